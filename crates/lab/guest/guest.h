@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the two halves of the guest's init share: the report channel to the
+ * host, and the way to give up.
+ *
+ * A frame on the channel (second serial port) is one type byte, a 32-bit
+ * little-endian length and that many bytes; src/vm/protocol.rs is the reader.
+ */
+#ifndef GUEST_H
+#define GUEST_H
+
+#include <stddef.h>
+
+enum frame {
+	FRAME_READY = 'R',  /* the command is about to start; payload: uname -r */
+	FRAME_STDOUT = 'O',
+	FRAME_STDERR = 'E',
+	FRAME_EXIT = 'X',   /* "STATUS TAINT" in decimal */
+	FRAME_FAILED = 'F', /* the guest could not run the command; payload: why */
+};
+
+/* Opens the report channel. Needs /dev. */
+void report_open(void);
+
+/* Sends one frame; blocks until the kernel has taken it. */
+void report(enum frame type, const void *data, size_t len);
+
+/* Waits for the last byte to leave, then switches the machine off. */
+_Noreturn void power_off(void);
+
+/* Reports "what: strerror(errno)" as FRAME_FAILED and powers off. */
+_Noreturn void die(const char *what);
+
+/* Runs argv as root, streaming its output; returns its wait status. */
+int run_command(char **argv);
+
+#endif

@@ -1,0 +1,95 @@
+//! What a machine is made of. Every artefact is built once, from a recipe, and
+//! kept in the cache under the recipe's hash.
+
+mod cache;
+mod debian;
+mod ext4;
+mod guest;
+mod image;
+mod kernel;
+mod tools;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, anyhow};
+
+pub use cache::Cache;
+pub(crate) use cache::remove_tree;
+pub(crate) use ext4::{Content, make as make_ext4};
+pub use kernel::{Kernel, KernelFiles};
+pub use tools::Tools;
+
+use crate::progress::Progress;
+
+/// The cache and the way to fill it; every other call starts from here.
+#[derive(Debug)]
+pub struct Lab {
+    cache: Cache,
+    progress: Progress,
+}
+
+impl Lab {
+    /// Opens the cache of this source tree, or `TIDEGATE_LAB_CACHE`.
+    ///
+    /// # Errors
+    /// When there is neither, or the directory cannot be made.
+    pub fn open() -> Result<Self> {
+        Ok(Self { cache: Cache::open()?, progress: Progress::default() })
+    }
+
+    /// The cache.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// Builds whatever is missing for `kernels`, in parallel.
+    ///
+    /// # Errors
+    /// The first artefact that could not be built, with its log's last lines.
+    pub fn setup(&self, kernels: &[Kernel]) -> Result<()> {
+        std::thread::scope(|scope| {
+            let mut jobs = vec![
+                scope.spawn(|| self.root_image().map(drop)),
+                scope.spawn(|| self.guest_init().map(drop)),
+            ];
+            jobs.extend(kernels.iter().map(|k| scope.spawn(|| self.kernel(k).map(drop))));
+            jobs.into_iter().try_for_each(|job| {
+                job.join().map_err(|_| anyhow!("a builder panicked"))?
+            })
+        })
+        .context("lab setup")
+    }
+
+    /// QEMU and the filesystem tools, from Debian trixie.
+    ///
+    /// # Errors
+    /// When the tree cannot be built.
+    pub fn tools(&self) -> Result<Tools> {
+        tools::ensure(&self.cache, &self.progress)
+    }
+
+    /// A stock Debian kernel with its modules.
+    ///
+    /// # Errors
+    /// When no suite has that series, or it cannot be fetched.
+    pub fn kernel(&self, kernel: &Kernel) -> Result<KernelFiles> {
+        kernel::ensure(&self.cache, &self.progress, kernel, || self.tools())
+    }
+
+    /// The root filesystem, an ext4 image.
+    ///
+    /// # Errors
+    /// When the image cannot be built.
+    pub fn root_image(&self) -> Result<PathBuf> {
+        image::ensure(&self.cache, &self.progress, || self.tools())
+    }
+
+    /// The guest's static init.
+    ///
+    /// # Errors
+    /// When it does not compile.
+    pub fn guest_init(&self) -> Result<PathBuf> {
+        guest::ensure(&self.cache, &self.progress)
+    }
+}

@@ -1,0 +1,132 @@
+//! `tidegate-lab`: machines with stock Debian kernels.
+#![warn(missing_docs)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+use tidegate_lab::artefact::{Kernel, Lab};
+use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
+
+/// The kernel complained, whatever the command returned.
+const KERNEL_COMPLAINED: u8 = 123;
+/// As timeout(1).
+const TIMED_OUT: u8 = 124;
+/// The machine could not be built or run.
+const LAB_FAILED: u8 = 125;
+
+#[derive(Parser)]
+#[command(about = "Stock Debian kernels in QEMU", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build everything a machine needs: QEMU, kernels, the root image
+    Setup {
+        /// Remove what is there and build it anew, from today's packages
+        #[arg(long)]
+        rebuild: bool,
+    },
+    /// Boot a machine, run a command in it as root, and pass on its exit status
+    ///
+    /// Exit status: the command's own; 123 if the kernel printed BUG, Oops or
+    /// WARNING; 124 after the timeout; 125 if the machine itself failed.
+    Vm(Vm),
+    /// Say which accelerator machines use here, and why
+    Doctor,
+}
+
+#[derive(Args)]
+struct Vm {
+    /// Kernel series, such as 6.12 or 7.2
+    #[arg(long, default_value = "6.12")]
+    kernel: Kernel,
+    /// Count instructions: one processor, and guest time is executed instructions
+    #[arg(long)]
+    icount: bool,
+    /// Processors
+    #[arg(long, value_name = "N", default_value_t = 2, conflicts_with = "icount")]
+    smp: u32,
+    /// Memory
+    #[arg(long, value_name = "MIB", default_value_t = 2048)]
+    mem: u32,
+    /// Directory to show in the guest as /payload
+    #[arg(long, value_name = "DIR")]
+    payload: Option<PathBuf>,
+    /// Give up after so many seconds
+    #[arg(long, value_name = "SECS", default_value_t = 600)]
+    timeout: u64,
+    /// Security modules, in place of Debian's own list (which has bpf in it)
+    #[arg(long, value_name = "LIST")]
+    lsm: Option<String>,
+    /// More words for the kernel's command line
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    append: String,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    argv: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Setup { rebuild } => setup(rebuild),
+        Command::Vm(options) => vm(options),
+        Command::Doctor => doctor(),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("tidegate-lab: {error:#}");
+        ExitCode::from(LAB_FAILED)
+    })
+}
+
+fn setup(rebuild: bool) -> Result<ExitCode> {
+    let lab = Lab::open()?;
+    if rebuild {
+        lab.cache().clear()?;
+    }
+    lab.setup(&Kernel::SUPPORTED)?;
+    doctor()
+}
+
+fn doctor() -> Result<ExitCode> {
+    let lab = Lab::open()?;
+    let choice = choose(&lab)?;
+    println!("accelerator: {} ({})", choice.accelerator, choice.reason);
+    println!("cache: {}", lab.cache().root().display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn vm(options: Vm) -> Result<ExitCode> {
+    let mut machine = Machine::new(options.kernel)
+        .icount(options.icount)
+        .smp(options.smp)
+        .memory_mib(options.mem)
+        .append(options.append)
+        .timeout(Duration::from_secs(options.timeout));
+    if let Some(dir) = options.payload {
+        machine = machine.payload(dir);
+    }
+    if let Some(list) = options.lsm {
+        machine = machine.lsm(list);
+    }
+    let outcome = machine.run(&Lab::open()?, &options.argv, &mut Passthrough)?;
+    let code = exit_code(&outcome);
+    if outcome.status() != Some(i32::from(code)) {
+        eprintln!("tidegate-lab: {}", outcome.explain());
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn exit_code(outcome: &Outcome) -> u8 {
+    match outcome.end {
+        _ if !outcome.complaints.is_empty() => KERNEL_COMPLAINED,
+        End::Reported { status, .. } => u8::try_from(status).unwrap_or(LAB_FAILED),
+        End::TimedOut => TIMED_OUT,
+        End::Failed(_) | End::Died => LAB_FAILED,
+    }
+}
