@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Records. Each is written to a ring in the kernel, so that a history can be
+ * told when no daemon ran, and sent to the daemon. What finds no room is
+ * counted; a flood of denials may not push out the demotions.
+ */
+#ifndef TIDEGATE_AUDIT_H
+#define TIDEGATE_AUDIT_H
+
+/* What a hook knows of an event; the rest is the current task's. */
+struct tg_note {
+	u64 dentry; /* address, 0: no file */
+	u64 inode;  /* address */
+	u32 source;
+	u32 peer; /* another process's pid */
+	u8 kind;
+	u8 op;
+	u8 class;
+	u8 reason;
+	u8 to;	   /* level after */
+	u8 object; /* level of the object */
+	u8 family;
+	u8 pad;
+	u16 port;
+	u16 pad2[3];
+	u8 addr[16];
+};
+
+/* Writes a path's text, its end if it is too long. Returns the bytes used. */
+static __always_inline u32 path_text(u64 dentry, struct tg_scratch *w)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	struct mount *m;
+	u32 i, n, sum = 0, off = 0, first = 0;
+
+	if (!walk_filesystem(d, w))
+		return 0;
+	m = canonical_mount(d->d_sb, w);
+	if (m && !walk_mounts(CAST(struct mount, m), w))
+		return 0;
+	n = w->n;
+	bpf_for(i, 0, n) {
+		struct dentry *c = CAST(struct dentry, w->up[BOUND(i, TG_DEPTH)]);
+
+		sum += c->d_name.len + 1;
+		if (sum > TG_PATH)
+			break;
+		first = i + 1;
+	}
+	bpf_for(i, 0, first) {
+		struct dentry *c = CAST(struct dentry, w->up[BOUND((first - 1 - i), TG_DEPTH)]);
+		u32 len = c->d_name.len;
+
+		if (off >= TG_PATH || len >= TG_PATH)
+			break;
+		w->text[BOUND(off, TG_PATH)] = '/';
+		if (bpf_probe_read_kernel(w->text + 1 + BOUND(off, TG_PATH), BOUND(len, TG_PATH), c->d_name.name))
+			break;
+		off += len + 1;
+	}
+	if (!n)
+		w->text[BOUND(off++, TG_PATH)] = '/';
+	return off < TG_PATH ? off : TG_PATH;
+}
+
+/* Writes a record; its id. */
+__noinline u64 audit(struct tg_note *n)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tg_subject *s;
+	struct tg_scratch *w;
+	struct tg_event *e;
+	u64 id;
+	u32 slot;
+
+	if (!n)
+		return 0;
+	s = subject_of(task);
+	id = __sync_fetch_and_add(&records, 1) + 1;
+	slot = id & (TG_HISTORY - 1);
+	e = bpf_map_lookup_elem(&history, &slot);
+	if (!e)
+		return 0;
+	e->id = 0;
+	e->time = bpf_ktime_get_boot_ns();
+	e->prev = s ? s->cause : 0;
+	e->start = task->start_boottime;
+	e->seqno = policy.seqno;
+	e->pid = task->tgid;
+	e->tid = task->pid;
+	e->uid = bpf_get_current_uid_gid();
+	e->source = n->source;
+	e->peer = n->peer;
+	e->kind = n->kind;
+	e->op = n->op;
+	e->reason = n->reason;
+	e->class = n->class;
+	e->from = subject_level(s);
+	e->to = n->to;
+	e->object = n->object;
+	e->family = n->family;
+	__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
+	e->port = n->port;
+	e->path_len = 0;
+	e->ino = 0;
+	e->dev = 0;
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	if (n->inode) {
+		struct inode *inode = CAST(struct inode, n->inode);
+
+		e->ino = inode->i_ino;
+		e->dev = inode->i_sb->s_dev;
+	}
+	if (n->dentry) {
+		w = scratch_get();
+		if (w) {
+			bpf_rcu_read_lock();
+			e->path_len = path_text(n->dentry, w);
+			bpf_rcu_read_unlock();
+			__builtin_memcpy(e->path, w->text, TG_PATH);
+			scratch_put(w);
+		}
+	}
+	e->id = id;
+	if (n->kind == TG_E_DENIED &&
+	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (3u << 20)) {
+		__sync_fetch_and_add(&events_lost, 1);
+		return id;
+	}
+	if (bpf_ringbuf_output(&events, e, sizeof(*e), 0))
+		__sync_fetch_and_add(&events_lost, 1);
+	return id;
+}
+
+/*
+ * The end of every refusal: counts it, records it, and gives the errno, or 0
+ * where the policy or the program is permissive.
+ */
+static __always_inline int deny(struct tg_subject *s, struct tg_note *n, int err)
+{
+	struct tg_stats *st = stats_of(n->class);
+	bool permissive = policy.permissive || (s && s->attrs & TG_PERMISSIVE);
+
+	n->kind = permissive ? TG_E_WOULD : TG_E_DENIED;
+	n->to = subject_level(s);
+	if (st)
+		__sync_fetch_and_add(&st->denied, 1);
+	audit(n);
+	return permissive ? 0 : err;
+}
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Every map of the monitor, and the globals user space sets. */
+#ifndef TIDEGATE_MAPS_H
+#define TIDEGATE_MAPS_H
+
+/*
+ * A task's part of its subject's label. Tasks that share memory or a
+ * descriptor table form one subject; the demotion transaction keeps their
+ * labels equal. No entry: the top level, ungoverned.
+ */
+struct tg_subject {
+	u64 cause;	 /* newest history record */
+	u64 tx;		 /* the transaction that wants it to fall, and */
+	u8 tx_level;	 /* how far */
+	u8 tx_old;	 /* from where */
+	u8 level;
+	u8 attrs;	 /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
+	u8 creating;	 /* level + 1 of an object being created, 0: none */
+	u8 exec_level;	 /* lowest of the files of the exec under way */
+	u8 exec_attrs;	 /* trusted attributes of the program asked for */
+	u8 pad;
+	u32 settled;	 /* transaction in which the task was seen at rest */
+};
+
+/* An inode's label, remembered. One word, so that it is never torn. */
+struct tg_inode {
+	u64 word; /* see label.h */
+	u32 node; /* node of the map reached by its path */
+	u32 rule; /* source of the rule that gave the level */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct tg_subject);
+} subjects SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_INODE_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct tg_inode);
+} inodes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 18);
+	__type(key, struct tg_given_key);
+	__type(value, u32); /* level */
+} given SEC(".maps");
+
+/* Two slots each: the policy in force, and the one being loaded. */
+struct tg_nodes {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_INNER_MAP);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct tg_node);
+} nodes_empty SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__array(values, struct tg_nodes);
+} nodes SEC(".maps") = { .values = { &nodes_empty, &nodes_empty } };
+
+struct tg_edges {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct tg_edge);
+	__type(value, u32);
+} edges_empty SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__array(values, struct tg_edges);
+} edges SEC(".maps") = { .values = { &edges_empty, &edges_empty } };
+
+struct tg_nets {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, struct tg_net);
+	__type(value, u32);
+} nets_empty SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__array(values, struct tg_nets);
+} nets SEC(".maps") = { .values = { &nets_empty, &nets_empty } };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TG_HISTORY);
+	__type(key, u32);
+	__type(value, struct tg_event);
+} history SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, TG_C_COUNT);
+	__type(key, u32);
+	__type(value, struct tg_stats);
+} stats SEC(".maps");
+
+/* Room to walk a path in, claimed for the walk: a stack has 512 bytes only. */
+struct tg_scratch {
+	u32 busy;
+	u32 n; /* components seen, from the object up */
+	u64 up[TG_DEPTH];
+	char text[2 * TG_PATH + 1];
+	struct tg_edge key;
+};
+
+#define TG_SCRATCHES 256
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TG_SCRATCHES);
+	__type(key, u32);
+	__type(value, struct tg_scratch);
+} scratches SEC(".maps");
+
+/* Channels met by the running transaction, by the address of what is read. */
+struct tg_channel {
+	u64 tx;
+	u8 lowest_writer;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, u64);
+	__type(value, struct tg_channel);
+} channels SEC(".maps");
+
+struct tg_policy policy;
+u64 records;	      /* history records written */
+u64 events_lost;      /* records the ring buffer had no room for */
+u64 given_used;	      /* entries in the table of given levels */
+u64 labels_failed;    /* objects whose label could not be stored */
+u32 guard_armed;      /* the guard on file_permission is attached */
+u64 guard_wanted;     /* transactions that have relied on it */
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The label of a filesystem object: hint (inode storage), cache (the table of
+ * given levels), server (the map). Flask's words; its Table 6 counts them.
+ */
+#ifndef TIDEGATE_OBJECT_H
+#define TIDEGATE_OBJECT_H
+
+#define TMPFS_MAGIC 0x01021994
+#define RAMFS_MAGIC 0x858458f6
+#define HUGETLBFS_MAGIC 0x958458f6
+#define MQUEUE_MAGIC 0x19800202
+#define DEVPTS_MAGIC 0x1cd1
+#define PROC_MAGIC 0x9fa0
+#define SYSFS_MAGIC 0x62656572
+#define CGROUP_MAGIC 0x27e0eb
+#define CGROUP2_MAGIC 0x63677270
+#define BPF_MAGIC 0xcafe4a11
+#define TRACEFS_MAGIC 0x74726163
+#define DEBUGFS_MAGIC 0x64626720
+#define SECURITYFS_MAGIC 0x73636673
+#define CONFIGFS_MAGIC 0x62656570
+#define EFIVARFS_MAGIC 0xde5e81e4
+#define PSTORE_MAGIC 0x6165676c
+#define SOCKFS_MAGIC 0x534f434b
+#define PIPEFS_MAGIC 0x50495045
+#define ANON_INODE_MAGIC 0x09041934
+#define NSFS_MAGIC 0x6e736673
+#define PIDFS_MAGIC 0x50494446
+#define OVERLAYFS_MAGIC 0x794c7630
+#define FUSE_MAGIC 0x65735546
+#define NFS_MAGIC 0x6969
+#define SMB_MAGIC 0xfe534d42
+#define CIFS_MAGIC 0xff534d42
+#define V9FS_MAGIC 0x01021997
+#define CEPH_MAGIC 0x00c36400
+#define AFS_MAGIC 0x5346414f
+
+/*
+ * Objects with rules of their own elsewhere (sockets, pipes), kernel handles,
+ * and overlays, whose every access comes a second time on the backing inode.
+ */
+static __always_inline bool fs_is_neutral(u64 magic)
+{
+	switch (magic) {
+	case SOCKFS_MAGIC:
+	case PIPEFS_MAGIC:
+	case ANON_INODE_MAGIC:
+	case NSFS_MAGIC:
+	case PIDFS_MAGIC:
+	case DEVPTS_MAGIC:
+	case OVERLAYFS_MAGIC:
+		return true;
+	}
+	return false;
+}
+
+/* Written by the kernel: reading tells nothing that a low subject wrote. */
+static __always_inline bool fs_is_kernel(u64 magic)
+{
+	switch (magic) {
+	case PROC_MAGIC:
+	case SYSFS_MAGIC:
+	case CGROUP_MAGIC:
+	case CGROUP2_MAGIC:
+	case BPF_MAGIC:
+	case TRACEFS_MAGIC:
+	case DEBUGFS_MAGIC:
+	case SECURITYFS_MAGIC:
+	case CONFIGFS_MAGIC:
+	case EFIVARFS_MAGIC:
+	case PSTORE_MAGIC:
+		return true;
+	}
+	return false;
+}
+
+/* Its content is whatever somebody outside this kernel says. */
+static __always_inline bool fs_is_foreign(u64 magic)
+{
+	switch (magic) {
+	case FUSE_MAGIC:
+	case NFS_MAGIC:
+	case SMB_MAGIC:
+	case CIFS_MAGIC:
+	case V9FS_MAGIC:
+	case CEPH_MAGIC:
+	case AFS_MAGIC:
+		return true;
+	}
+	return false;
+}
+
+static __always_inline bool fs_is_memory(u64 magic)
+{
+	return magic == TMPFS_MAGIC || magic == RAMFS_MAGIC || magic == HUGETLBFS_MAGIC ||
+	       magic == MQUEUE_MAGIC;
+}
+
+/* null, zero, full, random, urandom; tty, console, ptmx; terminals' slaves. */
+static __always_inline bool device_is_neutral(u32 rdev)
+{
+	u32 major = rdev >> 20, minor = rdev & 0xfffff;
+
+	if (major == 1)
+		return minor == 3 || minor == 5 || minor == 7 || minor == 8 || minor == 9;
+	if (major == 5)
+		return minor <= 2;
+	return major >= 136 && major <= 143;
+}
+
+static __always_inline struct tg_given_key given_key(struct inode *inode)
+{
+	struct tg_given_key k = {
+		.ino = inode->i_ino,
+		.dev = inode->i_sb->s_dev,
+		.generation = inode->i_generation,
+	};
+	return k;
+}
+
+/* A label that the object's kind decides; 0: the map does. */
+static __always_inline u64 label_of_kind(struct inode *inode, u32 seqno)
+{
+	u16 mode = inode->i_mode & S_IFMT;
+	u64 magic = inode->i_sb->s_magic;
+
+	if (fs_is_neutral(magic))
+		return label_make(policy.top, TG_NEUTRAL, TG_FROM_KIND, seqno);
+	if (mode == S_IFCHR && device_is_neutral(inode->i_rdev))
+		return label_make(policy.top, TG_NEUTRAL, TG_FROM_KIND, seqno);
+	return 0;
+}
+
+/* Found without a place in the initial namespace. */
+static __always_inline u64 label_unmounted(struct inode *inode, u32 seqno)
+{
+	u64 magic = inode->i_sb->s_magic;
+
+	if (fs_is_kernel(magic))
+		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
+	if (fs_is_memory(magic))
+		return label_make(policy.top, TG_CREATOR, TG_FROM_KIND, seqno);
+	return label_make(0, 0, TG_FROM_KIND, seqno);
+}
+
+/*
+ * The label by cache and server, remembered in the inode. LABEL_UNKNOWN if
+ * there is none to be had.
+ */
+__noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 class, bool remember)
+{
+	u32 seqno = policy.seqno, *level;
+	struct tg_found found = {};
+	struct tg_given_key key;
+	struct tg_inode *memo;
+	struct tg_stats *st = stats_of(class);
+	u64 magic, label;
+	int r;
+
+	if (!inode)
+		return LABEL_UNKNOWN;
+	magic = inode->i_sb->s_magic;
+	label = label_of_kind(inode, seqno);
+	if (label)
+		goto out;
+	key = given_key(inode);
+	level = bpf_map_lookup_elem(&given, &key);
+	r = path_rule(dentry, &found);
+	if (st) {
+		if (level)
+			__sync_fetch_and_add(&st->cache, 1);
+		else
+			__sync_fetch_and_add(&st->server, 1);
+	}
+	if (r > 0) {
+		label = label_unmounted(inode, seqno);
+	} else if (r == 0) {
+		u16 attrs = found.rule.attrs;
+
+		if (fs_is_kernel(magic))
+			attrs |= TG_KERNEL;
+		label = label_make(found.rule.level, attrs, TG_FROM_RULE, seqno);
+		/* what others fill is the lowest unless the map names the place itself */
+		if (fs_is_foreign(magic) && !(attrs & TG_EXPLICIT))
+			label = label_make(0, attrs & TG_LOWNOOPEN, TG_FROM_KIND, seqno);
+	} else {
+		return LABEL_UNKNOWN;
+	}
+	if (level)
+		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, seqno);
+	if (found.full)
+		label |= LABEL_FULL;
+out:
+	if (!remember || policy.seqno != seqno)
+		return label;
+	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (memo) {
+		memo->node = found.node;
+		memo->rule = found.rule.source;
+		__sync_lock_test_and_set(&memo->word, label);
+	}
+	return label;
+}
+
+/* The label, by hint if there is one. */
+static __always_inline u64 label_of(struct inode *inode, u64 dentry, u32 class)
+{
+	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+
+	if (memo) {
+		u64 label = memo->word;
+
+		if (label_seqno(label) == policy.seqno)
+			return label;
+	}
+	return label_find(inode, dentry, class, true);
+}
+
+/* Gives an object a level that its path does not, for good. */
+__noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 level)
+{
+	struct tg_given_key key;
+	struct tg_inode *memo;
+	int err;
+
+	if (!inode)
+		return -EPERM;
+	key = given_key(inode);
+	err = bpf_map_update_elem(&given, &key, &level, BPF_ANY);
+	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+	if (memo)
+		__sync_lock_test_and_set(&memo->word, 0);
+	if (err) {
+		__sync_fetch_and_add(&labels_failed, 1);
+		return err;
+	}
+	__sync_fetch_and_add(&given_used, 1);
+	label_find(inode, dentry, TG_C_FILE, true);
+	return 0;
+}
+
+static __always_inline struct lomac_object object(u64 label)
+{
+	struct lomac_object o = {
+		.level = label_level(label),
+		.attrs = label_attrs(label),
+		.known = !(label & LABEL_UNKNOWN),
+	};
+	return o;
+}
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An object's canonical path, and the rule of the map it meets.
+ *
+ * The path runs from the dentry up to its filesystem's root and on through the
+ * oldest mount of that filesystem in the initial mount namespace. What a
+ * process has chrooted to, bound or cloned does not enter into it, so it cannot
+ * be forged. The walk reads the kernel's structures under RCU, and is thrown
+ * away if a rename or a mount ran meanwhile.
+ */
+#ifndef TIDEGATE_PATH_H
+#define TIDEGATE_PATH_H
+
+extern const void rename_lock __ksym;
+extern const void mount_lock __ksym;
+
+/* A seqlock's first word is its sequence; odd while a writer is in. */
+static __always_inline u64 path_sequence(void)
+{
+	u32 r = 0, m = 0;
+
+	bpf_probe_read_kernel(&r, sizeof(r), &rename_lock);
+	bpf_probe_read_kernel(&m, sizeof(m), &mount_lock);
+	return (u64)r << 32 | m;
+}
+
+/* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
+#define TG_MOUNTS 4096
+
+#define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
+
+/*
+ * A kernel pointer as a number, which alone a global function takes. Negation
+ * makes the verifier forget that it was a pointer; twice, it changes nothing.
+ */
+static __always_inline u64 address(const void *p)
+{
+	u64 a = (u64)p;
+
+	asm volatile("%0 = -%0; %0 = -%0" : "+r"(a));
+	return a;
+}
+
+/* An index below a power of two, where the verifier cannot overlook the bound. */
+#define BOUND(n, size) ({ u64 bound_n = (n); \
+	asm volatile("%0 &= %1" : "+r"(bound_n) : "i"((size) - 1)); bound_n; })
+
+static __always_inline struct tg_scratch *scratch_get(void)
+{
+	u32 first = bpf_get_smp_processor_id() * 16, i;
+
+	bpf_for(i, 0, TG_SCRATCHES) {
+		u32 slot = (first + i) % TG_SCRATCHES;
+		struct tg_scratch *w = bpf_map_lookup_elem(&scratches, &slot);
+
+		if (w && !__sync_val_compare_and_swap(&w->busy, 0, 1))
+			return w;
+	}
+	return NULL;
+}
+
+static __always_inline void scratch_put(struct tg_scratch *w)
+{
+	__sync_lock_test_and_set(&w->busy, 0);
+}
+
+static __always_inline bool mount_is_initial(struct mount *m)
+{
+	struct mnt_namespace *ns = m->mnt_ns;
+
+	return ns && ns->ns.inum == policy.mnt_ns;
+}
+
+/* Is this mount's root the object itself, or above it on the way just walked? */
+static __always_inline bool mount_covers(struct mount *m, struct tg_scratch *w)
+{
+	u64 root = (u64)m->mnt.mnt_root;
+	u32 i;
+
+	bpf_for(i, 0, w->n)
+		if (w->up[BOUND(i, TG_DEPTH)] == root)
+			return true;
+	return false;
+}
+
+/*
+ * The oldest mount in the initial namespace through which the walked object can
+ * be reached. A mount of a subdirectory (bind, btrfs subvolume) serves only
+ * where the filesystem's own root is not mounted.
+ */
+static __always_inline struct mount *canonical_mount(struct super_block *sb, struct tg_scratch *w)
+{
+	struct mount *whole = NULL, *part = NULL, *m;
+	struct dentry *root = sb->s_root;
+	u32 i;
+
+	if (bpf_core_field_exists(((struct mount___6_18 *)0)->mnt_next_for_sb)) {
+		/* newest first, so the last that fits is the oldest */
+		m = ((struct super_block___6_18 *)sb)->s_mounts;
+		bpf_for(i, 0, TG_MOUNTS) {
+			if (!m)
+				break;
+			m = CAST(struct mount, m);
+			if (mount_is_initial(m)) {
+				if (m->mnt.mnt_root == root)
+					whole = m;
+				else if (mount_covers(m, w))
+					part = m;
+			}
+			m = ((struct mount___6_18 *)m)->mnt_next_for_sb;
+		}
+	} else {
+		u64 off = bpf_core_field_offset(struct mount, mnt_instance);
+		u64 head = (u64)sb + bpf_core_field_offset(struct super_block, s_mounts);
+		struct list_head *p = sb->s_mounts.next;
+
+		bpf_for(i, 0, TG_MOUNTS) {
+			if (!p || (u64)p == head)
+				break;
+			m = CAST(struct mount, (u64)p - off);
+			if (mount_is_initial(m)) {
+				if (m->mnt.mnt_root == root) {
+					whole = m;
+					break;
+				}
+				if (!part && mount_covers(m, w))
+					part = m;
+			}
+			p = m->mnt_instance.next;
+		}
+	}
+	return whole ? whole : part;
+}
+
+/* Notes the dentries from d up to its filesystem's root. False: too deep. */
+static __always_inline bool walk_filesystem(struct dentry *d, struct tg_scratch *w)
+{
+	u32 i;
+
+	w->n = 0;
+	bpf_for(i, 0, TG_DEPTH) {
+		struct dentry *up = d->d_parent;
+
+		w->up[BOUND(i, TG_DEPTH)] = (u64)d;
+		w->n = i + 1;
+		if (up == d)
+			return true;
+		d = CAST(struct dentry, up);
+	}
+	return false;
+}
+
+/* Goes on from the mount's root to the namespace's; drops what is above it. */
+static __always_inline bool walk_mounts(struct mount *m, struct tg_scratch *w)
+{
+	u64 root = (u64)m->mnt.mnt_root;
+	struct dentry *d;
+	u32 i, n = 0;
+
+	bpf_for(i, 0, w->n) {
+		if (w->up[BOUND(i, TG_DEPTH)] == root)
+			break;
+		n = i + 1;
+	}
+	bpf_for(i, 0, TG_DEPTH) {
+		struct mount *parent = CAST(struct mount, m->mnt_parent);
+		u32 j;
+
+		if ((u64)m->mnt_parent == (u64)m) {
+			w->n = n;
+			return true;
+		}
+		d = CAST(struct dentry, m->mnt_mountpoint);
+		m = parent;
+		bpf_for(j, 0, TG_DEPTH) {
+			if (d == m->mnt.mnt_root)
+				break;
+			if (d->d_parent == d || n >= TG_DEPTH)
+				return false;
+			w->up[BOUND(n, TG_DEPTH)] = (u64)d;
+			n++;
+			d = CAST(struct dentry, d->d_parent);
+		}
+	}
+	return false;
+}
+
+/* One step down the trie. 0: no such edge (the root is nobody's child). */
+static __always_inline u32 step_down(void *inner, struct tg_scratch *w, u32 node, struct qstr *q)
+{
+	u32 len = q->len, done = 0, i;
+	const unsigned char *name = q->name;
+
+	bpf_for(i, 0, 5) {
+		u32 part = len - done, *next;
+
+		if (part > TG_CHUNK)
+			part = TG_CHUNK;
+		__builtin_memset(&w->key, 0, sizeof(w->key));
+		w->key.parent = node;
+		w->key.len = part;
+		w->key.more = len - done > TG_CHUNK;
+		if (bpf_probe_read_kernel(w->key.name, part, name + done))
+			return 0;
+		next = bpf_map_lookup_elem(inner, &w->key);
+		if (!next)
+			return 0;
+		node = *next;
+		done += part;
+		if (done >= len)
+			return node;
+	}
+	return 0;
+}
+
+/* What the map says of a path. */
+struct tg_found {
+	struct tg_rule rule;
+	u32 node;
+	u32 full; /* the whole path matched, not only its beginning */
+};
+
+static __always_inline struct tg_node *node_of(u32 id)
+{
+	u32 slot = policy.slot & 1;
+	void *inner = bpf_map_lookup_elem(&nodes, &slot);
+
+	return inner ? bpf_map_lookup_elem(inner, &id) : NULL;
+}
+
+/* Walks the noted path down the map. */
+static __always_inline bool map_walk(struct tg_scratch *w, struct tg_found *out)
+{
+	u32 slot = policy.slot & 1, node = 0, i, n = w->n;
+	void *inner = bpf_map_lookup_elem(&edges, &slot);
+	struct tg_node *v = node_of(0);
+
+	if (!inner || !v)
+		return false;
+	out->full = 1;
+	bpf_for(i, 0, n) {
+		struct dentry *d = CAST(struct dentry, w->up[BOUND((n - 1 - i), TG_DEPTH)]);
+		u32 next = v->edges ? step_down(inner, w, node, &d->d_name) : 0;
+
+		if (!next)
+			next = v->star;
+		if (!next) {
+			out->full = 0;
+			break;
+		}
+		node = next;
+		v = node_of(node);
+		if (!v)
+			return false;
+	}
+	out->node = node;
+	out->rule = out->full ? v->own : v->below;
+	return true;
+}
+
+/*
+ * The rule of an object's canonical path. 0: found. -1: the path cannot be
+ * known. 1: its filesystem is not mounted where the map can see it.
+ */
+__noinline int path_rule(u64 dentry, struct tg_found *out)
+{
+	struct tg_scratch *w;
+	int ret = -1;
+	u32 try;
+
+	if (!out)
+		return -1;
+	w = scratch_get();
+	if (!w)
+		return -1;
+	bpf_rcu_read_lock();
+	bpf_for(try, 0, 4) {
+		struct dentry *d = CAST(struct dentry, dentry);
+		u64 before = path_sequence();
+		struct mount *m;
+
+		if (before & 0x100000001ull)
+			continue;
+		if (!walk_filesystem(d, w))
+			break;
+		m = canonical_mount(d->d_sb, w);
+		if (!m) {
+			ret = 1;
+		} else {
+			m = CAST(struct mount, m);
+			if (!walk_mounts(m, w) || !map_walk(w, out))
+				break;
+			ret = 0;
+		}
+		if (path_sequence() == before)
+			break;
+		ret = -1;
+	}
+	bpf_rcu_read_unlock();
+	scratch_put(w);
+	return ret;
+}
+
+/* The rule of a name that is to be made in a directory whose label is known. */
+__noinline int child_rule(u32 node, u32 full, u64 dentry, struct tg_found *out)
+{
+	u32 slot = policy.slot & 1, next = 0;
+	struct tg_node *v = node_of(node);
+	struct tg_scratch *w;
+	void *inner;
+
+	if (!out || !v)
+		return -1;
+	out->node = node;
+	out->full = 0;
+	out->rule = v->below;
+	if (!full)
+		return 0;
+	if (v->edges) {
+		struct dentry *d = CAST(struct dentry, dentry);
+
+		inner = bpf_map_lookup_elem(&edges, &slot);
+		w = inner ? scratch_get() : NULL;
+		if (!w)
+			return -1;
+		bpf_rcu_read_lock();
+		next = step_down(inner, w, node, &d->d_name);
+		bpf_rcu_read_unlock();
+		scratch_put(w);
+	}
+	if (!next)
+		next = v->star;
+	if (!next)
+		return 0;
+	v = node_of(next);
+	if (!v)
+		return -1;
+	out->node = next;
+	out->full = 1;
+	out->rule = v->own;
+	return 0;
+}
+
+#endif

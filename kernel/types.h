@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel types the monitor reads, and no more of each than it reads.
+ * CO-RE moves every access to where the running kernel keeps the field, so
+ * one object serves 6.12 and later; a field that was renamed between kernels
+ * is a `___` flavour beside its type.
+ */
+#ifndef TIDEGATE_TYPES_H
+#define TIDEGATE_TYPES_H
+
+#include <linux/types.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+typedef unsigned int fmode_t;
+typedef unsigned short umode_t;
+
+struct bpf_iter_num {
+	u64 opaque[1];
+} __attribute__((aligned(8)));
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head { struct list_head *next, *prev; };
+struct hlist_node { struct hlist_node *next; };
+struct hlist_head { struct hlist_node *first; };
+struct rb_node { struct rb_node *rb_right; };
+typedef struct { int counter; } atomic_t;
+
+struct ns_common { unsigned int inum; };
+struct mnt_namespace { struct ns_common ns; };
+struct user_namespace { int level; struct ns_common ns; };
+struct nsproxy { struct mnt_namespace *mnt_ns; };
+
+struct qstr {
+	union {
+		struct {
+			u32 hash;
+			u32 len;
+		};
+		u64 hash_len;
+	};
+	const unsigned char *name;
+};
+
+struct file_system_type { const char *name; };
+
+struct super_block {
+	unsigned int s_dev;
+	unsigned long s_magic;
+	struct dentry *s_root;
+	struct file_system_type *s_type;
+	struct user_namespace *s_user_ns;
+	struct list_head s_mounts;
+};
+/* Since 6.18 a superblock's mounts are a plain singly linked list. */
+struct super_block___6_18 { struct mount *s_mounts; };
+
+struct address_space { atomic_t i_mmap_writable; };
+
+struct pipe_inode_info { unsigned int readers; unsigned int writers; };
+
+struct inode {
+	umode_t i_mode;
+	unsigned int i_flags;
+	struct super_block *i_sb;
+	struct address_space *i_mapping;
+	unsigned long i_ino;
+	unsigned int i_nlink;
+	unsigned int i_rdev;
+	u32 i_generation;
+	struct pipe_inode_info *i_pipe;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+	struct super_block *d_sb;
+};
+
+struct vfsmount { struct dentry *mnt_root; struct super_block *mnt_sb; };
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+	struct list_head mnt_instance;
+	struct mnt_namespace *mnt_ns;
+};
+struct mount___6_18 { struct mount *mnt_next_for_sb; };
+
+struct path { struct vfsmount *mnt; struct dentry *dentry; };
+
+struct file {
+	fmode_t f_mode;
+	unsigned int f_flags;
+	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+	unsigned long *open_fds;
+};
+struct files_struct { atomic_t count; struct fdtable *fdt; };
+
+struct vm_area_struct { unsigned long vm_flags; struct file *vm_file; };
+struct kioctx_table;
+struct mm_struct { atomic_t mm_users; struct kioctx_table *ioctx_table; };
+struct completion;
+
+struct io_uring_task;
+struct signal_struct { struct tty_struct *tty; };
+struct task_struct {
+	unsigned int flags;
+	int exit_state;
+	int pid;
+	int tgid;
+	u64 start_boottime;
+	struct mm_struct *mm;
+	struct files_struct *files;
+	struct nsproxy *nsproxy;
+	struct io_uring_task *io_uring;
+	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	struct task_struct *parent;
+	unsigned int ptrace;
+	struct list_head ptraced;
+	struct completion *vfork_done;
+	struct signal_struct *signal;
+	char comm[16];
+};
+
+struct pt_regs { unsigned long orig_ax; };
+
+struct cred { struct user_namespace *user_ns; };
+struct linux_binprm {
+	struct file *executable;
+	struct file *interpreter;
+	struct file *file;
+	const char *filename;
+};
+
+struct iattr { unsigned int ia_valid; };
+
+struct sock_common { unsigned short skc_family; };
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_type;
+	u16 sk_protocol;
+	struct socket *sk_socket;
+};
+struct socket { short type; struct file *file; struct sock *sk; };
+struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
+struct socket_alloc { struct socket socket; struct inode vfs_inode; };
+struct in_addr { u32 s_addr; };
+struct msghdr { void *msg_name; int msg_namelen; };
+
+struct kern_ipc_perm { int id; };
+struct msg_msg;
+
+#pragma clang attribute pop
+
+/* From the kernel's own headers; unchanged for decades unless said. */
+#define AF_UNIX 1
+#define AF_INET 2
+#define AF_INET6 10
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define S_IFLNK 0120000
+#define S_IFREG 0100000
+#define S_IFBLK 0060000
+#define S_IFDIR 0040000
+#define S_IFCHR 0020000
+#define S_IFIFO 0010000
+#define PF_EXITING 0x00000004
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD 0x00200000
+#define VM_SHARED 0x00000008
+#define VM_MAYWRITE 0x00000020
+#define FMODE_READ 1u
+#define FMODE_WRITE 2u
+#define O_PATH_ 010000000
+#define O_TMPFILE_ 020000000
+#define CLONE_VM 0x00000100
+#define CLONE_FILES 0x00000400
+
+#define EPERM 1
+#define EIO 5
+#define EAGAIN 11
+#define ENOMEM 12
+#define EACCES 13
+#define EBUSY 16
+#define ENOSPC 28
+
+#endif
