@@ -1,0 +1,125 @@
+//! The bundle: one checksummed file with all that the monitor loads.
+//!
+//! ```text
+//! offset  bytes  what
+//!      0      8  magic, "TIDEGATE"
+//!      8      4  format version, little-endian
+//!     12      8  length of the body, little-endian
+//!     20     32  BLAKE3 of bytes 0 to 20 and the body
+//!     52    ...  body: a postcard sequence of (name, content) sections
+//! ```
+//!
+//! Each policy model has a section of its own name. A section that this version
+//! does not know is an error, as ignoring it would enforce less than the policy
+//! says. A bundle is read as hostile: its length, counts and indices are
+//! checked before anything is built on them.
+
+mod error;
+mod section;
+mod validate;
+
+pub use self::error::BundleError;
+use self::section::Reader;
+use crate::Policy;
+use crate::limits::MAX_BUNDLE;
+
+const MAGIC: [u8; 8] = *b"TIDEGATE";
+/// Raised with every change that an older loader would misread.
+const VERSION: u32 = 1;
+const CHECKED: usize = 20;
+const HEADER: usize = CHECKED + blake3::OUT_LEN;
+/// The section of the `lomac` model.
+const LOMAC: &str = "lomac";
+/// Sections in a bundle, at most: one for each policy model.
+const MAX_SECTIONS: usize = 4;
+
+impl Policy {
+    /// The bundle that holds this policy.
+    pub fn to_bundle(&self) -> Vec<u8> {
+        seal(&section::write_all(&[(LOMAC, section::write_lomac(self))]))
+    }
+
+    /// Reads a bundle, which may be anything.
+    ///
+    /// # Errors
+    ///
+    /// The first thing wrong with it.
+    pub fn from_bundle(bytes: &[u8]) -> Result<Policy, BundleError> {
+        let mut sections = section::read_all(open(bytes)?)?.into_iter();
+        let mut lomac = None;
+        for (name, content) in sections.by_ref() {
+            match name {
+                LOMAC if lomac.is_some() => return Err(BundleError::SectionTwice(name.to_owned())),
+                LOMAC => lomac = Some(content),
+                _ => return Err(BundleError::UnknownSection(name.to_owned())),
+            }
+        }
+        let content = lomac.ok_or(BundleError::MissingSection(LOMAC))?;
+        let policy = Reader::new(content, LOMAC).lomac()?;
+        validate::policy(&policy)?;
+        Ok(policy)
+    }
+}
+
+/// Puts the header before a body.
+fn seal(body: &[u8]) -> Vec<u8> {
+    let mut bundle = Vec::with_capacity(HEADER + body.len());
+    bundle.extend_from_slice(&MAGIC);
+    bundle.extend_from_slice(&VERSION.to_le_bytes());
+    bundle.extend_from_slice(&(body.len() as u64).to_le_bytes());
+    let checksum = checksum(&bundle, body);
+    bundle.extend_from_slice(checksum.as_bytes());
+    bundle.extend_from_slice(body);
+    bundle
+}
+
+/// Checks the header and gives the body.
+fn open(bytes: &[u8]) -> Result<&[u8], BundleError> {
+    if bytes.len() > MAX_BUNDLE {
+        return Err(BundleError::TooLarge(bytes.len()));
+    }
+    if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) {
+        return Err(BundleError::Foreign);
+    }
+    let truncated = |need| BundleError::Truncated {
+        have: bytes.len() as u64,
+        need,
+    };
+    let (header, body) = bytes
+        .split_at_checked(HEADER)
+        .ok_or(truncated(HEADER as u64))?;
+    let (checked, sum) = header.split_at(CHECKED);
+    let version = u32::from_le_bytes(array(&checked[8..12]));
+    if version != VERSION {
+        return Err(BundleError::Version {
+            found: version,
+            known: VERSION,
+        });
+    }
+    let length = u64::from_le_bytes(array(&checked[12..20]));
+    match (body.len() as u64).cmp(&length) {
+        std::cmp::Ordering::Less => return Err(truncated(length.saturating_add(HEADER as u64))),
+        std::cmp::Ordering::Greater => {
+            return Err(BundleError::Trailing(body.len() as u64 - length));
+        }
+        std::cmp::Ordering::Equal => {}
+    }
+    if checksum(checked, body) != array::<{ blake3::OUT_LEN }>(sum) {
+        return Err(BundleError::Checksum);
+    }
+    Ok(body)
+}
+
+fn checksum(checked: &[u8], body: &[u8]) -> blake3::Hash {
+    blake3::Hasher::new()
+        .update(checked)
+        .update(body)
+        .finalize()
+}
+
+/// `slice` as an array of its length.
+fn array<const N: usize>(slice: &[u8]) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(slice);
+    array
+}

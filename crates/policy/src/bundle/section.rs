@@ -1,0 +1,121 @@
+//! Sections and the `lomac` section's content, in postcard's encoding.
+//!
+//! Lists are read an element at a time, their counts checked first, so that no
+//! count can make the loader allocate more than a small multiple of the bytes
+//! that are really there.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BundleError, MAX_SECTIONS};
+use crate::Policy;
+use crate::limits::{MAX_LEVELS, MAX_NETWORKS, MAX_NODES, MAX_RULES};
+
+/// A bundle's body.
+pub(super) fn write_all(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.list(sections);
+    out.0
+}
+
+/// The sections of a body, by name.
+pub(super) fn read_all(body: &[u8]) -> Result<Vec<(&str, &[u8])>, BundleError> {
+    let mut reader = Reader::new(body, "(all)");
+    let sections = reader.list("sections", MAX_SECTIONS)?;
+    reader.finish()?;
+    Ok(sections)
+}
+
+/// The content of the `lomac` section.
+pub(super) fn write_lomac(policy: &Policy) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.value(&policy.name);
+    out.value(&policy.mode);
+    out.list(&policy.levels);
+    out.list(&policy.nodes);
+    out.list(&policy.edges);
+    out.list(&policy.networks);
+    out.list(&policy.rules);
+    out.0
+}
+
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn value(&mut self, value: &(impl Serialize + ?Sized)) {
+        let bytes = postcard::to_allocvec(value);
+        self.0
+            .extend(bytes.expect("what a policy holds is serialisable into memory"));
+    }
+
+    fn list(&mut self, list: &[impl Serialize]) {
+        self.value(&list.len());
+        for item in list {
+            self.value(item);
+        }
+    }
+}
+
+/// What is left to read of a section.
+pub(super) struct Reader<'b> {
+    rest: &'b [u8],
+    section: &'static str,
+}
+
+impl<'b> Reader<'b> {
+    pub fn new(rest: &'b [u8], section: &'static str) -> Self {
+        Self { rest, section }
+    }
+
+    /// Reads the `lomac` section, whose indices are still to be checked.
+    pub fn lomac(mut self) -> Result<Policy, BundleError> {
+        let name = self.value("name")?;
+        let mode = self.value("mode")?;
+        let levels = self.list("levels", MAX_LEVELS)?;
+        let nodes = self.list("nodes", MAX_NODES)?;
+        let edges = self.list("edges", MAX_NODES)?;
+        let networks = self.list("networks", MAX_NETWORKS)?;
+        let rules = self.list("rules", MAX_RULES)?;
+        self.finish()?;
+        Ok(Policy {
+            name,
+            mode,
+            levels,
+            nodes,
+            edges,
+            networks,
+            rules,
+        })
+    }
+
+    fn value<T: Deserialize<'b>>(&mut self, what: &'static str) -> Result<T, BundleError> {
+        let (value, rest) =
+            postcard::take_from_bytes(self.rest).map_err(|_| BundleError::Malformed {
+                section: self.section,
+                what,
+            })?;
+        self.rest = rest;
+        Ok(value)
+    }
+
+    fn list<T: Deserialize<'b>>(
+        &mut self,
+        what: &'static str,
+        max: usize,
+    ) -> Result<Vec<T>, BundleError> {
+        let count: usize = self.value(what)?;
+        if count > max {
+            return Err(BundleError::Limit { what, count, max });
+        }
+        (0..count).map(|_| self.value(what)).collect()
+    }
+
+    fn finish(self) -> Result<(), BundleError> {
+        match self.rest.len() {
+            0 => Ok(()),
+            bytes => Err(BundleError::SectionTrailing {
+                section: self.section,
+                bytes,
+            }),
+        }
+    }
+}

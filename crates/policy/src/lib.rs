@@ -1,0 +1,34 @@
+//! Tidegate's policy compiler.
+//!
+//! A policy of the `lomac` model is a *path-level map* (PLM), a text file that
+//! gives integrity levels to paths and networks; `docs/map-language.md` is its
+//! reference and `docs/lomac.md` says what the levels mean. This crate turns a
+//! map into a [`Policy`], a trie that the kernel walks without backtracking,
+//! and a policy into a [bundle](BundleError), the one checksummed file that the
+//! monitor loads.
+//!
+//! ```
+//! use tidegate_policy::Policy;
+//!
+//! let map = "levels system > user\nsystem /\nuser /home/*\n";
+//! let policy = Policy::compile_str("example", map)?.policy;
+//! assert_eq!(policy.lookup(b"/home/ann/notes").level, policy.level("user").unwrap());
+//! assert_eq!(Policy::from_bundle(&policy.to_bundle()).unwrap(), policy);
+//! # Ok::<(), tidegate_policy::MapErrors>(())
+//! ```
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+mod attrs;
+mod bundle;
+pub mod limits;
+mod lookup;
+mod map;
+mod policy;
+mod presets;
+
+pub use attrs::Attrs;
+pub use bundle::BundleError;
+pub use map::{Compiled, Finding, MapErrors, NetworkProblem, PathProblem, Problem};
+pub use policy::{Edge, Mode, Network, Node, Policy, Rule, RuleSource};
+pub use presets::{FRAGMENTS, PRESETS, Preset};

@@ -1,0 +1,88 @@
+//! The reference look-ups: what the kernel's walks must agree with.
+
+use std::net::IpAddr;
+
+use crate::{Network, Policy, Rule};
+
+impl Policy {
+    /// The level called `name`.
+    pub fn level(&self, name: &str) -> Option<u8> {
+        let index = self.levels.iter().position(|level| level == name)?;
+        u8::try_from(index).ok()
+    }
+
+    /// The top level.
+    pub fn top(&self) -> u8 {
+        u8::try_from(self.levels.len().saturating_sub(1)).unwrap_or(u8::MAX)
+    }
+
+    /// The rule for a canonical path (`docs/lomac.md`, Objects).
+    ///
+    /// Walks from the root: the exact edge, else the star, else stops. A path
+    /// that ends on a node has the node's own rule, one that goes on has the
+    /// deepest node's rule for what is below it. Empty components are skipped;
+    /// `.` and `..` are names like any other, as a canonical path has none.
+    ///
+    /// # Panics
+    ///
+    /// If the policy breaks the invariants of [`Policy`], which one built by
+    /// this crate never does.
+    pub fn lookup(&self, path: &[u8]) -> Rule {
+        let mut at = 0u32;
+        for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+            match self.step(at, name) {
+                Some(child) => at = child,
+                None => return self.nodes[at as usize].below,
+            }
+        }
+        self.nodes[at as usize].own
+    }
+
+    /// The node that `name` leads to from `at`.
+    fn step(&self, at: u32, name: &[u8]) -> Option<u32> {
+        let node = &self.nodes[at as usize];
+        let exact = if node.edges == 0 {
+            None
+        } else {
+            self.edges
+                .binary_search_by(|edge| (edge.parent, edge.name.as_slice()).cmp(&(at, name)))
+                .ok()
+        };
+        exact.map(|index| self.edges[index].child).or(node.star)
+    }
+
+    /// The longest network line that covers `addr`; `None` means the lowest
+    /// level. An IPv4-mapped IPv6 address is the IPv4 address it maps.
+    pub fn network(&self, addr: IpAddr) -> Option<&Network> {
+        let addr = addr.to_canonical();
+        self.networks
+            .iter()
+            .filter(|network| network.contains(addr))
+            .max_by_key(|network| network.prefix)
+    }
+}
+
+impl Network {
+    /// Whether `addr` is in this network.
+    pub fn contains(&self, addr: IpAddr) -> bool {
+        match (self.addr, addr) {
+            (IpAddr::V4(net), IpAddr::V4(addr)) => {
+                mask(net.to_bits().into(), self.prefix, 32)
+                    == mask(addr.to_bits().into(), self.prefix, 32)
+            }
+            (IpAddr::V6(net), IpAddr::V6(addr)) => {
+                mask(net.to_bits(), self.prefix, 128) == mask(addr.to_bits(), self.prefix, 128)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// `bits`, of which `width` count, with all but the first `prefix` cleared.
+pub(crate) fn mask(bits: u128, prefix: u8, width: u32) -> u128 {
+    let host = width.saturating_sub(prefix.into());
+    match u128::MAX.checked_shl(host) {
+        Some(mask) => bits & mask,
+        None => 0,
+    }
+}

@@ -1,0 +1,146 @@
+//! The first pass over a map's statements: its levels, its mode, the order of
+//! its parts.
+
+use std::ops::Range;
+
+use super::Problem;
+use super::finding::{Note, Place};
+use super::read::{Unit, Units};
+use super::rules::{self, Rules};
+use super::syntax::{self, Spanned, Statement};
+use crate::Mode;
+use crate::limits::{MAX_LEVEL_NAME, MAX_LEVELS, MIN_LEVELS};
+
+/// Gathers the rules of `units`. Without levels or a rule for the root there are
+/// none; a note says why.
+pub(super) fn gather(units: &Units, notes: &mut Vec<Note>) -> Option<Rules> {
+    let mut gather = Gather {
+        notes,
+        levels: None,
+        mode: None,
+        statements: Vec::new(),
+    };
+    for &unit in &units.order {
+        gather.unit(unit, &units.units[unit]);
+    }
+    let Gather {
+        levels,
+        mode,
+        statements,
+        ..
+    } = gather;
+    let Some((levels, place)) = levels else {
+        if let Some(&last) = units.order.last() {
+            notes.push(Note::at(Problem::NoLevels, last, 0..0));
+        }
+        return None;
+    };
+    let mode = mode.map_or(Mode::Enforcing, |(mode, _)| mode);
+    rules::resolve(
+        units,
+        statements,
+        Levels {
+            names: &levels,
+            place: &place,
+        },
+        mode,
+        notes,
+    )
+}
+
+/// The map's levels, and where they are named.
+#[derive(Clone, Copy)]
+pub(super) struct Levels<'l> {
+    /// Lowest first.
+    pub names: &'l [String],
+    pub place: &'l Place,
+}
+
+/// The first pass: what concerns the whole map.
+struct Gather<'n, 's> {
+    notes: &'n mut Vec<Note>,
+    levels: Option<(Vec<String>, Place)>,
+    mode: Option<(Mode, Place)>,
+    statements: Vec<(usize, syntax::Line<'s>)>,
+}
+
+impl<'s> Gather<'_, 's> {
+    fn unit(&mut self, index: usize, unit: &'s Unit) {
+        let (lines, faults) = syntax::parse(&unit.text);
+        for Spanned { value, span } in faults {
+            self.notes.push(Note::at(value, index, span));
+        }
+        let mut rules = false;
+        for line in lines {
+            let place = Place {
+                unit: index,
+                span: line.span.clone(),
+            };
+            match &line.statement {
+                Statement::Levels(names) => self.levels(names, place),
+                Statement::Mode(mode) => match &self.mode {
+                    Some((_, earlier)) if earlier.unit == index => {
+                        let note = Note::at(Problem::ModeTwice, index, place.span);
+                        self.notes.push(note.earlier(earlier.clone(), "first here"));
+                    }
+                    _ => self.mode = Some((*mode, place)),
+                },
+                Statement::Include(what) if rules => {
+                    self.notes
+                        .push(Note::at(Problem::IncludeLate, index, what.span.clone()));
+                }
+                Statement::Include(_) => {}
+                Statement::Path(_) | Statement::Network { .. } => {
+                    rules = true;
+                    self.statements.push((index, line));
+                }
+            }
+        }
+    }
+
+    fn levels(&mut self, names: &[Spanned<&str>], place: Place) {
+        if let Some((_, earlier)) = &self.levels {
+            let note = Note::at(Problem::LevelsTwice, place.unit, place.span);
+            self.notes.push(note.earlier(earlier.clone(), "first here"));
+            return;
+        }
+        let mut note = |problem, span: &Range<usize>| {
+            self.notes.push(Note::at(problem, place.unit, span.clone()));
+        };
+        if names.len() < MIN_LEVELS {
+            note(Problem::LevelsFew, &place.span);
+        }
+        if names.len() > MAX_LEVELS {
+            note(Problem::LevelsMany, &place.span);
+        }
+        for (index, name) in names.iter().enumerate() {
+            if !is_level_name(name.value) {
+                note(Problem::LevelName(name.value.to_owned()), &name.span);
+            }
+            if names[..index]
+                .iter()
+                .any(|earlier| earlier.value == name.value)
+            {
+                note(Problem::LevelTwice(name.value.to_owned()), &name.span);
+            }
+        }
+        // Kept even when faulty, so that each rule does not fail for it too.
+        let names = names
+            .iter()
+            .take(MAX_LEVELS)
+            .rev()
+            .map(|name| name.value.to_owned());
+        self.levels = Some((names.collect(), place));
+    }
+}
+
+/// Whether `name` can be a level's name: also the name of a file in
+/// /run/tidegate/level.
+pub(crate) fn is_level_name(name: &str) -> bool {
+    name.len() <= MAX_LEVEL_NAME
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c))
+        && !syntax::is_reserved(name)
+}

@@ -1,0 +1,130 @@
+//! The map language: text to [`Policy`]. `docs/map-language.md` is its
+//! reference.
+
+mod builtin;
+mod finding;
+mod gather;
+mod lexer;
+mod lint;
+mod network;
+mod pattern;
+mod problem;
+mod read;
+mod rules;
+mod similar;
+mod syntax;
+mod trie;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use miette::NamedSource;
+
+pub(crate) use self::builtin::{Builtin, rules as builtin_rules};
+use self::finding::Note;
+pub use self::finding::{Finding, MapErrors};
+pub(crate) use self::gather::is_level_name;
+pub use self::network::NetworkProblem;
+pub(crate) use self::network::masked;
+pub use self::pattern::PathProblem;
+pub use self::problem::Problem;
+use self::read::Units;
+use crate::limits::MAX_POLICY_NAME;
+use crate::{Network, Policy};
+
+/// A map that compiled.
+#[derive(Debug, Clone)]
+pub struct Compiled {
+    /// The policy.
+    pub policy: Policy,
+    /// What it says that cannot mean what it seems to.
+    pub warnings: Vec<Finding>,
+}
+
+impl Policy {
+    /// Compiles a map file. The policy's name is the file's, without extension.
+    ///
+    /// # Errors
+    ///
+    /// Everything wrong in the file and in what it includes.
+    pub fn compile_file(path: &Path) -> Result<Compiled, MapErrors> {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        compile(&name, Units::of_file(path))
+    }
+
+    /// Compiles a map given as text; it can include presets, but no files.
+    /// `name` is both the policy's name and the file's in diagnostics.
+    ///
+    /// # Errors
+    ///
+    /// Everything wrong in the text.
+    pub fn compile_str(name: &str, text: &str) -> Result<Compiled, MapErrors> {
+        compile(name, Units::of_text(name, text))
+    }
+
+    /// Compiles one of [`PRESETS`](crate::PRESETS).
+    ///
+    /// # Errors
+    ///
+    /// If there is no preset of that name.
+    pub fn preset(name: &str) -> Result<Compiled, MapErrors> {
+        compile(name, Units::of_preset(name))
+    }
+}
+
+fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
+    let mut notes = std::mem::take(&mut units.notes);
+    if !is_policy_name(name) {
+        notes.push(Note::nowhere(Problem::PolicyName));
+    }
+    let policy = gather::gather(&units, &mut notes).and_then(|rules| {
+        let (nodes, edges) = match trie::build(&rules.paths) {
+            Ok(built) => built,
+            Err(trie::TooManyNodes) => {
+                notes.push(Note::nowhere(Problem::Nodes));
+                return None;
+            }
+        };
+        let network = |&((addr, prefix), level, source)| Network {
+            addr,
+            prefix,
+            level,
+            source,
+        };
+        Some(Policy {
+            name: name.to_owned(),
+            mode: rules.mode,
+            levels: rules.levels,
+            nodes,
+            edges,
+            networks: rules.networks.iter().map(network).collect(),
+            rules: rules.sources,
+        })
+    });
+    notes.sort_by_key(|note| {
+        note.place
+            .as_ref()
+            .map(|place| (place.unit, place.span.start))
+    });
+    let sources: Vec<_> = units
+        .units
+        .iter()
+        .map(|unit| NamedSource::new(&unit.name, Arc::clone(&unit.text)))
+        .collect();
+    let findings: Vec<_> = notes
+        .into_iter()
+        .map(|note| Finding::new(note, |unit| sources[unit].clone()))
+        .collect();
+    match policy {
+        Some(policy) if !findings.iter().any(Finding::is_error) => Ok(Compiled {
+            policy,
+            warnings: findings,
+        }),
+        _ => Err(MapErrors { findings }),
+    }
+}
+
+/// Whether `name` can be a policy's name.
+pub(crate) fn is_policy_name(name: &str) -> bool {
+    (1..=MAX_POLICY_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
+}

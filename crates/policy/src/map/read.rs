@@ -1,0 +1,179 @@
+//! A map's text and that of all it includes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Problem;
+use super::finding::Note;
+use super::similar::did_you_mean;
+use super::syntax::{self, Spanned, Statement};
+use crate::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
+use crate::presets;
+
+/// One file or preset.
+pub(super) struct Unit {
+    /// What diagnostics and records call it.
+    pub name: String,
+    pub text: Arc<str>,
+    origin: Origin,
+}
+
+/// What tells two units apart, and what relative includes are relative to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Origin {
+    Text,
+    Preset(&'static str),
+    File(PathBuf),
+}
+
+/// The map's units, each before those that include it: later rules override
+/// earlier ones.
+pub(super) struct Units {
+    pub units: Vec<Unit>,
+    /// The indices of `units` in the order their rules apply.
+    pub order: Vec<usize>,
+    pub notes: Vec<Note>,
+    /// The units between the first and the one being read.
+    open: Vec<usize>,
+    bytes: usize,
+}
+
+impl Units {
+    /// Reads a map given as text.
+    pub fn of_text(name: &str, text: &str) -> Self {
+        Self::of(|_| {
+            Ok(Unit {
+                name: name.to_owned(),
+                text: text.into(),
+                origin: Origin::Text,
+            })
+        })
+    }
+
+    /// Reads a map file.
+    pub fn of_file(path: &Path) -> Self {
+        Self::of(|room| read(path, room))
+    }
+
+    /// Reads a preset.
+    pub fn of_preset(name: &str) -> Self {
+        Self::of(|_| preset(name, &presets::PRESETS))
+    }
+
+    fn of(first: impl FnOnce(usize) -> Result<Unit, Problem>) -> Self {
+        let mut units = Self {
+            units: Vec::new(),
+            order: Vec::new(),
+            notes: Vec::new(),
+            open: Vec::new(),
+            bytes: 0,
+        };
+        match first(MAX_TEXT) {
+            Ok(unit) => units.take(unit),
+            Err(problem) => units.notes.push(Note::nowhere(problem)),
+        }
+        units
+    }
+
+    /// Adds `unit`, what it includes before it.
+    fn take(&mut self, unit: Unit) {
+        let index = self.units.len();
+        let text = Arc::clone(&unit.text);
+        self.units.push(unit);
+        self.bytes += text.len();
+        if self.bytes > MAX_TEXT {
+            self.notes.push(Note::at(Problem::TextSize, index, 0..0));
+            return;
+        }
+        self.open.push(index);
+        for line in syntax::parse(&text).0 {
+            if let Statement::Include(what) = line.statement
+                && let Err(problem) = self.include(index, &what)
+            {
+                self.notes.push(Note::at(problem, index, what.span));
+            }
+        }
+        self.open.pop();
+        self.order.push(index);
+    }
+
+    fn include(&mut self, from: usize, what: &Spanned<&str>) -> Result<(), Problem> {
+        let word = what.value;
+        let room = MAX_TEXT.saturating_sub(self.bytes);
+        let unit = if word.contains('/') || word.ends_with(".plm") {
+            match &self.units[from].origin {
+                Origin::File(path) => {
+                    read(&path.parent().unwrap_or(Path::new("")).join(word), room)?
+                }
+                Origin::Text | Origin::Preset(_) => return Err(Problem::IncludeFile),
+            }
+        } else {
+            preset(word, &[&presets::PRESETS[..], &presets::FRAGMENTS].concat())?
+        };
+        let same = |index: &usize| self.units[*index].origin == unit.origin;
+        if self.open.iter().any(same) {
+            return Err(Problem::IncludeCycle(unit.name));
+        }
+        if (0..self.units.len()).any(|index| same(&index)) {
+            return Ok(());
+        }
+        if self.open.len() >= MAX_INCLUDE_DEPTH {
+            return Err(Problem::IncludeDepth);
+        }
+        self.take(unit);
+        Ok(())
+    }
+}
+
+fn preset(name: &str, known: &[presets::Preset]) -> Result<Unit, Problem> {
+    match known.iter().find(|preset| preset.name == name) {
+        Some(preset) => Ok(Unit {
+            name: format!("{name}.plm"),
+            text: preset.text.into(),
+            origin: Origin::Preset(preset.name),
+        }),
+        None => Err(Problem::Preset {
+            word: name.to_owned(),
+            help: did_you_mean(
+                name,
+                "a file has a `/` in its path or ends in .plm; the presets are",
+                known.iter().map(|preset| preset.name),
+            ),
+        }),
+    }
+}
+
+/// Reads a map file of at most `room` bytes.
+fn read(path: &Path, room: usize) -> Result<Unit, Problem> {
+    let name = path.display().to_string();
+    let problem = |why: String| Problem::Unreadable {
+        path: name.clone(),
+        why,
+    };
+    let io_problem = |error: io::Error| problem(error.to_string());
+    let origin = Origin::File(path.canonicalize().map_err(io_problem)?);
+    // Before it is opened: opening a FIFO would wait for a writer.
+    if !path.metadata().map_err(io_problem)?.is_file() {
+        return Err(problem("not a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(room as u64 + 1).read_to_end(&mut bytes))
+        .map_err(io_problem)?;
+    if bytes.len() > room {
+        return Err(Problem::TextSize);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let byte = error.utf8_error().valid_up_to();
+        problem(format!(
+            "not UTF-8 from byte {byte}; write such a name as \\xHH, in quotes"
+        ))
+    })?;
+    Ok(Unit {
+        name,
+        text: text.into(),
+        origin,
+    })
+}
