@@ -65,7 +65,12 @@ struct Vm {
     #[arg(long, value_name = "LIST")]
     lsm: Option<String>,
     /// More words for the kernel's command line
-    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "WORDS",
+        default_value = "",
+        allow_hyphen_values = true
+    )]
     append: String,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]

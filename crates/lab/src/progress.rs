@@ -14,7 +14,9 @@ pub struct Progress {
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { bars: std::io::stderr().is_terminal().then(MultiProgress::new) }
+        Self {
+            bars: std::io::stderr().is_terminal().then(MultiProgress::new),
+        }
     }
 }
 
@@ -35,7 +37,11 @@ impl Progress {
         if bar.is_none() {
             eprintln!("lab: {what} …");
         }
-        Step { bar, what: what.to_owned(), start: Instant::now() }
+        Step {
+            bar,
+            what: what.to_owned(),
+            start: Instant::now(),
+        }
     }
 }
 

@@ -11,6 +11,10 @@ use sha2::{Digest, Sha256};
 
 const HASH_DIGITS: usize = 12;
 
+/// The artefacts besides `kernel-SERIES`. Nothing else in the directory is ever
+/// removed: it may be anybody's.
+const KINDS: [&str; 3] = ["tools", "root", "init"];
+
 /// The directory that holds everything heavy.
 #[derive(Debug, Clone)]
 pub struct Cache {
@@ -27,11 +31,15 @@ impl Cache {
         let root = match env::var_os("TIDEGATE_LAB_CACHE") {
             Some(dir) => PathBuf::from(dir),
             None => source_tree(&env::current_dir()?)
-                .context("not inside Tidegate's source tree; set TIDEGATE_LAB_CACHE to a directory")?
+                .context(
+                    "not inside Tidegate's source tree; set TIDEGATE_LAB_CACHE to a directory",
+                )?
                 .join("target/lab"),
         };
         fs::create_dir_all(&root).with_context(|| format!("making {}", root.display()))?;
-        Ok(Self { root: root.canonicalize()? })
+        Ok(Self {
+            root: root.canonicalize()?,
+        })
     }
 
     /// Where the cache is.
@@ -67,18 +75,13 @@ impl Cache {
         Ok(path)
     }
 
-    /// Removes every artefact, so that the next use builds it anew.
+    /// Removes every artefact, so that the next use builds it anew. What the
+    /// directory holds besides stays.
     ///
     /// # Errors
     /// When a directory cannot be removed.
     pub fn clear(&self) -> Result<()> {
-        for entry in fs::read_dir(&self.root)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                remove_tree(&entry.path())?;
-            }
-        }
-        Ok(())
+        self.remove_where(|_, _| true)
     }
 
     /// An advisory lock of the cache, held until the file is dropped.
@@ -90,15 +93,16 @@ impl Cache {
 
     /// A running VM may still map a stale image; its pages stay until it ends.
     fn remove_stale(&self, kind: &str, keep: &str) -> Result<()> {
+        self.remove_where(|found, name| found == kind && name != keep)
+    }
+
+    /// Removes the artefacts that `condition` picks by kind and whole name.
+    fn remove_where(&self, condition: impl Fn(&str, &str) -> bool) -> Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(hash) = name.to_str().and_then(|n| n.strip_prefix(kind)?.strip_prefix('-'))
-            else {
-                continue;
-            };
-            let is_hash = hash.len() == HASH_DIGITS && hash.bytes().all(|b| b.is_ascii_hexdigit());
-            if is_hash && name != keep {
+            let Some(name) = name.to_str() else { continue };
+            if kind_of(name).is_some_and(|kind| condition(kind, name)) {
                 remove_tree(&entry.path())?;
             }
         }
@@ -106,8 +110,17 @@ impl Cache {
     }
 }
 
+/// The kind in an artefact's name; none for what is no artefact of ours.
+fn kind_of(name: &str) -> Option<&str> {
+    let (kind, hash) = name.rsplit_once('-')?;
+    let known = KINDS.contains(&kind) || kind.starts_with("kernel-");
+    let hashed = hash.len() == HASH_DIGITS && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    (known && hashed).then_some(kind)
+}
+
 fn source_tree(from: &Path) -> Option<&Path> {
-    from.ancestors().find(|dir| dir.join("crates/lab/Cargo.toml").is_file())
+    from.ancestors()
+        .find(|dir| dir.join("crates/lab/Cargo.toml").is_file())
 }
 
 /// Removes a directory that may not be there.
@@ -154,20 +167,28 @@ mod tests {
     #[test]
     fn an_artefact_is_built_once_and_replaced_with_its_recipe() {
         let cache = cache("once");
-        let first = cache.ensure("thing", &["1"], |d| Ok(fs::write(d.join("f"), "x")?)).unwrap();
-        let again = cache.ensure("thing", &["1"], |_| bail!("built twice")).unwrap();
+        let first = cache
+            .ensure("root", &["1"], |d| Ok(fs::write(d.join("f"), "x")?))
+            .unwrap();
+        let again = cache
+            .ensure("root", &["1"], |_| bail!("built twice"))
+            .unwrap();
         assert_eq!(first, again);
         assert_eq!(fs::read_to_string(first.join("f")).unwrap(), "x");
-        let second = cache.ensure("thing", &["2"], |_| Ok(())).unwrap();
+        let second = cache.ensure("root", &["2"], |_| Ok(())).unwrap();
         assert!(second.exists() && !first.exists());
+        let foreign = cache.root.join("photos-0123456789ab");
+        fs::create_dir(&foreign).unwrap();
+        cache.clear().unwrap();
+        assert!(foreign.exists() && !second.exists());
         remove_tree(&cache.root).unwrap();
     }
 
     #[test]
     fn a_failed_build_leaves_no_artefact() {
         let cache = cache("failed");
-        assert!(cache.ensure("thing", &["1"], |_| bail!("no")).is_err());
-        assert!(cache.ensure("thing", &["1"], |_| Ok(())).is_ok());
+        assert!(cache.ensure("root", &["1"], |_| bail!("no")).is_err());
+        assert!(cache.ensure("root", &["1"], |_| Ok(())).is_ok());
         remove_tree(&cache.root).unwrap();
     }
 }

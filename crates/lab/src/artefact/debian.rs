@@ -39,11 +39,18 @@ impl Bootstrap<'_> {
             // lab; signatures are checked all the same.
             "--aptopt=Acquire::Check-Valid-Until \"false\"".into(),
         ];
-        args.extend(self.exclude.iter().map(|glob| format!("--dpkgopt=path-exclude={glob}")));
+        args.extend(
+            self.exclude
+                .iter()
+                .map(|glob| format!("--dpkgopt=path-exclude={glob}")),
+        );
         if !self.include.is_empty() {
             args.push(format!("--include={}", self.include.join(",")));
         }
-        args.extend(self.customize.map(|script| format!("--customize-hook={script}")));
+        args.extend(
+            self.customize
+                .map(|script| format!("--customize-hook={script}")),
+        );
         args.push(self.suite.into());
         args
     }
@@ -91,11 +98,11 @@ pub(super) fn run(command: &mut Command) -> Result<()> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("starting {}", command.get_program().display()))?;
+        .with_context(|| format!("starting {}", command.get_program().to_string_lossy()))?;
     if !output.status.success() {
         bail!(
             "{} failed ({}): {}",
-            command.get_program().display(),
+            command.get_program().to_string_lossy(),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim()
         );
@@ -109,7 +116,11 @@ mod tests {
 
     #[test]
     fn no_mirror_is_named() {
-        let trixie = Bootstrap { suite: "trixie", variant: "minbase", ..Default::default() };
+        let trixie = Bootstrap {
+            suite: "trixie",
+            variant: "minbase",
+            ..Default::default()
+        };
         assert_eq!(trixie.arguments().last().unwrap(), "trixie");
         assert!(!trixie.recipe().contains("://"));
     }

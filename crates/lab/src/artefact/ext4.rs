@@ -41,9 +41,14 @@ pub(crate) fn make(
 
     let mut mke2fs = tools.command("usr/sbin/mke2fs", "mke2fs");
     mke2fs
-        .args(["-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-L", label, "-d", "-"])
+        .args([
+            "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-L", label, "-d", "-",
+        ])
         // The kernel's lazy initialisation would run beside what is measured.
-        .args(["-E", "lazy_itable_init=0,lazy_journal_init=0,hash_seed=74696465-6761-4745-8000-000000000002"])
+        .args([
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0,hash_seed=74696465-6761-4745-8000-000000000002",
+        ])
         .args(["-U", "74696465-6761-4745-8000-000000000001"])
         .env("E2FSPROGS_FAKE_TIME", "1767225600")
         .arg(image)
@@ -56,7 +61,14 @@ pub(crate) fn make(
         }
         Content::Directory(dir) => {
             let mut child = Command::new("tar")
-                .args(["-c", "--owner=0", "--group=0", "--numeric-owner", "--sort=name", "-C"])
+                .args([
+                    "-c",
+                    "--owner=0",
+                    "--group=0",
+                    "--numeric-owner",
+                    "--sort=name",
+                    "-C",
+                ])
                 .arg(dir)
                 .arg(".")
                 .stdin(Stdio::null())
@@ -69,9 +81,15 @@ pub(crate) fn make(
     };
     let output = mke2fs.spawn().context("mke2fs")?.wait_with_output()?;
     drop(mke2fs);
-    let packed = packer.as_mut().map_or(Ok(true), |child| child.wait().map(|s| s.success()))?;
+    let packed = packer
+        .as_mut()
+        .map_or(Ok(true), |child| child.wait().map(|s| s.success()))?;
     if !output.status.success() || !packed {
-        bail!("mke2fs of {}: {}", image.display(), String::from_utf8_lossy(&output.stderr).trim());
+        bail!(
+            "mke2fs of {}: {}",
+            image.display(),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
     }
     Ok(())
 }
@@ -81,7 +99,11 @@ fn tree_size(dir: &Path) -> Result<u64> {
     for entry in fs::read_dir(dir).with_context(|| format!("reading {}", dir.display()))? {
         let entry = entry?;
         let meta = entry.metadata()?;
-        sum += if meta.is_dir() { 4096 + tree_size(&entry.path())? } else { meta.len() + 4096 };
+        sum += if meta.is_dir() {
+            4096 + tree_size(&entry.path())?
+        } else {
+            meta.len() + 4096
+        };
     }
     Ok(sum)
 }

@@ -28,8 +28,15 @@ pub(super) fn ensure(cache: &Cache, progress: &Progress) -> Result<PathBuf> {
         for (name, text) in SOURCES {
             fs::write(dir.join(name), text)?;
         }
-        let units = SOURCES.iter().map(|(name, _)| *name).filter(|name| name.ends_with(".c"));
-        run(Command::new("gcc").current_dir(dir).args(FLAGS).args(["-o", "init"]).args(units))?;
+        let units = SOURCES
+            .iter()
+            .map(|(name, _)| *name)
+            .filter(|name| name.ends_with(".c"));
+        run(Command::new("gcc")
+            .current_dir(dir)
+            .args(FLAGS)
+            .args(["-o", "init"])
+            .args(units))?;
         step.done();
         Ok(())
     })?;

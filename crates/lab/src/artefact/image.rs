@@ -13,11 +13,38 @@ const TREE: Bootstrap = Bootstrap {
     suite: "trixie",
     variant: "minbase",
     include: &[
-        "acl", "attr", "e2fsprogs", "file", "fuse3", "gcc", "git", "iproute2", "keyutils", "kmod",
-        "less", "libc6-dev", "libfuse3-dev", "liburing-dev", "make", "nano", "ncat", "netbase",
-        "passwd", "pkgconf", "procps", "python3-minimal", "strace", "sudo", "util-linux",
+        "acl",
+        "attr",
+        "e2fsprogs",
+        "file",
+        "fuse3",
+        "gcc",
+        "git",
+        "iproute2",
+        "keyutils",
+        "kmod",
+        "less",
+        "libc6-dev",
+        "libfuse3-dev",
+        "liburing-dev",
+        "make",
+        "nano",
+        "ncat",
+        "netbase",
+        "passwd",
+        "pkgconf",
+        "procps",
+        "python3-minimal",
+        "strace",
+        "sudo",
+        "util-linux",
     ],
-    exclude: &["/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*"],
+    exclude: &[
+        "/usr/share/doc/*",
+        "/usr/share/man/*",
+        "/usr/share/info/*",
+        "/usr/share/locale/*",
+    ],
     customize: Some(include_str!("../../guest/customize.sh")),
 };
 
@@ -30,14 +57,24 @@ pub(super) fn ensure(
     progress: &Progress,
     tools: impl FnOnce() -> Result<Tools>,
 ) -> Result<PathBuf> {
-    let dir = cache.ensure("root", &[&TREE.recipe(), ext4::RECIPE, &SPARE.to_string()], |dir| {
-        let step = progress.step("root image, Debian trixie");
-        let tar = dir.join("root.tar");
-        TREE.to_tar(&tar)?;
-        ext4::make(&tools()?, "root", Content::Tar(&tar), SPARE, &dir.join("root.ext4"))?;
-        std::fs::remove_file(tar)?;
-        step.done();
-        Ok(())
-    })?;
+    let dir = cache.ensure(
+        "root",
+        &[&TREE.recipe(), ext4::RECIPE, &SPARE.to_string()],
+        |dir| {
+            let step = progress.step("root image, Debian trixie");
+            let tar = dir.join("root.tar");
+            TREE.to_tar(&tar)?;
+            ext4::make(
+                &tools()?,
+                "root",
+                Content::Tar(&tar),
+                SPARE,
+                &dir.join("root.ext4"),
+            )?;
+            std::fs::remove_file(tar)?;
+            step.done();
+            Ok(())
+        },
+    )?;
     Ok(dir.join("root.ext4"))
 }

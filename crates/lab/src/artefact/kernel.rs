@@ -29,15 +29,23 @@ pub struct Kernel {
 
 impl Kernel {
     /// Linux 6.12, trixie's own.
-    pub const V6_12: Self = Self { series: Cow::Borrowed("6.12") };
+    pub const V6_12: Self = Self {
+        series: Cow::Borrowed("6.12"),
+    };
     /// Linux 7.2.
-    pub const V7_2: Self = Self { series: Cow::Borrowed("7.2") };
+    pub const V7_2: Self = Self {
+        series: Cow::Borrowed("7.2"),
+    };
     /// The kernels that Tidegate is tested on.
     pub const SUPPORTED: [Self; 2] = [Self::V6_12, Self::V7_2];
 
     /// Where to look, the likeliest and cheapest first.
     fn suites(&self) -> &'static [&'static str] {
-        if *self == Self::V6_12 { &["trixie"] } else { &["trixie-backports", "forky", "sid"] }
+        if *self == Self::V6_12 {
+            &["trixie"]
+        } else {
+            &["trixie-backports", "forky", "sid"]
+        }
     }
 }
 
@@ -48,10 +56,14 @@ impl FromStr for Kernel {
         let numbers: Vec<&str> = text.split('.').collect();
         ensure!(
             numbers.len() == 2
-                && numbers.iter().all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())),
+                && numbers
+                    .iter()
+                    .all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())),
             "a kernel series is two numbers, such as 6.12, not {text:?}"
         );
-        Ok(Self { series: text.to_owned().into() })
+        Ok(Self {
+            series: text.to_owned().into(),
+        })
     }
 }
 
@@ -88,7 +100,10 @@ impl KernelFiles {
     /// When the cache was damaged.
     pub fn early_modules(&self) -> Result<Vec<PathBuf>> {
         let list = fs::read_to_string(self.dir.join("early/order"))?;
-        Ok(list.lines().map(|name| self.dir.join("early").join(name)).collect())
+        Ok(list
+            .lines()
+            .map(|name| self.dir.join("early").join(name))
+            .collect())
     }
 }
 
@@ -137,35 +152,58 @@ fn fetch(kernel: &Kernel, script: &str, tree: &Path) -> Result<()> {
     fs::create_dir(tree)?;
     let tar = tree.join("debs.tar");
     for suite in kernel.suites() {
-        let lists =
-            Bootstrap { suite, variant: "custom", customize: Some(script), ..Default::default() };
+        let lists = Bootstrap {
+            suite,
+            variant: "custom",
+            customize: Some(script),
+            ..Default::default()
+        };
         lists.to_tar(&tar)?;
         unpack(&tar, tree, Some("./debs"))?;
         fs::remove_file(&tar)?;
         let mut found = false;
         for deb in fs::read_dir(tree.join("debs"))? {
-            run(Command::new("dpkg-deb").arg("-x").arg(deb?.path()).arg(tree))?;
+            run(Command::new("dpkg-deb")
+                .arg("-x")
+                .arg(deb?.path())
+                .arg(tree))?;
             found = true;
         }
         if found {
             return Ok(());
         }
     }
-    bail!("Debian has no cloud kernel {kernel} in {} any more", kernel.suites().join(", "))
+    bail!(
+        "Debian has no cloud kernel {kernel} in {} any more",
+        kernel.suites().join(", ")
+    )
 }
 
 /// Turns an unpacked kernel package into what [`KernelFiles`] promises.
 fn arrange(tools: &Tools, tree: &Path, dir: &Path) -> Result<()> {
     let modules = tree.join("usr/lib/modules");
-    let release = fs::read_dir(&modules)?.next().context("a kernel without modules")??.file_name();
+    let release = fs::read_dir(&modules)?
+        .next()
+        .context("a kernel without modules")??
+        .file_name();
     let release = release.to_str().context("release not in UTF-8")?;
     let own = modules.join(release);
 
-    let packaged = [own.join("vmlinuz"), tree.join(format!("boot/vmlinuz-{release}"))];
-    let vmlinuz = packaged.iter().find(|p| p.exists()).context("a kernel without vmlinuz")?;
+    let packaged = [
+        own.join("vmlinuz"),
+        tree.join(format!("boot/vmlinuz-{release}")),
+    ];
+    let vmlinuz = packaged
+        .iter()
+        .find(|p| p.exists())
+        .context("a kernel without vmlinuz")?;
     fs::rename(vmlinuz, dir.join("vmlinuz"))?;
 
-    run(tools.command("usr/bin/kmod", "depmod").arg("-b").arg(tree.join("usr")).arg(release))?;
+    run(tools
+        .command("usr/bin/kmod", "depmod")
+        .arg("-b")
+        .arg(tree.join("usr"))
+        .arg(release))?;
     let early = dir.join("early");
     fs::create_dir(&early)?;
     let mut order = String::new();
@@ -176,7 +214,13 @@ fn arrange(tools: &Tools, tree: &Path, dir: &Path) -> Result<()> {
         order.push('\n');
     }
     fs::write(early.join("order"), order)?;
-    ext4::make(tools, "modules", Content::Directory(&modules), 0, &dir.join("modules.ext4"))?;
+    ext4::make(
+        tools,
+        "modules",
+        Content::Directory(&modules),
+        0,
+        &dir.join("modules.ext4"),
+    )?;
     fs::write(dir.join("release"), release)?;
     Ok(())
 }

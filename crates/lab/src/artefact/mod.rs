@@ -34,7 +34,10 @@ impl Lab {
     /// # Errors
     /// When there is neither, or the directory cannot be made.
     pub fn open() -> Result<Self> {
-        Ok(Self { cache: Cache::open()?, progress: Progress::default() })
+        Ok(Self {
+            cache: Cache::open()?,
+            progress: Progress::default(),
+        })
     }
 
     /// The cache.
@@ -53,10 +56,13 @@ impl Lab {
                 scope.spawn(|| self.root_image().map(drop)),
                 scope.spawn(|| self.guest_init().map(drop)),
             ];
-            jobs.extend(kernels.iter().map(|k| scope.spawn(|| self.kernel(k).map(drop))));
-            jobs.into_iter().try_for_each(|job| {
-                job.join().map_err(|_| anyhow!("a builder panicked"))?
-            })
+            jobs.extend(
+                kernels
+                    .iter()
+                    .map(|k| scope.spawn(|| self.kernel(k).map(drop))),
+            );
+            jobs.into_iter()
+                .try_for_each(|job| job.join().map_err(|_| anyhow!("a builder panicked"))?)
         })
         .context("lab setup")
     }

@@ -60,12 +60,18 @@ pub fn choose(lab: &Lab) -> Result<Choice> {
             Some("tcg") => Accelerator::Tcg,
             _ => bail!("TIDEGATE_LAB_ACCEL must be kvm or tcg"),
         };
-        return Ok(Choice { accelerator, reason: "TIDEGATE_LAB_ACCEL says so".into() });
+        return Ok(Choice {
+            accelerator,
+            reason: "TIDEGATE_LAB_ACCEL says so".into(),
+        });
     }
     let _lock = lab.cache().lock("accelerator")?;
     let memory = lab.cache().root().join("accelerator");
     let key = machine_key(lab)?;
-    if let Some(choice) = fs::read_to_string(&memory).ok().and_then(|text| recall(&text, &key)) {
+    if let Some(choice) = fs::read_to_string(&memory)
+        .ok()
+        .and_then(|text| recall(&text, &key))
+    {
         return Ok(choice);
     }
     let choice = probe(lab)?;
@@ -77,7 +83,10 @@ pub fn choose(lab: &Lab) -> Result<Choice> {
 fn machine_key(lab: &Lab) -> Result<String> {
     let host = rustix::system::uname();
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpuinfo.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
+    let model = cpuinfo
+        .lines()
+        .find(|line| line.starts_with("model name"))
+        .unwrap_or_default();
     Ok(format!(
         "{} | {} | {} | {}",
         host.release().to_string_lossy(),
@@ -109,11 +118,17 @@ fn recall(text: &str, key: &str) -> Option<Choice> {
         "tcg" => Accelerator::Tcg,
         _ => return None,
     };
-    Some(Choice { accelerator, reason: lines.next()?.to_owned() })
+    Some(Choice {
+        accelerator,
+        reason: lines.next()?.to_owned(),
+    })
 }
 
 fn probe(lab: &Lab) -> Result<Choice> {
-    let tcg = |reason: String| Choice { accelerator: Accelerator::Tcg, reason };
+    let tcg = |reason: String| Choice {
+        accelerator: Accelerator::Tcg,
+        reason,
+    };
     if let Err(why) = kvm_access() {
         return Ok(tcg(why));
     }
@@ -122,13 +137,18 @@ fn probe(lab: &Lab) -> Result<Choice> {
     Ok(match ready {
         Some(elapsed) => Choice {
             accelerator: Accelerator::Kvm,
-            reason: format!("a stock kernel booted with KVM in {:.1} s", elapsed.as_secs_f64()),
+            reason: format!(
+                "a stock kernel booted with KVM in {:.1} s",
+                elapsed.as_secs_f64()
+            ),
         },
         None if start.elapsed() >= DEADLINE => tcg(format!(
             "/dev/kvm is there, but a stock kernel had not booted after {} s",
             DEADLINE.as_secs()
         )),
-        None => tcg(format!("/dev/kvm is there, but QEMU failed with it: {errors}")),
+        None => tcg(format!(
+            "/dev/kvm is there, but QEMU failed with it: {errors}"
+        )),
     })
 }
 
@@ -137,7 +157,13 @@ fn boot_with_kvm(lab: &Lab) -> Result<(Option<Duration>, String)> {
     let files = lab.kernel(&Kernel::V6_12)?;
     let dir = RunDir::new(lab.cache().root(), "probe")?;
     let init = lab.guest_init()?;
-    let archive = Initramfs { init: &init, modules: &[], disks: &[], command: &[] }.build()?;
+    let archive = Initramfs {
+        init: &init,
+        modules: &[],
+        disks: &[],
+        command: &[],
+    }
+    .build()?;
     fs::write(dir.initramfs(), archive)?;
     let boot = qemu::Boot {
         accelerator: Accelerator::Kvm,
@@ -171,7 +197,10 @@ mod tests {
 
     #[test]
     fn the_answer_is_for_one_machine() {
-        let choice = Choice { accelerator: Accelerator::Tcg, reason: "it crawls".into() };
+        let choice = Choice {
+            accelerator: Accelerator::Tcg,
+            reason: "it crawls".into(),
+        };
         let text = remember("here", &choice);
         assert_eq!(recall(&text, "here"), Some(choice));
         assert_eq!(recall(&text, "elsewhere"), None);

@@ -4,7 +4,7 @@
 /// Openings of the kernel's own complaints (Documentation/admin-guide/bug-hunting.rst).
 const COMPLAINTS: [&str; 7] = [
     "BUG:",
-    "Oops",
+    "Oops:",
     "WARNING:",
     "Kernel panic",
     "kernel BUG at",
@@ -38,10 +38,14 @@ pub(super) fn taint_complaints(taint: u64) -> Vec<String> {
         .collect()
 }
 
-/// The last `count` lines.
+/// The last `count` lines, without the control characters that a guest could
+/// use to disturb the reader's terminal.
 pub(super) fn tail(log: &str, count: usize) -> String {
     let lines: Vec<&str> = log.lines().collect();
-    lines[lines.len().saturating_sub(count)..].join("\n")
+    let last = lines[lines.len().saturating_sub(count)..].join("\n");
+    last.chars()
+        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
+        .collect()
 }
 
 /// Only lines with the kernel's time stamp count: a program may write what it
@@ -50,7 +54,12 @@ fn message(line: &str) -> &str {
     let line = line.trim_start();
     line.strip_prefix('[')
         .and_then(|rest| rest.split_once("] "))
-        .filter(|(stamp, _)| stamp.trim().bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+        .filter(|(stamp, _)| {
+            stamp
+                .trim()
+                .bytes()
+                .all(|b| b.is_ascii_digit() || b == b'.')
+        })
         .map_or("", |(_, message)| message)
 }
 
@@ -83,5 +92,10 @@ mod tests {
     fn tail_is_short_when_the_log_is() {
         assert_eq!(tail("a\nb\nc", 2), "b\nc");
         assert_eq!(tail("a", 9), "a");
+    }
+
+    #[test]
+    fn tail_leaves_the_terminal_alone() {
+        assert_eq!(tail("\x1b[2Jx\r\ty", 1), "[2Jx\ty");
     }
 }

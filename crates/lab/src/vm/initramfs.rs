@@ -24,8 +24,14 @@ pub(super) struct Initramfs<'a> {
 impl Initramfs<'_> {
     /// The archive's bytes; the same input gives the same bytes.
     pub(super) fn build(&self) -> Result<Vec<u8>> {
-        ensure!(self.command.len() <= MAX_WORDS, "more than {MAX_WORDS} words of command");
-        ensure!(!self.command.iter().any(|word| word.contains('\0')), "a NUL in the command");
+        ensure!(
+            self.command.len() <= MAX_WORDS,
+            "more than {MAX_WORDS} words of command"
+        );
+        ensure!(
+            !self.command.iter().any(|word| word.contains('\0')),
+            "a NUL in the command"
+        );
         let mut archive = Archive::default();
         archive.directory("dev");
         archive.directory("lab");
@@ -34,14 +40,20 @@ impl Initramfs<'_> {
 
         let mut list = String::new();
         for module in self.modules {
-            let name = module.file_name().and_then(|n| n.to_str()).context("a module's name")?;
+            let name = module
+                .file_name()
+                .and_then(|n| n.to_str())
+                .context("a module's name")?;
             let path = format!("lab/{name}");
             archive.file(&path, 0o644, &fs::read(module)?);
             list.push_str(&format!("/{path}\n"));
         }
         archive.file("lab/modules", 0o644, list.as_bytes());
-        let disks: String =
-            self.disks.iter().map(|(label, dir, mode)| format!("{label} {dir} {mode}\n")).collect();
+        let disks: String = self
+            .disks
+            .iter()
+            .map(|(label, dir, mode)| format!("{label} {dir} {mode}\n"))
+            .collect();
         archive.file("lab/disks", 0o644, disks.as_bytes());
         if !self.command.is_empty() {
             let words: String = self.command.iter().flat_map(|word| [word, "\0"]).collect();
@@ -76,11 +88,25 @@ impl Archive {
         let name_size = name.len() as u32 + 1;
         // ino mode uid gid nlink mtime filesize devmajor devminor rdevmajor
         // rdevminor namesize check
-        let fields =
-            [self.inode, mode, 0, 0, 1, 0, data.len() as u32, 0, 0, 0, 0, name_size, 0];
+        let fields = [
+            self.inode,
+            mode,
+            0,
+            0,
+            1,
+            0,
+            data.len() as u32,
+            0,
+            0,
+            0,
+            0,
+            name_size,
+            0,
+        ];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {
-            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
+            self.bytes
+                .extend_from_slice(format!("{field:08x}").as_bytes());
         }
         self.bytes.extend_from_slice(name.as_bytes());
         self.bytes.push(0);
@@ -115,7 +141,15 @@ mod tests {
     #[test]
     fn a_command_may_hold_no_nul() {
         let init = Path::new("/proc/self/cmdline");
-        let archive = |command| Initramfs { init, modules: &[], disks: &[], command }.build();
+        let archive = |command| {
+            Initramfs {
+                init,
+                modules: &[],
+                disks: &[],
+                command,
+            }
+            .build()
+        };
         assert!(archive(&["a\0b"]).is_err());
         assert!(archive(&["echo", "a b"]).is_ok());
     }

@@ -128,14 +128,23 @@ impl Machine {
         lab.setup(std::slice::from_ref(&self.kernel))?;
         let files = lab.kernel(&self.kernel)?;
         let tools = lab.tools()?;
-        let accelerator =
-            if self.icount { Accelerator::Tcg } else { choose(lab)?.accelerator };
+        let accelerator = if self.icount {
+            Accelerator::Tcg
+        } else {
+            choose(lab)?.accelerator
+        };
 
         let dir = RunDir::new(lab.cache().root(), &self.kernel.to_string())?;
         let mut images = vec![lab.root_image()?, files.modules()];
         let mut mounts = vec![("root", "/", "rw"), ("modules", "/usr/lib/modules", "ro")];
         if let Some(payload) = &self.payload {
-            make_ext4(&tools, "payload", Content::Directory(payload), PAYLOAD_SPARE, &dir.payload())?;
+            make_ext4(
+                &tools,
+                "payload",
+                Content::Directory(payload),
+                PAYLOAD_SPARE,
+                &dir.payload(),
+            )?;
             images.push(dir.payload());
             mounts.push(("payload", "/payload", "rw"));
         }
@@ -171,7 +180,10 @@ impl Machine {
             match frame {
                 Frame::Stdout(bytes) => sink.stdout(&bytes)?,
                 Frame::Stderr(bytes) => sink.stderr(&bytes)?,
-                _ => booted = Some(start.elapsed()),
+                _ => {
+                    booted = Some(start.elapsed());
+                    dir.discard_inputs();
+                }
             }
             Ok(())
         })?;

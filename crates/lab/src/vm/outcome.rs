@@ -44,7 +44,14 @@ impl Outcome {
             complaints.extend(console::taint_complaints(taint));
         }
         let qemu_errors = fs::read_to_string(dir.errors())?;
-        Ok(Self { end, complaints, console: dir.console(), boot, total, qemu_errors })
+        Ok(Self {
+            end,
+            complaints,
+            console: dir.console(),
+            boot,
+            total,
+            qemu_errors,
+        })
     }
 
     /// The command's exit status, if it came to its end.

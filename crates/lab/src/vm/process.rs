@@ -42,7 +42,10 @@ pub(super) fn run(
     mut on_frame: impl FnMut(Frame) -> Result<()>,
 ) -> Result<End> {
     let deadline = Instant::now() + timeout;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(errors)?);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(File::create(errors)?);
     // SAFETY: the closure only makes one system call, which is async-signal-safe.
     unsafe {
         command.pre_exec(|| {

@@ -66,7 +66,10 @@ fn parse(kind: u8, payload: Vec<u8>) -> Result<Frame> {
         b'X' => {
             let text = text();
             let numbers = text.split_once(' ').and_then(|(status, taint)| {
-                Some(Frame::Exit { status: status.parse().ok()?, taint: taint.parse().ok()? })
+                Some(Frame::Exit {
+                    status: status.parse().ok()?,
+                    taint: taint.parse().ok()?,
+                })
             });
             match numbers {
                 Some(frame) => frame,
@@ -107,7 +110,10 @@ mod tests {
                 Frame::Ready("6.12".into()),
                 Frame::Stdout(b"out".to_vec()),
                 Frame::Stderr(Vec::new()),
-                Frame::Exit { status: 3, taint: 512 },
+                Frame::Exit {
+                    status: 3,
+                    taint: 512,
+                },
             ];
             assert_eq!(frames, expected, "pieces of {size}");
         }
@@ -115,7 +121,11 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for wrong in [frame(b'?', b""), frame(b'X', b"three"), vec![b'O', 255, 255, 255, 255]] {
+        for wrong in [
+            frame(b'?', b""),
+            frame(b'X', b"three"),
+            vec![b'O', 255, 255, 255, 255],
+        ] {
             let mut decoder = Decoder::default();
             decoder.feed(&wrong);
             assert!(decoder.next().is_err());

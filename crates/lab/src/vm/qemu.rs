@@ -26,14 +26,29 @@ impl Boot<'_> {
         let mut args: Vec<String> = Vec::new();
         let mut add = |words: &[&str]| args.extend(words.iter().map(|w| (*w).to_owned()));
 
-        add(&["-nodefaults", "-no-user-config", "-display", "none", "-net", "none", "-no-reboot"]);
-        add(&["-machine", "pc,nvdimm=on,graphics=off"]);
+        add(&[
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+            "-net",
+            "none",
+            "-no-reboot",
+        ]);
+        add(&["-machine", "pc,nvdimm=on"]);
         match self.accelerator {
             Accelerator::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
             // Nehalem: the oldest model that both kernels run well on. Without
             // ERMS string copies count one instruction an iteration and not one.
             Accelerator::Tcg if self.icount => {
-                add(&["-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "Nehalem"]);
+                add(&[
+                    "-accel",
+                    "tcg",
+                    "-icount",
+                    "shift=0,sleep=off",
+                    "-cpu",
+                    "Nehalem",
+                ]);
                 add(&["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
             }
             Accelerator::Tcg => add(&["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]),
@@ -41,10 +56,17 @@ impl Boot<'_> {
         add(&["-smp", &self.smp.to_string()]);
 
         // Every NVDIMM takes a slot and address space above the memory.
-        let above: u64 = self.disks.iter().map(|(_, size)| size.next_multiple_of(1 << 30)).sum();
+        let above: u64 = self
+            .disks
+            .iter()
+            .map(|(_, size)| size.next_multiple_of(1 << 30))
+            .sum();
         let most = u64::from(self.memory_mib) + (above >> 20) + 1024;
-        let memory =
-            format!("{}M,slots={},maxmem={most}M", self.memory_mib, self.disks.len().max(1));
+        let memory = format!(
+            "{}M,slots={},maxmem={most}M",
+            self.memory_mib,
+            self.disks.len().max(1)
+        );
         add(&["-m", &memory]);
         for (i, (image, size)) in self.disks.iter().enumerate() {
             // share=off: the guest writes to a private mapping, the file stays as it is.
@@ -52,12 +74,22 @@ impl Boot<'_> {
                 "memory-backend-file,id=disk{i},share=off,mem-path={},size={size}",
                 escape(image)
             );
-            add(&["-object", &backend, "-device", &format!("nvdimm,id=nv{i},memdev=disk{i}")]);
+            add(&[
+                "-object",
+                &backend,
+                "-device",
+                &format!("nvdimm,id=nv{i},memdev=disk{i}"),
+            ]);
         }
 
         let console = format!("file,id=console,path={}", escape(self.console));
         add(&["-chardev", &console, "-serial", "chardev:console"]);
-        add(&["-chardev", "file,id=report,path=/dev/stdout", "-serial", "chardev:report"]);
+        add(&[
+            "-chardev",
+            "file,id=report,path=/dev/stdout",
+            "-serial",
+            "chardev:report",
+        ]);
 
         add(&["-kernel", &self.vmlinuz.to_string_lossy()]);
         add(&["-initrd", &self.initramfs.to_string_lossy()]);
@@ -105,7 +137,10 @@ mod tests {
             memory_mib: 1024,
             vmlinuz: Path::new("/k"),
             initramfs: Path::new("/i"),
-            disks: &[(PathBuf::from("/a,b"), 1 << 30), (PathBuf::from("/m"), 16 << 20)],
+            disks: &[
+                (PathBuf::from("/a,b"), 1 << 30),
+                (PathBuf::from("/m"), 16 << 20),
+            ],
             console: Path::new("/c"),
             cmdline: "quiet",
         }

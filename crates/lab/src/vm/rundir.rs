@@ -48,10 +48,9 @@ impl RunDir {
     pub(super) fn payload(&self) -> PathBuf {
         self.path.join("payload.ext4")
     }
-}
 
-impl Drop for RunDir {
-    fn drop(&mut self) {
+    /// Removes what only QEMU's start needs; a mapped or loaded file lives on.
+    pub(super) fn discard_inputs(&self) {
         for file in [self.initramfs(), self.payload()] {
             // Not every boot has them.
             let _ = fs::remove_file(file);
@@ -59,11 +58,18 @@ impl Drop for RunDir {
     }
 }
 
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        self.discard_inputs();
+    }
+}
+
 /// Names begin with the time, so that their order is their age. A directory
 /// that another process removes meanwhile is no error.
 fn prune(runs: &Path) -> Result<()> {
-    let mut dirs: Vec<PathBuf> =
-        fs::read_dir(runs)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut dirs: Vec<PathBuf> = fs::read_dir(runs)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     dirs.sort();
     for old in dirs.iter().take(dirs.len().saturating_sub(KEPT)) {
         remove_tree(old)?;

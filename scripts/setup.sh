@@ -1,0 +1,117 @@
+#!/bin/sh
+# Installs what building and testing Tidegate needs, from the distribution's own
+# packages. Asks nothing, may be run again at any time; as root or through sudo.
+# For Debian 12, Debian 13 and Ubuntu 24.04.
+set -eu
+
+# The oldest Rust that the workspace is written for (rust-version in Cargo.toml).
+RUST_MAJOR=1
+RUST_MINOR=85
+
+# Compilers and libraries for the BPF object and for libbpf.
+BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev"
+# Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
+LAB="mmdebstrap debian-archive-keyring uidmap e2fsprogs cpio zstd xz-utils"
+NET="curl ca-certificates"
+
+say() {
+	echo "setup: $*"
+}
+
+fail() {
+	echo "setup: $*" >&2
+	exit 1
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# The version that apt would install, or nothing.
+candidate() {
+	apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *//p' | grep -v '(none)' || true
+}
+
+# The first of the named packages that this distribution has.
+first_available() {
+	for package in "$@"; do
+		if [ -n "$(candidate "$package")" ]; then
+			echo "$package"
+			return
+		fi
+	done
+}
+
+rust_is_new_enough() {
+	version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || return 1
+	major=${version%%.*}
+	rest=${version#*.}
+	minor=${rest%%.*}
+	[ -n "$major" ] || return 1
+	[ "$major" -gt "$RUST_MAJOR" ] || { [ "$major" -eq "$RUST_MAJOR" ] && [ "$minor" -ge "$RUST_MINOR" ]; }
+}
+
+not_installed() {
+	for package in "$@"; do
+		installed "$package" || printf '%s ' "$package"
+	done
+}
+
+install_packages() {
+	packages=$(not_installed "$@")
+	[ -n "$packages" ] || return 0
+	say "installing $packages"
+	# shellcheck disable=SC2086 # a list of words
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $packages
+}
+
+setup_rust() {
+	if rust_is_new_enough; then
+		say "$(cargo --version) is there"
+		return
+	fi
+	packaged=$(candidate cargo)
+	if dpkg --compare-versions "${packaged:-0}" ge "$RUST_MAJOR.$RUST_MINOR"; then
+		install_packages cargo rustc
+	elif [ -n "$(candidate rustup)" ]; then
+		install_packages rustup
+		rustup toolchain install stable --profile minimal --component clippy,rustfmt
+		rustup default stable
+	else
+		fail "no cargo $RUST_MAJOR.$RUST_MINOR or newer is packaged here (Debian 12): install rustup as
+       its project describes, put ~/.cargo/bin into PATH, and run this again"
+	fi
+	hash -r
+	rust_is_new_enough || fail "cargo $RUST_MAJOR.$RUST_MINOR or newer is needed; found $(command -v cargo || echo none) first in PATH"
+}
+
+command -v apt-get >/dev/null || fail "this script knows Debian and Ubuntu only"
+[ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run it as root, or install sudo"
+
+# shellcheck disable=SC2086 # lists of words
+missing=$(not_installed $BUILD $LAB $NET)
+if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_new_enough; then
+	say "refreshing the package lists"
+	as_root apt-get update -q
+	for package in $missing; do
+		[ -n "$(candidate "$package")" ] || fail "this distribution has no package $package"
+	done
+	# Ubuntu 24.04 ships bpftool within its kernel tools.
+	# shellcheck disable=SC2086
+	install_packages $missing "$(first_available bpftool linux-tools-generic)"
+fi
+if [ -n "$(candidate cbmc)" ]; then
+	install_packages cbmc
+else
+	say "cbmc is not packaged here: the model checks will be skipped"
+fi
+setup_rust
+say "done"
