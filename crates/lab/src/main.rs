@@ -49,6 +49,9 @@ struct Vm {
     /// Count instructions: one processor, and guest time is executed instructions
     #[arg(long)]
     icount: bool,
+    /// Place the kernel at a random address, as a real boot does; a second slower
+    #[arg(long)]
+    kaslr: bool,
     /// Processors
     #[arg(long, value_name = "N", default_value_t = 2, conflicts_with = "icount")]
     smp: u32,
@@ -109,6 +112,7 @@ fn doctor() -> Result<ExitCode> {
 fn vm(options: Vm) -> Result<ExitCode> {
     let mut machine = Machine::new(options.kernel)
         .icount(options.icount)
+        .kaslr(options.kaslr)
         .smp(options.smp)
         .memory_mib(options.mem)
         .append(options.append)

@@ -8,11 +8,31 @@ use anyhow::{Context, Result, bail};
 
 use super::Tools;
 
-/// Part of the recipe of every image: this file decides how one is made.
-pub(super) const RECIPE: &str = include_str!("ext4.rs");
-
 /// An emulated NVDIMM's size must be a multiple of this.
 const ALIGN: u64 = 16 << 20;
+
+/// Fixed identifiers and time give the same bytes for the same content; lazy
+/// initialisation would run in the kernel beside what is measured.
+const FLAGS: [&str; 12] = [
+    "-q",
+    "-F",
+    "-t",
+    "ext4",
+    "-b",
+    "4096",
+    "-m",
+    "0",
+    "-U",
+    "74696465-6761-4745-8000-000000000001",
+    "-E",
+    "lazy_itable_init=0,lazy_journal_init=0,hash_seed=74696465-6761-4745-8000-000000000002",
+];
+const FAKE_TIME: &str = "1767225600";
+
+/// The images' part of an artefact's recipe.
+pub(super) fn recipe() -> String {
+    format!("{} {FAKE_TIME}", FLAGS.join(" "))
+}
 
 /// What goes into an image.
 #[derive(Debug, Clone, Copy)]
@@ -41,16 +61,9 @@ pub(crate) fn make(
 
     let mut mke2fs = tools.command("usr/sbin/mke2fs", "mke2fs");
     mke2fs
-        .args([
-            "-q", "-F", "-t", "ext4", "-b", "4096", "-m", "0", "-L", label, "-d", "-",
-        ])
-        // The kernel's lazy initialisation would run beside what is measured.
-        .args([
-            "-E",
-            "lazy_itable_init=0,lazy_journal_init=0,hash_seed=74696465-6761-4745-8000-000000000002",
-        ])
-        .args(["-U", "74696465-6761-4745-8000-000000000001"])
-        .env("E2FSPROGS_FAKE_TIME", "1767225600")
+        .args(FLAGS)
+        .args(["-L", label, "-d", "-"])
+        .env("E2FSPROGS_FAKE_TIME", FAKE_TIME)
         .arg(image)
         .stdout(Stdio::null())
         .stderr(Stdio::piped());

@@ -15,6 +15,7 @@ const TREE: Bootstrap = Bootstrap {
     include: &[
         "acl",
         "attr",
+        "bpftool",
         "e2fsprogs",
         "file",
         "fuse3",
@@ -59,7 +60,7 @@ pub(super) fn ensure(
 ) -> Result<PathBuf> {
     let dir = cache.ensure(
         "root",
-        &[&TREE.recipe(), ext4::RECIPE, &SPARE.to_string()],
+        &[&TREE.recipe(), &ext4::recipe(), &SPARE.to_string()],
         |dir| {
             let step = progress.step("root image, Debian trixie");
             let tar = dir.join("root.tar");

@@ -13,13 +13,16 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::cache::{Cache, remove_tree};
 use super::debian::{Bootstrap, run, unpack};
-use super::{Content, Tools, ext4};
+use super::{Content, Tools, bzimage, ext4};
 use crate::progress::Progress;
 
 /// Modules that must be in before the root can be mounted, in this order; each
 /// one's dependencies go before it. crc32c-intel comes first because ext4 takes
 /// the checksum it finds at mount time; 7.2 has it built in.
 const EARLY: [&str; 3] = ["crc32c-intel", "nd_pmem", "nfit"];
+
+/// Changed when [`arrange`] comes to leave other files.
+const LAYOUT: &str = "2";
 
 /// A kernel series of Debian's cloud flavour, such as 6.12.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -88,6 +91,12 @@ impl KernelFiles {
         self.dir.join("vmlinuz")
     }
 
+    /// The same kernel as its own decompressor leaves it.
+    #[must_use]
+    pub fn vmlinux(&self) -> PathBuf {
+        self.dir.join("vmlinux")
+    }
+
     /// An ext4 image to be mounted on /usr/lib/modules.
     #[must_use]
     pub fn modules(&self) -> PathBuf {
@@ -114,7 +123,8 @@ pub(super) fn ensure(
     tools: impl FnOnce() -> Result<Tools>,
 ) -> Result<KernelFiles> {
     let script = fetch_script(kernel);
-    let mut recipe = vec![script.as_str(), ext4::RECIPE];
+    let images = ext4::recipe();
+    let mut recipe = vec![LAYOUT, &script, &images];
     recipe.extend(kernel.suites());
     recipe.extend(EARLY);
     let dir = cache.ensure(&format!("kernel-{kernel}"), &recipe, |dir| {
@@ -193,11 +203,13 @@ fn arrange(tools: &Tools, tree: &Path, dir: &Path) -> Result<()> {
         own.join("vmlinuz"),
         tree.join(format!("boot/vmlinuz-{release}")),
     ];
-    let vmlinuz = packaged
+    let packaged = packaged
         .iter()
-        .find(|p| p.exists())
+        .find(|path| path.exists())
         .context("a kernel without vmlinuz")?;
-    fs::rename(vmlinuz, dir.join("vmlinuz"))?;
+    let vmlinuz = dir.join("vmlinuz");
+    fs::rename(packaged, &vmlinuz)?;
+    bzimage::unpack(tools, &vmlinuz, &dir.join("vmlinux"))?;
 
     run(tools
         .command("usr/bin/kmod", "depmod")

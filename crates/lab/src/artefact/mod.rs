@@ -1,6 +1,7 @@
 //! What a machine is made of. Every artefact is built once, from a recipe, and
 //! kept in the cache under the recipe's hash.
 
+mod bzimage;
 mod cache;
 mod debian;
 mod ext4;

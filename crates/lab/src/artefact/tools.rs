@@ -1,4 +1,4 @@
-//! QEMU 10, mke2fs and kmod from Debian trixie, in a tree of their own.
+//! QEMU 10, mke2fs, kmod and zstd from Debian trixie, in a tree of their own.
 //!
 //! Debian 12's QEMU crashes about half of its boots of 6.12, and its mke2fs
 //! cannot read a tar file; the tree makes every machine use the same ones. Its
@@ -16,7 +16,13 @@ use crate::progress::Progress;
 const TREE: Bootstrap = Bootstrap {
     suite: "trixie",
     variant: "extract",
-    include: &["qemu-system-x86", "e2fsprogs", "libarchive13t64", "kmod"],
+    include: &[
+        "qemu-system-x86",
+        "e2fsprogs",
+        "libarchive13t64",
+        "kmod",
+        "zstd",
+    ],
     exclude: &[],
     customize: None,
 };

@@ -170,7 +170,7 @@ fn boot_with_kvm(lab: &Lab) -> Result<(Option<Duration>, String)> {
         icount: false,
         smp: 2,
         memory_mib: 512,
-        vmlinuz: &files.vmlinuz(),
+        kernel: &files.vmlinux(),
         initramfs: &dir.initramfs(),
         disks: &[],
         console: &dir.console(),

@@ -35,6 +35,7 @@ const PAYLOAD_SPARE: u64 = 64 << 20;
 pub struct Machine {
     kernel: Kernel,
     icount: bool,
+    kaslr: bool,
     smp: u32,
     memory_mib: u32,
     lsm: Option<String>,
@@ -51,6 +52,7 @@ impl Machine {
         Self {
             kernel,
             icount: false,
+            kaslr: false,
             smp: 2,
             memory_mib: 2048,
             lsm: None,
@@ -65,6 +67,14 @@ impl Machine {
     #[must_use]
     pub fn icount(mut self, on: bool) -> Self {
         self.icount = on;
+        self
+    }
+
+    /// Boots through the kernel's own decompressor, which is what places it at a
+    /// random address; a second slower.
+    #[must_use]
+    pub fn kaslr(mut self, on: bool) -> Self {
+        self.kaslr = on;
         self
     }
 
@@ -165,7 +175,11 @@ impl Machine {
             icount: self.icount,
             smp: if self.icount { 1 } else { self.smp },
             memory_mib: self.memory_mib,
-            vmlinuz: &files.vmlinuz(),
+            kernel: &if self.kaslr {
+                files.vmlinuz()
+            } else {
+                files.vmlinux()
+            },
             initramfs: &dir.initramfs(),
             disks: &disks,
             console: &dir.console(),

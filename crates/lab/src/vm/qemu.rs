@@ -12,7 +12,8 @@ pub(super) struct Boot<'a> {
     pub icount: bool,
     pub smp: u32,
     pub memory_mib: u32,
-    pub vmlinuz: &'a Path,
+    /// vmlinuz, or vmlinux for a quicker start without KASLR.
+    pub kernel: &'a Path,
     pub initramfs: &'a Path,
     /// Disk images with their sizes in bytes, as NVDIMMs in this order.
     pub disks: &'a [(PathBuf, u64)],
@@ -91,7 +92,7 @@ impl Boot<'_> {
             "chardev:report",
         ]);
 
-        add(&["-kernel", &self.vmlinuz.to_string_lossy()]);
+        add(&["-kernel", &self.kernel.to_string_lossy()]);
         add(&["-initrd", &self.initramfs.to_string_lossy()]);
         add(&["-append", self.cmdline]);
         args
@@ -107,7 +108,7 @@ pub(super) fn cmdline(icount: bool, lsm: Option<&str>, append: &str) -> String {
         "console=ttyS0 panic=-1 oops=panic loglevel=5 mitigations=off tsc=reliable cryptomgr.notests=1",
     );
     if icount {
-        line.push_str(" nokaslr norandmaps randomize_kstack_offset=off audit=0");
+        line.push_str(" norandmaps randomize_kstack_offset=off audit=0");
     }
     if let Some(list) = lsm {
         line.push_str(" lsm=");
@@ -135,7 +136,7 @@ mod tests {
             icount,
             smp: 2,
             memory_mib: 1024,
-            vmlinuz: Path::new("/k"),
+            kernel: Path::new("/k"),
             initramfs: Path::new("/i"),
             disks: &[
                 (PathBuf::from("/a,b"), 1 << 30),
