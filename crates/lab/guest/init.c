@@ -36,7 +36,7 @@ static void mount_or_die(const char *src, const char *dir, const char *type,
 	if (mount(src, dir, type, flags, data) == 0)
 		return;
 
-	char what[128];
+	char what[256];
 
 	snprintf(what, sizeof(what), "mount %s on %s", type, dir);
 	die(what);
