@@ -1,0 +1,74 @@
+//! Compiles the reference monitor and generates its Rust view: the skeleton
+//! from the object's BTF, names and numbers from `kernel/abi.h`.
+
+mod abi;
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libbpf_cargo::SkeletonBuilder;
+
+/// Older compilers build objects that the verifier refuses.
+const CLANG: u32 = 19;
+
+fn main() {
+    let kernel = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"))
+        .join("../../kernel");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
+    println!("cargo:rerun-if-changed={}", kernel.display());
+    println!("cargo:rerun-if-env-changed=TIDEGATE_CLANG");
+
+    let abi = abi::generate(&kernel.join("abi.h"));
+    std::fs::write(out.join("abi.rs"), abi).expect("the output directory is writable");
+
+    let mut flags: Vec<&OsStr> = [
+        "-mcpu=v3",
+        "-D__TARGET_ARCH_x86",
+        "-I/usr/include/x86_64-linux-gnu", // asm/types.h
+        "-Wall",
+        "-Werror",
+        "-I",
+    ]
+    .iter()
+    .map(OsStr::new)
+    .collect();
+    flags.push(kernel.as_os_str());
+    let built = SkeletonBuilder::new()
+        .source(kernel.join("tidegate.bpf.c"))
+        .clang(clang())
+        .clang_args(flags)
+        .build_and_generate(out.join("tidegate.skel.rs"));
+    if let Err(e) = built {
+        eprintln!("{e:#}");
+        println!("cargo:error=kernel/tidegate.bpf.c does not compile: {e:#}");
+        std::process::exit(1);
+    }
+}
+
+/// The compiler: `$TIDEGATE_CLANG`, `clang-19`, or a `clang` that is new enough.
+fn clang() -> PathBuf {
+    println!("cargo:rerun-if-env-changed=PATH");
+    if let Some(given) = env::var_os("TIDEGATE_CLANG") {
+        return given.into();
+    }
+    ["clang-19", "clang"]
+        .into_iter()
+        .find(|name| version(name).is_some_and(|v| v >= CLANG))
+        .map(PathBuf::from)
+        .unwrap_or_else(|| {
+            println!(
+                "cargo:error=no clang {CLANG} or later: install the package clang-{CLANG}, \
+                 or name one in TIDEGATE_CLANG"
+            );
+            std::process::exit(1);
+        })
+}
+
+/// The major version of a compiler, if it runs.
+fn version(clang: &str) -> Option<u32> {
+    let out = Command::new(clang).arg("-dumpversion").output().ok()?;
+    let text = String::from_utf8(out.stdout).ok()?;
+    text.split('.').next()?.trim().parse().ok()
+}

@@ -1,0 +1,110 @@
+//! The monitor's globals, mapped: what user space sets, and counters.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::skel::types::{bss, tg_policy};
+use crate::sys::map_info;
+
+/// A mapping of the monitor's zero-initialised globals, shared with the kernel.
+#[derive(Debug)]
+pub(crate) struct Globals {
+    base: *mut bss,
+    len: usize,
+}
+
+// SAFETY: the mapping lives as long as the value; every access is atomic or a
+// volatile copy of what user space alone writes.
+unsafe impl Send for Globals {}
+// SAFETY: as above.
+unsafe impl Sync for Globals {}
+
+impl Globals {
+    /// Maps the globals; an error if they are not this build's.
+    pub fn map(fd: BorrowedFd<'_>) -> io::Result<Self> {
+        let size = map_info(fd)?.value_size as usize;
+        if size != size_of::<bss>() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "other globals"));
+        }
+        let len = size.next_multiple_of(rustix::param::page_size());
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let base = unsafe { mmap(ptr::null_mut(), len, prot, MapFlags::SHARED, fd, 0)? };
+        Ok(Globals { base: base.cast(), len })
+    }
+
+    fn u32_at(&self, field: impl FnOnce(*mut bss) -> *mut u32) -> &AtomicU32 {
+        // SAFETY: an aligned field of the mapping, which outlives the reference.
+        unsafe { AtomicU32::from_ptr(field(self.base)) }
+    }
+
+    fn u64_at(&self, field: impl FnOnce(*mut bss) -> *mut u64) -> &AtomicU64 {
+        // SAFETY: an aligned field of the mapping, which outlives the reference.
+        unsafe { AtomicU64::from_ptr(field(self.base)) }
+    }
+
+    /// A copy of the policy's header.
+    pub fn policy(&self) -> tg_policy {
+        // SAFETY: in the mapping; only user space writes it, under the instance lock.
+        unsafe { ptr::read_volatile(&raw const (*self.base).policy) }
+    }
+
+    /// Puts a policy in force: every field, then `seqno`, so that no hook sees
+    /// the new number with an old field.
+    pub fn set_policy(&self, new: tg_policy) {
+        let seqno = new.seqno;
+        let before = tg_policy { seqno: self.policy().seqno, ..new };
+        // SAFETY: in the mapping; only user space writes it, under the instance lock.
+        unsafe { ptr::write_volatile(&raw mut (*self.base).policy, before) };
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).policy.seqno }).store(seqno, Ordering::SeqCst);
+    }
+
+    pub fn guard_armed(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).guard_armed })
+    }
+
+    pub fn guard_wanted(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).guard_wanted })
+    }
+
+    pub fn records(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).records })
+    }
+
+    pub fn events_lost(&self) -> u64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).events_lost }).load(Ordering::Relaxed)
+    }
+
+    pub fn labels_failed(&self) -> u64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).labels_failed }).load(Ordering::Relaxed)
+    }
+
+    pub fn given_used(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).given_used })
+    }
+
+    /// The lock of the demotion transaction: 1 while the kernel holds it, a
+    /// process's id while user space does.
+    pub fn transaction(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx.lock })
+    }
+}
+
+impl Drop for Globals {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; every reference into it borrows `self`.
+        let _ = unsafe { munmap(self.base.cast(), self.len) };
+    }
+}

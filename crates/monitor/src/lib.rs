@@ -1,0 +1,32 @@
+//! Loads Tidegate's reference monitor into the kernel, keeps it there by its
+//! pins, feeds it policies and reads what it records.
+//!
+//! The only crate that talks to BPF. Shared types come from the object's BTF,
+//! names and numbers from `kernel/abi.h`; nothing is written down twice.
+#![warn(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+mod abi {
+    #![allow(dead_code)]
+    include!(concat!(env!("OUT_DIR"), "/abi.rs"));
+}
+#[allow(clippy::all, clippy::undocumented_unsafe_blocks, unused_imports)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/tidegate.skel.rs"));
+}
+mod attach;
+mod encode;
+mod error;
+mod globals;
+mod load;
+mod pins;
+mod status;
+mod subject;
+mod swap;
+mod sys;
+
+pub use abi::{Class, Kind, Op, Reason};
+pub use error::{Error, Result};
+pub use load::{Monitor, Options};
+pub use pins::PIN_DIR;
+pub use status::{ClassStats, Status};
+pub use subject::{Process, Subject};

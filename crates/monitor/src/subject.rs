@@ -1,0 +1,156 @@
+//! Subjects: the labels of processes.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::error::{Error, Result, Trying};
+use crate::load::Monitor;
+use crate::skel::types::{tg_fd, tg_ps, tg_subject};
+use crate::sys::{self, Pod, text};
+
+/// PIDFD_THREAD: a descriptor of one thread, not of its process. rustix does not
+/// name it yet.
+const PIDFD_THREAD: u32 = 0o200;
+
+/// A subject's label, as one of its tasks has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subject {
+    /// The integrity level.
+    pub level: u8,
+    /// NODEMOTE, NONETDEMOTE and PERMISSIVE of its program.
+    pub attrs: tidegate_policy::Attrs,
+    /// The record that made it what it is, 0: none.
+    pub cause: u64,
+}
+
+/// A process and its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Thread group id.
+    pub pid: u32,
+    /// Its parent's.
+    pub ppid: u32,
+    /// Real user id.
+    pub uid: u32,
+    /// The name of its program.
+    pub comm: String,
+    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    pub start: u64,
+    /// Whether it has a label; without one it is at the top level.
+    pub governed: bool,
+    /// Its label.
+    pub subject: Subject,
+}
+
+/// Keeps demotions waiting while it lives.
+#[derive(Debug)]
+pub(crate) struct Held<'a>(&'a Monitor);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.globals.transaction().store(0, Ordering::SeqCst);
+    }
+}
+
+/// How long to wait for a demotion under way; the kernel ends each in 400 ms.
+const TRANSACTION: Duration = Duration::from_secs(2);
+
+impl Monitor {
+    /// The label of a thread; `None`: it has none and is at the top level.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with `ESRCH` if there is no such thread.
+    pub fn subject(&self, tid: u32) -> Result<Option<Subject>> {
+        let fd = thread(tid)?;
+        let label = self.subjects.get(&fd.as_raw_fd()).trying(|| format!("read {tid}'s label"))?;
+        Ok(label.map(|s| Subject {
+            level: s.level,
+            attrs: tidegate_policy::Attrs::from_bits_truncate(s.attrs.into()),
+            cause: s.cause,
+        }))
+    }
+
+    /// Labels a thread. Hold the transactions meanwhile, or a demotion of it
+    /// that is under way is lost.
+    pub(crate) fn set_subject(&self, tid: u32, s: Subject) -> Result<()> {
+        let fd = thread(tid)?;
+        let value = tg_subject {
+            level: s.level,
+            attrs: s.attrs.bits() as u8,
+            cause: s.cause,
+            ..Default::default()
+        };
+        self.subjects.put(&fd.as_raw_fd(), &value).trying(|| format!("label {tid}"))
+    }
+
+    /// Waits for the demotion under way, if any, and keeps others from beginning.
+    pub(crate) fn hold_transactions(&self) -> Result<Held<'_>> {
+        let (lock, me) = (self.globals.transaction(), std::process::id());
+        let until = Instant::now() + TRANSACTION;
+        loop {
+            match lock.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => return Ok(Held(self)),
+                // a holder that died: only user space holds it by its id
+                Err(pid) if pid > 1 && !std::path::Path::new(&format!("/proc/{pid}")).exists() => {
+                    let _ = lock.compare_exchange(pid, 0, Ordering::SeqCst, Ordering::SeqCst);
+                }
+                Err(_) if Instant::now() > until => {
+                    let busy = std::io::Error::from(Errno::BUSY);
+                    return Err(Error::io("wait for a demotion to end", busy));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// Every process and its label, kernel threads left out.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the kernel's iterator cannot be run.
+    pub fn processes(&self) -> Result<Vec<Process>> {
+        let lines: Vec<tg_ps> = iterate(&self.ps_task, None)?;
+        Ok(lines
+            .into_iter()
+            .map(|p| Process {
+                pid: p.pid,
+                ppid: p.ppid,
+                uid: p.uid,
+                comm: text(&p.comm),
+                start: p.start,
+                governed: p.governed != 0,
+                subject: Subject {
+                    level: p.level,
+                    attrs: tidegate_policy::Attrs::from_bits_truncate(p.attrs.into()),
+                    cause: p.cause,
+                },
+            })
+            .collect())
+    }
+
+    /// Descriptors of governed processes that are open for writing, and all of
+    /// this process's.
+    pub(crate) fn descriptors(&self, tid: Option<u32>) -> Result<Vec<tg_fd>> {
+        iterate(&self.ps_file, tid)
+    }
+}
+
+fn iterate<T: Pod>(program: &impl AsFd, tid: Option<u32>) -> Result<Vec<T>> {
+    let what = || "list the kernel's tasks".to_string();
+    let mut bytes = Vec::new();
+    let mut file = File::from(sys::iterate(program.as_fd(), tid).trying(what)?);
+    file.read_to_end(&mut bytes).trying(what)?;
+    Ok(bytes.chunks_exact(size_of::<T>()).filter_map(T::read).collect())
+}
+
+/// A descriptor of one thread.
+fn thread(tid: u32) -> Result<std::os::fd::OwnedFd> {
+    let pid = i32::try_from(tid).ok().and_then(Pid::from_raw);
+    let flags = PidfdFlags::from_bits_retain(PIDFD_THREAD);
+    pid.ok_or(Errno::SRCH).and_then(|p| pidfd_open(p, flags)).trying(|| format!("find {tid}"))
+}

@@ -1,0 +1,102 @@
+//! Putting a policy in force: built beside the running one, swapped by one step.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::fd::AsRawFd;
+
+use tidegate_policy::{Mode, Policy};
+
+use crate::encode;
+use crate::error::{Error, Result, Trying};
+use crate::load::Monitor;
+use crate::skel::types::{tg_edge, tg_net, tg_node, tg_policy};
+use crate::sys::Map;
+
+/// Any address: the kernel reads it only to give way while it waits.
+const HOLD_PAGE: u64 = 4096;
+
+impl Monitor {
+    /// Puts a policy in force; its sequence number. The one before stays in force
+    /// until the last step, and on any error.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the kernel has no room for it.
+    pub fn put_policy(&self, policy: &Policy, permissive: bool) -> Result<u32> {
+        let slot = self.globals.policy().seqno.wrapping_add(1) & 1;
+        let full = || "build the policy's tables".to_string();
+
+        let nodes = Map::<u32, tg_node>::create(
+            libbpf_sys::BPF_MAP_TYPE_ARRAY,
+            "tg_nodes",
+            policy.nodes.len() as u32,
+            libbpf_sys::BPF_F_INNER_MAP,
+        )
+        .trying(full)?;
+        let keys: Vec<u32> = (0..policy.nodes.len() as u32).collect();
+        let values: Vec<tg_node> = policy.nodes.iter().map(encode::node).collect();
+        nodes.put_all(&keys, &values).trying(full)?;
+
+        let (keys, values) = encode::edges(policy);
+        let room = keys.len().max(1) as u32;
+        let edges =
+            Map::<tg_edge, u32>::create(libbpf_sys::BPF_MAP_TYPE_HASH, "tg_edges", room, 0)
+                .trying(full)?;
+        edges.put_all(&keys, &values).trying(full)?;
+
+        let nets = Map::<tg_net, u32>::create(
+            libbpf_sys::BPF_MAP_TYPE_LPM_TRIE,
+            "tg_nets",
+            policy.networks.len().max(1) as u32,
+            libbpf_sys::BPF_F_NO_PREALLOC,
+        )
+        .trying(full)?;
+        for network in &policy.networks {
+            nets.put(&encode::net(network), &network.level.into()).trying(full)?;
+        }
+
+        let inner = [
+            (&self.nodes, nodes.as_fd()),
+            (&self.edges, edges.as_fd()),
+            (&self.nets, nets.as_fd()),
+        ];
+        for (outer, map) in inner {
+            outer.put(&slot, &(map.as_raw_fd() as u32)).trying(|| "fill the free slot".into())?;
+        }
+        self.globals.set_policy(self.header(policy, permissive, slot)?);
+        Ok(self.globals.policy().seqno)
+    }
+
+    /// The header of a policy whose tables are in a slot.
+    fn header(&self, policy: &Policy, permissive: bool, slot: u32) -> Result<tg_policy> {
+        let now = self.globals.policy();
+        Ok(tg_policy {
+            // 0 means that nothing was ever loaded
+            seqno: now.seqno.wrapping_add(1).max(1),
+            slot,
+            mnt_ns: initial_mount_namespace()?,
+            given_max: self.given.max_entries,
+            top: (policy.levels.len() - 1) as u8,
+            permissive: (permissive || policy.mode == Mode::Permissive).into(),
+            net_default: 0,
+            hold_page: HOLD_PAGE,
+            ..now
+        })
+    }
+
+    /// Tells the kernel which process waits for its events; 0: none.
+    pub fn set_daemon(&self, pid: u32) {
+        let now = self.globals.policy();
+        self.globals.set_policy(tg_policy { daemon: pid, ..now });
+    }
+}
+
+/// The inode number of pid 1's mount namespace, in which paths are canonical.
+fn initial_mount_namespace() -> Result<u32> {
+    let path = "/proc/1/ns/mnt";
+    let link = fs::read_link(path).trying(|| format!("read {path}"))?;
+    let number = link.to_string_lossy();
+    let number = number.strip_prefix("mnt:[").and_then(|n| n.strip_suffix(']'));
+    number.and_then(|n| n.parse().ok()).ok_or_else(|| {
+        Error::Unsupported(format!("{path} does not name a mount namespace: {}", link.display()))
+    })
+}
