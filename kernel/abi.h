@@ -157,6 +157,7 @@ enum tg_reason {
 	TG_R_TABLE_FULL,
 	TG_R_ASYNC,	  /* asynchronous I/O in flight */
 	TG_R_CHANNEL,	  /* fell with a channel it reads */
+	TG_R_TREE,	  /* a directory whose new place has other rules */
 };
 
 /* A record: what happened, to whom, by what. Also a link of a history. */

@@ -9,9 +9,17 @@
 
 /* What a hook knows of an event; the rest is the current task's. */
 struct tg_note {
-	u64 dentry; /* address, 0: no file */
-	u64 inode;  /* address */
+	union {
+		struct {
+			u64 dentry; /* address, 0: no file */
+			u64 inode;  /* address */
+		};
+		u8 addr[16]; /* where family is not 0 */
+	};
 	u32 source;
+	u16 port;
+	u8 family;
+	u8 other; /* it happened to the process in audit_other */
 	u32 peer; /* another process's pid */
 	u8 kind;
 	u8 op;
@@ -19,48 +27,54 @@ struct tg_note {
 	u8 reason;
 	u8 to;	   /* level after */
 	u8 object; /* level of the object */
-	u8 family;
-	u8 pad;
-	u16 port;
-	u16 pad2[3];
-	u8 addr[16];
 };
+
+/* A process other than the current one that a record is about; under tx.lock. */
+struct tg_other {
+	u64 task; /* address */
+	u64 prev; /* its newest record */
+	u8 from;  /* its level before */
+} audit_other;
 
 /* Writes a path's text, its end if it is too long. Returns the bytes used. */
 static __always_inline u32 path_text(u64 dentry, struct tg_scratch *w)
 {
 	struct dentry *d = CAST(struct dentry, dentry);
 	struct mount *m;
-	u32 i, n, sum = 0, off = 0, first = 0;
+	u32 i, first;
 
 	if (!walk_filesystem(d, w))
 		return 0;
 	m = canonical_mount(d->d_sb, w);
 	if (m && !walk_mounts(CAST(struct mount, m), w))
 		return 0;
-	n = w->n;
-	bpf_for(i, 0, n) {
+	w->off = w->first = 0;
+	bpf_for(i, 0, w->n) {
 		struct dentry *c = CAST(struct dentry, w->up[BOUND(i, TG_DEPTH)]);
 
-		sum += c->d_name.len + 1;
-		if (sum > TG_PATH)
+		w->off += c->d_name.len + 1;
+		if (w->off > TG_PATH)
 			break;
-		first = i + 1;
+		w->first = i + 1;
 	}
+	first = w->first;
+	w->off = 0;
 	bpf_for(i, 0, first) {
-		struct dentry *c = CAST(struct dentry, w->up[BOUND((first - 1 - i), TG_DEPTH)]);
+		struct dentry *c = CAST(struct dentry, w->up[BOUND(first - 1 - i, TG_DEPTH)]);
 		u32 len = c->d_name.len;
 
-		if (off >= TG_PATH || len >= TG_PATH)
+		if (w->off >= TG_PATH || len >= TG_PATH)
 			break;
-		w->text[BOUND(off, TG_PATH)] = '/';
-		if (bpf_probe_read_kernel(w->text + 1 + BOUND(off, TG_PATH), BOUND(len, TG_PATH), c->d_name.name))
+		w->text[BOUND(w->off, TG_PATH)] = '/';
+		if (bpf_probe_read_kernel(w->text + 1 + BOUND(w->off, TG_PATH), BOUND(len, TG_PATH), c->d_name.name))
 			break;
-		off += len + 1;
+		w->off += len + 1;
 	}
-	if (!n)
-		w->text[BOUND(off++, TG_PATH)] = '/';
-	return off < TG_PATH ? off : TG_PATH;
+	if (!w->n) {
+		w->text[0] = '/';
+		w->off = 1;
+	}
+	return w->off < TG_PATH ? w->off : TG_PATH;
 }
 
 /* Writes a record; its id. */
@@ -76,6 +90,7 @@ __noinline u64 audit(struct tg_note *n)
 	if (!n)
 		return 0;
 	s = subject_of(task);
+	task = CAST(struct task_struct, n->other ? audit_other.task : address(task));
 	id = __sync_fetch_and_add(&records, 1) + 1;
 	slot = id & (TG_HISTORY - 1);
 	e = bpf_map_lookup_elem(&history, &slot);
@@ -83,35 +98,37 @@ __noinline u64 audit(struct tg_note *n)
 		return 0;
 	e->id = 0;
 	e->time = bpf_ktime_get_boot_ns();
-	e->prev = s ? s->cause : 0;
+	e->prev = n->other ? audit_other.prev : s ? s->cause : 0;
 	e->start = task->start_boottime;
 	e->seqno = policy.seqno;
 	e->pid = task->tgid;
 	e->tid = task->pid;
-	e->uid = bpf_get_current_uid_gid();
+	e->uid = task->cred->uid.val;
 	e->source = n->source;
 	e->peer = n->peer;
 	e->kind = n->kind;
 	e->op = n->op;
 	e->reason = n->reason;
 	e->class = n->class;
-	e->from = subject_level(s);
+	e->from = n->other ? audit_other.from : subject_level(s);
 	e->to = n->to;
 	e->object = n->object;
 	e->family = n->family;
-	__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
+	__builtin_memset(e->addr, 0, sizeof(e->addr));
+	if (n->family)
+		__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
 	e->port = n->port;
 	e->path_len = 0;
 	e->ino = 0;
 	e->dev = 0;
-	bpf_get_current_comm(e->comm, sizeof(e->comm));
-	if (n->inode) {
+	__builtin_memcpy(e->comm, task->comm, sizeof(e->comm));
+	if (!n->family && n->inode) {
 		struct inode *inode = CAST(struct inode, n->inode);
 
 		e->ino = inode->i_ino;
 		e->dev = inode->i_sb->s_dev;
 	}
-	if (n->dentry) {
+	if (!n->family && n->dentry) {
 		w = scratch_get();
 		if (w) {
 			bpf_rcu_read_lock();

@@ -54,4 +54,69 @@ static __always_inline int modify(struct tg_subject *s, struct inode *inode, u64
 	return deny(s, &n, -EPERM);
 }
 
+/*
+ * Binds an object to the current subject: what every way of getting a
+ * descriptor or a mapping has in common. `mode` is FMODE_READ and FMODE_WRITE.
+ */
+static __always_inline int bind(struct tg_subject *s, struct inode *inode, u64 dentry, u32 mode,
+				u8 op, u8 class)
+{
+	struct tg_note n = { .op = op, .class = class };
+	u64 label = label_of(inode, dentry, class);
+	struct lomac_object o = object(label);
+	struct lomac_subject who = subject(s);
+	u8 to;
+	int err;
+
+	if (!lomac_open(who, o)) {
+		note_object(&n, inode, dentry, label);
+		n.reason = TG_R_NOOPEN;
+		return deny(s, &n, -EPERM);
+	}
+	to = mode & FMODE_READ ? lomac_observe(who, o) : who.level;
+	if (to < who.level) {
+		note_object(&n, inode, dentry, label);
+		err = fall(s, to, &n, true);
+		if (err)
+			return err;
+		s = subject_current();
+	}
+	if (mode & FMODE_WRITE)
+		return modify(s, inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
+	return 0;
+}
+
+/*
+ * The current subject gets an end of a channel. A FIFO's reader that still waits
+ * in open() has no descriptor to be found by: the inode remembers how high its
+ * readers were.
+ */
+static __always_inline int join(struct tg_subject *s, struct file *file, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_FILE, .source = ~0u };
+	struct inode *inode = file->f_inode;
+	u8 level;
+
+	if (join_channel(address(file), &n))
+		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : -EACCES);
+	level = subject_level(subject_current());
+	if ((inode->i_mode & S_IFMT) == S_IFIFO) {
+		struct pipe_inode_info *pipe = inode->i_pipe;
+		u32 readers = pipe ? pipe->readers : 0;
+		struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+		n.reason = TG_R_NO_LABEL;
+		if (!memo)
+			return deny(s, &n, -EAGAIN);
+		if (!readers)
+			memo->node = 0;
+		n.reason = TG_R_CHANNEL;
+		if (file->f_mode & FMODE_WRITE && readers > tx.join_readers && memo->node > level + 1u)
+			return deny(s, &n, -EAGAIN);
+		if (file->f_mode & FMODE_READ && level + 1u > memo->node)
+			memo->node = level + 1;
+	}
+	return 0;
+}
+
 #endif

@@ -44,7 +44,11 @@ static __always_inline struct tg_subject *subject_current(void)
 
 static __always_inline u8 subject_level(struct tg_subject *s)
 {
-	return s ? s->level : policy.top;
+	if (!s)
+		return policy.top;
+	/* keeps the compiler from adding the offset before the test */
+	asm volatile("" : "+r"(s));
+	return s->level;
 }
 
 static __always_inline struct tg_stats *stats_of(u32 class)

@@ -19,7 +19,9 @@ struct tg_subject {
 	u8 exec_level;	 /* lowest of the files of the exec under way */
 	u8 exec_attrs;	 /* trusted attributes of the program asked for */
 	u8 pad;
-	u32 settled;	 /* transaction in which the task was seen at rest */
+	u32 settled;	 /* seen at rest by this transaction */
+	u64 create_dentry; /* the name being made, and its directory */
+	u64 create_parent;
 };
 
 /* An inode's label, remembered. One word, so that it is never torn. */
@@ -117,7 +119,11 @@ struct {
 /* Room to walk a path in, claimed for the walk: a stack has 512 bytes only. */
 struct tg_scratch {
 	u32 busy;
-	u32 n; /* components seen, from the object up */
+	u32 n;	   /* components seen, from the object up */
+	u32 len;   /* of the component looked at */
+	u32 node;  /* of the trie, come so far */
+	u32 off;   /* text written, or counted */
+	u32 first; /* components that find room in the text */
 	u64 up[TG_DEPTH];
 	char text[2 * TG_PATH + 1];
 	struct tg_edge key;
@@ -134,7 +140,9 @@ struct {
 /* Channels met by the running transaction, by the address of what is read. */
 struct tg_channel {
 	u64 tx;
+	u32 maps; /* shared mappings of it that the falling tasks have */
 	u8 lowest_writer;
+	u8 admits; /* a named socket's: lowest level that may write, 0xff: not looked up */
 };
 
 struct {
@@ -144,7 +152,30 @@ struct {
 	__type(value, struct tg_channel);
 } channels SEC(".maps");
 
+/* What was last found for a Unix socket: see hooks/unix.h. */
+struct tg_sock {
+	u32 epoch;
+	u32 seqno;
+	u32 level;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct tg_sock);
+} socks SEC(".maps");
+
+/* System V IPC objects that governed subjects made, by address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 16);
+	__type(key, u64);
+	__type(value, u32); /* level */
+} kernel_objects SEC(".maps");
+
 struct tg_policy policy;
+u32 epoch;	      /* steps when a level falls or a socket changes hands */
 u64 records;	      /* history records written */
 u64 events_lost;      /* records the ring buffer had no room for */
 u64 given_used;	      /* entries in the table of given levels */

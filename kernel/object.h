@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_OBJECT_H
 #define TIDEGATE_OBJECT_H
 
+#define EXT4_MAGIC 0xef53
+#define XFS_MAGIC 0x58465342
+#define BTRFS_MAGIC 0x9123683e
 #define TMPFS_MAGIC 0x01021994
 #define RAMFS_MAGIC 0x858458f6
 #define HUGETLBFS_MAGIC 0x958458f6
@@ -107,6 +110,18 @@ static __always_inline bool device_is_neutral(u32 rdev)
 	if (major == 5)
 		return minor <= 2;
 	return major >= 136 && major <= 143;
+}
+
+/*
+ * Memory that descriptors and mappings share and no path names: memfd, System V
+ * shared memory, shared anonymous mappings, unlinked tmpfs files. A channel.
+ */
+static __always_inline bool inode_is_memory(struct inode *inode)
+{
+	u64 magic = inode->i_sb->s_magic;
+
+	return (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC) && !inode->i_nlink &&
+	       (inode->i_mode & S_IFMT) == S_IFREG;
 }
 
 static __always_inline struct tg_given_key given_key(struct inode *inode)
@@ -227,7 +242,11 @@ __noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 lev
 	if (!inode)
 		return -EPERM;
 	key = given_key(inode);
-	err = bpf_map_update_elem(&given, &key, &level, BPF_ANY);
+	err = bpf_map_update_elem(&given, &key, &level, BPF_NOEXIST);
+	if (!err)
+		__sync_fetch_and_add(&given_used, 1);
+	else
+		err = bpf_map_update_elem(&given, &key, &level, BPF_EXIST);
 	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
 	if (memo)
 		__sync_lock_test_and_set(&memo->word, 0);
@@ -235,9 +254,27 @@ __noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 lev
 		__sync_fetch_and_add(&labels_failed, 1);
 		return err;
 	}
-	__sync_fetch_and_add(&given_used, 1);
 	label_find(inode, dentry, TG_C_FILE, true);
 	return 0;
+}
+
+/* The label of an object known only by address; nothing is remembered. */
+__noinline u64 label_peek(u64 inode, u64 dentry)
+{
+	struct inode *i = CAST(struct inode, inode);
+	struct tg_given_key key = given_key(i);
+	struct tg_found found = {};
+	u32 *level = bpf_map_lookup_elem(&given, &key);
+	u64 label = LABEL_UNKNOWN;
+	int r = path_rule(dentry, &found);
+
+	if (r > 0)
+		label = label_make(0, 0, TG_FROM_KIND, policy.seqno);
+	else if (r == 0)
+		label = label_make(found.rule.level, found.rule.attrs, TG_FROM_RULE, policy.seqno);
+	if (level)
+		label = label_make(*level, label_attrs(label), TG_FROM_GIVEN, policy.seqno);
+	return label;
 }
 
 static __always_inline struct lomac_object object(u64 label)

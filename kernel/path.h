@@ -155,60 +155,60 @@ static __always_inline bool walk_mounts(struct mount *m, struct tg_scratch *w)
 {
 	u64 root = (u64)m->mnt.mnt_root;
 	struct dentry *d;
-	u32 i, n = 0;
+	u32 i;
 
-	bpf_for(i, 0, w->n) {
+	bpf_for(i, 0, w->n)
 		if (w->up[BOUND(i, TG_DEPTH)] == root)
-			break;
-		n = i + 1;
-	}
+			w->n = i;
 	bpf_for(i, 0, TG_DEPTH) {
 		struct mount *parent = CAST(struct mount, m->mnt_parent);
 		u32 j;
 
-		if ((u64)m->mnt_parent == (u64)m) {
-			w->n = n;
+		if ((u64)m->mnt_parent == (u64)m)
 			return true;
-		}
 		d = CAST(struct dentry, m->mnt_mountpoint);
 		m = parent;
 		bpf_for(j, 0, TG_DEPTH) {
 			if (d == m->mnt.mnt_root)
 				break;
-			if (d->d_parent == d || n >= TG_DEPTH)
+			if (d->d_parent == d || w->n >= TG_DEPTH)
 				return false;
-			w->up[BOUND(n, TG_DEPTH)] = (u64)d;
-			n++;
+			w->up[BOUND(w->n, TG_DEPTH)] = (u64)d;
+			w->n++;
 			d = CAST(struct dentry, d->d_parent);
 		}
 	}
 	return false;
 }
 
-/* One step down the trie. 0: no such edge (the root is nobody's child). */
+/*
+ * One step down the trie. 0: no such edge (the root is nobody's child). What a
+ * loop carries is kept in memory, where the verifier need not follow its values.
+ */
 static __always_inline u32 step_down(void *inner, struct tg_scratch *w, u32 node, struct qstr *q)
 {
-	u32 len = q->len, done = 0, i;
 	const unsigned char *name = q->name;
+	u32 i;
 
-	bpf_for(i, 0, 5) {
-		u32 part = len - done, *next;
+	w->len = q->len;
+	w->node = node;
+	bpf_for(i, 0, (255 + TG_CHUNK - 1) / TG_CHUNK) {
+		u32 left = w->len - i * TG_CHUNK, part = left, *next;
 
 		if (part > TG_CHUNK)
 			part = TG_CHUNK;
 		__builtin_memset(&w->key, 0, sizeof(w->key));
-		w->key.parent = node;
+		w->key.parent = w->node;
 		w->key.len = part;
-		w->key.more = len - done > TG_CHUNK;
-		if (bpf_probe_read_kernel(w->key.name, part, name + done))
+		w->key.more = left > TG_CHUNK;
+		if (bpf_probe_read_kernel(w->key.name, part, name + i * TG_CHUNK))
 			return 0;
 		next = bpf_map_lookup_elem(inner, &w->key);
 		if (!next)
 			return 0;
-		node = *next;
-		done += part;
-		if (done >= len)
-			return node;
+		w->node = *next;
+		if (left <= TG_CHUNK)
+			return w->node;
 	}
 	return 0;
 }
@@ -231,29 +231,34 @@ static __always_inline struct tg_node *node_of(u32 id)
 /* Walks the noted path down the map. */
 static __always_inline bool map_walk(struct tg_scratch *w, struct tg_found *out)
 {
-	u32 slot = policy.slot & 1, node = 0, i, n = w->n;
+	u32 slot = policy.slot & 1, i, n = w->n;
 	void *inner = bpf_map_lookup_elem(&edges, &slot);
-	struct tg_node *v = node_of(0);
+	struct tg_node *v;
 
-	if (!inner || !v)
+	if (!inner)
 		return false;
 	out->full = 1;
+	out->node = 0;
 	bpf_for(i, 0, n) {
-		struct dentry *d = CAST(struct dentry, w->up[BOUND((n - 1 - i), TG_DEPTH)]);
-		u32 next = v->edges ? step_down(inner, w, node, &d->d_name) : 0;
+		struct dentry *d = CAST(struct dentry, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
+		u32 next = 0;
 
+		v = node_of(out->node);
+		if (!v)
+			return false;
+		if (v->edges)
+			next = step_down(inner, w, out->node, &d->d_name);
 		if (!next)
 			next = v->star;
 		if (!next) {
 			out->full = 0;
 			break;
 		}
-		node = next;
-		v = node_of(node);
-		if (!v)
-			return false;
+		out->node = next;
 	}
-	out->node = node;
+	v = node_of(out->node);
+	if (!v)
+		return false;
 	out->rule = out->full ? v->own : v->below;
 	return true;
 }

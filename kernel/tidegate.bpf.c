@@ -5,6 +5,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include "kfuncs.h"
 #include "abi.h"
 #include "maps.h"
@@ -16,5 +17,16 @@
 #include "transaction.h"
 #include "decide.h"
 #include "hooks/file.h"
+#include "hooks/dir.h"
+#include "hooks/attr.h"
+#include "hooks/exec.h"
+#include "hooks/mmap.h"
+#include "hooks/socket.h"
+#include "hooks/unix.h"
+#include "hooks/ipc.h"
+#include "hooks/task.h"
+#include "hooks/system.h"
+#include "hooks/guard.h"
+#include "hooks/ps.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -32,12 +32,14 @@ struct bpf_iter_num {
 struct list_head { struct list_head *next, *prev; };
 struct hlist_node { struct hlist_node *next; };
 struct hlist_head { struct hlist_node *first; };
-struct rb_node { struct rb_node *rb_right; };
+struct rb_node { struct rb_node *rb_right, *rb_left; };
+struct rb_root { struct rb_node *rb_node; };
+struct rb_root_cached { struct rb_root rb_root; };
 typedef struct { int counter; } atomic_t;
 
 struct ns_common { unsigned int inum; };
-struct mnt_namespace { struct ns_common ns; };
-struct user_namespace { int level; struct ns_common ns; };
+struct user_namespace { int level; };
+struct mnt_namespace { struct ns_common ns; struct user_namespace *user_ns; };
 struct nsproxy { struct mnt_namespace *mnt_ns; };
 
 struct qstr {
@@ -64,7 +66,7 @@ struct super_block {
 /* Since 6.18 a superblock's mounts are a plain singly linked list. */
 struct super_block___6_18 { struct mount *s_mounts; };
 
-struct address_space { atomic_t i_mmap_writable; };
+struct address_space { struct rb_root_cached i_mmap; };
 
 struct pipe_inode_info { unsigned int readers; unsigned int writers; };
 
@@ -78,7 +80,13 @@ struct inode {
 	unsigned int i_rdev;
 	u32 i_generation;
 	struct pipe_inode_info *i_pipe;
+	atomic_t i_readcount;
+	atomic_t i_writecount;
 };
+struct inode___6_12 { unsigned int i_state; };
+/* Later kernels wrap the flags in a structure. */
+struct inode_state_flags { unsigned int __state; };
+struct inode___7_0 { struct inode_state_flags i_state; };
 
 struct dentry {
 	struct dentry *d_parent;
@@ -118,9 +126,16 @@ struct vm_area_struct { unsigned long vm_flags; struct file *vm_file; };
 struct kioctx_table;
 struct mm_struct { atomic_t mm_users; struct kioctx_table *ioctx_table; };
 struct completion;
+struct mnt_idmap;
+struct kern_ipc_perm;
+struct sockaddr;
+struct kernel_siginfo;
+struct timespec64;
+struct perf_event_attr;
+struct linux_binprm;
 
 struct io_uring_task;
-struct signal_struct { struct tty_struct *tty; };
+struct cred;
 struct task_struct {
 	unsigned int flags;
 	int exit_state;
@@ -137,13 +152,15 @@ struct task_struct {
 	unsigned int ptrace;
 	struct list_head ptraced;
 	struct completion *vfork_done;
-	struct signal_struct *signal;
+	const struct cred *cred;
 	char comm[16];
 };
 
 struct pt_regs { unsigned long orig_ax; };
 
-struct cred { struct user_namespace *user_ns; };
+typedef struct { u32 val; } kuid_t;
+struct cred { kuid_t uid; };
+
 struct linux_binprm {
 	struct file *executable;
 	struct file *interpreter;
@@ -151,27 +168,32 @@ struct linux_binprm {
 	const char *filename;
 };
 
-struct iattr { unsigned int ia_valid; };
-
-struct sock_common { unsigned short skc_family; };
+struct in6_addr { u8 bytes[16]; };
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct in6_addr skc_v6_daddr;
+};
+struct sk_buff { struct sk_buff *next; struct sock *sk; };
+struct sk_buff_head { struct sk_buff *next; };
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type;
 	u16 sk_protocol;
-	struct socket *sk_socket;
+	struct sk_buff_head sk_receive_queue;
 };
 struct socket { short type; struct file *file; struct sock *sk; };
 struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
-struct socket_alloc { struct socket socket; struct inode vfs_inode; };
-struct in_addr { u32 s_addr; };
-struct msghdr { void *msg_name; int msg_namelen; };
 
-struct kern_ipc_perm { int id; };
-struct msg_msg;
 
 #pragma clang attribute pop
 
 /* From the kernel's own headers; unchanged for decades unless said. */
+#define SOCK_STREAM 1
+#define SOCK_SEQPACKET 5
+#define TCP_LISTEN 10
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
@@ -183,6 +205,8 @@ struct msg_msg;
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
 #define S_IFIFO 0010000
+#define I_NEW (1 << 3)
+#define I_CREATING (1 << 15)
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
@@ -201,6 +225,7 @@ struct msg_msg;
 #define ENOMEM 12
 #define EACCES 13
 #define EBUSY 16
+#define EXDEV 18
 #define ENOSPC 28
 
 #endif

@@ -36,8 +36,6 @@ struct bpf_iter__task_file {
 	u32 fd;
 	struct file *file;
 };
-struct cred___ps { u32 uid; };
-struct task_struct___ps { struct cred___ps *cred; };
 
 #pragma clang attribute pop
 
@@ -53,7 +51,7 @@ int ps_task(struct bpf_iter__task *ctx)
 	s = subject_of(task);
 	line.pid = task->tgid;
 	line.ppid = task->real_parent->tgid;
-	line.uid = ((struct task_struct___ps *)task)->cred->uid;
+	line.uid = task->cred->uid.val;
 	line.level = subject_level(s);
 	line.attrs = s ? s->attrs : 0;
 	line.governed = s != NULL;

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager: what an object carries besides its content. */
+#ifndef TIDEGATE_HOOK_ATTR_H
+#define TIDEGATE_HOOK_ATTR_H
+
+static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct inode *inode = dentry->d_inode;
+
+	if (!s || !inode)
+		return 0;
+	count_query(TG_C_FILE);
+	return modify(s, inode, address(dentry), label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
+}
+
+static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct inode *inode = dentry->d_inode;
+	struct tg_note n = { .op = op, .class = TG_C_FILE };
+	u64 label;
+	u8 to;
+
+	if (!inode)
+		return 0;
+	count_query(TG_C_FILE);
+	label = label_of(inode, address(dentry), TG_C_FILE);
+	to = lomac_observe(subject(s), object(label));
+	if (to >= subject_level(s))
+		return 0;
+	note_object(&n, inode, address(dentry), label);
+	return fall(s, to, &n, true);
+}
+
+/* chmod, chown, utimes, truncate and ftruncate. The first argument differs by kernel. */
+SEC("lsm/inode_setattr")
+int BPF_PROG(hook_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry)
+{
+	return modify_dentry(dentry, TG_OP_SETATTR);
+}
+
+SEC("lsm/inode_setxattr")
+int BPF_PROG(hook_inode_setxattr, struct mnt_idmap *idmap, struct dentry *dentry)
+{
+	return modify_dentry(dentry, TG_OP_XATTR);
+}
+
+SEC("lsm/inode_removexattr")
+int BPF_PROG(hook_inode_removexattr, struct mnt_idmap *idmap, struct dentry *dentry)
+{
+	return modify_dentry(dentry, TG_OP_XATTR);
+}
+
+SEC("lsm/inode_set_acl")
+int BPF_PROG(hook_inode_set_acl, struct mnt_idmap *idmap, struct dentry *dentry)
+{
+	return modify_dentry(dentry, TG_OP_XATTR);
+}
+
+SEC("lsm/inode_remove_acl")
+int BPF_PROG(hook_inode_remove_acl, struct mnt_idmap *idmap, struct dentry *dentry)
+{
+	return modify_dentry(dentry, TG_OP_XATTR);
+}
+
+SEC("lsm.s/inode_getxattr")
+int BPF_PROG(hook_inode_getxattr, struct dentry *dentry, const char *name)
+{
+	char head[5] = {};
+
+	/* only user.* holds what anybody may have written */
+	bpf_probe_read_kernel(head, sizeof(head), name);
+	if (head[0] != 'u' || head[1] != 's' || head[2] != 'e' || head[3] != 'r' || head[4] != '.')
+		return 0;
+	return observe_dentry(dentry, TG_OP_XATTR);
+}
+
+SEC("lsm.s/inode_readlink")
+int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
+{
+	struct inode *inode = dentry->d_inode;
+
+	if (inode && fs_is_kernel(inode->i_sb->s_magic))
+		return 0;
+	return observe_dentry(dentry, TG_OP_READLINK);
+}
+
+#define FS_IOC_SETVERSION 0x40087602
+#define FS_IOC_SETVERSION_EXT4 0x40086604
+#define FS_IOC_SETFLAGS 0x40086602
+#define FS_IOC_FSSETXATTR 0x401c5820
+#define TIOCSTI 0x5412
+#define TIOCLINUX 0x541c
+
+/*
+ * An inode's generation is part of the key of its given level; flags are its
+ * attributes; TIOCSTI and TIOCLINUX type into somebody's terminal.
+ */
+SEC("lsm.s/file_ioctl")
+int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_TTY, .class = TG_C_TASK, .reason = TG_R_TOP_ONLY };
+	struct inode *inode = file->f_inode;
+
+	if (!s || s->level >= policy.top)
+		return 0;
+	switch (cmd) {
+	case TIOCSTI:
+	case TIOCLINUX:
+		return deny(s, &n, -EPERM);
+	case FS_IOC_SETVERSION:
+	case FS_IOC_SETVERSION_EXT4:
+		n.op = TG_OP_SETATTR;
+		n.class = TG_C_FILE;
+		return deny(s, &n, -EPERM);
+	case FS_IOC_SETFLAGS:
+	case FS_IOC_FSSETXATTR:
+		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
+			      TG_OP_SETATTR, TG_C_FILE);
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager: directories and the names in them. */
+#ifndef TIDEGATE_HOOK_DIR_H
+#define TIDEGATE_HOOK_DIR_H
+
+/*
+ * modify(directory), and what the map says of the name to be made. The label of
+ * the directory holds the node its path reached, so a name costs one step.
+ */
+static __always_inline int names(struct tg_subject *s, struct inode *dir, struct dentry *dentry,
+				 u8 op, struct tg_found *place)
+{
+	struct tg_note n = { .op = op, .class = TG_C_DIR };
+	u64 parent = address(dentry->d_parent), label;
+	struct tg_inode *memo;
+	struct lomac_object d;
+
+	count_query(TG_C_DIR);
+	label = label_of(dir, parent, TG_C_DIR);
+	d = object(label);
+	if (!lomac_names(subject(s), d, policy.top)) {
+		note_object(&n, dir, parent, label);
+		n.dentry = address(dentry);
+		return deny(s, &n, -EPERM);
+	}
+	if (!place)
+		return 0;
+	memo = bpf_inode_storage_get(&inodes, dir, 0, 0);
+	if (label_origin(label) == TG_FROM_KIND) {
+		place->rule.level = label_level(label);
+		place->rule.attrs = label_attrs(label);
+		place->rule.source = ~0u;
+		return 0;
+	}
+	if (!memo || child_rule(memo->node, label & LABEL_FULL ? 1 : 0, address(dentry), place)) {
+		n.reason = TG_R_NO_LABEL;
+		n.dentry = address(dentry);
+		return deny(s, &n, -EPERM);
+	}
+	return 0;
+}
+
+static __always_inline struct lomac_object place_object(struct tg_found *place)
+{
+	struct lomac_object o = { .level = place->rule.level, .attrs = place->rule.attrs, .known = true };
+
+	return o;
+}
+
+/*
+ * A new object. Where it gets a level that its path alone would not give back,
+ * the level is noted here and given in d_instantiate, when the inode exists.
+ */
+static __always_inline int create(struct inode *dir, struct dentry *dentry, bool device)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_DIR };
+	struct tg_found place = {};
+	u8 level;
+	int err;
+
+	if (!s)
+		return 0;
+	s->creating = 0;
+	if (device && s->level < policy.top) {
+		n.dentry = address(dentry);
+		n.reason = TG_R_TOP_ONLY;
+		return deny(s, &n, -EPERM);
+	}
+	err = names(s, dir, dentry, TG_OP_CREATE, &place);
+	if (err)
+		return err;
+	level = lomac_create(subject(s), place_object(&place));
+	if (level == LOMAC_REFUSED) {
+		n.dentry = address(dentry);
+		n.object = place.rule.level;
+		n.source = place.rule.source;
+		n.reason = TG_R_NO_CREATOR;
+		return deny(s, &n, -EPERM);
+	}
+	if (level == place.rule.level || place.rule.attrs & TG_NEUTRAL)
+		return 0;
+	if (given_used + 256 > policy.given_max) {
+		n.dentry = address(dentry);
+		n.reason = TG_R_TABLE_FULL;
+		return deny(s, &n, -ENOSPC);
+	}
+	s->creating = level + 1;
+	s->create_dentry = address(dentry);
+	s->create_parent = address(dentry->d_parent);
+	return 0;
+}
+
+SEC("lsm.s/inode_create")
+int BPF_PROG(hook_inode_create, struct inode *dir, struct dentry *dentry)
+{
+	return create(dir, dentry, false);
+}
+
+SEC("lsm/inode_mkdir")
+int BPF_PROG(hook_inode_mkdir, struct inode *dir, struct dentry *dentry)
+{
+	return create(dir, dentry, false);
+}
+
+SEC("lsm.s/inode_symlink")
+int BPF_PROG(hook_inode_symlink, struct inode *dir, struct dentry *dentry)
+{
+	return create(dir, dentry, false);
+}
+
+SEC("lsm.s/inode_mknod")
+int BPF_PROG(hook_inode_mknod, struct inode *dir, struct dentry *dentry, umode_t mode)
+{
+	u16 type = mode & S_IFMT;
+
+	return create(dir, dentry, type == S_IFCHR || type == S_IFBLK);
+}
+
+/*
+ * Is the inode being made just now? A creation that failed leaves its note behind;
+ * it must not lower an old object that is merely looked up. Where the filesystem
+ * evicts inodes it also marks the new ones.
+ */
+static __always_inline bool inode_is_new(struct inode *inode)
+{
+	u64 magic = inode->i_sb->s_magic;
+	u32 state = I_NEW;
+
+	if (magic != EXT4_MAGIC && magic != XFS_MAGIC && magic != BTRFS_MAGIC)
+		return true;
+	if (bpf_core_field_exists(((struct inode___7_0 *)0)->i_state.__state))
+		state = ((struct inode___7_0 *)inode)->i_state.__state;
+	else if (bpf_core_field_exists(((struct inode___6_12 *)0)->i_state))
+		state = ((struct inode___6_12 *)inode)->i_state;
+	return state & (I_NEW | I_CREATING);
+}
+
+/* The new inode: it gets the level that its creation noted. */
+SEC("lsm/d_instantiate")
+int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
+{
+	struct tg_subject *s = subject_current();
+	u8 level;
+
+	if (!s || !s->creating || !inode)
+		return 0;
+	/* an overlay's own inode is neutral; the level belongs to the one behind it */
+	if (fs_is_neutral(inode->i_sb->s_magic))
+		return 0;
+	if (s->create_dentry != address(dentry) || s->create_parent != address(dentry->d_parent) ||
+	    !inode_is_new(inode))
+		return 0;
+	level = s->creating - 1;
+	s->creating = 0;
+	label_give(inode, address(dentry), level);
+	return 0;
+}
+
+/* Its number may be used again by another object. */
+SEC("lsm/inode_free_security")
+int BPF_PROG(hook_inode_free_security, struct inode *inode)
+{
+	struct tg_inode *memo;
+	struct tg_given_key key;
+
+	if (inode->i_nlink)
+		return 0;
+	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+	if (!memo || label_origin(memo->word) != TG_FROM_GIVEN)
+		return 0;
+	key = given_key(inode);
+	if (!bpf_map_delete_elem(&given, &key))
+		__sync_fetch_and_sub(&given_used, 1);
+	return 0;
+}
+
+/* unlink, rmdir: modify both the directory and what the name stood for. */
+static __always_inline int remove(struct inode *dir, struct dentry *dentry)
+{
+	struct tg_subject *s = subject_current();
+	struct inode *inode = dentry->d_inode;
+	int err;
+
+	if (!s)
+		return 0;
+	err = names(s, dir, dentry, TG_OP_UNLINK, NULL);
+	if (err || !inode)
+		return err;
+	return modify(s, inode, address(dentry), label_of(inode, address(dentry), TG_C_DIR),
+		      TG_OP_UNLINK, TG_C_DIR);
+}
+
+SEC("lsm.s/inode_unlink")
+int BPF_PROG(hook_inode_unlink, struct inode *dir, struct dentry *dentry)
+{
+	return remove(dir, dentry);
+}
+
+SEC("lsm.s/inode_rmdir")
+int BPF_PROG(hook_inode_rmdir, struct inode *dir, struct dentry *dentry)
+{
+	return remove(dir, dentry);
+}
+
+/*
+ * May a directory move there with all that is below it, whose labels are not
+ * looked at? Only where one rule holds throughout, and the same one; else the
+ * move is refused as one between filesystems is, and mv(1) copies.
+ */
+static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct tg_found *place)
+{
+	struct tg_node *from, *to = node_of(place->node);
+
+	if (!memo || !to)
+		return false;
+	from = node_of(memo->node);
+	if (!from || from->below.level != to->below.level ||
+	    (from->below.attrs | TG_EXPLICIT) != (to->below.attrs | TG_EXPLICIT))
+		return false;
+	if (label & LABEL_FULL && (from->edges || from->star))
+		return false;
+	return !(place->full && (to->edges || to->star));
+}
+
+/*
+ * An object gets a further name. A higher place would launder it; at a lower one
+ * its level falls, unless somebody has it open and would go on trusting it.
+ */
+static __always_inline int name_again(struct tg_subject *s, struct inode *inode, struct dentry *old,
+				      struct dentry *new, struct tg_found *place, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_DIR };
+	u64 label = label_of(inode, address(old), TG_C_DIR);
+	struct lomac_object o = object(label);
+	u8 level = lomac_rename(o, place_object(place));
+	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+
+	if (o.known && o.attrs & TG_NEUTRAL)
+		return 0;
+	note_object(&n, inode, address(new), label);
+	if (level == LOMAC_REFUSED) {
+		n.reason = TG_R_LAUNDER;
+		n.source = place->rule.source;
+		return deny(s, &n, -EPERM);
+	}
+	if ((inode->i_mode & S_IFMT) == S_IFDIR && !same_tree(memo, label, place)) {
+		n.reason = TG_R_TREE;
+		return deny(s, &n, -EXDEV);
+	}
+	if (level < o.level && (inode->i_readcount.counter || inode->i_writecount.counter)) {
+		n.reason = TG_R_BUSY;
+		return deny(s, &n, -EBUSY);
+	}
+	if (level != place->rule.level || label_origin(label) == TG_FROM_GIVEN ||
+	    (level != o.level && (op == TG_OP_LINK || inode->i_nlink > 1))) {
+		if (label_give(inode, address(old), level)) {
+			n.reason = TG_R_TABLE_FULL;
+			return deny(s, &n, -ENOSPC);
+		}
+		return 0;
+	}
+	/* the label of the place to come; what is remembered of the old one is over */
+	if (memo && op == TG_OP_RENAME && label_origin(label) == TG_FROM_RULE) {
+		memo->node = place->node;
+		memo->rule = place->rule.source;
+		label = label_make(level, place->rule.attrs, TG_FROM_RULE, label_seqno(label));
+		__sync_lock_test_and_set(&memo->word, place->full ? label | LABEL_FULL : label);
+	}
+	return 0;
+}
+
+SEC("lsm.s/inode_rename")
+int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
+	     struct inode *new_dir, struct dentry *new_dentry)
+{
+	struct tg_subject *s = subject_current();
+	struct inode *inode = old_dentry->d_inode, *over = new_dentry->d_inode;
+	struct tg_found place = {};
+	int err;
+
+	if (!inode)
+		return 0;
+	err = names(s, old_dir, old_dentry, TG_OP_RENAME, NULL);
+	if (!err)
+		err = modify(s, inode, address(old_dentry), label_of(inode, address(old_dentry), TG_C_DIR),
+			     TG_OP_RENAME, TG_C_DIR);
+	if (!err)
+		err = names(s, new_dir, new_dentry, TG_OP_RENAME, &place);
+	if (!err && over)
+		err = modify(s, over, address(new_dentry), label_of(over, address(new_dentry), TG_C_DIR),
+			     TG_OP_RENAME, TG_C_DIR);
+	if (!err)
+		err = name_again(s, inode, old_dentry, new_dentry, &place, TG_OP_RENAME);
+	return err;
+}
+
+SEC("lsm/inode_link")
+int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir, struct dentry *new_dentry)
+{
+	struct tg_subject *s = subject_current();
+	struct inode *inode = old_dentry->d_inode;
+	struct tg_found place = {};
+	int err;
+
+	if (!inode)
+		return 0;
+	err = modify(s, inode, address(old_dentry), label_of(inode, address(old_dentry), TG_C_DIR),
+		     TG_OP_LINK, TG_C_DIR);
+	if (!err)
+		err = names(s, dir, new_dentry, TG_OP_LINK, &place);
+	if (!err)
+		err = name_again(s, inode, old_dentry, new_dentry, &place, TG_OP_LINK);
+	return err;
+}
+
+#endif

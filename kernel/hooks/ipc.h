@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager: System V IPC, at its creator's level, and keys. */
+#ifndef TIDEGATE_HOOK_IPC_H
+#define TIDEGATE_HOOK_IPC_H
+
+static __always_inline struct lomac_object kernel_object(u64 key)
+{
+	u32 *level = bpf_map_lookup_elem(&kernel_objects, &key);
+	struct lomac_object o = { .level = level ? *level : policy.top, .known = true };
+
+	return o;
+}
+
+/* An entry only for what a governed subject makes; no entry: the top level. */
+static __always_inline int kernel_object_make(u64 key)
+{
+	struct tg_subject *s = subject_current();
+	u32 level = subject_level(s);
+
+	if (!s || level == policy.top)
+		return 0;
+	return bpf_map_update_elem(&kernel_objects, &key, &level, BPF_ANY) ? -ENOMEM : 0;
+}
+
+static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = op, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o = kernel_object(key);
+	u8 to;
+
+	count_query(TG_C_IPC);
+	n.object = o.level;
+	if (reads) {
+		to = lomac_observe(subject(s), o);
+		if (to < subject_level(s)) {
+			int err = fall(s, to, &n, false);
+
+			if (err)
+				return err;
+			s = subject_current();
+		}
+	}
+	if (writes && !lomac_modify(subject(s), o, policy.top))
+		return deny(s, &n, -EPERM);
+	return 0;
+}
+
+SEC("lsm/shm_alloc_security")
+int BPF_PROG(hook_shm_alloc, struct kern_ipc_perm *perm)
+{
+	return kernel_object_make(address(perm));
+}
+
+SEC("lsm/sem_alloc_security")
+int BPF_PROG(hook_sem_alloc, struct kern_ipc_perm *perm)
+{
+	return kernel_object_make(address(perm));
+}
+
+SEC("lsm/msg_queue_alloc_security")
+int BPF_PROG(hook_msg_alloc, struct kern_ipc_perm *perm)
+{
+	return kernel_object_make(address(perm));
+}
+
+static __always_inline void kernel_object_free(u64 key)
+{
+	bpf_map_delete_elem(&kernel_objects, &key);
+}
+
+SEC("lsm/shm_free_security")
+int BPF_PROG(hook_shm_free, struct kern_ipc_perm *perm)
+{
+	kernel_object_free(address(perm));
+	return 0;
+}
+
+SEC("lsm/sem_free_security")
+int BPF_PROG(hook_sem_free, struct kern_ipc_perm *perm)
+{
+	kernel_object_free(address(perm));
+	return 0;
+}
+
+SEC("lsm/msg_queue_free_security")
+int BPF_PROG(hook_msg_free, struct kern_ipc_perm *perm)
+{
+	kernel_object_free(address(perm));
+	return 0;
+}
+
+/* shmat, semop, msgsnd, msgrcv and the *get calls all ask here. */
+SEC("lsm/ipc_permission")
+int BPF_PROG(hook_ipc_permission, struct kern_ipc_perm *perm, short flag)
+{
+	return use(address(perm), flag & 0444, flag & 0222, TG_OP_IPC);
+}
+
+#define IPC_RMID 0
+#define IPC_SET 1
+#define SHM_LOCK 11
+#define SHM_UNLOCK 12
+#define SETVAL 16
+#define SETALL 17
+
+static __always_inline int ipc_control(u64 key, int cmd)
+{
+	if (cmd == IPC_RMID || cmd == IPC_SET || (cmd >= SHM_LOCK && cmd <= SHM_UNLOCK) ||
+	    (cmd >= SETVAL && cmd <= SETALL))
+		return use(key, false, true, TG_OP_IPC);
+	return 0;
+}
+
+SEC("lsm/shm_shmctl")
+int BPF_PROG(hook_shm_shmctl, struct kern_ipc_perm *perm, int cmd)
+{
+	return perm ? ipc_control(address(perm), cmd) : 0;
+}
+
+SEC("lsm/sem_semctl")
+int BPF_PROG(hook_sem_semctl, struct kern_ipc_perm *perm, int cmd)
+{
+	return perm ? ipc_control(address(perm), cmd) : 0;
+}
+
+SEC("lsm/msg_queue_msgctl")
+int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
+{
+	return perm ? ipc_control(address(perm), cmd) : 0;
+}
+
+#define KEY_NEED_WRITE 3
+#define KEY_NEED_SETATTR 6
+
+/*
+ * The hook may not look at the key (its type is opaque to BPF), so ownership has
+ * to tell: a user reaches his own keys by ordinary permission, while root reaches
+ * everybody's. Root below the top level changes none.
+ */
+SEC("lsm/key_permission")
+int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int need)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u, .reason = TG_R_TOP_ONLY };
+
+	if (need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR)
+		return 0;
+	if (subject_level(s) >= policy.top || (u32)bpf_get_current_uid_gid())
+		return 0;
+	count_query(TG_C_IPC);
+	n.object = policy.top;
+	return deny(s, &n, -EPERM);
+}
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager: network sockets. What comes from a network has its level. */
+#ifndef TIDEGATE_HOOK_SOCKET_H
+#define TIDEGATE_HOOK_SOCKET_H
+
+#define AF_PACKET 17
+#define AF_VSOCK 40
+#define AF_XDP 44
+#define AF_BLUETOOTH 31
+#define SOCK_RAW 3
+
+struct net_peer {
+	u8 family;
+	u8 addr[16];
+	u16 port;
+	bool known;
+};
+
+/* The level of an address: the longest network line that holds it. */
+static __always_inline u8 net_level(struct net_peer *p)
+{
+	struct tg_net key = { .prefixlen = 128 };
+	u32 slot = policy.slot & 1, *level;
+	void *inner;
+
+	if (!p->known)
+		return policy.net_default;
+	inner = bpf_map_lookup_elem(&nets, &slot);
+	if (!inner)
+		return 0;
+	__builtin_memcpy(key.addr, p->addr, 16);
+	level = bpf_map_lookup_elem(inner, &key);
+	return level ? *level : policy.net_default;
+}
+
+static __always_inline void net_peer_v4(struct net_peer *p, u32 be)
+{
+	p->addr[10] = p->addr[11] = 0xff;
+	__builtin_memcpy(p->addr + 12, &be, 4);
+	p->known = be != 0;
+}
+
+static __always_inline void net_peer_of(struct sock *sk, struct net_peer *p)
+{
+	p->family = sk->__sk_common.skc_family;
+	if (p->family == AF_INET) {
+		net_peer_v4(p, sk->__sk_common.skc_daddr);
+	} else {
+		u64 any;
+
+		bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_daddr);
+		__builtin_memcpy(&any, p->addr + 8, 8);
+		p->known = any != 0;
+	}
+}
+
+static __always_inline int observe_net(struct net_peer *p, u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET, .source = ~0u };
+	u8 level = net_level(p), to = lomac_observe_net(subject(s), level);
+
+	if (to >= subject_level(s))
+		return 0;
+	n.object = level;
+	n.family = p->family;
+	n.port = p->port;
+	__builtin_memcpy(n.addr, p->addr, 16);
+	return fall(s, to, &n, true);
+}
+
+/* Families that hand over raw traffic, or that no address rule can tell apart. */
+SEC("lsm.s/socket_create")
+int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
+{
+	struct net_peer p = { .family = family };
+
+	if (kern)
+		return 0;
+	if (family == AF_PACKET || family == AF_VSOCK || family == AF_XDP || family == AF_BLUETOOTH ||
+	    ((family == AF_INET || family == AF_INET6) && (type & 0xf) == SOCK_RAW)) {
+		count_query(TG_C_SOCKET);
+		return observe_net(&p, TG_OP_SOCKET);
+	}
+	return 0;
+}
+
+SEC("lsm.s/socket_connect")
+int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int len)
+{
+	struct net_peer p = {};
+	u16 family = 0, port = 0;
+
+	bpf_probe_read_kernel(&family, sizeof(family), address);
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	count_query(TG_C_SOCKET);
+	p.family = family;
+	bpf_probe_read_kernel(&port, sizeof(port), (void *)address + 2);
+	p.port = bpf_ntohs(port);
+	if (family == AF_INET) {
+		u32 be = 0;
+
+		bpf_probe_read_kernel(&be, sizeof(be), (void *)address + 4);
+		net_peer_v4(&p, be);
+	} else {
+		bpf_probe_read_kernel(p.addr, 16, (void *)address + 8);
+		p.known = true;
+	}
+	return observe_net(&p, TG_OP_CONNECT);
+}
+
+/*
+ * Who will have connected is not known yet, and a splice from the new socket
+ * passes no hook: the level is the network's lowest, unless only this machine
+ * can reach the listener.
+ */
+SEC("lsm.s/socket_accept")
+int BPF_PROG(hook_socket_accept, struct socket *sock, struct socket *newsock)
+{
+	struct sock *sk = sock->sk;
+	struct net_peer p = {};
+
+	if (!sk)
+		return 0;
+	p.family = sk->__sk_common.skc_family;
+	if (p.family != AF_INET && p.family != AF_INET6)
+		return 0;
+	count_query(TG_C_SOCKET);
+	if (p.family == AF_INET && (sk->__sk_common.skc_rcv_saddr & 0xff) == 127)
+		net_peer_v4(&p, sk->__sk_common.skc_rcv_saddr);
+	return observe_net(&p, TG_OP_ACCEPT);
+}
+
+SEC("lsm.s/socket_recvmsg")
+int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct net_peer p = {};
+	u16 family;
+
+	if (!sk)
+		return 0;
+	family = sk->__sk_common.skc_family;
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	count_query(TG_C_SOCKET);
+	net_peer_of(sk, &p);
+	return observe_net(&p, TG_OP_RECEIVE);
+}
+
+#endif

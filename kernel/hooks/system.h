@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Object manager: the system itself. What changes the kernel or the view that all
+ * processes share belongs to the top level: mounts, modules, kexec, clocks, BPF,
+ * raw I/O, reboot. This is also how the monitor protects itself: the maps,
+ * links and pins it stands on are reached only through bpf() and bpffs.
+ */
+#ifndef TIDEGATE_HOOK_SYSTEM_H
+#define TIDEGATE_HOOK_SYSTEM_H
+
+static __always_inline int top_only(u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = op, .class = TG_C_SYSTEM, .source = ~0u, .reason = TG_R_TOP_ONLY };
+
+	if (subject_level(s) >= policy.top)
+		return 0;
+	count_query(TG_C_SYSTEM);
+	n.object = policy.top;
+	return deny(s, &n, -EPERM);
+}
+
+/* Mounting in a mount namespace that an unprivileged user made changes nobody else's view. */
+static __always_inline int mounts(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct nsproxy *ns = me->nsproxy;
+
+	if (ns && ns->mnt_ns->user_ns->level > 0)
+		return 0;
+	return top_only(TG_OP_MOUNT);
+}
+
+SEC("lsm.s/sb_mount")
+int BPF_PROG(hook_sb_mount, const char *dev, const struct path *path)
+{
+	return mounts();
+}
+
+SEC("lsm.s/sb_umount")
+int BPF_PROG(hook_sb_umount, struct vfsmount *mnt)
+{
+	return mounts();
+}
+
+SEC("lsm/sb_pivotroot")
+int BPF_PROG(hook_sb_pivotroot, const struct path *old_path, const struct path *new_path)
+{
+	return mounts();
+}
+
+SEC("lsm/move_mount")
+int BPF_PROG(hook_move_mount, const struct path *from, const struct path *to)
+{
+	return mounts();
+}
+
+SEC("lsm/sb_remount")
+int BPF_PROG(hook_sb_remount, struct super_block *sb)
+{
+	return mounts();
+}
+
+SEC("lsm/kernel_load_data")
+int BPF_PROG(hook_kernel_load_data, int id)
+{
+	return top_only(TG_OP_MODULE);
+}
+
+SEC("lsm.s/kernel_read_file")
+int BPF_PROG(hook_kernel_read_file, struct file *file, int id)
+{
+	return top_only(TG_OP_MODULE);
+}
+
+SEC("lsm.s/bpf")
+int BPF_PROG(hook_bpf, int cmd)
+{
+	return top_only(TG_OP_BPF);
+}
+
+SEC("lsm/settime")
+int BPF_PROG(hook_settime, const struct timespec64 *ts)
+{
+	return top_only(TG_OP_SYSTEM);
+}
+
+SEC("lsm/quotactl")
+int BPF_PROG(hook_quotactl, int cmds)
+{
+	return top_only(TG_OP_SYSTEM);
+}
+
+SEC("lsm/perf_event_open")
+int BPF_PROG(hook_perf_event_open, struct perf_event_attr *attr, int type)
+{
+	/* 2: a tracepoint or a probe in the kernel, 1: its counters (PERF_SECURITY_*) */
+	return type == 1 || type == 3 ? top_only(TG_OP_BPF) : 0;
+}
+
+#define CAP_SYS_MODULE 16
+#define CAP_SYS_RAWIO 17
+#define CAP_SYS_PACCT 20
+#define CAP_SYS_BOOT 22
+#define CAP_SYS_TIME 25
+#define CAP_AUDIT_CONTROL 30
+#define CAP_MAC_OVERRIDE 32
+#define CAP_MAC_ADMIN 33
+#define CAP_PERFMON 38
+#define CAP_BPF 39
+
+/* Capabilities over the kernel itself, where the initial user namespace is asked for them. */
+SEC("lsm/capable")
+int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, int cap,
+	     unsigned int opts)
+{
+	if (ns->level)
+		return 0;
+	switch (cap) {
+	case CAP_SYS_MODULE:
+	case CAP_SYS_RAWIO:
+	case CAP_SYS_PACCT:
+	case CAP_SYS_BOOT:
+	case CAP_SYS_TIME:
+	case CAP_AUDIT_CONTROL:
+	case CAP_MAC_OVERRIDE:
+	case CAP_MAC_ADMIN:
+	case CAP_PERFMON:
+	case CAP_BPF:
+		return top_only(TG_OP_SYSTEM);
+	}
+	return 0;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager: other processes. A subject may not act on a higher one. */
+#ifndef TIDEGATE_HOOK_TASK_H
+#define TIDEGATE_HOOK_TASK_H
+
+static __always_inline int act(struct task_struct *target, u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = op, .class = TG_C_TASK, .source = ~0u };
+	u8 level;
+
+	if (!s)
+		return 0;
+	count_query(TG_C_TASK);
+	level = subject_level(subject_of(target));
+	if (lomac_act(subject(s), level))
+		return 0;
+	n.peer = target->tgid;
+	n.object = level;
+	return deny(s, &n, -EPERM);
+}
+
+/* Signal 0 only asks whether the process exists. */
+SEC("lsm/task_kill")
+int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)
+{
+	return sig ? act(p, TG_OP_SIGNAL) : 0;
+}
+
+#define PTRACE_MODE_ATTACH 2
+
+/* ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd, kcmp. The tracer reads what it holds. */
+SEC("lsm/ptrace_access_check")
+int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int mode)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
+	struct lomac_object o = { .known = true };
+	u8 to;
+
+	if (!(mode & PTRACE_MODE_ATTACH))
+		return 0;
+	o.level = subject_level(subject_of(child));
+	to = lomac_observe(subject(s), o);
+	if (to < subject_level(s)) {
+		n.peer = child->tgid;
+		n.object = o.level;
+		return fall(s, to, &n, false);
+	}
+	return act(child, TG_OP_PTRACE);
+}
+
+/* Who lets itself be traced may not be higher than who will trace it. */
+SEC("lsm/ptrace_traceme")
+int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
+	u8 tracer = subject_level(subject_of(parent));
+
+	if (tracer >= subject_level(s))
+		return 0;
+	n.peer = parent->tgid;
+	n.object = tracer;
+	return deny(s, &n, -EPERM);
+}
+
+SEC("lsm/task_setpgid")
+int BPF_PROG(hook_task_setpgid, struct task_struct *p)
+{
+	return act(p, TG_OP_SIGNAL);
+}
+
+SEC("lsm/task_setnice")
+int BPF_PROG(hook_task_setnice, struct task_struct *p)
+{
+	return act(p, TG_OP_SCHED);
+}
+
+SEC("lsm/task_setioprio")
+int BPF_PROG(hook_task_setioprio, struct task_struct *p)
+{
+	return act(p, TG_OP_SCHED);
+}
+
+SEC("lsm/task_setscheduler")
+int BPF_PROG(hook_task_setscheduler, struct task_struct *p)
+{
+	return act(p, TG_OP_SCHED);
+}
+
+SEC("lsm/task_movememory")
+int BPF_PROG(hook_task_movememory, struct task_struct *p)
+{
+	return act(p, TG_OP_SCHED);
+}
+
+#define LSM_PRLIMIT_WRITE 2
+
+/* The hook is told credentials, not the process, and only for another's limits. */
+SEC("lsm/task_prlimit")
+int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcred, unsigned int flags)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_SCHED, .class = TG_C_TASK, .source = ~0u, .reason = TG_R_TOP_ONLY };
+
+	if (!(flags & LSM_PRLIMIT_WRITE) || subject_level(s) >= policy.top)
+		return 0;
+	return deny(s, &n, -EPERM);
+}
+
+#endif

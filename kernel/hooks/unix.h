@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Object manager: Unix sockets. Connecting to a named one, or sending to it,
+ * modifies its file; beyond that a connection is a channel both ways, and whoever
+ * reads falls with whoever writes (the transaction).
+ */
+#ifndef TIDEGATE_HOOK_UNIX_H
+#define TIDEGATE_HOOK_UNIX_H
+
+static __always_inline int unix_bind_peer(struct sock *other)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u };
+	struct unix_sock *u = CAST(struct unix_sock, address(other));
+	struct tg_sock *memo;
+	u8 level = subject_level(s);
+	u32 now = epoch;
+	int err;
+
+	count_query(TG_C_UNIX);
+	memo = bpf_sk_storage_get(&socks, other, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	/* asked at this level since anybody's level or any socket's holder changed */
+	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == level)
+		return 0;
+	if (s && u->path.dentry) {
+		struct dentry *d = CAST(struct dentry, u->path.dentry);
+		u64 label = label_peek(address(d->d_inode), address(u->path.dentry));
+
+		if (!lomac_modify(subject(s), object(label), policy.top)) {
+			n.inode = address(d->d_inode);
+			n.dentry = address(u->path.dentry);
+			n.object = label_level(label);
+			return deny(s, &n, -EPERM);
+		}
+	}
+	err = join_unix(address(other), &n);
+	if (err)
+		return deny(s, &n, -EAGAIN);
+	if (memo) {
+		memo->level = level;
+		memo->seqno = policy.seqno;
+		memo->epoch = now;
+	}
+	return 0;
+}
+
+SEC("lsm/unix_stream_connect")
+int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
+{
+	return unix_bind_peer(other);
+}
+
+SEC("lsm/unix_may_send")
+int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
+{
+	struct sock *sk = other->sk;
+
+	return sk ? unix_bind_peer(sk) : 0;
+}
+
+#endif
