@@ -159,7 +159,7 @@ impl Monitor {
     ///
     /// # Errors
     /// [`Error::NotPermitted`] where the policy in force forbids it.
-    pub fn remove(self) -> Result<()> {
+    pub fn remove(&self) -> Result<()> {
         let _held = self.hold_transactions()?;
         pins::remove()
     }

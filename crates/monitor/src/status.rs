@@ -74,6 +74,14 @@ impl Monitor {
         })
     }
 
+    /// Entries in the table of given levels.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the table cannot be read.
+    pub fn given_used(&self) -> Result<u64> {
+        Ok(self.given.entries().trying(|| "read the given levels".into())?.len() as u64)
+    }
+
     /// Every object manager's counters, in the kernel's order.
     ///
     /// # Errors

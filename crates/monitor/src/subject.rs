@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tidegate_policy::Attrs;
 
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
@@ -24,7 +25,7 @@ pub struct Subject {
     /// The integrity level.
     pub level: u8,
     /// NODEMOTE, NONETDEMOTE and PERMISSIVE of its program.
-    pub attrs: tidegate_policy::Attrs,
+    pub attrs: Attrs,
     /// The record that made it what it is, 0: none.
     pub cause: u64,
 }
@@ -71,9 +72,29 @@ impl Monitor {
         let label = self.subjects.get(&fd.as_raw_fd()).trying(|| format!("read {tid}'s label"))?;
         Ok(label.map(|s| Subject {
             level: s.level,
-            attrs: tidegate_policy::Attrs::from_bits_truncate(s.attrs.into()),
+            attrs: Attrs::from_bits_truncate(s.attrs.into()),
             cause: s.cause,
         }))
+    }
+
+    /// The level of a process by its pidfd.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with `ESRCH` if it has ended.
+    pub fn level_of(&self, process: BorrowedFd<'_>) -> Result<u8> {
+        let key = process.as_raw_fd();
+        let label = self.subjects.get(&key).trying(|| "read a process's label".into())?;
+        Ok(label.map_or(self.globals.policy().top, |s| s.level))
+    }
+
+    /// Makes this process one that is never demoted: it reads what others send.
+    /// Its threads to come inherit that.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the label cannot be stored.
+    pub fn trust_myself(&self, top: u8) -> Result<()> {
+        let label = Subject { level: top, attrs: Attrs::NODEMOTE, cause: 0 };
+        self.set_subject(rustix::thread::gettid().as_raw_pid() as u32, label)
     }
 
     /// Labels a thread. Hold the transactions meanwhile, or a demotion of it
@@ -126,7 +147,7 @@ impl Monitor {
                 governed: p.governed != 0,
                 subject: Subject {
                     level: p.level,
-                    attrs: tidegate_policy::Attrs::from_bits_truncate(p.attrs.into()),
+                    attrs: Attrs::from_bits_truncate(p.attrs.into()),
                     cause: p.cause,
                 },
             })
@@ -149,7 +170,7 @@ fn iterate<T: Pod>(program: &impl AsFd, tid: Option<u32>) -> Result<Vec<T>> {
 }
 
 /// A descriptor of one thread.
-fn thread(tid: u32) -> Result<std::os::fd::OwnedFd> {
+fn thread(tid: u32) -> Result<OwnedFd> {
     let pid = i32::try_from(tid).ok().and_then(Pid::from_raw);
     let flags = PidfdFlags::from_bits_retain(PIDFD_THREAD);
     pid.ok_or(Errno::SRCH).and_then(|p| pidfd_open(p, flags)).trying(|| format!("find {tid}"))

@@ -83,6 +83,12 @@ impl Monitor {
         })
     }
 
+    /// Turns refusing on or off.
+    pub fn set_permissive(&self, permissive: bool) {
+        let now = self.globals.policy();
+        self.globals.set_policy(tg_policy { permissive: permissive.into(), ..now });
+    }
+
     /// Tells the kernel which process waits for its events; 0: none.
     pub fn set_daemon(&self, pid: u32) {
         let now = self.globals.policy();

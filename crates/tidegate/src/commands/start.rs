@@ -1,0 +1,63 @@
+//! `start`: puts a policy in force.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use rustix::process::geteuid;
+use tidegate_monitor::Monitor;
+
+use crate::cli::Start;
+use crate::daemon::{self, Report};
+use crate::exit::{Code, Failure, Outcome};
+
+pub fn run(args: &Start, json: bool) -> Outcome {
+    if !geteuid().is_root() {
+        return Err(Failure::new(Code::NotPermitted, "starting takes root"));
+    }
+    // what is in force is taken over as it is, unless a policy is named
+    let takes_over = Monitor::is_loaded()? && !args.source.is_given();
+    let policy = if takes_over { None } else { Some(args.source.load()?) };
+    if args.foreground {
+        return daemon::run(policy, &args.how, |report| say(&report, json));
+    }
+
+    let failed = |e| Failure::io("start the daemon", e);
+    let me = std::env::current_exe().map_err(failed)?;
+    let mut child = Command::new(me)
+        .arg("daemon")
+        .args(args.how.to_args())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .current_dir("/")
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let bundle = policy.map(|p| p.to_bundle()).unwrap_or_default();
+        stdin.write_all(&bundle).map_err(failed)?;
+    }
+    let stdout = child.stdout.take().expect("it is piped");
+    let report: Report = serde_json::from_reader(stdout).map_err(|e| {
+        Failure::new(Code::Internal, format!("the daemon ended without a word: {e}"))
+    })?;
+    let code = report.code;
+    say(&report, json);
+    match code {
+        None => Ok(()),
+        Some(n) => Err(Failure::new(Code::from_number(n), report.message)),
+    }
+}
+
+/// Tells what came of it; a failure is told by the command's end.
+fn say(report: &Report, json: bool) {
+    if report.code.is_some() {
+        return;
+    }
+    for warning in &report.warnings {
+        anstream::eprintln!("warning: {warning}");
+    }
+    if json {
+        anstream::println!("{}", serde_json::to_string(report).unwrap_or_default());
+    } else {
+        anstream::println!("{}", report.message);
+    }
+}

@@ -1,0 +1,48 @@
+//! `status`: what is in force.
+
+use crate::client;
+use crate::daemon::Policies;
+use crate::exit::{Code, Failure, Outcome};
+use crate::protocol::{Answer, Ask, Status};
+
+use tidegate_monitor::Monitor;
+
+pub fn run(json: bool) -> Outcome {
+    let status = match client::ask(&Ask::Status, None) {
+        Ok(Answer::Status(status)) => status,
+        Ok(_) => return Err(Failure::new(Code::Internal, "the daemon gave another answer")),
+        Err(failure) if failure.code == Code::NotRunning => without_daemon()?,
+        Err(failure) => return Err(failure),
+    };
+    if json {
+        let text = serde_json::to_string(&status).unwrap_or_default();
+        anstream::println!("{text}");
+        return Ok(());
+    }
+    let mode = if status.permissive { "permissive" } else { "enforcing" };
+    anstream::println!("policy:   {} ({mode}), number {}", status.policy, status.seqno);
+    let levels: Vec<_> = status.levels.iter().rev().map(String::as_str).collect();
+    anstream::println!("levels:   {}", levels.join(" > "));
+    match status.daemon {
+        Some(pid) => anstream::println!("daemon:   running, pid {pid}"),
+        None => anstream::println!("daemon:   not running (`tidegate start` takes over)"),
+    }
+    anstream::println!("hooks:    {} programs attached", status.attached);
+    let guard = if status.guard_armed { "armed" } else { "idle" };
+    anstream::println!("guard:    {guard}");
+    anstream::println!("given:    {} of {} levels", status.given.used, status.given.max);
+    anstream::println!("records:  {}, {} lost", status.records, status.events_lost);
+    if status.labels_failed > 0 {
+        anstream::println!("unlabelled: {} objects found no room", status.labels_failed);
+    }
+    Ok(())
+}
+
+/// What the kernel itself says, for root alone.
+fn without_daemon() -> Outcome<Status> {
+    let monitor = Monitor::open()?;
+    let policies = Policies::new();
+    let mut status = crate::daemon::status(&monitor, &policies)?;
+    status.daemon = None;
+    Ok(status)
+}

@@ -1,0 +1,130 @@
+//! What the daemon answers.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use tidegate_monitor::Monitor;
+use tidegate_policy::{Policy, limits};
+
+use super::serve::Peer;
+use super::{Policies, Shared};
+use crate::exit::{Code, Failure, Outcome};
+use crate::protocol::{Answer, Ask, Room, Status, You};
+
+/// What follows an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// The next question.
+    GoOn,
+    /// The daemon's end.
+    End,
+}
+
+/// Answers a question.
+pub fn answer(shared: &Arc<Shared>, peer: &Peer, ask: Ask, fd: Option<OwnedFd>) -> (Answer, Then) {
+    match decide(shared, peer, ask, fd) {
+        Ok(done) => done,
+        Err(f) => {
+            (Answer::Error { code: f.code as u8, message: f.report.to_string() }, Then::GoOn)
+        }
+    }
+}
+
+fn decide(
+    shared: &Arc<Shared>,
+    peer: &Peer,
+    ask: Ask,
+    fd: Option<OwnedFd>,
+) -> Outcome<(Answer, Then)> {
+    let answer = match ask {
+        Ask::Whoami => Answer::You(whoami(shared, peer)?),
+        Ask::Status => Answer::Status(status(&shared.monitor, &shared.policies)?),
+        Ask::Stop => {
+            trusted(shared, peer)?;
+            shared.monitor.remove()?;
+            super::clean_up();
+            let message = "nothing is enforced any more".into();
+            return Ok((Answer::Done { message }, Then::End));
+        }
+        Ask::Reload { permissive } => {
+            trusted(shared, peer)?;
+            let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
+            let policy = bundle(fd)?;
+            let message = reload(shared, policy, permissive)?;
+            Answer::Done { message }
+        }
+    };
+    Ok((answer, Then::GoOn))
+}
+
+/// The name of a level under the policy in force.
+fn level_name(policy: Option<&Policy>, level: u8) -> String {
+    policy
+        .and_then(|p| p.levels.get(usize::from(level)))
+        .map_or_else(|| format!("level {level}"), Clone::clone)
+}
+
+fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
+    let level = peer.level(&shared.monitor)?;
+    let policy = shared.policies.get(shared.monitor.status()?.seqno);
+    Ok(You { pid: peer.pid, number: level, level: level_name(policy.as_deref(), level) })
+}
+
+/// Root at the top level, or nobody.
+fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
+    let top = shared.monitor.status()?.top;
+    if peer.uid != 0 || peer.level(&shared.monitor)? < top {
+        return Err(Failure::new(Code::NotPermitted, "this takes root at the top level"));
+    }
+    Ok(())
+}
+
+/// What is in force.
+pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
+    let s = monitor.status()?;
+    let policy = policies.get(s.seqno);
+    Ok(Status {
+        policy: policy.as_ref().map_or_else(|| "unknown".into(), |p| p.name.clone()),
+        levels: policy.map_or_else(Vec::new, |p| p.levels.clone()),
+        seqno: s.seqno,
+        permissive: s.permissive,
+        daemon: (s.daemon != 0).then_some(s.daemon),
+        attached: s.attached,
+        guard_armed: s.guard_armed,
+        given: Room { used: monitor.given_used()?, max: s.given_max.into() },
+        records: s.records,
+        events_lost: s.events_lost,
+        labels_failed: s.labels_failed,
+    })
+}
+
+fn bundle(fd: OwnedFd) -> Outcome<Policy> {
+    let mut bytes = Vec::new();
+    File::from(fd)
+        .take(limits::MAX_BUNDLE as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| Failure::io("read the bundle", e))?;
+    Policy::from_bundle(&bytes).map_err(|e| Failure::new(Code::Policy, e))
+}
+
+/// Puts another policy in force.
+pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<String> {
+    let before = shared.policies.get(shared.monitor.status()?.seqno);
+    if let Some(before) = before.filter(|b| b.levels != policy.levels) {
+        let list = |p: &Policy| {
+            let names: Vec<_> = p.levels.iter().rev().map(String::as_str).collect();
+            names.join(" > ")
+        };
+        return Err(tidegate_monitor::Error::LevelsDiffer {
+            running: list(&before),
+            wanted: list(&policy),
+        }
+        .into());
+    }
+    let seqno = shared.monitor.put_policy(&policy, permissive)?;
+    let message = format!("{} is in force, number {seqno}", policy.name);
+    shared.policies.keep(seqno, policy)?;
+    Ok(message)
+}

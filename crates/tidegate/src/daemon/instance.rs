@@ -1,0 +1,115 @@
+//! One daemon at a time, and its files in `/run/tidegate`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+
+use crate::exit::{Code, Failure, Outcome};
+use crate::places;
+
+/// The lock that makes this the one daemon; released when it ends.
+#[derive(Debug)]
+pub struct Instance {
+    _lock: File,
+}
+
+impl Instance {
+    /// Takes the lock and makes the directories.
+    ///
+    /// # Errors
+    /// [`Code::Running`] if another daemon holds it.
+    pub fn claim() -> Outcome<Instance> {
+        directory(places::RUN, 0o755)?;
+        directory(places::LEVELS, 0o755)?;
+        directory(places::BUNDLES, 0o700)?;
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .mode(0o600)
+            .open(places::LOCK)
+            .map_err(|e| Failure::io(format!("open {}", places::LOCK), e))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
+            rustix::io::Errno::WOULDBLOCK => {
+                let pid = fs::read_to_string(places::PID).unwrap_or_default();
+                Failure::new(Code::Running, format!("the daemon is running, pid {}", pid.trim()))
+            }
+            e => Failure::io(format!("lock {}", places::LOCK), e),
+        })?;
+        write_whole(places::PID, format!("{}\n", std::process::id()).as_bytes(), 0o644)?;
+        Ok(Instance { _lock: lock })
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(places::PID);
+        let _ = fs::remove_file(places::SOCKET);
+    }
+}
+
+/// Makes a directory with this mode, or gives it to the one that is there.
+pub fn directory(path: &str, mode: u32) -> Outcome {
+    let what = |e| Failure::io(format!("make {path}"), e);
+    match fs::DirBuilder::new().mode(mode).create(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made.map_err(what)?,
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(what)
+}
+
+/// Writes a file beside its place and moves it there.
+pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
+    let new = format!("{path}.new");
+    let written = || -> io::Result<()> {
+        let _ = fs::remove_file(&new);
+        let mut file =
+            OpenOptions::new().create_new(true).write(true).mode(mode).open(&new)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    };
+    written().map_err(|e| Failure::io(format!("write {path}"), e))
+}
+
+/// Makes the level files and takes away those of levels that are gone.
+pub fn level_files(levels: &[String]) -> Outcome {
+    let stale = fs::read_dir(places::LEVELS).map_err(|e| Failure::io("list the levels", e))?;
+    for entry in stale.flatten() {
+        if !levels.iter().any(|l| entry.file_name().to_str() == Some(l)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    for level in levels {
+        // written in place: what is moved to a lower place may not be open
+        let path = Path::new(places::LEVELS).join(level);
+        let mode = fs::Permissions::from_mode(0o444);
+        fs::write(&path, format!("{level}\n"))
+            .and_then(|()| fs::set_permissions(&path, mode))
+            .map_err(|e| Failure::io(format!("write {}", path.display()), e))?;
+    }
+    Ok(())
+}
+
+/// Removes what a daemon keeps while it runs.
+pub fn clean_up() {
+    for path in [places::SOCKET, places::PID] {
+        let _ = fs::remove_file(path);
+    }
+    for path in [places::LEVELS, places::BUNDLES] {
+        let _ = fs::remove_dir_all(path);
+    }
+}
+
+/// Lets go of the terminal and of who waits for the report.
+pub fn silence() {
+    let null = open("/dev/null", OFlags::RDWR, Mode::empty());
+    if let Ok(null) = null {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
+    }
+}

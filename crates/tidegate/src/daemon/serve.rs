@@ -1,0 +1,185 @@
+//! The socket, and the signals.
+
+use std::fs;
+use std::io::{self, IoSliceMut, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tidegate_monitor::Monitor;
+
+use super::Shared;
+use super::answer::{Then, answer};
+use crate::exit::{Failure, Outcome};
+use crate::places;
+use crate::protocol::{Answer, Ask, MAX_ASK};
+
+/// How long a client may take to ask and to hear the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Clients answered at once; more are turned away.
+const CLIENTS: usize = 32;
+
+/// Who is at the other end of a connection.
+#[derive(Debug)]
+pub struct Peer {
+    /// Its process id.
+    pub pid: u32,
+    /// Its user id.
+    pub uid: u32,
+    /// The process itself, which cannot become another.
+    process: OwnedFd,
+}
+
+impl Peer {
+    fn of(stream: &UnixStream) -> io::Result<Peer> {
+        let credentials = rustix::net::sockopt::socket_peercred(stream)?;
+        Ok(Peer {
+            pid: credentials.pid.as_raw_pid() as u32,
+            uid: credentials.uid.as_raw(),
+            process: peer_process(stream)?,
+        })
+    }
+
+    /// Its level.
+    pub fn level(&self, monitor: &Monitor) -> Outcome<u8> {
+        Ok(monitor.level_of(self.process.as_fd())?)
+    }
+}
+
+/// SO_PEERPIDFD, which rustix does not know yet.
+fn peer_process(stream: &UnixStream) -> io::Result<OwnedFd> {
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut fd: libc::c_int = -1;
+    let mut len = size_of_val(&fd) as libc::socklen_t;
+    // SAFETY: `fd` is as long as `len` says and outlives the call.
+    let ret = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_PEERPIDFD,
+            (&raw mut fd).cast(),
+            &raw mut len,
+        )
+    };
+    if ret < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel made the descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// The listening socket.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    signals: UnixStream,
+    finished: (UnixStream, UnixStream),
+}
+
+impl Server {
+    /// Binds the socket; SIGTERM and SIGINT end [`Server::run`] from here on.
+    pub fn listen() -> Outcome<Server> {
+        let failed = |e| Failure::io(format!("listen on {}", places::SOCKET), e);
+        let _ = fs::remove_file(places::SOCKET);
+        let listener = UnixListener::bind(places::SOCKET).map_err(failed)?;
+        let open = fs::Permissions::from_mode(0o666);
+        fs::set_permissions(places::SOCKET, open).map_err(failed)?;
+        let (signals, write) = UnixStream::pair().map_err(failed)?;
+        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
+            let write = write.try_clone().map_err(failed)?;
+            signal_hook::low_level::pipe::register(signal, write).map_err(failed)?;
+        }
+        let finished = UnixStream::pair().map_err(failed)?;
+        Ok(Server { listener, signals, finished })
+    }
+
+    /// Answers until a signal or a `stop` ends it.
+    pub fn run(&self, shared: &Arc<Shared>) {
+        let busy = Arc::new(AtomicUsize::new(0));
+        loop {
+            let mut fds = [
+                PollFd::new(&self.listener, PollFlags::IN),
+                PollFd::new(&self.signals, PollFlags::IN),
+                PollFd::new(&self.finished.0, PollFlags::IN),
+            ];
+            match poll(&mut fds, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return,
+                Ok(_) => {}
+            }
+            if fds[1..].iter().any(|f| !f.revents().is_empty()) {
+                return;
+            }
+            let Ok((stream, _)) = self.listener.accept() else { continue };
+            if busy.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
+                busy.fetch_sub(1, Ordering::SeqCst);
+                continue;
+            }
+            let (shared, mine) = (Arc::clone(shared), Arc::clone(&busy));
+            let end = self.finished.1.try_clone();
+            let spawned = std::thread::Builder::new().name("client".into()).spawn(move || {
+                let then = converse(&shared, &stream);
+                mine.fetch_sub(1, Ordering::SeqCst);
+                if let (Ok(Then::End), Ok(mut end)) = (then, end) {
+                    let _ = end.write_all(b".");
+                }
+            });
+            if spawned.is_err() {
+                busy.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+/// One question, one answer.
+fn converse(shared: &Arc<Shared>, stream: &UnixStream) -> io::Result<Then> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let peer = Peer::of(stream)?;
+    let (line, fd) = receive(stream)?;
+    let (answer, then) = match serde_json::from_slice::<Ask>(&line) {
+        Ok(ask) => answer(shared, &peer, ask, fd),
+        Err(e) => {
+            let message = format!("not a question: {e}");
+            (Answer::Error { code: crate::exit::Code::Usage as u8, message }, Then::GoOn)
+        }
+    };
+    let mut text = serde_json::to_vec(&answer)?;
+    text.push(b'\n');
+    let mut stream = stream;
+    let _ = stream.write_all(&text);
+    Ok(then)
+}
+
+/// The line asked, and the descriptor that came with it.
+fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let mut bytes = vec![0u8; MAX_ASK];
+    let (mut len, mut fd) = (0, None);
+    while len < MAX_ASK && !bytes[..len].contains(&b'\n') {
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let got = recvmsg(
+            stream,
+            &mut [IoSliceMut::new(&mut bytes[len..])],
+            &mut ancillary,
+            RecvFlags::CMSG_CLOEXEC,
+        )?;
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                fd = fds.last().or(fd);
+            }
+        }
+        if got.bytes == 0 {
+            break;
+        }
+        len += got.bytes;
+    }
+    bytes.truncate(len);
+    Ok((bytes, fd))
+}

@@ -1,0 +1,94 @@
+//! Exit codes (docs/exit-codes.md) and the one way a command fails.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use miette::Report;
+
+/// What a command's exit status says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// The question was answered with no.
+    No = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// The policy, map or bundle is wrong.
+    Policy = 3,
+    /// This machine cannot enforce.
+    CannotEnforce = 4,
+    /// Tidegate, or its daemon, is not running.
+    NotRunning = 5,
+    /// It is running already.
+    Running = 6,
+    /// Not permitted.
+    NotPermitted = 7,
+    /// Anything else that went wrong.
+    Internal = 8,
+}
+
+impl Code {
+    /// The code a number stands for, as a daemon reports it.
+    pub fn from_number(n: u8) -> Code {
+        match n {
+            1 => Code::No,
+            2 => Code::Usage,
+            3 => Code::Policy,
+            4 => Code::CannotEnforce,
+            5 => Code::NotRunning,
+            6 => Code::Running,
+            7 => Code::NotPermitted,
+            _ => Code::Internal,
+        }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> ExitCode {
+        ExitCode::from(code as u8)
+    }
+}
+
+/// Why a command ends early: one error, one code.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit status.
+    pub code: Code,
+    /// What standard error is told; a policy's carries its source.
+    pub report: Report,
+}
+
+/// What a command gives back.
+pub type Outcome<T = ()> = Result<T, Failure>;
+
+impl Failure {
+    /// An error in one line.
+    pub fn new(code: Code, message: impl fmt::Display) -> Failure {
+        Failure { code, report: Report::msg(message.to_string()) }
+    }
+
+    /// A failed system call; `what` reads on after `cannot`.
+    pub fn io(what: impl fmt::Display, e: impl Into<std::io::Error>) -> Failure {
+        let e = e.into();
+        let code = match e.kind() {
+            std::io::ErrorKind::PermissionDenied => Code::NotPermitted,
+            _ => Code::Internal,
+        };
+        Failure::new(code, format!("cannot {what}: {e}"))
+    }
+}
+
+impl From<tidegate_monitor::Error> for Failure {
+    fn from(e: tidegate_monitor::Error) -> Failure {
+        use tidegate_monitor::Error;
+        let code = match &e {
+            Error::Running => Code::Running,
+            Error::NotRunning => Code::NotRunning,
+            Error::NotPermitted(_) => Code::NotPermitted,
+            Error::Unsupported(_) | Error::Load { .. } | Error::Hook { .. } => Code::CannotEnforce,
+            Error::LevelsDiffer { .. } => Code::Policy,
+            _ => Code::Internal,
+        };
+        Failure::new(code, e)
+    }
+}

@@ -1,0 +1,23 @@
+//! Where Tidegate keeps its files. `/run/tidegate` is at the top level by the
+//! policy compiler's built-in rules, whatever the map says.
+
+/// What lives as long as the machine runs; 0755.
+pub const RUN: &str = "/run/tidegate";
+/// The daemon's socket; 0666, its rule is `lowwrite`.
+pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
+/// Locked by the one daemon.
+pub const LOCK: &str = "/run/tidegate/lock";
+/// The daemon's process id.
+pub const PID: &str = "/run/tidegate/pid";
+/// A file a level: reading it is falling to it.
+pub const LEVELS: &str = "/run/tidegate/level";
+/// The bundles put in force since boot, by sequence number; 0700.
+pub const BUNDLES: &str = "/run/tidegate/policy";
+/// The audit log.
+pub const LOG: &str = "/var/log/tidegate/audit.jsonl";
+/// What outlives a reboot; 0700.
+pub const STATE: &str = "/var/lib/tidegate";
+/// The levels that no path rule gives back.
+pub const GIVEN: &str = "/var/lib/tidegate/given";
+/// The policy that `start` takes when none is named.
+pub const POLICY: &str = "/etc/tidegate/policy.plm";

@@ -1,0 +1,90 @@
+//! Which policy a command is about: a preset, a map or a bundle.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use miette::Report;
+use tidegate_policy::{PRESETS, Policy};
+
+use crate::exit::{Code, Failure, Outcome};
+use crate::places;
+
+/// The policy to use.
+#[derive(Debug, Clone, Default, Args)]
+#[group(multiple = false)]
+pub struct Source {
+    /// A policy that comes with Tidegate: classic, server or workstation
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// A map file
+    #[arg(long, value_name = "FILE.plm")]
+    pub policy: Option<PathBuf>,
+    /// A bundle that `tidegate compile` made
+    #[arg(long, value_name = "FILE")]
+    pub bundle: Option<PathBuf>,
+}
+
+impl Source {
+    /// Whether the command line names one.
+    pub fn is_given(&self) -> bool {
+        self.preset.is_some() || self.policy.is_some() || self.bundle.is_some()
+    }
+
+    /// The policy; warnings go to standard error. Without a name: the
+    /// machine's own map, `/etc/tidegate/policy.plm`.
+    pub fn load(&self) -> Outcome<Policy> {
+        if let Some(path) = &self.bundle {
+            return read_bundle(path);
+        }
+        if let Some(name) = &self.preset {
+            if !PRESETS.iter().any(|p| p.name == name) {
+                let known: Vec<_> = PRESETS.iter().map(|p| p.name).collect();
+                let known = known.join(", ");
+                return Err(Failure::new(
+                    Code::Usage,
+                    format!("there is no preset `{name}`: take one of {known}"),
+                ));
+            }
+            return compiled(Policy::preset(name));
+        }
+        match &self.policy {
+            Some(path) => compiled(Policy::compile_file(path)),
+            None if Path::new(places::POLICY).exists() => {
+                compiled(Policy::compile_file(Path::new(places::POLICY)))
+            }
+            None => Err(Failure::new(
+                Code::Usage,
+                format!(
+                    "no policy is named and there is no {}: use --preset, --policy or --bundle",
+                    places::POLICY
+                ),
+            )),
+        }
+    }
+}
+
+/// Shows a compiler's warnings; its errors are the command's.
+pub fn compiled(
+    result: Result<tidegate_policy::Compiled, tidegate_policy::MapErrors>,
+) -> Outcome<Policy> {
+    match result {
+        Ok(compiled) => {
+            for warning in compiled.warnings {
+                anstream::eprintln!("{:?}", Report::new(warning));
+            }
+            Ok(compiled.policy)
+        }
+        Err(errors) => Err(Failure { code: Code::Policy, report: Report::new(errors) }),
+    }
+}
+
+/// Reads a bundle file.
+pub fn read_bundle(path: &Path) -> Outcome<Policy> {
+    let bytes =
+        fs::read(path).map_err(|e| Failure::io(format!("read {}", path.display()), e))?;
+    Policy::from_bundle(&bytes).map_err(|e| Failure {
+        code: Code::Policy,
+        report: Report::new(e).wrap_err(format!("{} is not usable", path.display())),
+    })
+}
