@@ -112,16 +112,27 @@ static __always_inline bool device_is_neutral(u32 rdev)
 	return major >= 136 && major <= 143;
 }
 
+/* Has the inode one of the states: being made now; unnamed, but may get a name? */
+static __always_inline bool inode_state(struct inode *inode, bool linkable)
+{
+	if (bpf_core_field_exists(((struct inode___7_0 *)0)->i_state.__state))
+		return ((struct inode___7_0 *)inode)->i_state.__state & (linkable ? I_LINKABLE : I_NEW | I_CREATING);
+	if (bpf_core_field_exists(((struct inode___6_18 *)0)->i_state))
+		return ((struct inode___6_18 *)inode)->i_state & (linkable ? I_LINKABLE : I_NEW | I_CREATING);
+	return ((struct inode___6_12 *)inode)->i_state & (linkable ? I_LINKABLE_6_12 : I_NEW | I_CREATING_6_12);
+}
+
 /*
  * Memory that descriptors and mappings share and no path names: memfd, System V
- * shared memory, shared anonymous mappings, unlinked tmpfs files. A channel.
+ * shared memory, shared anonymous mappings, unlinked tmpfs files. A channel. Not
+ * O_TMPFILE's: that can get a name, so it is a file with a level.
  */
 static __always_inline bool inode_is_memory(struct inode *inode)
 {
 	u64 magic = inode->i_sb->s_magic;
 
 	return (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC) && !inode->i_nlink &&
-	       (inode->i_mode & S_IFMT) == S_IFREG;
+	       (inode->i_mode & S_IFMT) == S_IFREG && !inode_state(inode, true);
 }
 
 static __always_inline struct tg_given_key given_key(struct inode *inode)

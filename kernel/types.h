@@ -83,9 +83,12 @@ struct inode {
 	atomic_t i_readcount;
 	atomic_t i_writecount;
 };
-struct inode___6_12 { unsigned int i_state; };
-/* Later kernels wrap the flags in a structure. */
-struct inode_state_flags { unsigned int __state; };
+/* The state flags: an integer in 6.12, then an enumeration, then wrapped in a structure. */
+struct inode___6_12 { u32 i_state; };
+enum inode_state_flags_t { I_NEW_ = 1 };
+struct inode___6_18 { enum inode_state_flags_t i_state; };
+enum inode_state_flags_enum { I_NEW__ = 1 };
+struct inode_state_flags { enum inode_state_flags_enum __state; };
 struct inode___7_0 { struct inode_state_flags i_state; };
 
 struct dentry {
@@ -197,6 +200,12 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
+#define I_NEW (1 << 0)
+#define I_LINKABLE (1 << 11)
+#define I_CREATING (1 << 15)
+/* As an integer, the values were others. */
+#define I_LINKABLE_6_12 (1 << 10)
+#define I_CREATING_6_12 (1 << 14)
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFLNK 0120000
@@ -205,8 +214,6 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
 #define S_IFIFO 0010000
-#define I_NEW (1 << 3)
-#define I_CREATING (1 << 15)
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
@@ -214,8 +221,6 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define VM_MAYWRITE 0x00000020
 #define FMODE_READ 1u
 #define FMODE_WRITE 2u
-#define O_PATH_ 010000000
-#define O_TMPFILE_ 020000000
 #define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
 

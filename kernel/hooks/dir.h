@@ -125,15 +125,10 @@ int BPF_PROG(hook_inode_mknod, struct inode *dir, struct dentry *dentry, umode_t
 static __always_inline bool inode_is_new(struct inode *inode)
 {
 	u64 magic = inode->i_sb->s_magic;
-	u32 state = I_NEW;
 
 	if (magic != EXT4_MAGIC && magic != XFS_MAGIC && magic != BTRFS_MAGIC)
 		return true;
-	if (bpf_core_field_exists(((struct inode___7_0 *)0)->i_state.__state))
-		state = ((struct inode___7_0 *)inode)->i_state.__state;
-	else if (bpf_core_field_exists(((struct inode___6_12 *)0)->i_state))
-		state = ((struct inode___6_12 *)inode)->i_state;
-	return state & (I_NEW | I_CREATING);
+	return inode_state(inode, false);
 }
 
 /* The new inode: it gets the level that its creation noted. */

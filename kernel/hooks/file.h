@@ -3,11 +3,31 @@
 #ifndef TIDEGATE_HOOK_FILE_H
 #define TIDEGATE_HOOK_FILE_H
 
+#define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC in f_flags: opened to be executed */
 
 static __always_inline u64 file_dentry(struct file *file)
 {
 	return address(file->f_path.dentry);
+}
+
+/* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
+static __always_inline int create_unnamed(struct tg_subject *s, struct file *file)
+{
+	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_FILE };
+	struct inode *inode = file->f_inode;
+	u64 label = label_of(inode, file_dentry(file), TG_C_FILE);
+	struct lomac_object place = object(label);
+	u8 level = lomac_create(subject(s), place);
+
+	if (!place.known || place.attrs & TG_NEUTRAL || level == place.level)
+		return 0;
+	note_object(&n, inode, file_dentry(file), label);
+	n.reason = TG_R_NO_CREATOR;
+	if (level == LOMAC_REFUSED)
+		return deny(s, &n, -EPERM);
+	n.reason = TG_R_TABLE_FULL;
+	return label_give(inode, file_dentry(file), level) ? deny(s, &n, -ENOSPC) : 0;
 }
 
 /* open, openat, O_TMPFILE, reopening through /proc; io_uring's opens too. */
@@ -21,6 +41,12 @@ int BPF_PROG(hook_file_open, struct file *file)
 
 	if (type == S_IFDIR)
 		return 0;
+	if (s && file->f_flags & O_TMPFILE_FLAG && !inode->i_nlink) {
+		int err = create_unnamed(s, file);
+
+		if (err)
+			return err;
+	}
 	if (type == S_IFIFO || inode_is_memory(inode))
 		return join(s, file, TG_OP_OPEN_READ);
 	if (!s && mode == FMODE_WRITE)
