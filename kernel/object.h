@@ -100,7 +100,7 @@ static __always_inline bool fs_is_memory(u64 magic)
 	       magic == MQUEUE_MAGIC;
 }
 
-/* null, zero, full, random, urandom; tty, console, ptmx; terminals' slaves. */
+/* null, zero, full, random, urandom; terminals: consoles, serial lines, hvc, pty slaves. */
 static __always_inline bool device_is_neutral(u32 rdev)
 {
 	u32 major = rdev >> 20, minor = rdev & 0xfffff;
@@ -108,8 +108,8 @@ static __always_inline bool device_is_neutral(u32 rdev)
 	if (major == 1)
 		return minor == 3 || minor == 5 || minor == 7 || minor == 8 || minor == 9;
 	if (major == 5)
-		return minor <= 2;
-	return major >= 136 && major <= 143;
+		return minor <= 3;
+	return major == 4 || major == 229 || (major >= 136 && major <= 143);
 }
 
 /* Has the inode one of the states: being made now; unnamed, but may get a name? */
