@@ -27,14 +27,20 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
  */
 static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 {
-	struct tg_subject *s = subject_current();
 	struct file *file = bprm->file;
 	struct inode *inode = file->f_inode;
 	u64 label = label_of(inode, file_dentry(file), TG_C_EXEC);
-	struct lomac_subject who = { .level = subject_level(s) };
-	u8 to = lomac_observe(who, object(label)), attrs = 0;
+	struct lomac_subject who = {};
+	struct tg_subject *s;
+	u8 to, attrs = 0;
 
 	count_query(TG_C_EXEC);
+	/* a top-level interpreter lowers nobody */
+	if (!first && object(label).known && label_level(label) == policy.top)
+		return 0;
+	s = subject_current();
+	who.level = subject_level(s);
+	to = lomac_observe(who, object(label));
 	if (first) {
 		u16 rule = label_attrs(label);
 
@@ -83,11 +89,15 @@ int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
 	struct file *file = bprm->file;
 	struct inode *inode = file->f_inode;
 	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
+	bool changed;
 	u64 id;
 
 	if (!s)
 		return 0;
+	changed = s->exec_level < s->level || s->attrs != s->exec_attrs;
 	s->attrs = s->exec_attrs & (TG_PERMISSIVE | (s->level == policy.top ? TG_NODEMOTE | TG_NONETDEMOTE : 0));
+	if (!changed)
+		return 0;
 	note_object(&n, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_EXEC));
 	if (s->exec_level < s->level && demote_held(s->exec_level, &n)) {
 		/* it cannot be refused any more, so it does not live to see the data */

@@ -12,14 +12,20 @@ static __always_inline u64 file_dentry(struct file *file)
 }
 
 /* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
-static __always_inline int create_unnamed(struct tg_subject *s, struct file *file)
+static __always_inline int create_unnamed(struct file *file)
 {
 	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_FILE };
+	struct tg_subject *s = subject_current();
 	struct inode *inode = file->f_inode;
-	u64 label = label_of(inode, file_dentry(file), TG_C_FILE);
-	struct lomac_object place = object(label);
-	u8 level = lomac_create(subject(s), place);
+	struct lomac_object place;
+	u64 label;
+	u8 level;
 
+	if (!s)
+		return 0;
+	label = label_of(inode, file_dentry(file), TG_C_FILE);
+	place = object(label);
+	level = lomac_create(subject(s), place);
 	if (!place.known || place.attrs & TG_NEUTRAL || level == place.level)
 		return 0;
 	note_object(&n, inode, file_dentry(file), label);
@@ -35,27 +41,26 @@ SEC("lsm.s/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
 {
 	struct inode *inode = file->f_inode;
-	struct tg_subject *s = subject_current();
 	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE);
 	u16 type = inode->i_mode & S_IFMT;
 
 	if (type == S_IFDIR)
 		return 0;
-	if (s && file->f_flags & O_TMPFILE_FLAG && !inode->i_nlink) {
-		int err = create_unnamed(s, file);
+	if (file->f_flags & O_TMPFILE_FLAG && !inode->i_nlink) {
+		int err = create_unnamed(file);
 
 		if (err)
 			return err;
 	}
 	if (type == S_IFIFO || inode_is_memory(inode))
-		return join(s, file, TG_OP_OPEN_READ);
-	if (!s && mode == FMODE_WRITE)
-		return 0;
-	count_query(TG_C_FILE);
+		return join(file, TG_OP_OPEN_READ);
 	/* an exec is observed by the new program, not by who asks for it */
 	if (file->f_flags & FMODE_EXEC_FLAG)
 		mode = 0;
-	return bind(s, inode, file_dentry(file), mode, TG_OP_OPEN_READ, TG_C_FILE);
+	if (mode == FMODE_WRITE && !subject_current())
+		return 0;
+	count_query(TG_C_FILE);
+	return bind(inode, file_dentry(file), mode, TG_OP_OPEN_READ, TG_C_FILE);
 }
 
 #endif

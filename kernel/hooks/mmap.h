@@ -13,7 +13,6 @@ SEC("lsm.s/mmap_file")
 int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
 	     unsigned long flags)
 {
-	struct tg_subject *s = subject_current();
 	struct inode *inode;
 	u32 mode = 0;
 
@@ -23,19 +22,18 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	if (prot & (PROT_READ | PROT_EXEC))
 		mode |= FMODE_READ;
 	/* MAYWRITE is enough: mprotect may come later */
-	if (s && (flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
+	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
 		mode |= FMODE_WRITE;
 	if (!mode || inode_is_memory(inode))
 		return 0;
 	count_query(TG_C_MMAP);
-	return bind(s, inode, file_dentry(file), mode, TG_OP_MMAP, TG_C_MMAP);
+	return bind(inode, file_dentry(file), mode, TG_OP_MMAP, TG_C_MMAP);
 }
 
 /* A descriptor received through a socket or by pidfd_getfd binds what it names. */
 SEC("lsm.s/file_receive")
 int BPF_PROG(hook_file_receive, struct file *file)
 {
-	struct tg_subject *s = subject_current();
 	struct inode *inode = file->f_inode;
 	u16 type = inode->i_mode & S_IFMT;
 
@@ -43,8 +41,8 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	if (type == S_IFDIR)
 		return 0;
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode))
-		return join(s, file, TG_OP_RECEIVE_FD);
-	return bind(s, inode, file_dentry(file), file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
+		return join(file, TG_OP_RECEIVE_FD);
+	return bind(inode, file_dentry(file), file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
 }
 
 #endif
