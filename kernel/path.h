@@ -181,44 +181,13 @@ static __always_inline bool walk_mounts(struct mount *m, struct tg_scratch *w)
 	return false;
 }
 
-/*
- * One step down the trie. 0: no such edge (the root is nobody's child). What a
- * loop carries is kept in memory, where the verifier need not follow its values.
- */
-static __always_inline u32 step_down(void *inner, struct tg_scratch *w, u32 node, struct qstr *q)
+/* The walk's layer: the maps of the slot in force, and the kernel's names. */
+static __always_inline void *plm_table(void)
 {
-	const unsigned char *name = q->name;
-	u32 i;
+	u32 slot = policy.slot & 1;
 
-	w->len = q->len;
-	w->node = node;
-	bpf_for(i, 0, (255 + TG_CHUNK - 1) / TG_CHUNK) {
-		u32 left = w->len - i * TG_CHUNK, part = left, *next;
-
-		if (part > TG_CHUNK)
-			part = TG_CHUNK;
-		__builtin_memset(&w->key, 0, sizeof(w->key));
-		w->key.parent = w->node;
-		w->key.len = part;
-		w->key.more = left > TG_CHUNK;
-		if (bpf_probe_read_kernel(w->key.name, part, name + i * TG_CHUNK))
-			return 0;
-		next = bpf_map_lookup_elem(inner, &w->key);
-		if (!next)
-			return 0;
-		w->node = *next;
-		if (left <= TG_CHUNK)
-			return w->node;
-	}
-	return 0;
+	return bpf_map_lookup_elem(&edges, &slot);
 }
-
-/* What the map says of a path. */
-struct tg_found {
-	struct tg_rule rule;
-	u32 node;
-	u32 full; /* the whole path matched, not only its beginning */
-};
 
 static __always_inline struct tg_node *node_of(u32 id)
 {
@@ -228,40 +197,27 @@ static __always_inline struct tg_node *node_of(u32 id)
 	return inner ? bpf_map_lookup_elem(inner, &id) : NULL;
 }
 
-/* Walks the noted path down the map. */
-static __always_inline bool map_walk(struct tg_scratch *w, struct tg_found *out)
+static __always_inline struct tg_scratch *plm_begin(void)
 {
-	u32 slot = policy.slot & 1, i, n = w->n;
-	void *inner = bpf_map_lookup_elem(&edges, &slot);
-	struct tg_node *v;
+	struct tg_scratch *w = scratch_get();
 
-	if (!inner)
-		return false;
-	out->full = 1;
-	out->node = 0;
-	bpf_for(i, 0, n) {
-		struct dentry *d = CAST(struct dentry, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
-		u32 next = 0;
-
-		v = node_of(out->node);
-		if (!v)
-			return false;
-		if (v->edges)
-			next = step_down(inner, w, out->node, &d->d_name);
-		if (!next)
-			next = v->star;
-		if (!next) {
-			out->full = 0;
-			break;
-		}
-		out->node = next;
-	}
-	v = node_of(out->node);
-	if (!v)
-		return false;
-	out->rule = out->full ? v->own : v->below;
-	return true;
+	if (w)
+		bpf_rcu_read_lock();
+	return w;
 }
+
+static __always_inline void plm_end(struct tg_scratch *w)
+{
+	bpf_rcu_read_unlock();
+	scratch_put(w);
+}
+
+#define plm_node node_of
+#define plm_edge bpf_map_lookup_elem
+#define plm_read bpf_probe_read_kernel
+#define plm_name(d) (&CAST(struct dentry, d)->d_name)
+
+#include "models/plm.h"
 
 /*
  * The rule of an object's canonical path. 0: found. -1: the path cannot be
@@ -293,7 +249,7 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 			ret = 1;
 		} else {
 			m = CAST(struct mount, m);
-			if (!walk_mounts(m, w) || !map_walk(w, out))
+			if (!walk_mounts(m, w) || !plm_walk(w, out))
 				break;
 			ret = 0;
 		}
@@ -309,41 +265,7 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 /* The rule of a name that is to be made in a directory whose label is known. */
 __noinline int child_rule(u32 node, u32 full, u64 dentry, struct tg_found *out)
 {
-	u32 slot = policy.slot & 1, next = 0;
-	struct tg_node *v = node_of(node);
-	struct tg_scratch *w;
-	void *inner;
-
-	if (!out || !v)
-		return -1;
-	out->node = node;
-	out->full = 0;
-	out->rule = v->below;
-	if (!full)
-		return 0;
-	if (v->edges) {
-		struct dentry *d = CAST(struct dentry, dentry);
-
-		inner = bpf_map_lookup_elem(&edges, &slot);
-		w = inner ? scratch_get() : NULL;
-		if (!w)
-			return -1;
-		bpf_rcu_read_lock();
-		next = step_down(inner, w, node, &d->d_name);
-		bpf_rcu_read_unlock();
-		scratch_put(w);
-	}
-	if (!next)
-		next = v->star;
-	if (!next)
-		return 0;
-	v = node_of(next);
-	if (!v)
-		return -1;
-	out->node = next;
-	out->full = 1;
-	out->rule = v->own;
-	return 0;
+	return plm_child(node, full, dentry, out);
 }
 
 #endif
