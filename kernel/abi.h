@@ -201,6 +201,7 @@ struct tg_ps {
 	u8 pad;
 	u64 start;
 	u64 cause;
+	u64 exe; /* label of its program's file, 0: none */
 	char comm[16];
 };
 

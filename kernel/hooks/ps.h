@@ -1,29 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What user space asks of the kernel, as iterators: the labels of all
- * processes, and the descriptors it may have to revoke or to name. No hooks.
+ * processes, and what they hold that does not agree with them. Decided by the
+ * very functions the hooks use. No hooks.
  */
 #ifndef TIDEGATE_HOOK_PS_H
 #define TIDEGATE_HOOK_PS_H
 
-/* An open file. Of governed subjects only those open for writing are told. */
-struct tg_fd {
+/*
+ * A descriptor or a mapping that a subject would have fallen by, or through
+ * which it could change something above it; of the asking process, all.
+ */
+struct tg_held {
+	u64 label; /* of what is held; of a socket, only its level */
 	u64 ino;
 	u32 dev;
 	u32 generation;
 	u32 pid; /* thread group id */
 	u32 tid;
-	u32 fd;
-	u32 mode; /* f_mode: FMODE_READ, FMODE_WRITE */
+	u32 fd; /* ~0: a mapping */
+	u32 mode; /* FMODE_READ, FMODE_WRITE */
+	u32 source; /* rule: index into the bundle's rules, ~0: none */
 	u16 type; /* i_mode & S_IFMT */
 	u8 level; /* of the subject */
-	u8 attrs;
-	u32 rdev;
+	u8 to;	  /* the level it would have fallen to */
+	u8 revoke; /* it could write to what is above it */
+	u8 family; /* of the network it is connected to, 0: none */
+	u16 pad[3];
+	u8 addr[16];
 };
 
 /* Keeps the types of the lines in the object's BTF, where user space finds them. */
 const struct tg_ps *type_ps;
-const struct tg_fd *type_fd;
+const struct tg_held *type_held;
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -36,15 +45,125 @@ struct bpf_iter__task_file {
 	u32 fd;
 	struct file *file;
 };
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};
+struct mm_struct___ps { struct file *exe_file; };
 
 #pragma clang attribute pop
+
+#define VM_READ 1
+#define VM_EXEC 4
+
+/* The label by cache and server: these programs have no inode storage. */
+static __always_inline u64 label_told(struct inode *inode, u64 dentry, u32 *source)
+{
+	u64 label = label_of_kind(inode, policy.seqno), magic = inode->i_sb->s_magic;
+	struct tg_found found = {};
+	struct tg_given_key key;
+	u32 *level;
+	int r;
+
+	*source = ~0u;
+	if (label)
+		return label;
+	r = path_rule(dentry, &found);
+	if (r < 0)
+		return LABEL_UNKNOWN;
+	if (!r)
+		*source = found.rule.source;
+	label = r ? label_unmounted(inode, policy.seqno)
+		  : label_make(found.rule.level, found.rule.attrs, TG_FROM_RULE, policy.seqno);
+	if (!r && fs_is_kernel(magic))
+		label |= TG_KERNEL << 8;
+	if (!r && fs_is_foreign(magic) && !(found.rule.attrs & TG_EXPLICIT))
+		label = label_make(0, found.rule.attrs & TG_LOWNOOPEN, TG_FROM_KIND, policy.seqno);
+	key = given_key(inode);
+	level = bpf_map_lookup_elem(&given, &key);
+	if (level)
+		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, policy.seqno);
+	return label;
+}
+
+static __always_inline void held_socket(struct tg_held *line, struct file *f, struct lomac_subject who)
+{
+	struct socket *sock = CAST(struct socket, f->private_data);
+	struct sock *sk = CAST(struct sock, sock->sk);
+	struct net_peer p = {};
+
+	if (!sock->sk)
+		return;
+	p.family = sk->__sk_common.skc_family;
+	if (p.family == AF_UNIX) {
+		struct unix_sock *u = CAST(struct unix_sock, sock->sk);
+
+		if (u->peer) {
+			line->label = unix_admits(address(u->peer));
+			line->revoke = who.level < label_level(line->label);
+		}
+		return;
+	}
+	if (p.family == AF_INET || p.family == AF_INET6)
+		net_peer_of(sk, &p);
+	else if (p.family != AF_PACKET && p.family != AF_VSOCK && p.family != AF_XDP)
+		return;
+	/* nobody at the other end yet: what arrives will be observed */
+	if (!p.known && p.family != AF_PACKET && p.family != AF_XDP && sk->sk_type != SOCK_RAW)
+		return;
+	line->label = net_level(&p);
+	line->to = lomac_observe_net(who, label_level(line->label));
+	line->family = p.family;
+	__builtin_memcpy(line->addr, p.addr, sizeof(p.addr));
+}
+
+static __always_inline void held(struct seq_file *seq, struct task_struct *task, u64 file, u32 fd, u32 mode)
+{
+	bool own = task->tgid == bpf_get_current_pid_tgid() >> 32;
+	struct file *f = CAST(struct file, file);
+	struct inode *inode = CAST(struct inode, f->f_inode);
+	struct lomac_subject who = subject(subject_of(task));
+	struct tg_held line = {};
+
+	line.type = inode->i_mode & S_IFMT;
+	line.to = who.level;
+	line.level = who.level;
+	line.source = ~0u;
+	if (line.type == S_IFSOCK && inode->i_sb->s_magic == SOCKFS_MAGIC) {
+		held_socket(&line, f, who);
+	} else if (own || line.type == S_IFREG || line.type == S_IFBLK || line.type == S_IFCHR) {
+		struct lomac_object o;
+
+		if (inode_is_memory(inode) && !own)
+			return;
+		line.label = label_told(inode, address(f->f_path.dentry), &line.source);
+		o = object(line.label);
+		if (mode & FMODE_READ)
+			line.to = lomac_observe(who, o);
+		if (mode & FMODE_WRITE)
+			line.revoke = !lomac_modify(who, o, policy.top);
+	}
+	if (!own && line.to >= who.level && !line.revoke)
+		return;
+	line.ino = inode->i_ino;
+	line.dev = inode->i_sb->s_dev;
+	line.generation = inode->i_generation;
+	line.pid = task->tgid;
+	line.tid = task->pid;
+	line.fd = fd;
+	line.mode = mode;
+	bpf_seq_write(seq, &line, sizeof(line));
+}
 
 SEC("iter/task")
 int ps_task(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct tg_ps line = {};
+	struct mm_struct___ps *mm;
 	struct tg_subject *s;
+	u32 source;
 
 	if (!task || task->pid != task->tgid || task->flags & PF_KTHREAD)
 		return 0;
@@ -57,6 +176,12 @@ int ps_task(struct bpf_iter__task *ctx)
 	line.governed = s != NULL;
 	line.start = task->start_boottime;
 	line.cause = s ? s->cause : 0;
+	mm = CAST(struct mm_struct___ps, task->mm);
+	if (task->mm && mm->exe_file) {
+		struct file *f = CAST(struct file, mm->exe_file);
+
+		line.exe = label_told(CAST(struct inode, f->f_inode), address(f->f_path.dentry), &source);
+	}
 	bpf_probe_read_kernel_str(line.comm, sizeof(line.comm), task->comm);
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
 	return 0;
@@ -67,28 +192,26 @@ int ps_file(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
-	struct tg_fd line = {};
-	struct tg_subject *s;
-	bool own;
 
-	if (!task || !file)
+	if (task && file)
+		held(ctx->meta->seq, task, address(file), ctx->fd, file->f_mode & (FMODE_READ | FMODE_WRITE));
+	return 0;
+}
+
+SEC("iter/task_vma")
+int ps_vma(struct bpf_iter__task_vma *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct vm_area_struct *vma = ctx->vma;
+	u32 mode = 0;
+
+	if (!task || !vma || !vma->vm_file)
 		return 0;
-	s = subject_of(task);
-	own = task->tgid == bpf_get_current_pid_tgid() >> 32;
-	if (!own && (!s || !(file->f_mode & FMODE_WRITE)))
-		return 0;
-	line.ino = file->f_inode->i_ino;
-	line.dev = file->f_inode->i_sb->s_dev;
-	line.generation = file->f_inode->i_generation;
-	line.pid = task->tgid;
-	line.tid = task->pid;
-	line.fd = ctx->fd;
-	line.mode = file->f_mode & (FMODE_READ | FMODE_WRITE);
-	line.type = file->f_inode->i_mode & S_IFMT;
-	line.level = subject_level(s);
-	line.attrs = s ? s->attrs : 0;
-	line.rdev = file->f_inode->i_rdev;
-	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
+	if (vma->vm_flags & (VM_READ | VM_EXEC))
+		mode |= FMODE_READ;
+	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == (VM_SHARED | VM_MAYWRITE))
+		mode |= FMODE_WRITE;
+	held(ctx->meta->seq, task, address(vma->vm_file), ~0u, mode);
 	return 0;
 }
 

@@ -63,6 +63,9 @@ pub enum Error {
     /// A table has no room left.
     #[error("the table of {0} is full")]
     Full(&'static str),
+    /// A process that may not change an object has it mapped for writing.
+    #[error("process {0} has it mapped for writing, which cannot be taken back: end it first")]
+    Mapped(u32),
     /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {

@@ -69,11 +69,6 @@ impl Globals {
         self.u32_at(|b| unsafe { &raw mut (*b).guard_armed })
     }
 
-    pub fn guard_wanted(&self) -> &AtomicU64 {
-        // SAFETY: an address in the mapping, never dereferenced here.
-        self.u64_at(|b| unsafe { &raw mut (*b).guard_wanted })
-    }
-
     pub fn records(&self) -> &AtomicU64 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u64_at(|b| unsafe { &raw mut (*b).records })

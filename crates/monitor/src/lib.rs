@@ -13,20 +13,32 @@ mod abi {
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/tidegate.skel.rs"));
 }
+mod adopt;
 mod attach;
 mod encode;
 mod error;
+mod event;
+mod given;
 mod globals;
+mod guard;
+mod label;
 mod load;
 mod pins;
 mod status;
 mod subject;
 mod swap;
 mod sys;
+mod tasks;
 
 pub use abi::{Class, Kind, Op, Reason};
 pub use error::{Error, Result};
+pub use adopt::Adopted;
+pub use event::{Event, Events, boottime};
+pub use given::{Given, boot_id};
+pub use guard::Guard;
+pub use label::{Label, Object, Origin};
 pub use load::{Monitor, Options};
 pub use pins::PIN_DIR;
 pub use status::{ClassStats, Status};
-pub use subject::{Process, Subject};
+pub use subject::Subject;
+pub use tasks::Process;

@@ -29,6 +29,7 @@ pub struct Monitor {
     pub(crate) stats: Map<u32, types::tg_stats>,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_file: OwnedFd,
+    pub(crate) ps_vma: OwnedFd,
 }
 
 /// Maps that user space opens by name; the globals are pinned as `bss`.
@@ -152,6 +153,7 @@ impl Monitor {
             stats: open_map("stats")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_file: open_pin(Pinned::Programs, "ps_file")?,
+            ps_vma: open_pin(Pinned::Programs, "ps_vma")?,
         })
     }
 

@@ -1,8 +1,6 @@
 //! Subjects: the labels of processes.
 
-use std::fs::File;
-use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -12,8 +10,7 @@ use tidegate_policy::Attrs;
 
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
-use crate::skel::types::{tg_fd, tg_ps, tg_subject};
-use crate::sys::{self, Pod, text};
+use crate::skel::types::tg_subject;
 
 /// PIDFD_THREAD: a descriptor of one thread, not of its process. rustix does not
 /// name it yet.
@@ -28,25 +25,6 @@ pub struct Subject {
     pub attrs: Attrs,
     /// The record that made it what it is, 0: none.
     pub cause: u64,
-}
-
-/// A process and its label.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
-    /// Thread group id.
-    pub pid: u32,
-    /// Its parent's.
-    pub ppid: u32,
-    /// Real user id.
-    pub uid: u32,
-    /// The name of its program.
-    pub comm: String,
-    /// Nanoseconds of `CLOCK_BOOTTIME`.
-    pub start: u64,
-    /// Whether it has a label; without one it is at the top level.
-    pub governed: bool,
-    /// Its label.
-    pub subject: Subject,
 }
 
 /// Keeps demotions waiting while it lives.
@@ -129,44 +107,6 @@ impl Monitor {
             }
         }
     }
-
-    /// Every process and its label, kernel threads left out.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if the kernel's iterator cannot be run.
-    pub fn processes(&self) -> Result<Vec<Process>> {
-        let lines: Vec<tg_ps> = iterate(&self.ps_task, None)?;
-        Ok(lines
-            .into_iter()
-            .map(|p| Process {
-                pid: p.pid,
-                ppid: p.ppid,
-                uid: p.uid,
-                comm: text(&p.comm),
-                start: p.start,
-                governed: p.governed != 0,
-                subject: Subject {
-                    level: p.level,
-                    attrs: Attrs::from_bits_truncate(p.attrs.into()),
-                    cause: p.cause,
-                },
-            })
-            .collect())
-    }
-
-    /// Descriptors of governed processes that are open for writing, and all of
-    /// this process's.
-    pub(crate) fn descriptors(&self, tid: Option<u32>) -> Result<Vec<tg_fd>> {
-        iterate(&self.ps_file, tid)
-    }
-}
-
-fn iterate<T: Pod>(program: &impl AsFd, tid: Option<u32>) -> Result<Vec<T>> {
-    let what = || "list the kernel's tasks".to_string();
-    let mut bytes = Vec::new();
-    let mut file = File::from(sys::iterate(program.as_fd(), tid).trying(what)?);
-    file.read_to_end(&mut bytes).trying(what)?;
-    Ok(bytes.chunks_exact(size_of::<T>()).filter_map(T::read).collect())
 }
 
 /// A descriptor of one thread.

@@ -17,12 +17,6 @@ use crate::skel::types;
 /// # Safety
 /// The type is `repr(C)`, without implicit padding and without invalid values.
 pub(crate) unsafe trait Pod: Copy + 'static {
-    /// Its bytes.
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: a Pod is initialised throughout, padding there is none.
-        unsafe { std::slice::from_raw_parts(ptr::from_ref(self).cast(), size_of::<Self>()) }
-    }
-
     /// A value from its bytes; `None` if there are too few.
     fn read(bytes: &[u8]) -> Option<Self> {
         (bytes.len() >= size_of::<Self>())
@@ -40,7 +34,7 @@ macro_rules! pod {
 }
 pod!(u32, i32, u64);
 pod!(types::tg_node, types::tg_edge, types::tg_net, types::tg_given_key, types::tg_inode);
-pod!(types::tg_event, types::tg_subject, types::tg_stats, types::tg_ps, types::tg_fd);
+pod!(types::tg_event, types::tg_subject, types::tg_stats, types::tg_ps, types::tg_held);
 
 fn check(ret: c_int) -> io::Result<c_int> {
     if ret < 0 {

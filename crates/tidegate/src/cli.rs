@@ -29,6 +29,12 @@ pub enum Command {
     /// The daemon itself, as `start` runs it
     #[command(hide = true)]
     Daemon(Daemon),
+    /// Falls to a level with a pipe in hand: see daemon/boot.rs
+    #[command(hide = true)]
+    Settle {
+        /// The level
+        level: String,
+    },
 }
 
 /// How to start.

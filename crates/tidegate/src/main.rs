@@ -8,6 +8,7 @@ mod daemon;
 mod exit;
 mod places;
 mod protocol;
+mod record;
 mod source;
 
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+mod settle;
 mod start;
 mod status;
 mod stop;
@@ -16,6 +17,7 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Start(args) => start::run(&args, json),
         Command::Stop => stop::run(json),
         Command::Status => status::run(json),
+        Command::Settle { level } => settle::run(&level),
         Command::Daemon(how) => crate::daemon::detached(&how),
     }
     .map(|()| ExitCode::SUCCESS)

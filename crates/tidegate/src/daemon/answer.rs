@@ -12,6 +12,7 @@ use super::serve::Peer;
 use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
 use crate::protocol::{Answer, Ask, Room, Status, You};
+use crate::record::level_name;
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,7 @@ fn decide(
         Ask::Status => Answer::Status(status(&shared.monitor, &shared.policies)?),
         Ask::Stop => {
             trusted(shared, peer)?;
+            super::given::save(shared)?;
             shared.monitor.remove()?;
             super::clean_up();
             let message = "nothing is enforced any more".into();
@@ -57,13 +59,6 @@ fn decide(
         }
     };
     Ok((answer, Then::GoOn))
-}
-
-/// The name of a level under the policy in force.
-fn level_name(policy: Option<&Policy>, level: u8) -> String {
-    policy
-        .and_then(|p| p.levels.get(usize::from(level)))
-        .map_or_else(|| format!("level {level}"), Clone::clone)
 }
 
 fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
@@ -123,6 +118,8 @@ pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<Stri
         }
         .into());
     }
+    // what was open for writing may be above its holder now
+    shared.guard.arm(&shared.monitor)?;
     let seqno = shared.monitor.put_policy(&policy, permissive)?;
     let message = format!("{} is in force, number {seqno}", policy.name);
     shared.policies.keep(seqno, policy)?;

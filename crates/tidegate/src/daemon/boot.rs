@@ -1,10 +1,12 @@
 //! From nothing, or from what a dead daemon left, to enforcement.
 
-use tidegate_monitor::{Monitor, Options};
+use std::process::{Command, Stdio};
+
+use tidegate_monitor::{Guard, Monitor, Options};
 use tidegate_policy::Policy;
 
-use super::instance::level_files;
-use super::{Policies, Report, Shared};
+use super::instance::{level_files, lock_memory};
+use super::{Policies, Report, Shared, given};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 
@@ -21,41 +23,83 @@ pub fn boot(policy: Option<Policy>, how: &cli::Daemon) -> Outcome<(Shared, Repor
 }
 
 fn fresh(policy: Policy, how: &cli::Daemon) -> Outcome<(Shared, Report)> {
+    let given = given::load(&policy)?;
     let monitor = Monitor::load(Options { given_entries: how.given_entries })?;
-    match enforce(&monitor, &policy, how) {
-        Ok((policies, report)) => Ok((Shared { monitor, policies }, report)),
-        Err(failure) => {
-            // everything or nothing
-            let _ = monitor.remove();
-            Err(failure)
-        }
+    let shared = share(monitor)?;
+    let report = shared
+        .monitor
+        .restore_given(&given)
+        .map_err(Failure::from)
+        .and_then(|()| enforce(&shared, policy, how));
+    if report.is_err() {
+        // everything or nothing
+        let _ = shared.monitor.remove();
+        super::clean_up();
     }
+    Ok((shared, report?))
+}
+
+fn share(monitor: Monitor) -> Outcome<Shared> {
+    lock_memory();
+    let guard = Guard::of(&monitor)?;
+    Ok(Shared { monitor, policies: Policies::new(), guard, ending: false.into() })
 }
 
 /// Attaches under a policy that refuses nothing, so that a kernel without one of
-/// the hooks has not been half enforced upon, then turns it on by one store.
-fn enforce(monitor: &Monitor, policy: &Policy, how: &cli::Daemon) -> Outcome<(Policies, Report)> {
+/// the hooks has not been half enforced upon; labels what runs; then turns
+/// refusing on by one store.
+fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report> {
+    let monitor = &shared.monitor;
     monitor.trust_myself(policy.top())?;
-    monitor.put_policy(policy, true)?;
+    let seqno = monitor.put_policy(&policy, true)?;
     monitor.attach()?;
-    let policies = Policies::new();
+    level_files(&policy.levels)?;
+    // what runs may have files open that it may not write any more
+    shared.guard.arm(monitor)?;
+    let adopted = monitor.adopt()?;
+    let mut warnings = adopted.warnings;
+    if adopted.lowered > 0 {
+        warnings.extend(settle(&policy.levels[0]));
+    }
     let permissive = how.permissive || policy.mode == tidegate_policy::Mode::Permissive;
     monitor.set_permissive(permissive);
-    let seqno = monitor.status()?.seqno;
-    policies.keep(seqno, policy.clone())?;
-    level_files(&policy.levels)?;
     let mode = if permissive { "permissive" } else { "enforcing" };
-    let message = format!("{mode} {}", policy.name);
-    Ok((policies, Report { code: None, message, warnings: Vec::new() }))
+    let message = format!(
+        "{mode}: {}; {} processes that were running are below {}",
+        policy.name,
+        adopted.lowered,
+        policy.levels.last().map_or("the top level", String::as_str),
+    );
+    shared.policies.keep(seqno, policy)?;
+    Ok(Report { code: None, message, warnings })
+}
+
+/// Has whoever shares a channel with a lower process fall with it: a process of
+/// our own falls, which makes the kernel look at every channel there is.
+fn settle(lowest: &str) -> Option<String> {
+    let fell = std::env::current_exe().and_then(|me| {
+        Command::new(me)
+            .args(["settle", lowest])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+    });
+    match fell {
+        Ok(status) if status.success() => None,
+        _ => Some(
+            "processes that share pipes or sockets with lower ones keep their level for now: \
+             they were too busy to be lowered"
+                .into(),
+        ),
+    }
 }
 
 fn take_over(policy: Option<Policy>, how: &cli::Daemon) -> Outcome<(Shared, Report)> {
     let monitor = Monitor::open()?;
-    let status = monitor.status()?;
-    let policies = Policies::new();
-    monitor.trust_myself(status.top)?;
-    monitor.attach()?;
-    let shared = Shared { monitor, policies };
+    let shared = share(monitor)?;
+    shared.monitor.trust_myself(shared.monitor.status()?.top)?;
+    shared.monitor.attach()?;
     let mut message = "took over from a daemon that had ended".to_string();
     if let Some(policy) = policy {
         super::answer::reload(&shared, policy, how.permissive)?;

@@ -104,6 +104,27 @@ pub fn clean_up() {
     }
 }
 
+/// Tells a service manager, if one started us (sd_notify(3)).
+pub fn notify(state: &str) {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+    let Ok(name) = std::env::var("NOTIFY_SOCKET") else { return };
+    let address = match name.strip_prefix('@') {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(name),
+    };
+    if let (Ok(address), Ok(socket)) = (address, UnixDatagram::unbound()) {
+        let _ = socket.send_to_addr(state.as_bytes(), &address);
+    }
+}
+
+/// Keeps the daemon's memory from being swapped out: a demotion waits for it.
+pub fn lock_memory() {
+    use rustix::mm::{MlockAllFlags, mlockall};
+    // where it is not permitted the daemon is only slower
+    let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
+}
+
 /// Lets go of the terminal and of who waits for the report.
 pub fn silence() {
     let null = open("/dev/null", OFlags::RDWR, Mode::empty());

@@ -3,15 +3,22 @@
 
 mod answer;
 mod boot;
+mod filesystem;
+mod given;
+mod house;
 mod instance;
+mod log;
 mod policies;
+mod rate;
 mod serve;
+mod watch;
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
-use tidegate_monitor::Monitor;
+use tidegate_monitor::{Guard, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
@@ -40,6 +47,26 @@ pub struct Shared {
     pub monitor: Monitor,
     /// The policies put in force since boot.
     pub policies: Policies,
+    /// What revokes descriptors.
+    pub guard: Guard,
+    /// Set when the daemon is to end.
+    pub ending: AtomicBool,
+}
+
+impl Shared {
+    /// Whether the daemon is to end.
+    pub fn ends(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Tells the administrator of something that went wrong: by standard error,
+    /// which a service manager keeps, and by the kernel's log, which everybody has.
+    pub fn complain(&self, what: &str) {
+        eprintln!("tidegate: {what}");
+        if let Ok(mut log) = std::fs::OpenOptions::new().write(true).open("/dev/kmsg") {
+            let _ = writeln!(log, "<4>tidegate: {what}");
+        }
+    }
 }
 
 /// The daemon as `start` runs it: the bundle on standard input (nothing: take
@@ -83,10 +110,47 @@ pub fn run(
     let (shared, report) = boot::boot(policy, how)?;
     let shared = Arc::new(shared);
     let server = serve::Server::listen()?;
+    watch::start(&shared, how)?;
+    house::start(&shared)?;
     shared.monitor.set_daemon(std::process::id());
+    instance::notify("READY=1");
     ready(report);
     server.run(&shared);
+    shared.ending.store(true, Ordering::SeqCst);
     shared.monitor.set_daemon(0);
     drop(instance);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_monitor::{Event, Kind, Op, Reason};
+
+    /// A record to test with.
+    pub fn event(kind: Kind) -> Event {
+        Event {
+            id: 1,
+            time: 0,
+            prev: None,
+            start: 0,
+            kind,
+            op: Some(Op::OpenWrite),
+            reason: Reason::Rule,
+            class: None,
+            seqno: 1,
+            pid: 412,
+            tid: 412,
+            uid: 1000,
+            comm: "sh".into(),
+            from: 0,
+            to: 0,
+            object: 1,
+            source: None,
+            peer: None,
+            address: None,
+            path: None,
+            dev: 1,
+            ino: 2,
+        }
+    }
 }

@@ -1,0 +1,212 @@
+//! Labels for processes that were there before the monitor: each gets the level
+//! of the lowest thing it holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::IpAddr;
+
+use tidegate_policy::Attrs;
+
+use crate::error::Result;
+use crate::event::set_path;
+use crate::load::Monitor;
+use crate::skel::types::tg_event;
+use crate::subject::Subject;
+use crate::tasks::{Held, Process};
+use crate::{Kind, Op};
+
+/// Attributes that a program has by its rule.
+const OF_PROGRAMS: Attrs = Attrs::NODEMOTE.union(Attrs::NONETDEMOTE).union(Attrs::PERMISSIVE);
+
+/// Passes after which it gives up: each finds only what began meanwhile.
+const PASSES: usize = 16;
+
+/// What came of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Processes below the top level now.
+    pub lowered: usize,
+    /// What a process keeps although its level forbids it.
+    pub warnings: Vec<String>,
+}
+
+/// Why a process is where it is.
+struct Cause {
+    level: u8,
+    path: Option<String>,
+    address: Option<IpAddr>,
+    source: Option<u32>,
+}
+
+impl Monitor {
+    /// Labels every process by what it has: its program, mapped files, files open
+    /// for reading, connections. Demotions wait meanwhile.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the kernel's iterators cannot be run.
+    pub fn adopt(&self) -> Result<Adopted> {
+        let held = self.hold_transactions()?;
+        let mut lowered = BTreeSet::new();
+        for _ in 0..PASSES {
+            let mut changed = self.take_programs(&mut lowered)?;
+            let mut causes: BTreeMap<u32, Cause> = BTreeMap::new();
+            for h in self.held_descriptors()?.into_iter().chain(self.held_mappings()?) {
+                let lower = causes.get(&h.pid).is_none_or(|c| h.to < c.level);
+                if h.to < h.level && lower {
+                    causes.insert(h.pid, Cause::of(&h));
+                }
+            }
+            let processes = self.processes()?;
+            for process in processes.iter().filter(|p| causes.contains_key(&p.pid)) {
+                changed |= self.lower(process, &causes[&process.pid])?;
+                lowered.insert(process.pid);
+            }
+            if !changed {
+                break;
+            }
+        }
+        let mut warnings = Vec::new();
+        for h in self.held_mappings()?.iter().filter(|h| h.revoke) {
+            let what = h.path().unwrap_or_else(|| "a file above it".into());
+            warnings.push(format!("process {} keeps {what} mapped for writing", h.pid));
+        }
+        warnings.dedup();
+        drop(held);
+        Ok(Adopted { lowered: lowered.len(), warnings })
+    }
+
+    /// Gives each process the level and the attributes of its program.
+    fn take_programs(&self, lowered: &mut BTreeSet<u32>) -> Result<bool> {
+        let (me, top) = (std::process::id(), self.globals.policy().top);
+        let mut changed = false;
+        for process in self.processes()? {
+            let Some(program) = process.program.filter(|_| process.pid != me) else { continue };
+            if program.level < process.subject.level && !program.attrs.contains(Attrs::NEUTRAL) {
+                let path = link(&format!("/proc/{}/exe", process.pid));
+                let cause = Cause { level: program.level, path, address: None, source: None };
+                changed |= self.lower(&process, &cause)?;
+                lowered.insert(process.pid);
+            } else if !process.governed {
+                let mut attrs = program.attrs & OF_PROGRAMS;
+                if program.level < top {
+                    attrs &= Attrs::PERMISSIVE;
+                }
+                if !attrs.is_empty() {
+                    changed |= self.label_threads(&process, top, attrs, 0)?;
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Lowers a process, and records why.
+    fn lower(&self, process: &Process, cause: &Cause) -> Result<bool> {
+        let mut event = tg_event {
+            kind: Kind::Demoted as u8,
+            op: Op::Start as u8,
+            pid: process.pid,
+            tid: process.pid,
+            uid: process.uid,
+            start: process.start,
+            prev: process.subject.cause,
+            from: process.subject.level,
+            to: cause.level,
+            object: cause.level,
+            source: cause.source.unwrap_or(u32::MAX),
+            ..Default::default()
+        };
+        for (to, from) in event.comm.iter_mut().zip(process.comm.bytes()) {
+            *to = from as _;
+        }
+        if let Some(path) = &cause.path {
+            set_path(&mut event, path);
+        }
+        if let Some(address) = cause.address {
+            event.family = if address.is_ipv4() { 2 } else { 10 };
+            event.addr = match address {
+                IpAddr::V4(a) => a.to_ipv6_mapped().octets(),
+                IpAddr::V6(a) => a.octets(),
+            };
+        }
+        let id = self.record(event)?;
+        self.label_threads(process, cause.level, process.subject.attrs, id)
+    }
+
+    /// Labels every thread of a process, those that begin meanwhile too. A process
+    /// that has ended is no error.
+    fn label_threads(&self, process: &Process, level: u8, attrs: Attrs, cause: u64) -> Result<bool> {
+        let mut done = BTreeSet::new();
+        loop {
+            let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", process.pid)) else { break };
+            let tids = tasks.flatten().filter_map(|t| t.file_name().to_str()?.parse().ok());
+            let fresh: Vec<u32> = tids.filter(|t| !done.contains(t)).collect();
+            if fresh.is_empty() {
+                break;
+            }
+            for tid in fresh {
+                done.insert(tid);
+                match self.subject(tid).map(|now| now.is_none_or(|s| s.level > level || !attrs.is_empty())) {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => continue,
+                    Err(e) => return Err(e),
+                }
+                match self.set_subject(tid, Subject { level, attrs, cause }) {
+                    Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {}
+                    labelled => labelled?,
+                }
+            }
+        }
+        Ok(!done.is_empty())
+    }
+}
+
+impl Cause {
+    fn of(h: &Held) -> Cause {
+        Cause { level: h.to, path: h.path(), address: h.address, source: h.source }
+    }
+}
+
+impl Held {
+    /// Its path, as far as this process can see it.
+    fn path(&self) -> Option<String> {
+        match self.fd {
+            Some(fd) => link(&format!("/proc/{}/fd/{fd}", self.pid)),
+            None => mapping(self.pid, self.key.ino),
+        }
+    }
+}
+
+fn link(path: &str) -> Option<String> {
+    fs::read_link(path).ok().map(|p| p.to_string_lossy().into_owned())
+}
+
+/// The path of a mapped file, by its inode number.
+fn mapping(pid: u32, ino: u64) -> Option<String> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    maps.lines().find_map(|line| mapped_path(line, ino))
+}
+
+/// The path in a line of `/proc/PID/maps`, if the line is about this inode.
+fn mapped_path(line: &str, ino: u64) -> Option<String> {
+    let mut rest = line;
+    let mut fifth = "";
+    for _ in 0..5 {
+        let (word, after) = rest.trim_start().split_once(' ')?;
+        (fifth, rest) = (word, after);
+    }
+    (fifth.parse() == Ok(ino)).then(|| rest.trim_start().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapped_file_is_found_by_its_inode() {
+        let line = "7f00-7f01 r--p 00000000 08:01 1234                       /usr/lib/a b.so";
+        assert_eq!(mapped_path(line, 1234).as_deref(), Some("/usr/lib/a b.so"));
+        assert_eq!(mapped_path(line, 12), None);
+        assert_eq!(mapped_path("7f00-7f01 rw-p 00000000 00:00 0 ", 5), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! The table of given levels, for those who keep it over a reboot.
+
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use crate::error::{Error, Result, Trying};
+use crate::load::Monitor;
+use crate::skel::types::tg_given_key;
+
+/// A level that no path rule gives back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Given {
+    /// The filesystem's device, as the kernel numbers it (major << 20 | minor).
+    pub dev: u32,
+    /// The inode.
+    pub ino: u64,
+    /// Its generation: a number used again is another object.
+    pub generation: u32,
+    /// The level.
+    pub level: u8,
+}
+
+impl Given {
+    fn key(&self) -> tg_given_key {
+        tg_given_key { ino: self.ino, dev: self.dev, generation: self.generation }
+    }
+}
+
+impl Monitor {
+    /// All given levels.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the table cannot be read.
+    pub fn given(&self) -> Result<Vec<Given>> {
+        let entries = self.given.entries().trying(|| "read the given levels".into())?;
+        Ok(entries
+            .into_iter()
+            .map(|(key, level)| Given {
+                dev: key.dev,
+                ino: key.ino,
+                generation: key.generation,
+                level: level as u8,
+            })
+            .collect())
+    }
+
+    /// Puts levels back that were given before.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if there are more than the table holds.
+    pub fn restore_given(&self, given: &[Given]) -> Result<()> {
+        if given.len() > self.given.max_entries as usize {
+            return Err(Error::Full("given levels"));
+        }
+        let keys: Vec<tg_given_key> = given.iter().map(Given::key).collect();
+        let values: Vec<u32> = given.iter().map(|g| g.level.into()).collect();
+        self.given.put_all(&keys, &values).trying(|| "restore the given levels".into())?;
+        let used = self.given_used()?;
+        self.globals.given_used().store(used, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Forgets levels whose objects are gone; how many there were.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the table cannot be changed.
+    pub fn forget_given(&self, gone: &[Given]) -> Result<usize> {
+        let mut count = 0;
+        for given in gone {
+            if self.given.delete(&given.key()).trying(|| "forget a given level".into())? {
+                self.globals.given_used().fetch_sub(1, Ordering::Relaxed);
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Tells one boot from another.
+///
+/// # Errors
+/// [`Error::Io`] without procfs.
+pub fn boot_id() -> Result<String> {
+    let path = "/proc/sys/kernel/random/boot_id";
+    Ok(fs::read_to_string(path).trying(|| format!("read {path}"))?.trim().into())
+}

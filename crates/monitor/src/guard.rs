@@ -1,0 +1,106 @@
+//! The guard: revokes descriptors that were opened before a demotion.
+//!
+//! Its programs sit on hooks that every read and write passes, so they are
+//! attached only while somebody holds a descriptor through which it could still
+//! change something above it. The kernel side is `tx_guard` in
+//! kernel/transaction.h; the two agree on `guard_armed`:
+//!
+//! - it is 1 only while every guard is attached: set after the last is attached,
+//!   cleared before the first is detached;
+//! - a demotion that finds such a descriptor ends only once it has read 1. It
+//!   publishes its levels first and holds the transaction lock throughout;
+//! - it is cleared only under that same lock, after a scan under that lock has
+//!   found no such descriptor. So no demotion can have read 1 and still be under
+//!   way, and one that begins later reads 0 and asks.
+//!
+//! While the lock is held no level falls. A descriptor can then only change hands
+//! by fork, which gives it to a task with a higher number, where the scan has yet
+//! to come, or after the numbers wrapped, to one where the second scan comes; or
+//! through a hook (SCM_RIGHTS, `pidfd_getfd`), which refuses it.
+//!
+//! A policy that raises objects, and a promotion, make descriptors revocable
+//! without a demotion: they arm the guard before they take effect.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::load::Monitor;
+
+/// How long nobody must have needed the guard before it goes.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// The guard's state in this process.
+#[derive(Debug, Default)]
+pub struct Guard {
+    /// When it was last needed; `None`: it is not attached.
+    needed: Mutex<Option<Instant>>,
+}
+
+impl Guard {
+    /// Takes the guard as it stands in the kernel.
+    ///
+    /// # Errors
+    /// As [`Monitor::status`].
+    pub fn of(monitor: &Monitor) -> Result<Guard> {
+        let status = monitor.status()?;
+        let there = status.guard_armed || status.guard_attached;
+        Ok(Guard { needed: Mutex::new(there.then(Instant::now)) })
+    }
+
+    /// Arms it, if it is not: a demotion asks, or something is about to rise.
+    ///
+    /// # Errors
+    /// [`crate::Error::Hook`]; the demotion that asked is then refused in time.
+    pub fn arm(&self, monitor: &Monitor) -> Result<()> {
+        let mut needed = self.needed.lock().unwrap_or_else(|e| e.into_inner());
+        if monitor.globals.guard_armed().load(Ordering::SeqCst) == 0 {
+            monitor.attach_guards()?;
+            monitor.globals.guard_armed().store(1, Ordering::SeqCst);
+        }
+        *needed = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Lets it go once nobody has needed it for a while. To be called often.
+    ///
+    /// # Errors
+    /// As [`Monitor::hold_transactions`] and the scan; the guard then stays.
+    pub fn rest(&self, monitor: &Monitor) -> Result<()> {
+        let quiet = |needed: &Option<Instant>| needed.is_some_and(|at| at.elapsed() >= QUIET);
+        {
+            let needed = self.needed.lock().unwrap_or_else(|e| e.into_inner());
+            if !quiet(&needed) {
+                return Ok(());
+            }
+        }
+        // outside the lock, so that a demotion that asks is not kept waiting
+        if monitor.revocable()? {
+            *self.needed.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instant::now());
+            return Ok(());
+        }
+        let mut needed = self.needed.lock().unwrap_or_else(|e| e.into_inner());
+        if !quiet(&needed) {
+            return Ok(());
+        }
+        {
+            let _held = monitor.hold_transactions()?;
+            if monitor.revocable()? || monitor.revocable()? {
+                *needed = Some(Instant::now());
+                return Ok(());
+            }
+            monitor.globals.guard_armed().store(0, Ordering::SeqCst);
+        }
+        monitor.detach_guards()?;
+        *needed = None;
+        Ok(())
+    }
+}
+
+impl Monitor {
+    /// Whether anybody holds a descriptor that the guard would refuse.
+    fn revocable(&self) -> Result<bool> {
+        Ok(self.held_descriptors()?.iter().any(|h| h.revoke))
+    }
+}

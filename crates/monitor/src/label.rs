@@ -1,0 +1,171 @@
+//! Labels of objects: reading them, and giving one that no path rule gives.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::Ordering;
+
+use tidegate_policy::Attrs;
+
+use crate::error::{Error, Result, Trying};
+use crate::load::Monitor;
+use crate::skel::types::tg_event;
+use crate::tasks::Held;
+use crate::{Class, Kind, Op};
+
+/// Where a label comes from: `enum tg_origin` of kernel/label.h.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Its path's rule.
+    Rule,
+    /// Given at creation, by a fall or by promotion.
+    Given,
+    /// Its filesystem or file type has a fixed answer.
+    Kind,
+    /// There is none; the answer fails closed.
+    Unknown,
+}
+
+/// An object's label, as kernel/label.h lays its word out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label {
+    /// The integrity level.
+    pub level: u8,
+    /// The attributes of its rule.
+    pub attrs: Attrs,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl Label {
+    /// From the kernel's word.
+    pub(crate) fn from_word(word: u64) -> Label {
+        let origin = match word >> 24 & 7 {
+            _ if word & 1 << 28 != 0 => Origin::Unknown,
+            1 => Origin::Rule,
+            2 => Origin::Given,
+            3 => Origin::Kind,
+            _ => Origin::Unknown,
+        };
+        Label {
+            level: word as u8,
+            attrs: Attrs::from_bits_truncate((word >> 8) as u16),
+            origin,
+        }
+    }
+}
+
+/// An object and its label.
+#[derive(Debug, Clone, Copy)]
+pub struct Object {
+    /// Its label.
+    pub label: Label,
+    /// The rule: an index into the policy's rules.
+    pub source: Option<u32>,
+}
+
+impl Monitor {
+    /// The labels of open objects, in their order; an `O_PATH` descriptor is
+    /// enough, and does not count as reading.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the kernel's iterator cannot be run.
+    pub fn objects(&self, fds: &[BorrowedFd<'_>]) -> Result<Vec<Option<Object>>> {
+        let held = self.own_descriptors()?;
+        let find = |fd: &BorrowedFd<'_>| {
+            let fd = fd.as_raw_fd() as u32;
+            held.iter().find(|h| h.fd == Some(fd))
+        };
+        Ok(fds
+            .iter()
+            .map(|fd| find(fd).map(|h| Object { label: h.label, source: h.source }))
+            .collect())
+    }
+
+    fn held(&self, fd: BorrowedFd<'_>) -> Result<Held> {
+        let number = fd.as_raw_fd() as u32;
+        let held = self.own_descriptors()?.into_iter().find(|h| h.fd == Some(number));
+        held.ok_or_else(|| {
+            Error::io("find the object", std::io::Error::from(rustix::io::Errno::BADF))
+        })
+    }
+
+    /// Gives an object a level, for good, and records who did. The guard must be
+    /// armed: whoever has it open for writing below the new level is revoked.
+    ///
+    /// # Errors
+    /// [`Error::Full`]; [`Error::Mapped`] if a lower subject has it mapped for
+    /// writing, which cannot be revoked; then the object keeps its level.
+    pub fn give(&self, fd: BorrowedFd<'_>, level: u8, by: u32, path: &str) -> Result<()> {
+        let held = self.held(fd)?;
+        let before = self.given.get(&held.key).trying(|| "read the given levels".into())?;
+        if before.is_none() && self.given_used()? >= self.given.max_entries.into() {
+            return Err(Error::Full("given levels"));
+        }
+        {
+            let _held = self.hold_transactions()?;
+            self.set_given(fd, &held, Some(level.into()))?;
+            let mapped = self.held_mappings()?.into_iter().find(|m| {
+                m.revoke && (m.key.ino, m.key.dev) == (held.key.ino, held.key.dev)
+            });
+            if let Some(mapped) = mapped {
+                self.set_given(fd, &held, before)?;
+                return Err(Error::Mapped(mapped.pid));
+            }
+        }
+        let now = self.held(fd)?.label;
+        if now.level != level && !now.attrs.contains(Attrs::NEUTRAL) {
+            self.set_given(fd, &held, before)?;
+            return Err(Error::Unsupported(format!(
+                "the level of {path} is fixed by what it is"
+            )));
+        }
+        let mut event = tg_event {
+            pid: by,
+            kind: Kind::Promoted as u8,
+            op: Op::Setattr as u8,
+            class: Class::File as u8,
+            from: held.label.level,
+            to: level,
+            object: level,
+            ino: held.key.ino,
+            dev: held.key.dev,
+            source: u32::MAX,
+            ..Default::default()
+        };
+        crate::event::set_path(&mut event, path);
+        self.record(event)?;
+        Ok(())
+    }
+
+    /// Changes the table, and has the inode forget what it remembers.
+    fn set_given(&self, fd: BorrowedFd<'_>, held: &Held, level: Option<u32>) -> Result<()> {
+        let what = || "change the table of given levels".to_string();
+        match level {
+            Some(level) => {
+                if self.given.get(&held.key).trying(what)?.is_none() {
+                    self.globals.given_used().fetch_add(1, Ordering::Relaxed);
+                }
+                self.given.put(&held.key, &level).trying(what)?;
+            }
+            None => {
+                if self.given.delete(&held.key).trying(what)? {
+                    self.globals.given_used().fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        }
+        self.inodes.delete(&fd.as_fd().as_raw_fd()).trying(|| "forget a label".into())?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_is_read_as_the_kernel_writes_it() {
+        let word = 7 << 32 | 2 << 24 | u64::from(Attrs::CREATOR.bits()) << 8 | 3;
+        let label = Label::from_word(word);
+        assert_eq!(label, Label { level: 3, attrs: Attrs::CREATOR, origin: Origin::Given });
+        assert_eq!(Label::from_word(1 << 28).origin, Origin::Unknown);
+    }
+}

@@ -1,0 +1,134 @@
+//! What the kernel's iterators tell: processes, and what they hold.
+
+use std::fs::File;
+use std::io::Read;
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::AsFd;
+
+use tidegate_policy::Attrs;
+
+use crate::error::{Result, Trying};
+use crate::label::Label;
+use crate::load::Monitor;
+use crate::skel::types::{tg_given_key, tg_held, tg_ps};
+use crate::subject::Subject;
+use crate::sys::{self, Pod, text};
+
+/// A process and its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Thread group id.
+    pub pid: u32,
+    /// Its parent's.
+    pub ppid: u32,
+    /// Real user id.
+    pub uid: u32,
+    /// The name of its program.
+    pub comm: String,
+    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    pub start: u64,
+    /// Whether it has a label; without one it is at the top level.
+    pub governed: bool,
+    /// Its label.
+    pub subject: Subject,
+    /// The label of its program's file.
+    pub program: Option<Label>,
+}
+
+/// A descriptor or a mapping that does not agree with its holder's level.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub pid: u32,
+    /// `None`: a mapping.
+    pub fd: Option<u32>,
+    pub key: tg_given_key,
+    pub label: Label,
+    pub source: Option<u32>,
+    /// The level its holder would have fallen to.
+    pub to: u8,
+    /// Its holder's level.
+    pub level: u8,
+    /// Its holder could write to what is above it.
+    pub revoke: bool,
+    /// The other end, of a network connection.
+    pub address: Option<IpAddr>,
+}
+
+impl From<tg_held> for Held {
+    fn from(h: tg_held) -> Held {
+        Held {
+            pid: h.pid,
+            fd: (h.fd != u32::MAX).then_some(h.fd),
+            key: tg_given_key { ino: h.ino, dev: h.dev, generation: h.generation },
+            label: Label::from_word(h.label),
+            source: (h.source != u32::MAX).then_some(h.source),
+            to: h.to,
+            level: h.level,
+            revoke: h.revoke != 0,
+            address: (h.family != 0).then(|| canonical(h.addr)),
+        }
+    }
+}
+
+/// An address as people write it.
+pub(crate) fn canonical(addr: [u8; 16]) -> IpAddr {
+    Ipv6Addr::from(addr).to_canonical()
+}
+
+impl Monitor {
+    /// Every process and its label, kernel threads left out.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
+    pub fn processes(&self) -> Result<Vec<Process>> {
+        let lines: Vec<tg_ps> = iterate(&self.ps_task, None)?;
+        Ok(lines
+            .into_iter()
+            .map(|p| Process {
+                pid: p.pid,
+                ppid: p.ppid,
+                uid: p.uid,
+                comm: text(&p.comm),
+                start: p.start,
+                governed: p.governed != 0,
+                subject: Subject {
+                    level: p.level,
+                    attrs: Attrs::from_bits_truncate(p.attrs.into()),
+                    cause: p.cause,
+                },
+                program: (p.exe != 0).then(|| Label::from_word(p.exe)),
+            })
+            .collect())
+    }
+
+    /// Descriptors that do not agree with their holders' levels.
+    pub(crate) fn held_descriptors(&self) -> Result<Vec<Held>> {
+        self.held_by_others(&self.ps_file)
+    }
+
+    /// Mappings that do not agree with their holders' levels.
+    pub(crate) fn held_mappings(&self) -> Result<Vec<Held>> {
+        self.held_by_others(&self.ps_vma)
+    }
+
+    fn held_by_others(&self, program: &impl AsFd) -> Result<Vec<Held>> {
+        let lines: Vec<tg_held> = iterate(program, None)?;
+        let me = std::process::id();
+        Ok(lines.into_iter().filter(|h| h.pid != me).map(Held::from).collect())
+    }
+
+    /// All descriptors of the calling thread.
+    pub(crate) fn own_descriptors(&self) -> Result<Vec<Held>> {
+        let tid = rustix::thread::gettid().as_raw_pid() as u32;
+        let lines: Vec<tg_held> = iterate(&self.ps_file, Some(tid))?;
+        Ok(lines.into_iter().map(Held::from).collect())
+    }
+}
+
+fn iterate<T: Pod>(program: &impl AsFd, tid: Option<u32>) -> Result<Vec<T>> {
+    let what = || "list the kernel's tasks".to_string();
+    let mut bytes = Vec::new();
+    let mut file = File::from(sys::iterate(program.as_fd(), tid).trying(what)?);
+    file.read_to_end(&mut bytes).trying(what)?;
+    Ok(bytes.chunks_exact(size_of::<T>()).filter_map(T::read).collect())
+}

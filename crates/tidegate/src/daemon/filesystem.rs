@@ -1,0 +1,137 @@
+//! Which filesystems are mounted, and how to know them again after a reboot.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+
+use tidegate_monitor::Given;
+
+use crate::exit::{Failure, Outcome};
+
+/// A mounted filesystem.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filesystem {
+    /// Its device, as the kernel numbers it.
+    pub dev: u32,
+    /// What it is called over reboots: its UUID, or its type and source.
+    pub identity: String,
+    /// A mount point of it.
+    pub mount_point: String,
+    /// Its type.
+    pub kind: String,
+    /// It does not outlive the machine's run.
+    pub memory: bool,
+}
+
+/// Types whose content is gone after a reboot.
+const MEMORY: [&str; 8] =
+    ["tmpfs", "ramfs", "devtmpfs", "devpts", "mqueue", "hugetlbfs", "proc", "sysfs"];
+
+/// Every filesystem mounted where this process can see it.
+pub fn mounted() -> Outcome<Vec<Filesystem>> {
+    let path = "/proc/self/mountinfo";
+    let text = fs::read_to_string(path).map_err(|e| Failure::io(format!("read {path}"), e))?;
+    let uuids = uuids();
+    let mut seen: HashMap<u32, Filesystem> = HashMap::new();
+    for mut fs in text.lines().filter_map(|line| parse(line, &uuids)) {
+        // the shortest mount point is the one least likely to be a bind
+        match seen.get(&fs.dev) {
+            Some(known) if known.mount_point.len() <= fs.mount_point.len() => {}
+            _ => {
+                fs.memory = MEMORY.contains(&fs.kind.as_str());
+                seen.insert(fs.dev, fs);
+            }
+        }
+    }
+    Ok(seen.into_values().collect())
+}
+
+/// A line of mountinfo (proc(5)).
+fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
+    let (left, right) = line.split_once(" - ")?;
+    let mut left = left.split(' ').skip(2);
+    let (major, minor) = left.next()?.split_once(':')?;
+    let dev = major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?;
+    let mount_point = left.nth(1)?.to_string();
+    let mut right = right.split(' ');
+    let (kind, source) = (right.next()?, right.next()?);
+    let identity = match uuids.get(source) {
+        Some(uuid) => format!("uuid={uuid}"),
+        None => format!("{kind} {source}"),
+    };
+    Some(Filesystem { dev, identity, mount_point, kind: kind.into(), memory: false })
+}
+
+/// UUIDs by device file, as udev knows them.
+fn uuids() -> HashMap<String, String> {
+    let Ok(links) = fs::read_dir("/dev/disk/by-uuid") else { return HashMap::new() };
+    links
+        .flatten()
+        .filter_map(|link| {
+            let device = fs::canonicalize(link.path()).ok()?;
+            Some((device.to_string_lossy().into_owned(), link.file_name().into_string().ok()?))
+        })
+        .collect()
+}
+
+impl Filesystem {
+    /// Whether an object is surely gone. Only ext2, ext3 and ext4 answer by inode
+    /// number and generation; of others nothing is known.
+    pub fn is_gone(&self, given: &Given) -> bool {
+        if !self.kind.starts_with("ext") {
+            return false;
+        }
+        let Ok(root) = File::open(&self.mount_point) else { return false };
+        let same = root.metadata().is_ok_and(|m| {
+            rustix::fs::major(m.dev()) << 20 | rustix::fs::minor(m.dev()) == self.dev
+        });
+        let Ok(ino) = u32::try_from(given.ino) else { return false };
+        same && matches!(open_by_inode(&root, ino, given.generation), Err(libc::ESTALE))
+    }
+}
+
+/// `struct file_handle` with a FILEID_INO32_GEN in it (linux/exportfs.h).
+#[repr(C)]
+struct InodeHandle {
+    bytes: u32,
+    kind: i32,
+    ino: u32,
+    generation: u32,
+}
+
+/// Opens an inode by number and generation, or gives the errno.
+fn open_by_inode(root: &File, ino: u32, generation: u32) -> Result<OwnedFd, i32> {
+    const FILEID_INO32_GEN: i32 = 1;
+    let mut handle = InodeHandle { bytes: 8, kind: FILEID_INO32_GEN, ino, generation };
+    // SAFETY: the handle is as long as it says and outlives the call.
+    let fd = unsafe {
+        libc::open_by_handle_at(
+            root.as_raw_fd(),
+            (&raw mut handle).cast(),
+            libc::O_PATH | libc::O_CLOEXEC,
+        )
+    };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
+    }
+    // SAFETY: the kernel made the descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mountinfo_is_read() {
+        let uuids = HashMap::from([("/dev/vda1".to_string(), "12-34".to_string())]);
+        let line = "36 35 253:1 / / rw,noatime master:1 - ext4 /dev/vda1 rw,errors=continue";
+        let fs = parse(line, &uuids).unwrap();
+        assert_eq!((fs.dev, fs.identity.as_str(), fs.mount_point.as_str()), (253 << 20 | 1, "uuid=12-34", "/"));
+        let line = "23 28 0:21 / /proc rw shared:14 shared:2 - proc proc rw";
+        let fs = parse(line, &uuids).unwrap();
+        assert_eq!((fs.dev, fs.identity.as_str(), fs.mount_point.as_str()), (21, "proc proc", "/proc"));
+        assert_eq!(parse("nonsense", &uuids), None);
+    }
+}

@@ -1,0 +1,218 @@
+//! `/var/lib/tidegate/given`: the levels that no path rule gives back, over a
+//! reboot. A line each, under the filesystem they are on, and a checksum.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::path::Path;
+
+use tidegate_monitor::{Given, boot_id};
+use tidegate_policy::Policy;
+
+use super::Shared;
+use super::filesystem::{self, Filesystem};
+use super::instance::{directory, write_whole};
+use crate::exit::{Code, Failure, Outcome};
+use crate::places;
+
+/// The file's first line.
+const MAGIC: &str = "tidegate-given 1";
+
+/// What the file says.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Saved {
+    boot: String,
+    levels: Vec<String>,
+    /// By device number of that boot: the identity, and the objects.
+    filesystems: BTreeMap<u32, (String, Vec<Given>)>,
+}
+
+impl Saved {
+    fn to_text(&self) -> String {
+        let mut text = format!("{MAGIC}\nboot {}\nlevels {}\n", self.boot, self.levels.join(" "));
+        for (dev, (identity, given)) in &self.filesystems {
+            text += &format!("filesystem {dev} {identity}\n");
+            for g in given {
+                text += &format!("{} {} {}\n", g.ino, g.generation, g.level);
+            }
+        }
+        let sum = checksum(&text);
+        text + &sum + "\n"
+    }
+
+    /// `None` if it is not what `to_text` wrote.
+    fn from_text(text: &str) -> Option<Saved> {
+        let (body, sum) = text.strip_suffix('\n')?.rsplit_once('\n')?;
+        let body = format!("{body}\n");
+        if checksum(&body) != sum {
+            return None;
+        }
+        let mut saved = Saved::default();
+        let mut lines = body.lines();
+        if lines.next()? != MAGIC {
+            return None;
+        }
+        saved.boot = lines.next()?.strip_prefix("boot ")?.into();
+        let levels = lines.next()?.strip_prefix("levels ")?;
+        saved.levels = levels.split(' ').map(Into::into).collect();
+        let mut dev = None;
+        for line in lines {
+            if let Some(rest) = line.strip_prefix("filesystem ") {
+                let (number, identity) = rest.split_once(' ')?;
+                let number = number.parse().ok()?;
+                saved.filesystems.insert(number, (identity.into(), Vec::new()));
+                dev = Some(number);
+                continue;
+            }
+            let mut words = line.split(' ');
+            let given = Given {
+                dev: dev?,
+                ino: words.next()?.parse().ok()?,
+                generation: words.next()?.parse().ok()?,
+                level: words.next()?.parse().ok()?,
+            };
+            saved.filesystems.get_mut(&given.dev)?.1.push(given);
+        }
+        Some(saved)
+    }
+
+    /// The entries under this boot's device numbers and this policy's levels. A
+    /// level that is no more is the lowest; what was in memory is gone.
+    fn translate(self, boot: &str, levels: &[String], mounted: &[Filesystem]) -> Vec<Given> {
+        let same_boot = self.boot == boot;
+        let devs: HashMap<&str, u32> =
+            mounted.iter().filter(|f| !f.memory).map(|f| (f.identity.as_str(), f.dev)).collect();
+        let level = |n: u8| {
+            let name = self.levels.get(usize::from(n));
+            let at = name.and_then(|name| levels.iter().position(|l| l == name));
+            at.unwrap_or(0) as u8
+        };
+        let mut out = Vec::new();
+        for (old, (identity, given)) in &self.filesystems {
+            let dev = if same_boot { Some(*old) } else { devs.get(identity.as_str()).copied() };
+            let Some(dev) = dev else { continue };
+            out.extend(given.iter().map(|g| Given { dev, level: level(g.level), ..*g }));
+        }
+        out
+    }
+}
+
+fn checksum(text: &str) -> String {
+    format!("blake3 {}", blake3::hash(text.as_bytes()).to_hex())
+}
+
+/// Writes the table down.
+pub fn save(shared: &Shared) -> Outcome {
+    let seqno = shared.monitor.status()?.seqno;
+    let Some(policy) = shared.policies.get(seqno) else { return Ok(()) };
+    let mounted = filesystem::mounted()?;
+    let identities: HashMap<u32, &str> =
+        mounted.iter().map(|f| (f.dev, f.identity.as_str())).collect();
+    let mut saved = Saved {
+        boot: boot_id()?,
+        levels: policy.levels.clone(),
+        filesystems: BTreeMap::new(),
+    };
+    for given in shared.monitor.given()? {
+        // what is not mounted now is known by what it was called before
+        let identity = identities.get(&given.dev).copied().unwrap_or("unmounted");
+        let entry = saved.filesystems.entry(given.dev).or_insert_with(|| (identity.into(), vec![]));
+        entry.1.push(given);
+    }
+    for (_, given) in saved.filesystems.values_mut() {
+        given.sort_unstable();
+    }
+    directory(places::STATE, 0o700)?;
+    write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)
+}
+
+/// Reads it back, if it is there, for a policy that is about to be put in force.
+///
+/// # Errors
+/// A damaged file: without it objects would rise to their rules' levels.
+pub fn load(policy: &Policy) -> Outcome<Vec<Given>> {
+    if !Path::new(places::GIVEN).exists() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(places::GIVEN)
+        .map_err(|e| Failure::io(format!("read {}", places::GIVEN), e))?;
+    let saved = Saved::from_text(&text).ok_or_else(|| {
+        let path = places::GIVEN;
+        Failure::new(
+            Code::Internal,
+            format!(
+                "{path} is damaged, and without it what low subjects made could rise; \
+                 restore it, or remove it to start all the same"
+            ),
+        )
+    })?;
+    Ok(saved.translate(&boot_id()?, &policy.levels, &filesystem::mounted()?))
+}
+
+/// Forgets what is surely gone: filesystems in memory that are mounted no more,
+/// and inodes that ext4 says are others now.
+pub fn prune(shared: &Shared) -> Outcome {
+    let given = shared.monitor.given()?;
+    let devs: BTreeSet<u32> = given.iter().map(|g| g.dev).collect();
+    let mounted = filesystem::mounted()?;
+    for dev in devs {
+        let Some(fs) = mounted.iter().find(|f| f.dev == dev) else { continue };
+        let gone: Vec<Given> =
+            given.iter().filter(|g| g.dev == dev && fs.is_gone(g)).copied().collect();
+        shared.monitor.forget_given(&gone)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved() -> Saved {
+        let given = |ino, level| Given { dev: 8388609, ino, generation: 77, level };
+        Saved {
+            boot: "b1".into(),
+            levels: vec!["untrusted".into(), "user".into(), "system".into()],
+            filesystems: BTreeMap::from([
+                (8388609, ("uuid=1234".into(), vec![given(12, 0), given(13, 1)])),
+                (30, ("tmpfs tmp".into(), vec![Given { dev: 30, ..given(5, 0) }])),
+            ]),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        assert_eq!(Saved::from_text(&saved().to_text()), Some(saved()));
+    }
+
+    #[test]
+    fn a_damaged_file_is_noticed() {
+        let text = saved().to_text();
+        for cut in 0..text.len() {
+            assert_eq!(Saved::from_text(&text[..cut]), None, "cut at {cut}");
+        }
+        assert_eq!(Saved::from_text(&text.replace("12 77 0", "12 77 2")), None);
+    }
+
+    #[test]
+    fn devices_and_levels_are_translated_after_a_reboot() {
+        let disk = Filesystem { dev: 99, identity: "uuid=1234".into(), ..Filesystem::default() };
+        let tmp = Filesystem {
+            dev: 31,
+            identity: "tmpfs tmp".into(),
+            memory: true,
+            ..Filesystem::default()
+        };
+        let levels = ["low".to_string(), "untrusted".into(), "system".into()];
+        let given = saved().translate("b2", &levels, &[disk, tmp]);
+        let expect = |ino, level| Given { dev: 99, ino, generation: 77, level };
+        // `untrusted` is 1 now; `user` is no more, so the lowest
+        assert_eq!(given, [expect(12, 1), expect(13, 0)]);
+    }
+
+    #[test]
+    fn within_one_boot_devices_stay() {
+        let given = saved().translate("b1", &saved().levels, &[]);
+        assert_eq!(given.len(), 3);
+        assert!(given.iter().any(|g| g.dev == 30));
+    }
+}

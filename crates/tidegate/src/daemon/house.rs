@@ -1,0 +1,41 @@
+//! What is done from time to time: letting the guard go, saving given levels.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Shared;
+use super::given;
+use crate::exit::{Failure, Outcome};
+
+/// Between two looks at the guard.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Between two savings of the given levels.
+const SAVE: Duration = Duration::from_secs(180);
+
+/// Starts the thread.
+pub fn start(shared: &Arc<Shared>) -> Outcome {
+    let shared = Arc::clone(shared);
+    thread::Builder::new()
+        .name("house".into())
+        .spawn(move || keep(&shared))
+        .map(drop)
+        .map_err(|e| Failure::io("start a thread", e))
+}
+
+fn keep(shared: &Shared) {
+    let mut saved = Instant::now();
+    while !shared.ends() {
+        thread::sleep(BEAT);
+        if let Err(e) = shared.guard.rest(&shared.monitor) {
+            shared.complain(&format!("the guard stays attached: {e}"));
+        }
+        if saved.elapsed() >= SAVE {
+            saved = Instant::now();
+            if let Err(failure) = given::prune(shared).and_then(|()| given::save(shared)) {
+                shared.complain(&failure.report.to_string());
+            }
+        }
+    }
+}

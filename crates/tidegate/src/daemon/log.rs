@@ -1,0 +1,149 @@
+//! The audit log: JSON lines in a file that is rotated by its size, and a copy to
+//! the journal where it runs.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Failure, Outcome};
+use crate::record::Record;
+
+/// The journal's socket.
+const JOURNAL: &str = "/run/systemd/journal/socket";
+
+/// Where records go.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+    len: u64,
+    size: u64,
+    keep: u32,
+    journal: Option<UnixDatagram>,
+}
+
+impl Log {
+    /// Opens the log, making its directory (0700) if there is none.
+    pub fn open(path: &Path, size: u64, keep: u32) -> Outcome<Log> {
+        let failed = |e| Failure::io(format!("write {}", path.display()), e);
+        if let Some(dir) = path.parent() {
+            use std::os::unix::fs::DirBuilderExt;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        }
+        let (file, len) = append(path).map_err(failed)?;
+        let journal = Path::new(JOURNAL).exists().then(UnixDatagram::unbound);
+        let journal = journal.and_then(Result::ok).filter(|j| j.connect(JOURNAL).is_ok());
+        Ok(Log { path: path.into(), file, len, size, keep, journal })
+    }
+
+    /// Writes a record.
+    pub fn write(&mut self, record: &Record) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        if self.len > 0 && self.len + line.len() as u64 > self.size {
+            self.rotate()?;
+        }
+        self.file.write_all(&line)?;
+        self.len += line.len() as u64;
+        if let Some(journal) = &self.journal {
+            // the file is the log; a journal that cannot keep up is not waited for
+            let _ = journal.send(&journal_entry(record));
+        }
+        Ok(())
+    }
+
+    /// `audit.jsonl` becomes `audit.jsonl.1`, that `.2`, the oldest goes.
+    fn rotate(&mut self) -> io::Result<()> {
+        let numbered = |n: u32| {
+            let mut path = self.path.clone().into_os_string();
+            path.push(format!(".{n}"));
+            PathBuf::from(path)
+        };
+        for n in (1..self.keep).rev() {
+            match fs::rename(numbered(n), numbered(n + 1)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+        if self.keep > 0 {
+            fs::rename(&self.path, numbered(1))?;
+        } else {
+            fs::remove_file(&self.path)?;
+        }
+        (self.file, self.len) = append(&self.path)?;
+        Ok(())
+    }
+}
+
+fn append(path: &Path) -> io::Result<(File, u64)> {
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let len = file.metadata()?.len();
+    Ok((file, len))
+}
+
+/// The journal's native protocol: a line a field. Only a path can have a newline
+/// in it; it is escaped as in the log.
+fn journal_entry(record: &Record) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut field = |name: &str, value: &str| {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'=');
+        out.extend_from_slice(value.replace('\n', "\\n").as_bytes());
+        out.push(b'\n');
+    };
+    field("MESSAGE", &record.to_string());
+    field("PRIORITY", if record.is_denial() { "4" } else { "6" });
+    field("SYSLOG_IDENTIFIER", "tidegate");
+    field("TIDEGATE_KIND", &record.kind);
+    field("TIDEGATE_ID", &record.id.to_string());
+    if let Some(op) = &record.op {
+        field("TIDEGATE_OP", op);
+    }
+    if let Some(subject) = &record.subject {
+        field("OBJECT_PID", &subject.pid.to_string());
+        field("TIDEGATE_LEVEL", &subject.level);
+    }
+    if let Some(path) = record.object.as_ref().and_then(|o| o.path.as_ref()) {
+        field("TIDEGATE_PATH", path);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_rotated_by_size_and_keeps_so_many() {
+        let dir = std::env::temp_dir().join(format!("tidegate-log-{}", std::process::id()));
+        let path = dir.join("audit.jsonl");
+        let mut log = Log::open(&path, 300, 2).unwrap();
+        for n in 0..20 {
+            log.write(&Record { id: n, ..Record::own("lost", n) }).unwrap();
+        }
+        let mut names: Vec<_> =
+            fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["audit.jsonl", "audit.jsonl.1", "audit.jsonl.2"]);
+        for name in names {
+            assert!(fs::metadata(dir.join(name)).unwrap().len() <= 300);
+        }
+        let last = fs::read_to_string(&path).unwrap();
+        let last: Record = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+        assert_eq!(last.id, 19);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_newline_in_a_path_does_not_forge_a_journal_field() {
+        let mut record = Record::own("denied", 1);
+        record.object = Some(crate::record::ObjectRecord {
+            path: Some("/tmp/x\nPRIORITY=0".into()),
+            ..Default::default()
+        });
+        let entry = String::from_utf8(journal_entry(&record)).unwrap();
+        assert_eq!(entry.matches("\nPRIORITY=").count(), 1);
+    }
+}

@@ -1,0 +1,106 @@
+//! Rate limiting: a flood of the same denial fills neither the disk nor the reader.
+//! What is left out is counted and told.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tidegate_monitor::{Event, Kind};
+
+/// How long a window is.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Pairs of subject and object watched at once; more are let through.
+const PAIRS: usize = 4096;
+
+/// Subject, operation, object.
+type Pair = (u32, u8, u64, u32, u32);
+
+#[derive(Debug)]
+struct Window {
+    since: Instant,
+    passed: u32,
+    dropped: u64,
+    last: Option<Event>,
+}
+
+/// Lets so many denials of one subject, operation and object through a second.
+#[derive(Debug)]
+pub struct Rate {
+    limit: u32,
+    windows: HashMap<Pair, Window>,
+}
+
+impl Rate {
+    /// `limit` a second; 0: all.
+    pub fn new(limit: u32) -> Rate {
+        Rate { limit, windows: HashMap::new() }
+    }
+
+    /// Whether an event is to be written. Only denials are ever left out.
+    pub fn passes(&mut self, event: &Event, now: Instant) -> bool {
+        if self.limit == 0 || !matches!(event.kind, Kind::Denied | Kind::Would) {
+            return true;
+        }
+        let op = event.op.map_or(0, |o| o as u8);
+        let pair = (event.pid, op, event.ino, event.dev, event.peer.unwrap_or(0));
+        if !self.windows.contains_key(&pair) && self.windows.len() >= PAIRS {
+            return true;
+        }
+        let window = self.windows.entry(pair).or_insert(Window {
+            since: now,
+            passed: 0,
+            dropped: 0,
+            last: None,
+        });
+        if window.passed < self.limit {
+            window.passed += 1;
+            return true;
+        }
+        window.dropped += 1;
+        window.last = Some(event.clone());
+        false
+    }
+
+    /// Ends the windows that are over: what each left out, and the last of it.
+    pub fn end(&mut self, now: Instant) -> Vec<(u64, Event)> {
+        let mut told = Vec::new();
+        self.windows.retain(|_, w| {
+            let on = now.duration_since(w.since) < WINDOW;
+            if !on && let Some(last) = w.last.take() {
+                told.push((w.dropped, last));
+            }
+            on
+        });
+        told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::tests::event;
+
+    #[test]
+    fn the_same_denial_is_counted_beyond_the_limit() {
+        let mut rate = Rate::new(3);
+        let now = Instant::now();
+        let passed = (0..10).filter(|_| rate.passes(&event(Kind::Denied), now)).count();
+        assert_eq!(passed, 3);
+        assert!(rate.end(now).is_empty());
+        let told = rate.end(now + WINDOW);
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].0, 7);
+        assert!(rate.passes(&event(Kind::Denied), now + WINDOW));
+    }
+
+    #[test]
+    fn another_object_and_a_demotion_are_not_counted_with_it() {
+        let mut rate = Rate::new(1);
+        let now = Instant::now();
+        assert!(rate.passes(&event(Kind::Denied), now));
+        assert!(rate.passes(&Event { ino: 77, ..event(Kind::Denied) }, now));
+        for _ in 0..5 {
+            assert!(rate.passes(&event(Kind::Demoted), now));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Two threads: one answers the kernel's calls for the guard and takes the records
+//! off the ring buffer, at real-time priority; the other writes them down.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tidegate_monitor::{Event, Events, Kind};
+
+use super::Shared;
+use super::log::Log;
+use super::rate::Rate;
+use crate::cli;
+use crate::exit::{Failure, Outcome};
+use crate::places;
+use crate::record::Record;
+
+/// Records that may wait for the disk.
+const QUEUE: usize = 16384;
+
+/// How often the threads look whether they are to end.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// Starts both threads.
+pub fn start(shared: &Arc<Shared>, how: &cli::Daemon) -> Outcome {
+    let failed = |e| Failure::io("start a thread", e);
+    let log = Log::open(Path::new(places::LOG), how.log_size, how.log_keep)?;
+    let rate = Rate::new(how.log_rate);
+    let (send, receive) = sync_channel(QUEUE);
+    let dropped = Arc::new(AtomicU64::new(0));
+
+    let (ours, lost) = (Arc::clone(shared), Arc::clone(&dropped));
+    thread::Builder::new()
+        .name("log".into())
+        .spawn(move || write(&ours, log, rate, &receive, &lost))
+        .map_err(failed)?;
+    let ours = Arc::clone(shared);
+    thread::Builder::new()
+        .name("watch".into())
+        .spawn(move || watch(&ours, send, dropped))
+        .map_err(failed)?;
+    Ok(())
+}
+
+/// Above every other process: a demotion waits at most 400 ms for the guard. What
+/// it starts is not.
+fn real_time() {
+    // SAFETY: a plain structure of integers; no pointers are kept.
+    unsafe {
+        let param = libc::sched_param {
+            sched_priority: libc::sched_get_priority_max(libc::SCHED_FIFO),
+        };
+        // where it is not permitted the daemon is only slower
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param);
+    }
+}
+
+fn watch(shared: &Arc<Shared>, send: SyncSender<Event>, dropped: Arc<AtomicU64>) {
+    real_time();
+    let ours = Arc::clone(shared);
+    let each = move |event: Event| {
+        if event.kind == Kind::Guard {
+            if let Err(e) = ours.guard.arm(&ours.monitor) {
+                ours.complain(&format!("the guard cannot be attached: {e}"));
+            }
+        } else if send.try_send(event).is_err() {
+            dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let events = match Events::open(each) {
+        Ok(events) => events,
+        Err(e) => return shared.complain(&e.to_string()),
+    };
+    while !shared.ends() {
+        if let Err(e) = events.wait(BEAT) {
+            shared.complain(&e.to_string());
+            thread::sleep(BEAT);
+        }
+    }
+}
+
+fn write(
+    shared: &Arc<Shared>,
+    mut log: Log,
+    mut rate: Rate,
+    receive: &Receiver<Event>,
+    dropped: &AtomicU64,
+) {
+    let mut lost_before = shared.monitor.status().map_or(0, |s| s.events_lost);
+    let mut put = |record: &Record| {
+        if let Err(e) = log.write(record) {
+            shared.complain(&format!("the audit log cannot be written: {e}"));
+        }
+    };
+    loop {
+        match receive.recv_timeout(BEAT) {
+            Ok(event) if rate.passes(&event, Instant::now()) => {
+                put(&Record::of(&event, &shared.policies));
+            }
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) if shared.ends() => return,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        for (count, last) in rate.end(Instant::now()) {
+            let last = Record::of(&last, &shared.policies);
+            put(&Record { kind: "dropped".into(), count: Some(count), ..last });
+        }
+        let lost = shared.monitor.status().map_or(lost_before, |s| s.events_lost);
+        let missed = lost.saturating_sub(lost_before) + dropped.swap(0, Ordering::Relaxed);
+        if missed > 0 {
+            put(&Record::own("lost", missed));
+        }
+        lost_before = lost;
+    }
+}

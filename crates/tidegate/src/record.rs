@@ -1,0 +1,348 @@
+//! An audit record: a line of the log, and what it says in words.
+//! docs/audit-log.md is its schema.
+
+use std::fmt;
+
+use jiff::{Timestamp, Zoned, tz::TimeZone};
+use serde::{Deserialize, Serialize};
+use tidegate_monitor::{Event, Kind, Op, Reason, boottime};
+use tidegate_policy::Policy;
+
+use crate::daemon::Policies;
+
+/// A line of the audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// The record's number since the monitor was loaded; 0: the daemon's own.
+    pub id: u64,
+    /// When, in UTC.
+    pub time: String,
+    /// `denied`, `demoted`, `started`, `would`, `promoted`, `table-full`, or the
+    /// daemon's own `dropped` and `lost`.
+    pub kind: String,
+    /// The operation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub op: Option<String>,
+    /// The object manager.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
+    /// Why a rule alone did not decide.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<SubjectRecord>,
+    /// The object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectRecord>,
+    /// The rule that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleRecord>,
+    /// The record that made the subject what it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prev: Option<u64>,
+    /// The policy's sequence number.
+    pub seqno: u32,
+    /// Records that this one stands for (`dropped`, `lost`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+/// Who did it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubjectRecord {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Real user id.
+    pub uid: u32,
+    /// The program's name.
+    pub comm: String,
+    /// Its level, after what happened.
+    pub level: String,
+    /// And before, if it was another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
+}
+
+/// What it was done to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ObjectRecord {
+    /// Its level.
+    pub level: String,
+    /// A file's canonical path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A file's device, `major:minor`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dev: Option<String>,
+    /// A file's inode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ino: Option<u64>,
+    /// A network's address, and its port if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Another process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+/// The rule that decided.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RuleRecord {
+    /// `FILE:LINE`, or `built-in`.
+    pub place: String,
+    /// The statement.
+    pub text: String,
+}
+
+/// The name of a level.
+pub fn level_name(policy: Option<&Policy>, level: u8) -> String {
+    policy
+        .and_then(|p| p.levels.get(usize::from(level)))
+        .map_or_else(|| format!("level {level}"), Clone::clone)
+}
+
+/// The time of an event, which the kernel counts from boot.
+fn wall_clock(ns: u64) -> Timestamp {
+    let ago = boottime().saturating_sub(ns);
+    let ago = jiff::SignedDuration::from_nanos(ago.min(i64::MAX as u64) as i64);
+    Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+impl Record {
+    /// What the kernel recorded, in the words of the policy it was decided under.
+    pub fn of(event: &Event, policies: &Policies) -> Record {
+        let policy = policies.get(event.seqno);
+        let policy = policy.as_deref();
+        let level = |n| level_name(policy, n);
+        let rule = event.source.and_then(|s| policy?.rules.get(s as usize));
+        let has_object = event.path.is_some() || event.address.is_some() || event.peer.is_some();
+        let file = event.ino != 0;
+        Record {
+            id: event.id,
+            time: format!("{:.6}", wall_clock(event.time)),
+            kind: event.kind.word().into(),
+            op: event.op.map(|o| o.word().into()),
+            class: event.class.map(|c| c.word().into()),
+            reason: (event.reason != Reason::Rule).then(|| event.reason.word().into()),
+            subject: Some(SubjectRecord {
+                pid: event.pid,
+                tid: event.tid,
+                uid: event.uid,
+                comm: event.comm.clone(),
+                level: level(event.to),
+                was: (event.from != event.to).then(|| level(event.from)),
+            }),
+            object: (has_object || file).then(|| ObjectRecord {
+                level: level(event.object),
+                path: event.path.clone(),
+                dev: file.then(|| format!("{}:{}", event.dev >> 20, event.dev & 0xf_ffff)),
+                ino: file.then_some(event.ino),
+                address: event.address.map(|(a, port)| match port {
+                    0 => a.to_string(),
+                    port => std::net::SocketAddr::new(a, port).to_string(),
+                }),
+                pid: event.peer,
+            }),
+            rule: rule.map(|r| RuleRecord { place: r.to_string(), text: r.text.clone() }),
+            prev: event.prev,
+            seqno: event.seqno,
+            count: None,
+        }
+    }
+
+    /// One of the daemon's own.
+    pub fn own(kind: &str, count: u64) -> Record {
+        let time = format!("{:.6}", Timestamp::now());
+        Record { time, kind: kind.into(), count: Some(count), ..Record::default() }
+    }
+
+    /// Whether it is a refusal, done or only recorded.
+    pub fn is_denial(&self) -> bool {
+        self.kind == Kind::Denied.word() || self.kind == Kind::Would.word()
+    }
+
+    /// The time of day where the reader is.
+    pub fn clock(&self) -> String {
+        match self.time.parse::<Timestamp>() {
+            Ok(time) => Zoned::new(time, TimeZone::system()).strftime("%H:%M:%S").to_string(),
+            Err(_) => self.time.clone(),
+        }
+    }
+
+    fn op(&self) -> Option<Op> {
+        Op::ALL.into_iter().find(|o| Some(o.word()) == self.op.as_deref())
+    }
+
+    fn reason(&self) -> Option<Reason> {
+        Reason::ALL.into_iter().find(|r| Some(r.word()) == self.reason.as_deref())
+    }
+
+    /// Who: `sh(412)`.
+    fn who(&self) -> String {
+        self.subject.as_ref().map_or_else(String::new, |s| format!("{}({})", s.comm, s.pid))
+    }
+
+    /// What it was done to.
+    fn what(&self) -> String {
+        let Some(o) = &self.object else { return String::new() };
+        let thing = match (&o.path, &o.address, o.pid, o.ino) {
+            (Some(path), ..) => path.clone(),
+            (_, Some(address), ..) => address.clone(),
+            (_, _, Some(pid), _) => format!("process {pid}"),
+            (_, _, _, Some(ino)) => {
+                format!("inode {ino} of {}", o.dev.as_deref().unwrap_or("a filesystem"))
+            }
+            _ => return String::new(),
+        };
+        format!(" {thing}")
+    }
+}
+
+/// What an operation is called in `may not …` and `by …`.
+fn verb(op: Op) -> &'static str {
+    match op {
+        Op::OpenRead => "read",
+        Op::OpenWrite => "write",
+        Op::Exec => "exec",
+        Op::Mmap => "map",
+        Op::ReceiveFd => "receive a descriptor of",
+        Op::Create => "create",
+        Op::Unlink => "remove",
+        Op::Rename => "rename",
+        Op::Link => "link",
+        Op::Setattr => "change",
+        Op::Xattr => "set attributes of",
+        Op::Readlink => "follow",
+        Op::WriteRevoked => "go on writing",
+        Op::Connect => "connect",
+        Op::Accept => "accept",
+        Op::Receive => "receive from",
+        Op::Send => "send to",
+        Op::Socket => "open a raw socket",
+        Op::Pipe => "sharing a channel with",
+        Op::Ipc => "use an IPC object",
+        Op::Signal => "signal",
+        Op::Ptrace => "trace",
+        Op::Sched => "reschedule",
+        Op::Tty => "type into a terminal",
+        Op::Mount => "change mounts",
+        Op::Module => "load kernel code",
+        Op::Bpf => "use bpf",
+        Op::System => "change the system",
+        Op::Key => "use another's keys",
+        Op::Start => "holding at the start",
+    }
+}
+
+/// Why a rule alone did not decide.
+fn because(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Rule => "",
+        Reason::NoLabel => "no label could be found for it",
+        Reason::Mapping => "a shared writable mapping stands in the way",
+        Reason::Busy => "it could not be completed in time",
+        Reason::Noopen => "it may not be opened from below",
+        Reason::Launder => "a lower object may not get a higher name",
+        Reason::NoCreator => "lower subjects may not create there",
+        Reason::TopOnly => "it belongs to the top level",
+        Reason::TableFull => "the table of given levels is full",
+        Reason::Async => "asynchronous I/O is under way",
+        Reason::Channel => "it reads what a lower one writes",
+        Reason::Tree => "the directory's rules would change for what is below it",
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = self.op().map_or("", verb);
+        let (who, what) = (self.who(), self.what());
+        let level = self.subject.as_ref().map_or("", |s| s.level.as_str());
+        match self.kind.as_str() {
+            "denied" | "would" => {
+                let start = if self.kind == "denied" { "denied" } else { "would be denied" };
+                write!(f, "{start}: {who} {level} may not {verb}{what}")?;
+                let object = self.object.as_ref().map(|o| o.level.as_str());
+                let rule = self.rule.as_ref().map(|r| r.place.as_str());
+                let parts: Vec<&str> = object.into_iter().chain(rule).collect();
+                if !parts.is_empty() {
+                    write!(f, " ({})", parts.join(", "))?;
+                }
+                match self.reason() {
+                    Some(reason) => write!(f, ": {}", because(reason)),
+                    None => Ok(()),
+                }
+            }
+            "demoted" => {
+                write!(f, "demoted to {level} {} by {verb}{what} in {who}", self.clock())
+            }
+            "started" => write!(f, "started{what} at {level} {} in {who}", self.clock()),
+            "promoted" => write!(f, "promoted{what} to {level} {} by {who}", self.clock()),
+            "table-full" => write!(f, "the table of given levels is full"),
+            "dropped" => {
+                let of = self.subject.as_ref().map(|_| format!(": {who} {verb}{what}"));
+                let count = self.count.unwrap_or(0);
+                write!(f, "{count} more of the same{}", of.unwrap_or_default())
+            }
+            "lost" => write!(f, "{} records were lost", self.count.unwrap_or(0)),
+            other => write!(f, "{other}: {who}{what}"),
+        }
+    }
+}
+
+/// A record and what led to it, in one line.
+pub fn chain_text(chain: &[Record]) -> String {
+    chain.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ← ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denial() -> Record {
+        Record {
+            kind: "denied".into(),
+            op: Some("open-write".into()),
+            subject: Some(SubjectRecord {
+                pid: 412,
+                comm: "sh".into(),
+                level: "untrusted".into(),
+                ..Default::default()
+            }),
+            object: Some(ObjectRecord {
+                level: "user".into(),
+                path: Some("/home/alice/.bashrc".into()),
+                ..Default::default()
+            }),
+            rule: Some(RuleRecord { place: "my.plm:14".into(), text: String::new() }),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_denial_names_subject_object_and_rule() {
+        assert_eq!(
+            denial().to_string(),
+            "denied: sh(412) untrusted may not write /home/alice/.bashrc (user, my.plm:14)"
+        );
+    }
+
+    #[test]
+    fn a_reason_is_given_where_no_rule_decided() {
+        let record = Record { reason: Some("launder".into()), ..denial() };
+        assert!(record.to_string().ends_with(": a lower object may not get a higher name"));
+    }
+
+    #[test]
+    fn a_record_survives_the_log() {
+        let text = serde_json::to_string(&denial()).unwrap();
+        assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), denial());
+        assert!(!text.contains("prev"));
+    }
+}
