@@ -78,7 +78,7 @@ mod tests {
         p
     }
 
-    /// The kernel's walk (step_down in kernel/path.h).
+    /// The kernel's walk (plm_step in kernel/models/plm.h).
     fn step(table: &(Vec<tg_edge>, Vec<u32>), mut node: u32, name: &[u8]) -> Option<u32> {
         let mut done = 0;
         loop {
