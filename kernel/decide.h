@@ -96,7 +96,7 @@ static __always_inline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op
  * in open() has no descriptor to be found by: the inode remembers how high its
  * readers were.
  */
-static __always_inline int join(struct file *file, u8 op)
+static __noinline int join(struct file *file, u8 op)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_FILE, .source = ~0u };

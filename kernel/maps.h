@@ -18,10 +18,12 @@ struct tg_subject {
 	u8 creating;	 /* level + 1 of an object being created, 0: none */
 	u8 exec_level;	 /* lowest of the files of the exec under way */
 	u8 exec_attrs;	 /* trusted attributes of the program asked for */
-	u8 pad;
+	u8 create_gives; /* its path alone would not give it that level */
 	u32 settled;	 /* seen at rest by this transaction */
 	u64 create_dentry; /* the name being made, and its directory */
 	u64 create_parent;
+	struct tg_given_key created; /* the object just created, for the open that follows */
+	u64 created_level;
 };
 
 /* An inode's label, remembered. One word, so that it is never torn. */

@@ -55,6 +55,7 @@ struct tg_tx {
 	u32 join_readers; /* descriptors that read from `join`, seen */
 	u32 drag_tgid;
 	u64 drag_cause; /* record of the process dragged along last */
+	u64 deadline;
 } tx;
 
 /*
@@ -78,13 +79,19 @@ static __always_inline void tx_later(u64 key)
 
 /* The transaction's own records are written here: a stack is too small for them. */
 struct tg_note tx_note;
+struct tg_subject tx_fresh; /* the label of a subject that had none */
+
+/* A step for hooks that may sleep, and the same for those that may not. */
+#define TX_TWICE(step)                                                        \
+	static __noinline bool step##_held(void) { return step##_body(true); } \
+	static __noinline bool step##_now(void) { return step##_body(false); }
 
 /* Sleeps a moment: taking a mm's lock lets others run under every preemption model. */
-static __always_inline void tx_pause(struct task_struct *task)
+static __always_inline void tx_pause(void)
 {
 	u64 word;
 
-	bpf_copy_from_user_task(&word, sizeof(word), (void *)policy.hold_page, task, 0);
+	bpf_copy_from_user_task(&word, sizeof(word), (void *)policy.hold_page, bpf_get_current_task_btf(), 0);
 }
 
 static __always_inline struct tg_channel *channel(u64 key)
@@ -394,9 +401,8 @@ static __always_inline void tx_mark(struct task_struct *t, u8 level)
 	struct tg_subject *s = bpf_task_storage_get(&subjects, t, 0, 0);
 
 	if (!s) {
-		struct tg_subject fresh = { .level = policy.top };
-
-		s = bpf_task_storage_get(&subjects, t, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		tx_fresh.level = policy.top;
+		s = bpf_task_storage_get(&subjects, t, &tx_fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!s) {
 			tx.failed = 1;
 			return;
@@ -609,7 +615,7 @@ static __always_inline int tx_fail(u8 reason, struct tg_note *n)
 }
 
 /* Has the guard attached. The order is the daemon's in reverse: see guard.rs. */
-static __always_inline bool tx_guard(struct task_struct *me, u64 deadline, bool may_sleep)
+static __always_inline bool tx_guard_body(bool may_sleep)
 {
 	u32 i;
 
@@ -625,12 +631,13 @@ static __always_inline bool tx_guard(struct task_struct *me, u64 deadline, bool 
 	bpf_for(i, 0, 1 << 20) {
 		if (*(volatile u32 *)&guard_armed)
 			return true;
-		if (bpf_ktime_get_ns() > deadline)
+		if (bpf_ktime_get_ns() > tx.deadline)
 			break;
-		tx_pause(me);
+		tx_pause();
 	}
 	return false;
 }
+TX_TWICE(tx_guard)
 
 /* Looks up the named sockets that the pass met first; then another pass is due. */
 static __always_inline void tx_admit(void)
@@ -666,13 +673,43 @@ static __always_inline bool tx_fixpoint(void)
 	return false;
 }
 
+/* Waits until the other threads that fall are at rest. */
+static __always_inline bool tx_settle_body(bool may_sleep)
+{
+	u32 i;
+
+	bpf_for(i, 0, 1 << 20) {
+		tx_each(TX_SETTLE, 0);
+		if (!tx.busy)
+			return true;
+		if (!may_sleep || bpf_ktime_get_ns() > tx.deadline)
+			break;
+		tx_pause();
+	}
+	return false;
+}
+TX_TWICE(tx_settle)
+
+/* Looks for mappings and asynchronous I/O that nothing could revoke. */
+static __noinline u8 tx_irrevocable(void)
+{
+	u32 i;
+
+	tx_each(TX_COUNT, 0);
+	tx.pending = tx.overflow = 0;
+	tx_each(TX_VERIFY, 0);
+	bpf_for(i, 0, tx.pending)
+		tx_memory(tx_pending[BOUND(i, TX_PENDING)]);
+	return tx.overflow ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
+}
+
 /* The whole of it, under the lock. */
 static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep)
 {
-	u64 deadline = bpf_ktime_get_ns() + TX_DEADLINE_NS;
 	struct tg_subject *s;
-	u32 round, i;
 	bool alone;
+	u32 round;
+	u8 reason;
 
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
 	tx.born = tx.published = 0;
@@ -692,25 +729,11 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		tx.born = 0;
 		tx.published = 1;
 		tx_each(TX_PUBLISH, 0);
-		bpf_for(i, 0, 1 << 20) {
-			tx_each(TX_SETTLE, 0);
-			if (!tx.busy)
-				break;
-			if (!may_sleep || bpf_ktime_get_ns() > deadline)
-				return tx_fail(TG_R_BUSY, n);
-			tx_pause(me);
-		}
-		tx_each(TX_COUNT, 0);
-		tx.pending = tx.overflow = 0;
-		tx_each(TX_VERIFY, 0);
-		if (tx.overflow)
+		if (!(may_sleep ? tx_settle_held() : tx_settle_now()))
 			return tx_fail(TG_R_BUSY, n);
-		bpf_for(i, 0, tx.pending)
-			tx_memory(tx_pending[BOUND(i, TX_PENDING)]);
-		if (tx.async)
-			return tx_fail(TG_R_ASYNC, n);
-		if (tx.mapping)
-			return tx_fail(TG_R_MAPPING, n);
+		reason = tx_irrevocable();
+		if (reason)
+			return tx_fail(reason, n);
 	}
 	if (tx.born)
 		return tx_fail(TG_R_BUSY, n);
@@ -718,7 +741,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;
 	epoch++;
-	if (tx.writable && !tx_guard(me, deadline, may_sleep))
+	if (tx.writable && !(may_sleep ? tx_guard_held() : tx_guard_now()))
 		return tx_fail(TG_R_BUSY, n);
 	tx.drag_tgid = 0;
 	if (s && s->tx == tx.id) {
@@ -748,24 +771,32 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused.
  */
-static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_note *n, bool may_sleep)
+static __always_inline bool tx_lock_body(bool may_sleep)
 {
-	struct task_struct *me = bpf_get_current_task_btf();
 	u64 deadline = bpf_ktime_get_ns() + TX_DEADLINE_NS;
 	u32 i;
-	int err;
 
 	bpf_for(i, 0, 1 << 20) {
 		if (!__sync_val_compare_and_swap(&tx.lock, 0, 1))
-			goto locked;
+			return true;
 		if (!may_sleep || bpf_ktime_get_ns() > deadline)
 			break;
-		tx_pause(me);
+		tx_pause();
 	}
-	n->reason = TG_R_BUSY;
-	return -EAGAIN;
-locked:
+	return false;
+}
+TX_TWICE(tx_lock)
+
+static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_note *n, bool may_sleep)
+{
+	int err;
+
+	if (!(may_sleep ? tx_lock_held() : tx_lock_now())) {
+		n->reason = TG_R_BUSY;
+		return -EAGAIN;
+	}
 	tx.id++;
+	tx.deadline = bpf_ktime_get_ns() + TX_DEADLINE_NS;
 	if (tx.channels_used > (1 << 15)) {
 		bpf_for_each_map_elem(&channels, tx_forget, NULL, 0);
 		tx.channels_used = 0;
@@ -773,7 +804,7 @@ locked:
 	tx.join = join;
 	tx.join_unix = join_unix;
 	tx.join_inode = join ? address(CAST(struct file, join)->f_inode) : 0;
-	err = tx_run(me, to, n, may_sleep);
+	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
 	__sync_lock_test_and_set(&tx.lock, 0);
 	return err;
 }

@@ -40,6 +40,37 @@ static __always_inline int names(struct tg_subject *s, struct inode *dir, struct
 	return 0;
 }
 
+/*
+ * The label of what a name stands for: remembered, or given, or by the directory's
+ * node, which is a step where a path would be a walk. What is about to lose its
+ * name is not remembered.
+ */
+static __always_inline u64 label_named(struct inode *dir, struct dentry *dentry, struct inode *inode)
+{
+	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0), *parent;
+	u32 seqno = policy.seqno, *level;
+	struct tg_found place = {};
+	struct tg_given_key key;
+	u64 label;
+
+	if (memo && label_seqno(memo->word) == seqno)
+		return memo->word;
+	parent = bpf_inode_storage_get(&inodes, dir, 0, 0);
+	if (!parent || label_seqno(parent->word) != seqno || label_origin(parent->word) == TG_FROM_KIND ||
+	    fs_is_foreign(inode->i_sb->s_magic))
+		return label_find(inode, address(dentry), TG_C_DIR, true);
+	label = label_of_kind(inode, seqno);
+	if (label)
+		return label;
+	if (child_rule(parent->node, parent->word & LABEL_FULL ? 1 : 0, address(dentry), &place))
+		return LABEL_UNKNOWN;
+	key = given_key(inode);
+	level = bpf_map_lookup_elem(&given, &key);
+	if (level)
+		return label_make(*level, place.rule.attrs & ~TG_LOWWRITE, TG_FROM_GIVEN, seqno);
+	return label_make(place.rule.level, place.rule.attrs, TG_FROM_RULE, seqno);
+}
+
 static __always_inline struct lomac_object place_object(struct tg_found *place)
 {
 	struct lomac_object o = { .level = place->rule.level, .attrs = place->rule.attrs, .known = true };
@@ -62,6 +93,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 	if (!s)
 		return 0;
 	s->creating = 0;
+	s->created.ino = 0;
 	if (device && s->level < policy.top) {
 		n.dentry = address(dentry);
 		n.reason = TG_R_TOP_ONLY;
@@ -70,6 +102,8 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 	err = names(s, dir, dentry, TG_OP_CREATE, &place);
 	if (err)
 		return err;
+	if (place.rule.attrs & TG_NEUTRAL)
+		return 0;
 	level = lomac_create(subject(s), place_object(&place));
 	if (level == LOMAC_REFUSED) {
 		n.dentry = address(dentry);
@@ -78,14 +112,13 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 		n.reason = TG_R_NO_CREATOR;
 		return deny(s, &n, -EPERM);
 	}
-	if (level == place.rule.level || place.rule.attrs & TG_NEUTRAL)
-		return 0;
-	if (given_used + 256 > policy.given_max) {
+	if (level != place.rule.level && given_used + 256 > policy.given_max) {
 		n.dentry = address(dentry);
 		n.reason = TG_R_TABLE_FULL;
 		return deny(s, &n, -ENOSPC);
 	}
 	s->creating = level + 1;
+	s->create_gives = level != place.rule.level;
 	s->create_dentry = address(dentry);
 	s->create_parent = address(dentry->d_parent);
 	return 0;
@@ -148,7 +181,10 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 		return 0;
 	level = s->creating - 1;
 	s->creating = 0;
-	label_give(inode, address(dentry), level);
+	if (s->create_gives)
+		label_give(inode, address(dentry), level);
+	s->created = given_key(inode);
+	s->created_level = level;
 	return 0;
 }
 
@@ -182,8 +218,7 @@ static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 	err = names(s, dir, dentry, TG_OP_UNLINK, NULL);
 	if (err || !inode)
 		return err;
-	return modify(s, inode, address(dentry), label_of(inode, address(dentry), TG_C_DIR),
-		      TG_OP_UNLINK, TG_C_DIR);
+	return modify(s, inode, address(dentry), label_named(dir, dentry, inode), TG_OP_UNLINK, TG_C_DIR);
 }
 
 SEC("lsm.s/inode_unlink")

@@ -12,7 +12,7 @@ static __always_inline u64 file_dentry(struct file *file)
 }
 
 /* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
-static __always_inline int create_unnamed(struct file *file)
+static __noinline int create_unnamed(struct file *file)
 {
 	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_FILE };
 	struct tg_subject *s = subject_current();
@@ -36,6 +36,20 @@ static __always_inline int create_unnamed(struct file *file)
 	return label_give(inode, file_dentry(file), level) ? deny(s, &n, -ENOSPC) : 0;
 }
 
+/*
+ * Is it the object that the subject's creat() has just made? The creation was
+ * decided, so the open for writing that is part of it need not be.
+ */
+static __always_inline bool just_created(struct tg_subject *s, struct inode *inode)
+{
+	bool same = s->created.ino && s->created.ino == inode->i_ino &&
+		    s->created.generation == inode->i_generation &&
+		    s->created.dev == inode->i_sb->s_dev && s->level >= s->created_level;
+
+	s->created.ino = 0;
+	return same;
+}
+
 /* open, openat, O_TMPFILE, reopening through /proc; io_uring's opens too. */
 SEC("lsm.s/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
@@ -57,8 +71,12 @@ int BPF_PROG(hook_file_open, struct file *file)
 	/* an exec is observed by the new program, not by who asks for it */
 	if (file->f_flags & FMODE_EXEC_FLAG)
 		mode = 0;
-	if (mode == FMODE_WRITE && !subject_current())
-		return 0;
+	if (mode == FMODE_WRITE) {
+		struct tg_subject *s = subject_current();
+
+		if (!s || just_created(s, inode))
+			return 0;
+	}
 	count_query(TG_C_FILE);
 	return bind(inode, file_dentry(file), mode, TG_OP_OPEN_READ, TG_C_FILE);
 }
