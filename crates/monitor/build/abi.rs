@@ -51,7 +51,9 @@ fn enumeration(text: &str, name: &str, prefix: &str, rust: &str, out: &mut Strin
             None => (line, next),
         };
         next = value + 1;
-        let word = constant.strip_prefix(prefix).expect("the enumeration's prefix");
+        let word = constant
+            .strip_prefix(prefix)
+            .expect("the enumeration's prefix");
         if word != "COUNT" {
             constants.push((word.to_ascii_lowercase(), value));
         }
@@ -74,10 +76,19 @@ fn enumeration(text: &str, name: &str, prefix: &str, rust: &str, out: &mut Strin
          /// Its word in records and on the command line.\n\
          pub fn word(self) -> &'static str {{ match self {{",
         constants.len(),
-        constants.iter().map(|(w, _)| format!("{rust}::{}", camel(w))).collect::<Vec<_>>().join(", "),
+        constants
+            .iter()
+            .map(|(w, _)| format!("{rust}::{}", camel(w)))
+            .collect::<Vec<_>>()
+            .join(", "),
     );
     for (word, _) in &constants {
-        let _ = writeln!(out, "{rust}::{} => \"{}\",", camel(word), word.replace('_', "-"));
+        let _ = writeln!(
+            out,
+            "{rust}::{} => \"{}\",",
+            camel(word),
+            word.replace('_', "-")
+        );
     }
     let _ = writeln!(
         out,

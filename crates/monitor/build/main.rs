@@ -14,8 +14,8 @@ use libbpf_cargo::SkeletonBuilder;
 const CLANG: u32 = 19;
 
 fn main() {
-    let kernel = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo"))
-        .join("../../kernel");
+    let kernel =
+        Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../../kernel");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     println!("cargo:rerun-if-changed={}", kernel.display());
     println!("cargo:rerun-if-env-changed=TIDEGATE_CLANG");

@@ -16,7 +16,9 @@ use crate::tasks::{Held, Process};
 use crate::{Kind, Op};
 
 /// Attributes that a program has by its rule.
-const OF_PROGRAMS: Attrs = Attrs::NODEMOTE.union(Attrs::NONETDEMOTE).union(Attrs::PERMISSIVE);
+const OF_PROGRAMS: Attrs = Attrs::NODEMOTE
+    .union(Attrs::NONETDEMOTE)
+    .union(Attrs::PERMISSIVE);
 
 /// Passes after which it gives up: each finds only what began meanwhile.
 const PASSES: usize = 16;
@@ -28,6 +30,8 @@ pub struct Adopted {
     pub lowered: usize,
     /// What a process keeps although its level forbids it.
     pub warnings: Vec<String>,
+    /// Their records.
+    pub records: Vec<u64>,
 }
 
 /// Why a process is where it is.
@@ -46,11 +50,16 @@ impl Monitor {
     /// [`crate::Error::Io`] if the kernel's iterators cannot be run.
     pub fn adopt(&self) -> Result<Adopted> {
         let held = self.hold_transactions()?;
+        let first = self.newest() + 1;
         let mut lowered = BTreeSet::new();
         for _ in 0..PASSES {
             let mut changed = self.take_programs(&mut lowered)?;
             let mut causes: BTreeMap<u32, Cause> = BTreeMap::new();
-            for h in self.held_descriptors()?.into_iter().chain(self.held_mappings()?) {
+            for h in self
+                .held_descriptors()?
+                .into_iter()
+                .chain(self.held_mappings()?)
+            {
                 let lower = causes.get(&h.pid).is_none_or(|c| h.to < c.level);
                 if h.to < h.level && lower {
                     causes.insert(h.pid, Cause::of(&h));
@@ -71,8 +80,17 @@ impl Monitor {
             warnings.push(format!("process {} keeps {what} mapped for writing", h.pid));
         }
         warnings.dedup();
+        let mut records = Vec::new();
+        for id in first..=self.newest() {
+            let ours = self.event(id)?.is_some_and(|e| e.op == Some(Op::Start));
+            records.extend(ours.then_some(id));
+        }
         drop(held);
-        Ok(Adopted { lowered: lowered.len(), warnings })
+        Ok(Adopted {
+            lowered: lowered.len(),
+            warnings,
+            records,
+        })
     }
 
     /// Gives each process the level and the attributes of its program.
@@ -80,10 +98,17 @@ impl Monitor {
         let (me, top) = (std::process::id(), self.globals.policy().top);
         let mut changed = false;
         for process in self.processes()? {
-            let Some(program) = process.program.filter(|_| process.pid != me) else { continue };
+            let Some(program) = process.program.filter(|_| process.pid != me) else {
+                continue;
+            };
             if program.level < process.subject.level && !program.attrs.contains(Attrs::NEUTRAL) {
                 let path = link(&format!("/proc/{}/exe", process.pid));
-                let cause = Cause { level: program.level, path, address: None, source: None };
+                let cause = Cause {
+                    level: program.level,
+                    path,
+                    address: None,
+                    source: None,
+                };
                 changed |= self.lower(&process, &cause)?;
                 lowered.insert(process.pid);
             } else if !process.governed {
@@ -134,24 +159,44 @@ impl Monitor {
 
     /// Labels every thread of a process, those that begin meanwhile too. A process
     /// that has ended is no error.
-    fn label_threads(&self, process: &Process, level: u8, attrs: Attrs, cause: u64) -> Result<bool> {
+    fn label_threads(
+        &self,
+        process: &Process,
+        level: u8,
+        attrs: Attrs,
+        cause: u64,
+    ) -> Result<bool> {
         let mut done = BTreeSet::new();
         loop {
-            let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", process.pid)) else { break };
-            let tids = tasks.flatten().filter_map(|t| t.file_name().to_str()?.parse().ok());
+            let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", process.pid)) else {
+                break;
+            };
+            let tids = tasks
+                .flatten()
+                .filter_map(|t| t.file_name().to_str()?.parse().ok());
             let fresh: Vec<u32> = tids.filter(|t| !done.contains(t)).collect();
             if fresh.is_empty() {
                 break;
             }
             for tid in fresh {
                 done.insert(tid);
-                match self.subject(tid).map(|now| now.is_none_or(|s| s.level > level || !attrs.is_empty())) {
+                match self
+                    .subject(tid)
+                    .map(|now| now.is_none_or(|s| s.level > level || !attrs.is_empty()))
+                {
                     Ok(true) => {}
                     Ok(false) => continue,
                     Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => continue,
                     Err(e) => return Err(e),
                 }
-                match self.set_subject(tid, Subject { level, attrs, cause }) {
+                match self.set_subject(
+                    tid,
+                    Subject {
+                        level,
+                        attrs,
+                        cause,
+                    },
+                ) {
                     Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {}
                     labelled => labelled?,
                 }
@@ -163,7 +208,12 @@ impl Monitor {
 
 impl Cause {
     fn of(h: &Held) -> Cause {
-        Cause { level: h.to, path: h.path(), address: h.address, source: h.source }
+        Cause {
+            level: h.to,
+            path: h.path(),
+            address: h.address,
+            source: h.source,
+        }
     }
 }
 
@@ -178,7 +228,9 @@ impl Held {
 }
 
 fn link(path: &str) -> Option<String> {
-    fs::read_link(path).ok().map(|p| p.to_string_lossy().into_owned())
+    fs::read_link(path)
+        .ok()
+        .map(|p| p.to_string_lossy().into_owned())
 }
 
 /// The path of a mapped file, by its inode number.

@@ -18,8 +18,10 @@ const ITERATOR: &str = "ps_";
 fn attach(program: &str) -> Result<()> {
     let path = Pinned::Programs.path(program);
     let fd = sys::open_pin(&path).trying(|| format!("open {}", path.display()))?;
-    let link = sys::attach_lsm(fd.as_fd())
-        .map_err(|source| Error::Hook { program: program.into(), source })?;
+    let link = sys::attach_lsm(fd.as_fd()).map_err(|source| Error::Hook {
+        program: program.into(),
+        source,
+    })?;
     let path = Pinned::Links.path(program);
     sys::pin(link.as_fd(), &path).map_err(|source| Error::Pin { path, source })
 }
@@ -59,7 +61,11 @@ impl Monitor {
 
     /// Detaches the guards.
     pub(crate) fn detach_guards(&self) -> Result<()> {
-        for link in Pinned::Links.names()?.iter().filter(|l| l.starts_with(GUARD)) {
+        for link in Pinned::Links
+            .names()?
+            .iter()
+            .filter(|l| l.starts_with(GUARD))
+        {
             detach(link)?;
         }
         Ok(())

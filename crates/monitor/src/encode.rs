@@ -11,12 +11,22 @@ use crate::skel::types::{tg_edge, tg_net, tg_node, tg_rule};
 const CHUNK: usize = TG_CHUNK as usize;
 
 fn rule(r: Rule) -> tg_rule {
-    tg_rule { level: r.level, pad: 0, attrs: r.attrs.bits(), source: r.source }
+    tg_rule {
+        level: r.level,
+        pad: 0,
+        attrs: r.attrs.bits(),
+        source: r.source,
+    }
 }
 
 /// A node of the trie.
 pub(crate) fn node(n: &Node) -> tg_node {
-    tg_node { own: rule(n.own), below: rule(n.below), star: n.star.unwrap_or(0), edges: n.edges }
+    tg_node {
+        own: rule(n.own),
+        below: rule(n.below),
+        star: n.star.unwrap_or(0),
+        edges: n.edges,
+    }
 }
 
 /// Every edge. A component longer than [`TG_CHUNK`] is a chain of edges through
@@ -49,7 +59,12 @@ fn edge_key(parent: u32, part: &[u8], more: bool) -> tg_edge {
     for (to, &from) in name.iter_mut().zip(part) {
         *to = from as _;
     }
-    tg_edge { parent, len: part.len() as u16, more: more.into(), name }
+    tg_edge {
+        parent,
+        len: part.len() as u16,
+        more: more.into(),
+        name,
+    }
 }
 
 /// A network's key; IPv4 is mapped into ::ffff:0:0/96.
@@ -58,7 +73,10 @@ pub(crate) fn net(n: &Network) -> tg_net {
         IpAddr::V4(v4) => (v4.to_ipv6_mapped(), u32::from(n.prefix) + 96),
         IpAddr::V6(v6) => (v6, n.prefix.into()),
     };
-    tg_net { prefixlen: prefix, addr: addr.octets() }
+    tg_net {
+        prefixlen: prefix,
+        addr: addr.octets(),
+    }
 }
 
 #[cfg(test)]
@@ -66,7 +84,9 @@ mod tests {
     use super::*;
 
     fn policy(names: &[&[u8]]) -> Policy {
-        let mut p = Policy::compile_str("t", "levels a > b\na /\n").unwrap().policy;
+        let mut p = Policy::compile_str("t", "levels a > b\na /\n")
+            .unwrap()
+            .policy;
         for (i, name) in names.iter().enumerate() {
             p.nodes.push(p.nodes[0]);
             p.edges.push(tidegate_policy::Edge {
@@ -125,11 +145,21 @@ mod tests {
 
     #[test]
     fn networks_are_keyed_in_ipv6() {
-        let v4 = Network { addr: "10.0.0.0".parse().unwrap(), prefix: 8, level: 1, source: 0 };
+        let v4 = Network {
+            addr: "10.0.0.0".parse().unwrap(),
+            prefix: 8,
+            level: 1,
+            source: 0,
+        };
         let key = net(&v4);
         assert_eq!(key.prefixlen, 104);
         assert_eq!(key.addr[10..13], [0xff, 0xff, 10]);
-        let v6 = Network { addr: "fd00::".parse().unwrap(), prefix: 8, level: 1, source: 0 };
+        let v6 = Network {
+            addr: "fd00::".parse().unwrap(),
+            prefix: 8,
+            level: 1,
+            source: 0,
+        };
         assert_eq!((net(&v6).prefixlen, net(&v6).addr[0]), (8, 0xfd));
     }
 }

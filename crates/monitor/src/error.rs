@@ -66,6 +66,9 @@ pub enum Error {
     /// A process that may not change an object has it mapped for writing.
     #[error("process {0} has it mapped for writing, which cannot be taken back: end it first")]
     Mapped(u32),
+    /// What the kernel makes, and what neither demotes nor refuses.
+    #[error("{0} cannot be given a level: what it is decides")]
+    Fixed(String),
     /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {

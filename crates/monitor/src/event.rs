@@ -73,7 +73,11 @@ impl Event {
         let path = (len > 0).then(|| {
             let bytes: Vec<u8> = e.path[..len].iter().map(|&c| c as u8).collect();
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            if len == TG_PATH as usize { format!("…{text}") } else { text }
+            if len == TG_PATH as usize {
+                format!("…{text}")
+            } else {
+                text
+            }
         });
         Some(Event {
             id: e.id,
@@ -146,7 +150,9 @@ impl Events {
                 0
             })
             .trying(what)?;
-        Ok(Events { ring: builder.build().trying(what)? })
+        Ok(Events {
+            ring: builder.build().trying(what)?,
+        })
     }
 
     /// Waits for records, and hands over all there are.
@@ -168,8 +174,14 @@ impl Monitor {
     /// [`crate::Error::Io`] if the history cannot be read.
     pub fn event(&self, id: u64) -> Result<Option<Event>> {
         let slot = (id & u64::from(TG_HISTORY - 1)) as u32;
-        let raw = self.history.get(&slot).trying(|| "read the history".into())?;
-        Ok(raw.filter(|e| id != 0 && e.id == id).as_ref().and_then(Event::from_raw))
+        let raw = self
+            .history
+            .get(&slot)
+            .trying(|| "read the history".into())?;
+        Ok(raw
+            .filter(|e| id != 0 && e.id == id)
+            .as_ref()
+            .and_then(Event::from_raw))
     }
 
     /// The number of the newest record; 0: none.
@@ -205,7 +217,9 @@ impl Monitor {
         e.time = boottime();
         e.seqno = self.globals.policy().seqno;
         let slot = (id & u64::from(TG_HISTORY - 1)) as u32;
-        self.history.put(&slot, &e).trying(|| "write the history".into())?;
+        self.history
+            .put(&slot, &e)
+            .trying(|| "write the history".into())?;
         Ok(id)
     }
 }
@@ -216,7 +230,15 @@ mod tests {
 
     #[test]
     fn a_record_is_read_whole() {
-        let mut raw = tg_event { id: 9, kind: 1, op: 2, family: 2, port: 443, source: u32::MAX, ..Default::default() };
+        let mut raw = tg_event {
+            id: 9,
+            kind: 1,
+            op: 2,
+            family: 2,
+            port: 443,
+            source: u32::MAX,
+            ..Default::default()
+        };
         raw.addr[10..].copy_from_slice(&[0xff, 0xff, 203, 0, 113, 7]);
         set_path(&mut raw, "/home/alice/.bashrc");
         let event = Event::from_raw(&raw).unwrap();
@@ -229,7 +251,10 @@ mod tests {
 
     #[test]
     fn a_path_too_long_keeps_its_end() {
-        let mut raw = tg_event { kind: 1, ..Default::default() };
+        let mut raw = tg_event {
+            kind: 1,
+            ..Default::default()
+        };
         set_path(&mut raw, &("/x".repeat(200) + "/end"));
         let path = Event::from_raw(&raw).unwrap().path.unwrap();
         assert!(path.starts_with('…') && path.ends_with("/end"));
@@ -237,6 +262,12 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_no_event() {
-        assert_eq!(Event::from_raw(&tg_event { kind: 200, ..Default::default() }), None);
+        assert_eq!(
+            Event::from_raw(&tg_event {
+                kind: 200,
+                ..Default::default()
+            }),
+            None
+        );
     }
 }

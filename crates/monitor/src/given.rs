@@ -22,7 +22,11 @@ pub struct Given {
 
 impl Given {
     fn key(&self) -> tg_given_key {
-        tg_given_key { ino: self.ino, dev: self.dev, generation: self.generation }
+        tg_given_key {
+            ino: self.ino,
+            dev: self.dev,
+            generation: self.generation,
+        }
     }
 }
 
@@ -32,7 +36,10 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the table cannot be read.
     pub fn given(&self) -> Result<Vec<Given>> {
-        let entries = self.given.entries().trying(|| "read the given levels".into())?;
+        let entries = self
+            .given
+            .entries()
+            .trying(|| "read the given levels".into())?;
         Ok(entries
             .into_iter()
             .map(|(key, level)| Given {
@@ -54,7 +61,9 @@ impl Monitor {
         }
         let keys: Vec<tg_given_key> = given.iter().map(Given::key).collect();
         let values: Vec<u32> = given.iter().map(|g| g.level.into()).collect();
-        self.given.put_all(&keys, &values).trying(|| "restore the given levels".into())?;
+        self.given
+            .put_all(&keys, &values)
+            .trying(|| "restore the given levels".into())?;
         let used = self.given_used()?;
         self.globals.given_used().store(used, Ordering::Relaxed);
         Ok(())
@@ -67,7 +76,11 @@ impl Monitor {
     pub fn forget_given(&self, gone: &[Given]) -> Result<usize> {
         let mut count = 0;
         for given in gone {
-            if self.given.delete(&given.key()).trying(|| "forget a given level".into())? {
+            if self
+                .given
+                .delete(&given.key())
+                .trying(|| "forget a given level".into())?
+            {
                 self.globals.given_used().fetch_sub(1, Ordering::Relaxed);
                 count += 1;
             }
@@ -82,5 +95,8 @@ impl Monitor {
 /// [`Error::Io`] without procfs.
 pub fn boot_id() -> Result<String> {
     let path = "/proc/sys/kernel/random/boot_id";
-    Ok(fs::read_to_string(path).trying(|| format!("read {path}"))?.trim().into())
+    Ok(fs::read_to_string(path)
+        .trying(|| format!("read {path}"))?
+        .trim()
+        .into())
 }

@@ -34,7 +34,10 @@ impl Globals {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let base = unsafe { mmap(ptr::null_mut(), len, prot, MapFlags::SHARED, fd, 0)? };
-        Ok(Globals { base: base.cast(), len })
+        Ok(Globals {
+            base: base.cast(),
+            len,
+        })
     }
 
     fn u32_at(&self, field: impl FnOnce(*mut bss) -> *mut u32) -> &AtomicU32 {
@@ -57,11 +60,15 @@ impl Globals {
     /// the new number with an old field.
     pub fn set_policy(&self, new: tg_policy) {
         let seqno = new.seqno;
-        let before = tg_policy { seqno: self.policy().seqno, ..new };
+        let before = tg_policy {
+            seqno: self.policy().seqno,
+            ..new
+        };
         // SAFETY: in the mapping; only user space writes it, under the instance lock.
         unsafe { ptr::write_volatile(&raw mut (*self.base).policy, before) };
         // SAFETY: an address in the mapping, never dereferenced here.
-        self.u32_at(|b| unsafe { &raw mut (*b).policy.seqno }).store(seqno, Ordering::SeqCst);
+        self.u32_at(|b| unsafe { &raw mut (*b).policy.seqno })
+            .store(seqno, Ordering::SeqCst);
     }
 
     pub fn guard_armed(&self) -> &AtomicU32 {
@@ -76,12 +83,14 @@ impl Globals {
 
     pub fn events_lost(&self) -> u64 {
         // SAFETY: an address in the mapping, never dereferenced here.
-        self.u64_at(|b| unsafe { &raw mut (*b).events_lost }).load(Ordering::Relaxed)
+        self.u64_at(|b| unsafe { &raw mut (*b).events_lost })
+            .load(Ordering::Relaxed)
     }
 
     pub fn labels_failed(&self) -> u64 {
         // SAFETY: an address in the mapping, never dereferenced here.
-        self.u64_at(|b| unsafe { &raw mut (*b).labels_failed }).load(Ordering::Relaxed)
+        self.u64_at(|b| unsafe { &raw mut (*b).labels_failed })
+            .load(Ordering::Relaxed)
     }
 
     pub fn given_used(&self) -> &AtomicU64 {

@@ -46,7 +46,9 @@ impl Guard {
     pub fn of(monitor: &Monitor) -> Result<Guard> {
         let status = monitor.status()?;
         let there = status.guard_armed || status.guard_attached;
-        Ok(Guard { needed: Mutex::new(there.then(Instant::now)) })
+        Ok(Guard {
+            needed: Mutex::new(there.then(Instant::now)),
+        })
     }
 
     /// Arms it, if it is not: a demotion asks, or something is about to rise.

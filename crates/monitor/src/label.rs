@@ -47,11 +47,14 @@ impl Label {
         };
         Label {
             level: word as u8,
-            attrs: Attrs::from_bits_truncate((word >> 8) as u16),
+            attrs: Attrs::from_bits_retain((word >> 8) as u16),
             origin,
         }
     }
 }
+
+/// `TG_KERNEL`, which no rule has: made by the kernel.
+const KERNEL: Attrs = Attrs::from_bits_retain(256);
 
 /// An object and its label.
 #[derive(Debug, Clone, Copy)]
@@ -76,47 +79,62 @@ impl Monitor {
         };
         Ok(fds
             .iter()
-            .map(|fd| find(fd).map(|h| Object { label: h.label, source: h.source }))
+            .map(|fd| {
+                find(fd).map(|h| Object {
+                    label: h.label,
+                    source: h.source,
+                })
+            })
             .collect())
     }
 
     fn held(&self, fd: BorrowedFd<'_>) -> Result<Held> {
         let number = fd.as_raw_fd() as u32;
-        let held = self.own_descriptors()?.into_iter().find(|h| h.fd == Some(number));
+        let held = self
+            .own_descriptors()?
+            .into_iter()
+            .find(|h| h.fd == Some(number));
         held.ok_or_else(|| {
-            Error::io("find the object", std::io::Error::from(rustix::io::Errno::BADF))
+            Error::io(
+                "find the object",
+                std::io::Error::from(rustix::io::Errno::BADF),
+            )
         })
     }
 
-    /// Gives an object a level, for good, and records who did. The guard must be
+    /// Gives an object a level, for good; the record of it. The guard must be
     /// armed: whoever has it open for writing below the new level is revoked.
     ///
     /// # Errors
-    /// [`Error::Full`]; [`Error::Mapped`] if a lower subject has it mapped for
+    /// [`Error::Full`]; [`Error::Fixed`] for what no level can be given to; [`Error::Mapped`] if a lower subject has it mapped for
     /// writing, which cannot be revoked; then the object keeps its level.
-    pub fn give(&self, fd: BorrowedFd<'_>, level: u8, by: u32, path: &str) -> Result<()> {
+    pub fn give(&self, fd: BorrowedFd<'_>, level: u8, by: u32, path: &str) -> Result<u64> {
         let held = self.held(fd)?;
-        let before = self.given.get(&held.key).trying(|| "read the given levels".into())?;
+        if held.label.attrs.intersects(KERNEL | Attrs::NEUTRAL) {
+            return Err(Error::Fixed(path.into()));
+        }
+        let before = self
+            .given
+            .get(&held.key)
+            .trying(|| "read the given levels".into())?;
         if before.is_none() && self.given_used()? >= self.given.max_entries.into() {
             return Err(Error::Full("given levels"));
         }
         {
             let _held = self.hold_transactions()?;
             self.set_given(fd, &held, Some(level.into()))?;
-            let mapped = self.held_mappings()?.into_iter().find(|m| {
-                m.revoke && (m.key.ino, m.key.dev) == (held.key.ino, held.key.dev)
-            });
+            let mapped = self
+                .held_mappings()?
+                .into_iter()
+                .find(|m| m.revoke && (m.key.ino, m.key.dev) == (held.key.ino, held.key.dev));
             if let Some(mapped) = mapped {
                 self.set_given(fd, &held, before)?;
                 return Err(Error::Mapped(mapped.pid));
             }
         }
-        let now = self.held(fd)?.label;
-        if now.level != level && !now.attrs.contains(Attrs::NEUTRAL) {
+        if self.held(fd)?.label.level != level {
             self.set_given(fd, &held, before)?;
-            return Err(Error::Unsupported(format!(
-                "the level of {path} is fixed by what it is"
-            )));
+            return Err(Error::Fixed(path.into()));
         }
         let mut event = tg_event {
             pid: by,
@@ -132,8 +150,7 @@ impl Monitor {
             ..Default::default()
         };
         crate::event::set_path(&mut event, path);
-        self.record(event)?;
-        Ok(())
+        self.record(event)
     }
 
     /// Changes the table, and has the inode forget what it remembers.
@@ -152,7 +169,9 @@ impl Monitor {
                 }
             }
         }
-        self.inodes.delete(&fd.as_fd().as_raw_fd()).trying(|| "forget a label".into())?;
+        self.inodes
+            .delete(&fd.as_fd().as_raw_fd())
+            .trying(|| "forget a label".into())?;
         Ok(())
     }
 }
@@ -165,7 +184,14 @@ mod tests {
     fn the_word_is_read_as_the_kernel_writes_it() {
         let word = 7 << 32 | 2 << 24 | u64::from(Attrs::CREATOR.bits()) << 8 | 3;
         let label = Label::from_word(word);
-        assert_eq!(label, Label { level: 3, attrs: Attrs::CREATOR, origin: Origin::Given });
+        assert_eq!(
+            label,
+            Label {
+                level: 3,
+                attrs: Attrs::CREATOR,
+                origin: Origin::Given
+            }
+        );
         assert_eq!(Label::from_word(1 << 28).origin, Origin::Unknown);
     }
 }

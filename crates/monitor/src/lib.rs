@@ -3,7 +3,11 @@
 //!
 //! The only crate that talks to BPF. Shared types come from the object's BTF,
 //! names and numbers from `kernel/abi.h`; nothing is written down twice.
-#![warn(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+#![warn(
+    missing_docs,
+    unsafe_op_in_unsafe_fn,
+    clippy::undocumented_unsafe_blocks
+)]
 
 mod abi {
     #![allow(dead_code)]
@@ -24,6 +28,7 @@ mod guard;
 mod label;
 mod load;
 mod pins;
+pub mod probe;
 mod status;
 mod subject;
 mod swap;
@@ -31,8 +36,8 @@ mod sys;
 mod tasks;
 
 pub use abi::{Class, Kind, Op, Reason};
-pub use error::{Error, Result};
 pub use adopt::Adopted;
+pub use error::{Error, Result};
 pub use event::{Event, Events, boottime};
 pub use given::{Given, boot_id};
 pub use guard::Guard;
@@ -42,3 +47,6 @@ pub use pins::PIN_DIR;
 pub use status::{ClassStats, Status};
 pub use subject::Subject;
 pub use tasks::Process;
+
+/// Records the kernel keeps: an older one has been written over.
+pub const HISTORY: u64 = abi::TG_HISTORY as u64;

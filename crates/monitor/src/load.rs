@@ -33,8 +33,9 @@ pub struct Monitor {
 }
 
 /// Maps that user space opens by name; the globals are pinned as `bss`.
-const MAPS: [&str; 9] =
-    ["subjects", "inodes", "given", "nodes", "edges", "nets", "history", "stats", "events"];
+const MAPS: [&str; 9] = [
+    "subjects", "inodes", "given", "nodes", "edges", "nets", "history", "stats", "events",
+];
 
 /// What is decided when the monitor is loaded.
 #[derive(Debug, Clone, Copy)]
@@ -45,7 +46,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { given_entries: 1 << 18 }
+        Options {
+            given_entries: 1 << 18,
+        }
     }
 }
 
@@ -102,11 +105,19 @@ impl Monitor {
             let said = SAID.lock().map(|s| s.concat()).unwrap_or_default();
             let lines: Vec<&str> = said.lines().collect();
             let log = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
-            Error::Load { log, source: io_of(e) }
+            Error::Load {
+                log,
+                source: io_of(e),
+            }
         };
         let mut room = MaybeUninit::uninit();
-        let mut open = TidegateSkelBuilder::default().open(&mut room).map_err(failed)?;
-        open.maps.given.set_max_entries(options.given_entries).map_err(failed)?;
+        let mut open = TidegateSkelBuilder::default()
+            .open(&mut room)
+            .map_err(failed)?;
+        open.maps
+            .given
+            .set_max_entries(options.given_entries)
+            .map_err(failed)?;
         let mut skel = open.load().map_err(failed)?;
 
         use libbpf_rs::skel::Skel;

@@ -76,12 +76,17 @@ pub(crate) fn create() -> Result<()> {
         move |source: io::Error| Error::Pin { path, source }
     };
     let root = Path::new(BPFFS);
-    let stat = statfs(root).map_err(|e| {
-        Error::Unsupported(format!("there is no {BPFFS} ({e}): is sysfs mounted?"))
-    })?;
+    let stat = statfs(root)
+        .map_err(|e| Error::Unsupported(format!("there is no {BPFFS} ({e}): is sysfs mounted?")))?;
     if stat.f_type != BPF_FS_MAGIC {
-        mount("bpf", root, "bpf", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
-            .map_err(|e| pinned(root)(e.into()))?;
+        mount(
+            "bpf",
+            root,
+            "bpf",
+            MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
+            None,
+        )
+        .map_err(|e| pinned(root)(e.into()))?;
     }
     let top = Path::new(PIN_DIR);
     match fs::DirBuilder::new().mode(0o700).create(top) {
@@ -92,7 +97,11 @@ pub(crate) fn create() -> Result<()> {
         made => made.map_err(pinned(top))?,
     }
     for kind in [Pinned::Maps, Pinned::Programs, Pinned::Links] {
-        fs::DirBuilder::new().mode(0o700).recursive(true).create(kind.dir()).map_err(pinned(&kind.dir()))?;
+        fs::DirBuilder::new()
+            .mode(0o700)
+            .recursive(true)
+            .create(kind.dir())
+            .map_err(pinned(&kind.dir()))?;
     }
     Ok(())
 }
@@ -112,7 +121,12 @@ pub(crate) fn remove() -> Result<()> {
     for path in links.chain(programs).chain(maps) {
         fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;
     }
-    let dirs = [Pinned::Links.dir(), Pinned::Programs.dir(), Pinned::Maps.dir(), PIN_DIR.into()];
+    let dirs = [
+        Pinned::Links.dir(),
+        Pinned::Programs.dir(),
+        Pinned::Maps.dir(),
+        PIN_DIR.into(),
+    ];
     for dir in dirs {
         match fs::remove_dir(&dir) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -141,6 +155,9 @@ mod tests {
     fn guards_go_first_and_self_protection_last() {
         let mut links = vec!["hook_bpf_map", "hook_file_open", "guard_file_permission"];
         links.sort_by_key(|l| detach_rank(l));
-        assert_eq!(links, ["guard_file_permission", "hook_file_open", "hook_bpf_map"]);
+        assert_eq!(
+            links,
+            ["guard_file_permission", "hook_file_open", "hook_bpf_map"]
+        );
     }
 }

@@ -79,7 +79,11 @@ impl Monitor {
     /// # Errors
     /// [`crate::Error::Io`] if the table cannot be read.
     pub fn given_used(&self) -> Result<u64> {
-        Ok(self.given.entries().trying(|| "read the given levels".into())?.len() as u64)
+        Ok(self
+            .given
+            .entries()
+            .trying(|| "read the given levels".into())?
+            .len() as u64)
     }
 
     /// Every object manager's counters, in the kernel's order.
@@ -89,7 +93,10 @@ impl Monitor {
     pub fn stats(&self) -> Result<Vec<ClassStats>> {
         let mut out = Vec::new();
         for class in Class::ALL {
-            let cpus = self.stats.get_percpu(&(class as u32)).trying(|| "read the counters".into())?;
+            let cpus = self
+                .stats
+                .get_percpu(&(class as u32))
+                .trying(|| "read the counters".into())?;
             let sum = |f: fn(&crate::skel::types::tg_stats) -> u64| cpus.iter().map(f).sum::<u64>();
             out.push(ClassStats {
                 class,

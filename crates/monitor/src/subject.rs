@@ -47,7 +47,10 @@ impl Monitor {
     /// [`Error::Io`] with `ESRCH` if there is no such thread.
     pub fn subject(&self, tid: u32) -> Result<Option<Subject>> {
         let fd = thread(tid)?;
-        let label = self.subjects.get(&fd.as_raw_fd()).trying(|| format!("read {tid}'s label"))?;
+        let label = self
+            .subjects
+            .get(&fd.as_raw_fd())
+            .trying(|| format!("read {tid}'s label"))?;
         Ok(label.map(|s| Subject {
             level: s.level,
             attrs: Attrs::from_bits_truncate(s.attrs.into()),
@@ -61,7 +64,10 @@ impl Monitor {
     /// [`Error::Io`] with `ESRCH` if it has ended.
     pub fn level_of(&self, process: BorrowedFd<'_>) -> Result<u8> {
         let key = process.as_raw_fd();
-        let label = self.subjects.get(&key).trying(|| "read a process's label".into())?;
+        let label = self
+            .subjects
+            .get(&key)
+            .trying(|| "read a process's label".into())?;
         Ok(label.map_or(self.globals.policy().top, |s| s.level))
     }
 
@@ -71,7 +77,11 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the label cannot be stored.
     pub fn trust_myself(&self, top: u8) -> Result<()> {
-        let label = Subject { level: top, attrs: Attrs::NODEMOTE, cause: 0 };
+        let label = Subject {
+            level: top,
+            attrs: Attrs::NODEMOTE,
+            cause: 0,
+        };
         self.set_subject(rustix::thread::gettid().as_raw_pid() as u32, label)
     }
 
@@ -85,7 +95,9 @@ impl Monitor {
             cause: s.cause,
             ..Default::default()
         };
-        self.subjects.put(&fd.as_raw_fd(), &value).trying(|| format!("label {tid}"))
+        self.subjects
+            .put(&fd.as_raw_fd(), &value)
+            .trying(|| format!("label {tid}"))
     }
 
     /// Waits for the demotion under way, if any, and keeps others from beginning.
@@ -113,5 +125,7 @@ impl Monitor {
 fn thread(tid: u32) -> Result<OwnedFd> {
     let pid = i32::try_from(tid).ok().and_then(Pid::from_raw);
     let flags = PidfdFlags::from_bits_retain(PIDFD_THREAD);
-    pid.ok_or(Errno::SRCH).and_then(|p| pidfd_open(p, flags)).trying(|| format!("find {tid}"))
+    pid.ok_or(Errno::SRCH)
+        .and_then(|p| pidfd_open(p, flags))
+        .trying(|| format!("find {tid}"))
 }

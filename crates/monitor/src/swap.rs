@@ -38,9 +38,8 @@ impl Monitor {
 
         let (keys, values) = encode::edges(policy);
         let room = keys.len().max(1) as u32;
-        let edges =
-            Map::<tg_edge, u32>::create(libbpf_sys::BPF_MAP_TYPE_HASH, "tg_edges", room, 0)
-                .trying(full)?;
+        let edges = Map::<tg_edge, u32>::create(libbpf_sys::BPF_MAP_TYPE_HASH, "tg_edges", room, 0)
+            .trying(full)?;
         edges.put_all(&keys, &values).trying(full)?;
 
         let nets = Map::<tg_net, u32>::create(
@@ -51,7 +50,8 @@ impl Monitor {
         )
         .trying(full)?;
         for network in &policy.networks {
-            nets.put(&encode::net(network), &network.level.into()).trying(full)?;
+            nets.put(&encode::net(network), &network.level.into())
+                .trying(full)?;
         }
 
         let inner = [
@@ -60,9 +60,12 @@ impl Monitor {
             (&self.nets, nets.as_fd()),
         ];
         for (outer, map) in inner {
-            outer.put(&slot, &(map.as_raw_fd() as u32)).trying(|| "fill the free slot".into())?;
+            outer
+                .put(&slot, &(map.as_raw_fd() as u32))
+                .trying(|| "fill the free slot".into())?;
         }
-        self.globals.set_policy(self.header(policy, permissive, slot)?);
+        self.globals
+            .set_policy(self.header(policy, permissive, slot)?);
         Ok(self.globals.policy().seqno)
     }
 
@@ -86,7 +89,10 @@ impl Monitor {
     /// Turns refusing on or off.
     pub fn set_permissive(&self, permissive: bool) {
         let now = self.globals.policy();
-        self.globals.set_policy(tg_policy { permissive: permissive.into(), ..now });
+        self.globals.set_policy(tg_policy {
+            permissive: permissive.into(),
+            ..now
+        });
     }
 
     /// Tells the kernel which process waits for its events; 0: none.
@@ -101,8 +107,13 @@ fn initial_mount_namespace() -> Result<u32> {
     let path = "/proc/1/ns/mnt";
     let link = fs::read_link(path).trying(|| format!("read {path}"))?;
     let number = link.to_string_lossy();
-    let number = number.strip_prefix("mnt:[").and_then(|n| n.strip_suffix(']'));
+    let number = number
+        .strip_prefix("mnt:[")
+        .and_then(|n| n.strip_suffix(']'));
     number.and_then(|n| n.parse().ok()).ok_or_else(|| {
-        Error::Unsupported(format!("{path} does not name a mount namespace: {}", link.display()))
+        Error::Unsupported(format!(
+            "{path} does not name a mount namespace: {}",
+            link.display()
+        ))
     })
 }

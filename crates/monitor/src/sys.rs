@@ -33,8 +33,20 @@ macro_rules! pod {
     )* };
 }
 pod!(u32, i32, u64);
-pod!(types::tg_node, types::tg_edge, types::tg_net, types::tg_given_key, types::tg_inode);
-pod!(types::tg_event, types::tg_subject, types::tg_stats, types::tg_ps, types::tg_held);
+pod!(
+    types::tg_node,
+    types::tg_edge,
+    types::tg_net,
+    types::tg_given_key,
+    types::tg_inode
+);
+pod!(
+    types::tg_event,
+    types::tg_subject,
+    types::tg_stats,
+    types::tg_ps,
+    types::tg_held
+);
 
 fn check(ret: c_int) -> io::Result<c_int> {
     if ret < 0 {
@@ -43,7 +55,8 @@ fn check(ret: c_int) -> io::Result<c_int> {
     Ok(ret)
 }
 
-fn owned(ret: c_int) -> io::Result<OwnedFd> {
+/// A descriptor that a call returned.
+pub(crate) fn owned(ret: c_int) -> io::Result<OwnedFd> {
     // SAFETY: the call that returned it made it for us alone.
     check(ret).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
 }
@@ -115,11 +128,19 @@ impl<K: Pod, V: Pod> Map<K, V> {
     pub fn new(fd: OwnedFd) -> io::Result<Self> {
         let info = map_info(fd.as_fd())?;
         let percpu = info.type_ == libbpf_sys::BPF_MAP_TYPE_PERCPU_ARRAY;
-        let value = if percpu { size_of::<V>().next_multiple_of(8) } else { size_of::<V>() };
+        let value = if percpu {
+            size_of::<V>().next_multiple_of(8)
+        } else {
+            size_of::<V>()
+        };
         if (info.key_size as usize, info.value_size as usize) != (size_of::<K>(), value) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "other sizes"));
         }
-        Ok(Map { fd, max_entries: info.max_entries, types: PhantomData })
+        Ok(Map {
+            fd,
+            max_entries: info.max_entries,
+            types: PhantomData,
+        })
     }
 
     /// Makes a map of its own.
@@ -135,7 +156,11 @@ impl<K: Pod, V: Pod> Map<K, V> {
         let fd = owned(unsafe {
             libbpf_sys::bpf_map_create(kind, name.as_ptr(), key, value, max_entries, &opts)
         })?;
-        Ok(Map { fd, max_entries, types: PhantomData })
+        Ok(Map {
+            fd,
+            max_entries,
+            types: PhantomData,
+        })
     }
 
     pub fn get(&self, key: &K) -> io::Result<Option<V>> {
@@ -200,7 +225,9 @@ impl<K: Pod, V: Pod> Map<K, V> {
         };
         match check(ret) {
             Ok(_) => Ok(true),
-            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NOENT.raw_os_error()) => Ok(false),
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::NOENT.raw_os_error()) => {
+                Ok(false)
+            }
             Err(e) => Err(e),
         }
     }
@@ -240,7 +267,11 @@ impl<K: Pod, V: Pod> Map<K, V> {
         let (mut first, mut out) = (true, Vec::new());
         loop {
             let mut count = room as u32;
-            let start = if first { ptr::null_mut() } else { from.as_mut_ptr() };
+            let start = if first {
+                ptr::null_mut()
+            } else {
+                from.as_mut_ptr()
+            };
             // SAFETY: both vectors have room for `count` entries of the map's sizes;
             // a hash's cursor is four bytes, which `from` and `to` have room for.
             let ret = unsafe {
@@ -281,6 +312,10 @@ impl<K, V> AsFd for Map<K, V> {
 
 /// Text of a NUL-padded character array.
 pub(crate) fn text(chars: &[c_char]) -> String {
-    let bytes: Vec<u8> = chars.iter().map(|&c| c as u8).take_while(|&c| c != 0).collect();
+    let bytes: Vec<u8> = chars
+        .iter()
+        .map(|&c| c as u8)
+        .take_while(|&c| c != 0)
+        .collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }

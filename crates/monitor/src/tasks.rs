@@ -59,7 +59,11 @@ impl From<tg_held> for Held {
         Held {
             pid: h.pid,
             fd: (h.fd != u32::MAX).then_some(h.fd),
-            key: tg_given_key { ino: h.ino, dev: h.dev, generation: h.generation },
+            key: tg_given_key {
+                ino: h.ino,
+                dev: h.dev,
+                generation: h.generation,
+            },
             label: Label::from_word(h.label),
             source: (h.source != u32::MAX).then_some(h.source),
             to: h.to,
@@ -114,7 +118,11 @@ impl Monitor {
     fn held_by_others(&self, program: &impl AsFd) -> Result<Vec<Held>> {
         let lines: Vec<tg_held> = iterate(program, None)?;
         let me = std::process::id();
-        Ok(lines.into_iter().filter(|h| h.pid != me).map(Held::from).collect())
+        Ok(lines
+            .into_iter()
+            .filter(|h| h.pid != me)
+            .map(Held::from)
+            .collect())
     }
 
     /// All descriptors of the calling thread.
@@ -130,5 +138,8 @@ fn iterate<T: Pod>(program: &impl AsFd, tid: Option<u32>) -> Result<Vec<T>> {
     let mut bytes = Vec::new();
     let mut file = File::from(sys::iterate(program.as_fd(), tid).trying(what)?);
     file.read_to_end(&mut bytes).trying(what)?;
-    Ok(bytes.chunks_exact(size_of::<T>()).filter_map(T::read).collect())
+    Ok(bytes
+        .chunks_exact(size_of::<T>())
+        .filter_map(T::read)
+        .collect())
 }

@@ -1,7 +1,11 @@
 //! The command line.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 
+use crate::places;
 use crate::source::Source;
 
 /// Mandatory access control through BPF LSM: what has touched untrusted data
@@ -20,12 +24,44 @@ pub struct Cli {
 /// What `tidegate` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say whether this machine can enforce, and what is missing
+    Doctor,
+    /// Check a policy without putting it in force
+    Check(Check),
+    /// Turn a map into a bundle, which needs no compiler where it is loaded
+    Compile(Compile),
     /// Put a policy in force, or take over from a daemon that died
     Start(Start),
     /// Take the monitor out of the kernel
     Stop,
+    /// Put another policy in force, in one step
+    Reload(Reload),
     /// Say what is in force
     Status,
+    /// Say how the object managers' queries were resolved
+    Stats,
+    /// Run a command at a level
+    Run(Run),
+    /// List processes and their levels
+    Ps(Ps),
+    /// List files and their levels
+    Ls(Ls),
+    /// Give a file a level: the trusted way up
+    Promote(Promote),
+    /// Read the audit log
+    Log(Log),
+    /// Explain a refusal, or a process's level
+    Why(Why),
+    /// Print a completion script
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    Man {
+        /// To which directory
+        dir: PathBuf,
+    },
     /// The daemon itself, as `start` runs it
     #[command(hide = true)]
     Daemon(Daemon),
@@ -35,6 +71,131 @@ pub enum Command {
         /// The level
         level: String,
     },
+}
+
+/// What to check.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The policy to check
+    #[command(flatten)]
+    pub source: Source,
+    /// A map file, like --policy
+    #[arg(value_name = "FILE.plm", conflicts_with_all = ["preset", "policy", "bundle"])]
+    pub file: Option<PathBuf>,
+    /// Say also what the policy says of this path; may be given several times
+    #[arg(long, value_name = "PATH")]
+    pub path: Vec<PathBuf>,
+}
+
+/// What to compile.
+#[derive(Debug, Args)]
+pub struct Compile {
+    /// The map
+    #[arg(value_name = "FILE.plm", required_unless_present = "preset")]
+    pub file: Option<PathBuf>,
+    /// A policy that comes with Tidegate, instead of a file
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    pub preset: Option<String>,
+    /// The bundle to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+/// What to put in force.
+#[derive(Debug, Args)]
+pub struct Reload {
+    /// The policy to put in force
+    #[command(flatten)]
+    pub source: Source,
+    /// Record what the policy forbids, but let it through
+    #[arg(long)]
+    pub permissive: bool,
+}
+
+/// What to run.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The level to fall to
+    #[arg(long, value_name = "NAME")]
+    pub level: String,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// Which processes.
+#[derive(Debug, Args)]
+pub struct Ps {
+    /// Only those at this level
+    #[arg(long, value_name = "NAME")]
+    pub level: Option<String>,
+    /// Only those that have a label
+    #[arg(long)]
+    pub governed: bool,
+}
+
+/// Which files.
+#[derive(Debug, Args)]
+pub struct Ls {
+    /// Files and directories
+    #[arg(default_value = ".")]
+    pub paths: Vec<PathBuf>,
+    /// Directories themselves, not what is in them
+    #[arg(short, long)]
+    pub directory: bool,
+}
+
+/// What to promote.
+#[derive(Debug, Args)]
+pub struct Promote {
+    /// The file
+    pub path: PathBuf,
+    /// To which level; without it, to the top
+    #[arg(long, value_name = "NAME")]
+    pub level: Option<String>,
+}
+
+/// Which records.
+#[derive(Debug, Args)]
+pub struct Log {
+    /// Go on as records are written
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Since a time (2026-01-31T12:00Z) or so long ago (10m, 2h, 1d)
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Of this process
+    #[arg(long)]
+    pub pid: Option<u32>,
+    /// Of subjects at this level
+    #[arg(long, value_name = "NAME")]
+    pub level: Option<String>,
+    /// Of programs with this name
+    #[arg(long, value_name = "NAME")]
+    pub comm: Option<String>,
+    /// About paths that begin so
+    #[arg(long, value_name = "PREFIX")]
+    pub path: Option<String>,
+    /// Of this kind: denied, demoted, started, would, promoted, dropped, lost
+    #[arg(long)]
+    pub kind: Option<String>,
+    /// Only refusals, done or only recorded
+    #[arg(long)]
+    pub denied: bool,
+    /// The newest so many
+    #[arg(short = 'n', long, value_name = "N")]
+    pub last: Option<usize>,
+    /// Another file than the machine's own log
+    #[arg(long, value_name = "FILE", default_value = places::LOG)]
+    pub file: PathBuf,
+}
+
+/// What to explain.
+#[derive(Debug, Args)]
+pub struct Why {
+    /// `last`: the newest refusal; a process id: its level; @N: record N of the log
+    #[arg(value_name = "@ID|PID|last", default_value = "last")]
+    pub of: String,
 }
 
 /// How to start.

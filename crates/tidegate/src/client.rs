@@ -23,22 +23,29 @@ const MAX_ANSWER: u64 = 16 << 20;
 /// With [`Code::NotRunning`] if no daemon listens.
 pub fn ask(question: &Ask, with: Option<BorrowedFd<'_>>) -> Outcome<Answer> {
     let stream = match UnixStream::connect(places::SOCKET) {
-        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+        Err(e)
+            if matches!(
+                e.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+            ) =>
+        {
             return Err(Failure::new(Code::NotRunning, "the daemon is not running"));
         }
         stream => stream.map_err(|e| Failure::io("connect to the daemon", e))?,
     };
-    exchange(stream, question, with).map_err(|e| Failure::io("talk to the daemon", e)).and_then(
-        |answer| match answer {
-            Answer::Error { code, message } => {
-                Err(Failure::new(Code::from_number(code), message))
-            }
+    exchange(stream, question, with)
+        .map_err(|e| Failure::io("talk to the daemon", e))
+        .and_then(|answer| match answer {
+            Answer::Error { code, message } => Err(Failure::new(Code::from_number(code), message)),
             answer => Ok(answer),
-        },
-    )
+        })
 }
 
-fn exchange(stream: UnixStream, question: &Ask, with: Option<BorrowedFd<'_>>) -> io::Result<Answer> {
+fn exchange(
+    stream: UnixStream,
+    question: &Ask,
+    with: Option<BorrowedFd<'_>>,
+) -> io::Result<Answer> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_vec(question)?;
@@ -50,7 +57,12 @@ fn exchange(stream: UnixStream, question: &Ask, with: Option<BorrowedFd<'_>>) ->
         ancillary.push(SendAncillaryMessage::ScmRights(&fds));
     }
     // a line this short is sent whole or not at all
-    sendmsg(stream.as_fd(), &[IoSlice::new(&line)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    sendmsg(
+        stream.as_fd(),
+        &[IoSlice::new(&line)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
     let mut answer = String::new();
     BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut answer)?;
     if answer.is_empty() {

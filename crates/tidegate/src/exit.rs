@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use miette::Report;
 
+use crate::doctor::Check;
+
 /// What a command's exit status says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -54,8 +56,26 @@ impl From<Code> for ExitCode {
 pub struct Failure {
     /// The exit status.
     pub code: Code,
-    /// What standard error is told; a policy's carries its source.
-    pub report: Report,
+    /// What standard error is told.
+    pub message: Message,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Message {
+    /// In words.
+    Words(String),
+    /// With the place in the policy.
+    Diagnosis(Report),
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Message::Words(words) => f.write_str(words),
+            Message::Diagnosis(report) => report.fmt(f),
+        }
+    }
 }
 
 /// What a command gives back.
@@ -64,7 +84,38 @@ pub type Outcome<T = ()> = Result<T, Failure>;
 impl Failure {
     /// An error in one line.
     pub fn new(code: Code, message: impl fmt::Display) -> Failure {
-        Failure { code, report: Report::msg(message.to_string()) }
+        Failure {
+            code,
+            message: Message::Words(message.to_string()),
+        }
+    }
+
+    /// An error in a policy.
+    pub fn policy(report: Report) -> Failure {
+        Failure {
+            code: Code::Policy,
+            message: Message::Diagnosis(report),
+        }
+    }
+
+    /// Tells standard error.
+    pub fn tell(&self) {
+        match &self.message {
+            Message::Words(words) => anstream::eprintln!("tidegate: {words}"),
+            Message::Diagnosis(report) => anstream::eprintln!("{report:?}"),
+        }
+    }
+
+    /// This machine lacks something.
+    pub fn cannot_enforce(lacks: &Check) -> Failure {
+        Failure::new(
+            Code::CannotEnforce,
+            format!(
+                "this machine cannot enforce ({}: {}); `tidegate doctor` tells how to mend it, \
+                 `make run` shows Tidegate in a VM",
+                lacks.what, lacks.found
+            ),
+        )
     }
 
     /// A failed system call; `what` reads on after `cannot`.
@@ -72,6 +123,7 @@ impl Failure {
         let e = e.into();
         let code = match e.kind() {
             std::io::ErrorKind::PermissionDenied => Code::NotPermitted,
+            std::io::ErrorKind::NotFound => Code::Usage,
             _ => Code::Internal,
         };
         Failure::new(code, format!("cannot {what}: {e}"))
@@ -87,6 +139,7 @@ impl From<tidegate_monitor::Error> for Failure {
             Error::NotPermitted(_) => Code::NotPermitted,
             Error::Unsupported(_) | Error::Load { .. } | Error::Hook { .. } => Code::CannotEnforce,
             Error::LevelsDiffer { .. } => Code::Policy,
+            Error::Fixed(_) | Error::Mapped(_) => Code::No,
             _ => Code::Internal,
         };
         Failure::new(code, e)

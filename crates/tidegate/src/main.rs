@@ -1,15 +1,21 @@
 //! `tidegate`: mandatory access control through BPF LSM, by the command line.
-#![warn(missing_docs, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+#![warn(
+    missing_docs,
+    unsafe_op_in_unsafe_fn,
+    clippy::undocumented_unsafe_blocks
+)]
 
 mod cli;
 mod client;
 mod commands;
 mod daemon;
+mod doctor;
 mod exit;
 mod places;
 mod protocol;
 mod record;
 mod source;
+mod why;
 
 use std::process::ExitCode;
 
@@ -19,8 +25,14 @@ fn main() -> ExitCode {
     let cli = cli::Cli::parse();
     match commands::run(cli) {
         Ok(code) => code,
-        Err(failure) => {
-            anstream::eprintln!("{:?}", failure.report);
+        Err(mut failure) => {
+            // why nothing runs here may be that nothing can
+            if failure.code == exit::Code::NotRunning
+                && let Some(obstacle) = doctor::obstacle()
+            {
+                failure = exit::Failure::cannot_enforce(&obstacle);
+            }
+            failure.tell();
             failure.code.into()
         }
     }

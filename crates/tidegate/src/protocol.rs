@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::Record;
+
 /// Bytes a question may have, its newline counted.
 pub const MAX_ASK: usize = 4096;
 
@@ -14,6 +16,12 @@ pub enum Ask {
     Whoami,
     /// What is in force.
     Status,
+    /// What led to a refusal or to a process's level; for others' than one's own
+    /// it takes root.
+    Why {
+        /// Of which.
+        of: WhyOf,
+    },
     /// Take the monitor out of the kernel. Root at the top level only, like
     /// everything below.
     Stop,
@@ -22,6 +30,25 @@ pub enum Ask {
         /// Only record what it forbids.
         permissive: bool,
     },
+    /// Give the object that comes with the question a level.
+    Promote {
+        /// The level's name; `None`: the top.
+        level: Option<String>,
+        /// What to call the object in the record.
+        path: String,
+    },
+}
+
+/// What to explain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyOf {
+    /// The newest refusal.
+    Last,
+    /// A record.
+    Record(u64),
+    /// A process's level.
+    Process(u32),
 }
 
 /// An answer.
@@ -32,6 +59,8 @@ pub enum Answer {
     You(You),
     /// To [`Ask::Status`].
     Status(Status),
+    /// To [`Ask::Why`].
+    Why(Why),
     /// It is done.
     Done {
         /// What standard output is told.
@@ -55,6 +84,18 @@ pub struct You {
     pub number: u8,
     /// The name of its level.
     pub level: String,
+}
+
+/// A chain of records.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Why {
+    /// The process asked about, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<You>,
+    /// Newest first.
+    pub chain: Vec<Record>,
+    /// The chain goes on, but the history does not.
+    pub cut: bool,
 }
 
 /// What is in force.

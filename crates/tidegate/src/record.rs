@@ -112,7 +112,9 @@ pub fn level_name(policy: Option<&Policy>, level: u8) -> String {
 fn wall_clock(ns: u64) -> Timestamp {
     let ago = boottime().saturating_sub(ns);
     let ago = jiff::SignedDuration::from_nanos(ago.min(i64::MAX as u64) as i64);
-    Timestamp::now().checked_sub(ago).unwrap_or(Timestamp::UNIX_EPOCH)
+    Timestamp::now()
+        .checked_sub(ago)
+        .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 impl Record {
@@ -150,7 +152,10 @@ impl Record {
                 }),
                 pid: event.peer,
             }),
-            rule: rule.map(|r| RuleRecord { place: r.to_string(), text: r.text.clone() }),
+            rule: rule.map(|r| RuleRecord {
+                place: r.to_string(),
+                text: r.text.clone(),
+            }),
             prev: event.prev,
             seqno: event.seqno,
             count: None,
@@ -160,7 +165,12 @@ impl Record {
     /// One of the daemon's own.
     pub fn own(kind: &str, count: u64) -> Record {
         let time = format!("{:.6}", Timestamp::now());
-        Record { time, kind: kind.into(), count: Some(count), ..Record::default() }
+        Record {
+            time,
+            kind: kind.into(),
+            count: Some(count),
+            ..Record::default()
+        }
     }
 
     /// Whether it is a refusal, done or only recorded.
@@ -171,33 +181,46 @@ impl Record {
     /// The time of day where the reader is.
     pub fn clock(&self) -> String {
         match self.time.parse::<Timestamp>() {
-            Ok(time) => Zoned::new(time, TimeZone::system()).strftime("%H:%M:%S").to_string(),
+            Ok(time) => Zoned::new(time, TimeZone::system())
+                .strftime("%H:%M:%S")
+                .to_string(),
             Err(_) => self.time.clone(),
         }
     }
 
     fn op(&self) -> Option<Op> {
-        Op::ALL.into_iter().find(|o| Some(o.word()) == self.op.as_deref())
+        Op::ALL
+            .into_iter()
+            .find(|o| Some(o.word()) == self.op.as_deref())
     }
 
     fn reason(&self) -> Option<Reason> {
-        Reason::ALL.into_iter().find(|r| Some(r.word()) == self.reason.as_deref())
+        Reason::ALL
+            .into_iter()
+            .find(|r| Some(r.word()) == self.reason.as_deref())
     }
 
     /// Who: `sh(412)`.
     fn who(&self) -> String {
-        self.subject.as_ref().map_or_else(String::new, |s| format!("{}({})", s.comm, s.pid))
+        self.subject
+            .as_ref()
+            .map_or_else(String::new, |s| format!("{}({})", s.comm, s.pid))
     }
 
     /// What it was done to.
     fn what(&self) -> String {
-        let Some(o) = &self.object else { return String::new() };
+        let Some(o) = &self.object else {
+            return String::new();
+        };
         let thing = match (&o.path, &o.address, o.pid, o.ino) {
             (Some(path), ..) => path.clone(),
             (_, Some(address), ..) => address.clone(),
             (_, _, Some(pid), _) => format!("process {pid}"),
             (_, _, _, Some(ino)) => {
-                format!("inode {ino} of {}", o.dev.as_deref().unwrap_or("a filesystem"))
+                format!(
+                    "inode {ino} of {}",
+                    o.dev.as_deref().unwrap_or("a filesystem")
+                )
             }
             _ => return String::new(),
         };
@@ -266,7 +289,11 @@ impl fmt::Display for Record {
         let level = self.subject.as_ref().map_or("", |s| s.level.as_str());
         match self.kind.as_str() {
             "denied" | "would" => {
-                let start = if self.kind == "denied" { "denied" } else { "would be denied" };
+                let start = if self.kind == "denied" {
+                    "denied"
+                } else {
+                    "would be denied"
+                };
                 write!(f, "{start}: {who} {level} may not {verb}{what}")?;
                 let object = self.object.as_ref().map(|o| o.level.as_str());
                 let rule = self.rule.as_ref().map(|r| r.place.as_str());
@@ -280,13 +307,20 @@ impl fmt::Display for Record {
                 }
             }
             "demoted" => {
-                write!(f, "demoted to {level} {} by {verb}{what} in {who}", self.clock())
+                write!(
+                    f,
+                    "demoted to {level} {} by {verb}{what} in {who}",
+                    self.clock()
+                )
             }
             "started" => write!(f, "started{what} at {level} {} in {who}", self.clock()),
             "promoted" => write!(f, "promoted{what} to {level} {} by {who}", self.clock()),
             "table-full" => write!(f, "the table of given levels is full"),
             "dropped" => {
-                let of = self.subject.as_ref().map(|_| format!(": {who} {verb}{what}"));
+                let of = self
+                    .subject
+                    .as_ref()
+                    .map(|_| format!(": {who} {verb}{what}"));
                 let count = self.count.unwrap_or(0);
                 write!(f, "{count} more of the same{}", of.unwrap_or_default())
             }
@@ -294,11 +328,6 @@ impl fmt::Display for Record {
             other => write!(f, "{other}: {who}{what}"),
         }
     }
-}
-
-/// A record and what led to it, in one line.
-pub fn chain_text(chain: &[Record]) -> String {
-    chain.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ← ")
 }
 
 #[cfg(test)]
@@ -320,7 +349,10 @@ mod tests {
                 path: Some("/home/alice/.bashrc".into()),
                 ..Default::default()
             }),
-            rule: Some(RuleRecord { place: "my.plm:14".into(), text: String::new() }),
+            rule: Some(RuleRecord {
+                place: "my.plm:14".into(),
+                text: String::new(),
+            }),
             ..Default::default()
         }
     }
@@ -335,8 +367,15 @@ mod tests {
 
     #[test]
     fn a_reason_is_given_where_no_rule_decided() {
-        let record = Record { reason: Some("launder".into()), ..denial() };
-        assert!(record.to_string().ends_with(": a lower object may not get a higher name"));
+        let record = Record {
+            reason: Some("launder".into()),
+            ..denial()
+        };
+        assert!(
+            record
+                .to_string()
+                .ends_with(": a lower object may not get a higher name")
+        );
     }
 
     #[test]

@@ -75,16 +75,13 @@ pub fn compiled(
             }
             Ok(compiled.policy)
         }
-        Err(errors) => Err(Failure { code: Code::Policy, report: Report::new(errors) }),
+        Err(errors) => Err(Failure::policy(Report::new(errors))),
     }
 }
 
 /// Reads a bundle file.
 pub fn read_bundle(path: &Path) -> Outcome<Policy> {
-    let bytes =
-        fs::read(path).map_err(|e| Failure::io(format!("read {}", path.display()), e))?;
-    Policy::from_bundle(&bytes).map_err(|e| Failure {
-        code: Code::Policy,
-        report: Report::new(e).wrap_err(format!("{} is not usable", path.display())),
-    })
+    let bytes = fs::read(path).map_err(|e| Failure::io(format!("read {}", path.display()), e))?;
+    Policy::from_bundle(&bytes)
+        .map_err(|e| Failure::policy(Report::new(e).wrap_err(format!("{}", path.display()))))
 }

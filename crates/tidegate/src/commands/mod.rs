@@ -1,24 +1,74 @@
 //! The commands, a file each.
 
+mod check;
+mod compile;
+mod doctor;
+mod log;
+mod ls;
+mod manual;
+mod promote;
+mod ps;
+mod reload;
+mod run;
 mod settle;
 mod start;
+mod stats;
 mod status;
 mod stop;
+mod why;
 
 use std::process::ExitCode;
 
+use serde::Serialize;
+
 use crate::cli::{Cli, Command};
-use crate::exit::Outcome;
+use crate::exit::{Code, Failure, Outcome};
 
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> Outcome<ExitCode> {
     let json = cli.json;
     match cli.command {
+        Command::Doctor => return doctor::run(json),
+        Command::Check(args) => check::run(&args, json),
+        Command::Compile(args) => compile::run(&args, json),
         Command::Start(args) => start::run(&args, json),
         Command::Stop => stop::run(json),
+        Command::Reload(args) => reload::run(&args, json),
         Command::Status => status::run(json),
-        Command::Settle { level } => settle::run(&level),
+        Command::Stats => stats::run(json),
+        Command::Run(args) => run::run(&args),
+        Command::Ps(args) => ps::run(&args, json),
+        Command::Ls(args) => ls::run(&args, json),
+        Command::Promote(args) => promote::run(&args, json),
+        Command::Log(args) => log::run(&args, json),
+        Command::Why(args) => why::run(&args, json),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { dir } => manual::pages(&dir),
         Command::Daemon(how) => crate::daemon::detached(&how),
+        Command::Settle { level } => settle::run(&level),
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+/// Prints a line of JSON.
+fn print_json(value: &impl Serialize) -> Outcome {
+    let text = serde_json::to_string(value)
+        .map_err(|e| Failure::new(Code::Internal, format!("cannot print JSON: {e}")))?;
+    anstream::println!("{text}");
+    Ok(())
+}
+
+/// What `--json` says of a command that has nothing to say but that it is done.
+#[derive(Debug, Serialize)]
+struct Done<'a> {
+    message: &'a str,
+}
+
+/// Tells that something is done.
+fn done(message: &str, json: bool) -> Outcome {
+    if json {
+        return print_json(&Done { message });
+    }
+    anstream::println!("{message}");
+    Ok(())
 }

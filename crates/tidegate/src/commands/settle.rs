@@ -23,5 +23,7 @@ pub fn run(level: &str) -> Outcome {
         result = fs::read(&path);
     }
     drop(pipe);
-    result.map(drop).map_err(|e| Failure::io(format!("read {}", path.display()), e))
+    result
+        .map(drop)
+        .map_err(|e| Failure::io(format!("read {}", path.display()), e))
 }

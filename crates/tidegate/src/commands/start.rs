@@ -6,17 +6,26 @@ use std::process::{Command, Stdio};
 use rustix::process::geteuid;
 use tidegate_monitor::Monitor;
 
+use super::print_json;
 use crate::cli::Start;
 use crate::daemon::{self, Report};
+use crate::doctor;
 use crate::exit::{Code, Failure, Outcome};
 
 pub fn run(args: &Start, json: bool) -> Outcome {
     if !geteuid().is_root() {
         return Err(Failure::new(Code::NotPermitted, "starting takes root"));
     }
+    if let Some(obstacle) = doctor::obstacle() {
+        return Err(Failure::cannot_enforce(&obstacle));
+    }
     // what is in force is taken over as it is, unless a policy is named
     let takes_over = Monitor::is_loaded()? && !args.source.is_given();
-    let policy = if takes_over { None } else { Some(args.source.load()?) };
+    let policy = if takes_over {
+        None
+    } else {
+        Some(args.source.load()?)
+    };
     if args.foreground {
         return daemon::run(policy, &args.how, |report| say(&report, json));
     }
@@ -37,7 +46,10 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     }
     let stdout = child.stdout.take().expect("it is piped");
     let report: Report = serde_json::from_reader(stdout).map_err(|e| {
-        Failure::new(Code::Internal, format!("the daemon ended without a word: {e}"))
+        Failure::new(
+            Code::Internal,
+            format!("the daemon ended without a word: {e}"),
+        )
     })?;
     let code = report.code;
     say(&report, json);
@@ -56,7 +68,7 @@ fn say(report: &Report, json: bool) {
         anstream::eprintln!("warning: {warning}");
     }
     if json {
-        anstream::println!("{}", serde_json::to_string(report).unwrap_or_default());
+        let _ = print_json(report);
     } else {
         anstream::println!("{}", report.message);
     }

@@ -1,26 +1,41 @@
 //! `status`: what is in force.
 
+use rustix::process::geteuid;
+use tidegate_monitor::Monitor;
+
+use super::print_json;
 use crate::client;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
 use crate::protocol::{Answer, Ask, Status};
 
-use tidegate_monitor::Monitor;
-
 pub fn run(json: bool) -> Outcome {
     let status = match client::ask(&Ask::Status, None) {
         Ok(Answer::Status(status)) => status,
-        Ok(_) => return Err(Failure::new(Code::Internal, "the daemon gave another answer")),
-        Err(failure) if failure.code == Code::NotRunning => without_daemon()?,
+        Ok(_) => {
+            return Err(Failure::new(
+                Code::Internal,
+                "the daemon gave another answer",
+            ));
+        }
+        Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
+            without_daemon()?
+        }
         Err(failure) => return Err(failure),
     };
     if json {
-        let text = serde_json::to_string(&status).unwrap_or_default();
-        anstream::println!("{text}");
-        return Ok(());
+        return print_json(&status);
     }
-    let mode = if status.permissive { "permissive" } else { "enforcing" };
-    anstream::println!("policy:   {} ({mode}), number {}", status.policy, status.seqno);
+    let mode = if status.permissive {
+        "permissive"
+    } else {
+        "enforcing"
+    };
+    anstream::println!(
+        "policy:   {} ({mode}), number {}",
+        status.policy,
+        status.seqno
+    );
     let levels: Vec<_> = status.levels.iter().rev().map(String::as_str).collect();
     anstream::println!("levels:   {}", levels.join(" > "));
     match status.daemon {
@@ -30,7 +45,11 @@ pub fn run(json: bool) -> Outcome {
     anstream::println!("hooks:    {} programs attached", status.attached);
     let guard = if status.guard_armed { "armed" } else { "idle" };
     anstream::println!("guard:    {guard}");
-    anstream::println!("given:    {} of {} levels", status.given.used, status.given.max);
+    anstream::println!(
+        "given:    {} of {} levels",
+        status.given.used,
+        status.given.max
+    );
     anstream::println!("records:  {}, {} lost", status.records, status.events_lost);
     if status.labels_failed > 0 {
         anstream::println!("unlabelled: {} objects found no room", status.labels_failed);

@@ -1,32 +1,26 @@
 //! `stop`: takes the monitor out of the kernel.
 
+use rustix::process::geteuid;
 use tidegate_monitor::Monitor;
 
+use super::done;
 use crate::client;
-use crate::daemon;
-use crate::exit::{Code, Outcome};
+use crate::daemon::{self, Policies};
+use crate::exit::{Code, Failure, Outcome};
 use crate::protocol::{Answer, Ask};
 
 pub fn run(json: bool) -> Outcome {
     match client::ask(&Ask::Stop, None) {
-        Err(failure) if failure.code == Code::NotRunning => {
+        Ok(Answer::Done { message }) => done(&message, json),
+        Ok(_) => Err(Failure::new(
+            Code::Internal,
+            "the daemon gave another answer",
+        )),
+        Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
             // the daemon died, the monitor did not
-            Monitor::open()?.remove()?;
-            daemon::clean_up();
+            daemon::take_down(&Monitor::open()?, &Policies::new())?;
+            done("nothing is enforced any more", json)
         }
-        answer => {
-            if let Answer::Done { message } = answer?
-                && !json
-            {
-                anstream::println!("{message}");
-                return Ok(());
-            }
-        }
+        Err(failure) => Err(failure),
     }
-    if json {
-        anstream::println!("{{\"running\":false}}");
-    } else {
-        anstream::println!("nothing is enforced any more");
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use tidegate_monitor::Monitor;
@@ -13,6 +13,7 @@ use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
 use crate::protocol::{Answer, Ask, Room, Status, You};
 use crate::record::level_name;
+use crate::why;
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +28,13 @@ pub enum Then {
 pub fn answer(shared: &Arc<Shared>, peer: &Peer, ask: Ask, fd: Option<OwnedFd>) -> (Answer, Then) {
     match decide(shared, peer, ask, fd) {
         Ok(done) => done,
-        Err(f) => {
-            (Answer::Error { code: f.code as u8, message: f.report.to_string() }, Then::GoOn)
-        }
+        Err(f) => (
+            Answer::Error {
+                code: f.code as u8,
+                message: f.message.to_string(),
+            },
+            Then::GoOn,
+        ),
     }
 }
 
@@ -44,9 +49,7 @@ fn decide(
         Ask::Status => Answer::Status(status(&shared.monitor, &shared.policies)?),
         Ask::Stop => {
             trusted(shared, peer)?;
-            super::given::save(shared)?;
-            shared.monitor.remove()?;
-            super::clean_up();
+            super::take_down(&shared.monitor, &shared.policies)?;
             let message = "nothing is enforced any more".into();
             return Ok((Answer::Done { message }, Then::End));
         }
@@ -57,6 +60,16 @@ fn decide(
             let message = reload(shared, policy, permissive)?;
             Answer::Done { message }
         }
+        Ask::Why { of } => {
+            let only = (peer.uid != 0).then_some(peer.uid);
+            Answer::Why(why::explain(&shared.monitor, &shared.policies, of, only)?)
+        }
+        Ask::Promote { level, path } => {
+            trusted(shared, peer)?;
+            let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no object came along"))?;
+            let message = promote(shared, peer, fd, level.as_deref(), &path)?;
+            Answer::Done { message }
+        }
     };
     Ok((answer, Then::GoOn))
 }
@@ -64,14 +77,52 @@ fn decide(
 fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
     let level = peer.level(&shared.monitor)?;
     let policy = shared.policies.get(shared.monitor.status()?.seqno);
-    Ok(You { pid: peer.pid, number: level, level: level_name(policy.as_deref(), level) })
+    Ok(You {
+        pid: peer.pid,
+        number: level,
+        level: level_name(policy.as_deref(), level),
+    })
+}
+
+/// Gives an object a level.
+fn promote(
+    shared: &Shared,
+    peer: &Peer,
+    fd: OwnedFd,
+    level: Option<&str>,
+    path: &str,
+) -> Outcome<String> {
+    let policy = shared.policies.get(shared.monitor.status()?.seqno);
+    let policy =
+        policy.ok_or_else(|| Failure::new(Code::Internal, "the policy's bundle is gone"))?;
+    let number = match level {
+        None => policy.top(),
+        Some(name) => policy.level(name).ok_or_else(|| {
+            let known = policy.levels.join(", ");
+            Failure::new(
+                Code::Usage,
+                format!("there is no level `{name}`: the levels are {known}"),
+            )
+        })?,
+    };
+    // who has it open for writing from below is revoked
+    shared.guard.arm(&shared.monitor)?;
+    let record = shared.monitor.give(fd.as_fd(), number, peer.pid, path)?;
+    shared.note(record);
+    Ok(format!(
+        "{path} is at {}",
+        policy.levels[usize::from(number)]
+    ))
 }
 
 /// Root at the top level, or nobody.
 fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
     let top = shared.monitor.status()?.top;
     if peer.uid != 0 || peer.level(&shared.monitor)? < top {
-        return Err(Failure::new(Code::NotPermitted, "this takes root at the top level"));
+        return Err(Failure::new(
+            Code::NotPermitted,
+            "this takes root at the top level",
+        ));
     }
     Ok(())
 }
@@ -81,14 +132,19 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
     let s = monitor.status()?;
     let policy = policies.get(s.seqno);
     Ok(Status {
-        policy: policy.as_ref().map_or_else(|| "unknown".into(), |p| p.name.clone()),
+        policy: policy
+            .as_ref()
+            .map_or_else(|| "unknown".into(), |p| p.name.clone()),
         levels: policy.map_or_else(Vec::new, |p| p.levels.clone()),
         seqno: s.seqno,
         permissive: s.permissive,
         daemon: (s.daemon != 0).then_some(s.daemon),
         attached: s.attached,
         guard_armed: s.guard_armed,
-        given: Room { used: monitor.given_used()?, max: s.given_max.into() },
+        given: Room {
+            used: monitor.given_used()?,
+            max: s.given_max.into(),
+        },
         records: s.records,
         events_lost: s.events_lost,
         labels_failed: s.labels_failed,

@@ -1,8 +1,9 @@
 //! From nothing, or from what a dead daemon left, to enforcement.
 
 use std::process::{Command, Stdio};
+use std::sync::mpsc::SyncSender;
 
-use tidegate_monitor::{Guard, Monitor, Options};
+use tidegate_monitor::{Event, Guard, Monitor, Options};
 use tidegate_policy::Policy;
 
 use super::instance::{level_files, lock_memory};
@@ -11,21 +12,34 @@ use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 
 /// Brings the monitor up, or takes over the one that is there.
-pub fn boot(policy: Option<Policy>, how: &cli::Daemon) -> Outcome<(Shared, Report)> {
+pub fn boot(
+    policy: Option<Policy>,
+    how: &cli::Daemon,
+    records: SyncSender<Event>,
+) -> Outcome<(Shared, Report)> {
     if Monitor::is_loaded()? {
-        take_over(policy, how)
+        take_over(policy, how, records)
     } else {
         let policy = policy.ok_or_else(|| {
-            Failure::new(Code::NotRunning, "nothing is enforced here that could be taken over")
+            Failure::new(
+                Code::NotRunning,
+                "nothing is enforced here that could be taken over",
+            )
         })?;
-        fresh(policy, how)
+        fresh(policy, how, records)
     }
 }
 
-fn fresh(policy: Policy, how: &cli::Daemon) -> Outcome<(Shared, Report)> {
+fn fresh(
+    policy: Policy,
+    how: &cli::Daemon,
+    records: SyncSender<Event>,
+) -> Outcome<(Shared, Report)> {
     let given = given::load(&policy)?;
-    let monitor = Monitor::load(Options { given_entries: how.given_entries })?;
-    let shared = share(monitor)?;
+    let monitor = Monitor::load(Options {
+        given_entries: how.given_entries,
+    })?;
+    let shared = share(monitor, records)?;
     let report = shared
         .monitor
         .restore_given(&given)
@@ -34,15 +48,21 @@ fn fresh(policy: Policy, how: &cli::Daemon) -> Outcome<(Shared, Report)> {
     if report.is_err() {
         // everything or nothing
         let _ = shared.monitor.remove();
-        super::clean_up();
     }
     Ok((shared, report?))
 }
 
-fn share(monitor: Monitor) -> Outcome<Shared> {
+fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
     lock_memory();
     let guard = Guard::of(&monitor)?;
-    Ok(Shared { monitor, policies: Policies::new(), guard, ending: false.into() })
+    Ok(Shared {
+        monitor,
+        policies: Policies::new(),
+        guard,
+        ending: false.into(),
+        records,
+        dropped: 0.into(),
+    })
 }
 
 /// Attaches under a policy that refuses nothing, so that a kernel without one of
@@ -52,26 +72,37 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
     let monitor = &shared.monitor;
     monitor.trust_myself(policy.top())?;
     let seqno = monitor.put_policy(&policy, true)?;
+    shared.policies.keep(seqno, policy.clone())?;
     monitor.attach()?;
     level_files(&policy.levels)?;
     // what runs may have files open that it may not write any more
     shared.guard.arm(monitor)?;
     let adopted = monitor.adopt()?;
+    for record in &adopted.records {
+        shared.note(*record);
+    }
     let mut warnings = adopted.warnings;
     if adopted.lowered > 0 {
         warnings.extend(settle(&policy.levels[0]));
     }
     let permissive = how.permissive || policy.mode == tidegate_policy::Mode::Permissive;
     monitor.set_permissive(permissive);
-    let mode = if permissive { "permissive" } else { "enforcing" };
+    let mode = if permissive {
+        "permissive"
+    } else {
+        "enforcing"
+    };
     let message = format!(
         "{mode}: {}; {} processes that were running are below {}",
         policy.name,
         adopted.lowered,
         policy.levels.last().map_or("the top level", String::as_str),
     );
-    shared.policies.keep(seqno, policy)?;
-    Ok(Report { code: None, message, warnings })
+    Ok(Report {
+        code: None,
+        message,
+        warnings,
+    })
 }
 
 /// Has whoever shares a channel with a lower process fall with it: a process of
@@ -95,9 +126,13 @@ fn settle(lowest: &str) -> Option<String> {
     }
 }
 
-fn take_over(policy: Option<Policy>, how: &cli::Daemon) -> Outcome<(Shared, Report)> {
+fn take_over(
+    policy: Option<Policy>,
+    how: &cli::Daemon,
+    records: SyncSender<Event>,
+) -> Outcome<(Shared, Report)> {
     let monitor = Monitor::open()?;
-    let shared = share(monitor)?;
+    let shared = share(monitor, records)?;
     shared.monitor.trust_myself(shared.monitor.status()?.top)?;
     shared.monitor.attach()?;
     let mut message = "took over from a daemon that had ended".to_string();
@@ -105,5 +140,12 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon) -> Outcome<(Shared, Repo
         super::answer::reload(&shared, policy, how.permissive)?;
         message += "; the policy named is in force";
     }
-    Ok((shared, Report { code: None, message, warnings: Vec::new() }))
+    Ok((
+        shared,
+        Report {
+            code: None,
+            message,
+            warnings: Vec::new(),
+        },
+    ))
 }

@@ -25,8 +25,16 @@ pub struct Filesystem {
 }
 
 /// Types whose content is gone after a reboot.
-const MEMORY: [&str; 8] =
-    ["tmpfs", "ramfs", "devtmpfs", "devpts", "mqueue", "hugetlbfs", "proc", "sysfs"];
+const MEMORY: [&str; 8] = [
+    "tmpfs",
+    "ramfs",
+    "devtmpfs",
+    "devpts",
+    "mqueue",
+    "hugetlbfs",
+    "proc",
+    "sysfs",
+];
 
 /// Every filesystem mounted where this process can see it.
 pub fn mounted() -> Outcome<Vec<Filesystem>> {
@@ -60,17 +68,28 @@ fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
         Some(uuid) => format!("uuid={uuid}"),
         None => format!("{kind} {source}"),
     };
-    Some(Filesystem { dev, identity, mount_point, kind: kind.into(), memory: false })
+    Some(Filesystem {
+        dev,
+        identity,
+        mount_point,
+        kind: kind.into(),
+        memory: false,
+    })
 }
 
 /// UUIDs by device file, as udev knows them.
 fn uuids() -> HashMap<String, String> {
-    let Ok(links) = fs::read_dir("/dev/disk/by-uuid") else { return HashMap::new() };
+    let Ok(links) = fs::read_dir("/dev/disk/by-uuid") else {
+        return HashMap::new();
+    };
     links
         .flatten()
         .filter_map(|link| {
             let device = fs::canonicalize(link.path()).ok()?;
-            Some((device.to_string_lossy().into_owned(), link.file_name().into_string().ok()?))
+            Some((
+                device.to_string_lossy().into_owned(),
+                link.file_name().into_string().ok()?,
+            ))
         })
         .collect()
 }
@@ -82,12 +101,19 @@ impl Filesystem {
         if !self.kind.starts_with("ext") {
             return false;
         }
-        let Ok(root) = File::open(&self.mount_point) else { return false };
+        let Ok(root) = File::open(&self.mount_point) else {
+            return false;
+        };
         let same = root.metadata().is_ok_and(|m| {
             rustix::fs::major(m.dev()) << 20 | rustix::fs::minor(m.dev()) == self.dev
         });
-        let Ok(ino) = u32::try_from(given.ino) else { return false };
-        same && matches!(open_by_inode(&root, ino, given.generation), Err(libc::ESTALE))
+        let Ok(ino) = u32::try_from(given.ino) else {
+            return false;
+        };
+        same && matches!(
+            open_by_inode(&root, ino, given.generation),
+            Err(libc::ESTALE)
+        )
     }
 }
 
@@ -103,7 +129,12 @@ struct InodeHandle {
 /// Opens an inode by number and generation, or gives the errno.
 fn open_by_inode(root: &File, ino: u32, generation: u32) -> Result<OwnedFd, i32> {
     const FILEID_INO32_GEN: i32 = 1;
-    let mut handle = InodeHandle { bytes: 8, kind: FILEID_INO32_GEN, ino, generation };
+    let mut handle = InodeHandle {
+        bytes: 8,
+        kind: FILEID_INO32_GEN,
+        ino,
+        generation,
+    };
     // SAFETY: the handle is as long as it says and outlives the call.
     let fd = unsafe {
         libc::open_by_handle_at(
@@ -128,10 +159,16 @@ mod tests {
         let uuids = HashMap::from([("/dev/vda1".to_string(), "12-34".to_string())]);
         let line = "36 35 253:1 / / rw,noatime master:1 - ext4 /dev/vda1 rw,errors=continue";
         let fs = parse(line, &uuids).unwrap();
-        assert_eq!((fs.dev, fs.identity.as_str(), fs.mount_point.as_str()), (253 << 20 | 1, "uuid=12-34", "/"));
+        assert_eq!(
+            (fs.dev, fs.identity.as_str(), fs.mount_point.as_str()),
+            (253 << 20 | 1, "uuid=12-34", "/")
+        );
         let line = "23 28 0:21 / /proc rw shared:14 shared:2 - proc proc rw";
         let fs = parse(line, &uuids).unwrap();
-        assert_eq!((fs.dev, fs.identity.as_str(), fs.mount_point.as_str()), (21, "proc proc", "/proc"));
+        assert_eq!(
+            (fs.dev, fs.identity.as_str(), fs.mount_point.as_str()),
+            (21, "proc proc", "/proc")
+        );
         assert_eq!(parse("nonsense", &uuids), None);
     }
 }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
-use tidegate_monitor::{Given, boot_id};
+use tidegate_monitor::{Given, Monitor, boot_id};
 use tidegate_policy::Policy;
 
-use super::Shared;
+use super::Policies;
 use super::filesystem::{self, Filesystem};
 use super::instance::{directory, write_whole};
 use crate::exit::{Code, Failure, Outcome};
@@ -28,7 +28,11 @@ struct Saved {
 
 impl Saved {
     fn to_text(&self) -> String {
-        let mut text = format!("{MAGIC}\nboot {}\nlevels {}\n", self.boot, self.levels.join(" "));
+        let mut text = format!(
+            "{MAGIC}\nboot {}\nlevels {}\n",
+            self.boot,
+            self.levels.join(" ")
+        );
         for (dev, (identity, given)) in &self.filesystems {
             text += &format!("filesystem {dev} {identity}\n");
             for g in given {
@@ -59,7 +63,9 @@ impl Saved {
             if let Some(rest) = line.strip_prefix("filesystem ") {
                 let (number, identity) = rest.split_once(' ')?;
                 let number = number.parse().ok()?;
-                saved.filesystems.insert(number, (identity.into(), Vec::new()));
+                saved
+                    .filesystems
+                    .insert(number, (identity.into(), Vec::new()));
                 dev = Some(number);
                 continue;
             }
@@ -79,8 +85,11 @@ impl Saved {
     /// level that is no more is the lowest; what was in memory is gone.
     fn translate(self, boot: &str, levels: &[String], mounted: &[Filesystem]) -> Vec<Given> {
         let same_boot = self.boot == boot;
-        let devs: HashMap<&str, u32> =
-            mounted.iter().filter(|f| !f.memory).map(|f| (f.identity.as_str(), f.dev)).collect();
+        let devs: HashMap<&str, u32> = mounted
+            .iter()
+            .filter(|f| !f.memory)
+            .map(|f| (f.identity.as_str(), f.dev))
+            .collect();
         let level = |n: u8| {
             let name = self.levels.get(usize::from(n));
             let at = name.and_then(|name| levels.iter().position(|l| l == name));
@@ -88,9 +97,17 @@ impl Saved {
         };
         let mut out = Vec::new();
         for (old, (identity, given)) in &self.filesystems {
-            let dev = if same_boot { Some(*old) } else { devs.get(identity.as_str()).copied() };
+            let dev = if same_boot {
+                Some(*old)
+            } else {
+                devs.get(identity.as_str()).copied()
+            };
             let Some(dev) = dev else { continue };
-            out.extend(given.iter().map(|g| Given { dev, level: level(g.level), ..*g }));
+            out.extend(given.iter().map(|g| Given {
+                dev,
+                level: level(g.level),
+                ..*g
+            }));
         }
         out
     }
@@ -101,21 +118,27 @@ fn checksum(text: &str) -> String {
 }
 
 /// Writes the table down.
-pub fn save(shared: &Shared) -> Outcome {
-    let seqno = shared.monitor.status()?.seqno;
-    let Some(policy) = shared.policies.get(seqno) else { return Ok(()) };
+pub fn save(monitor: &Monitor, policies: &Policies) -> Outcome {
+    let Some(policy) = policies.get(monitor.status()?.seqno) else {
+        return Ok(());
+    };
     let mounted = filesystem::mounted()?;
-    let identities: HashMap<u32, &str> =
-        mounted.iter().map(|f| (f.dev, f.identity.as_str())).collect();
+    let identities: HashMap<u32, &str> = mounted
+        .iter()
+        .map(|f| (f.dev, f.identity.as_str()))
+        .collect();
     let mut saved = Saved {
         boot: boot_id()?,
         levels: policy.levels.clone(),
         filesystems: BTreeMap::new(),
     };
-    for given in shared.monitor.given()? {
+    for given in monitor.given()? {
         // what is not mounted now is known by what it was called before
         let identity = identities.get(&given.dev).copied().unwrap_or("unmounted");
-        let entry = saved.filesystems.entry(given.dev).or_insert_with(|| (identity.into(), vec![]));
+        let entry = saved
+            .filesystems
+            .entry(given.dev)
+            .or_insert_with(|| (identity.into(), vec![]));
         entry.1.push(given);
     }
     for (_, given) in saved.filesystems.values_mut() {
@@ -150,15 +173,20 @@ pub fn load(policy: &Policy) -> Outcome<Vec<Given>> {
 
 /// Forgets what is surely gone: filesystems in memory that are mounted no more,
 /// and inodes that ext4 says are others now.
-pub fn prune(shared: &Shared) -> Outcome {
-    let given = shared.monitor.given()?;
+pub fn prune(monitor: &Monitor) -> Outcome {
+    let given = monitor.given()?;
     let devs: BTreeSet<u32> = given.iter().map(|g| g.dev).collect();
     let mounted = filesystem::mounted()?;
     for dev in devs {
-        let Some(fs) = mounted.iter().find(|f| f.dev == dev) else { continue };
-        let gone: Vec<Given> =
-            given.iter().filter(|g| g.dev == dev && fs.is_gone(g)).copied().collect();
-        shared.monitor.forget_given(&gone)?;
+        let Some(fs) = mounted.iter().find(|f| f.dev == dev) else {
+            continue;
+        };
+        let gone: Vec<Given> = given
+            .iter()
+            .filter(|g| g.dev == dev && fs.is_gone(g))
+            .copied()
+            .collect();
+        monitor.forget_given(&gone)?;
     }
     Ok(())
 }
@@ -168,13 +196,30 @@ mod tests {
     use super::*;
 
     fn saved() -> Saved {
-        let given = |ino, level| Given { dev: 8388609, ino, generation: 77, level };
+        let given = |ino, level| Given {
+            dev: 8388609,
+            ino,
+            generation: 77,
+            level,
+        };
         Saved {
             boot: "b1".into(),
             levels: vec!["untrusted".into(), "user".into(), "system".into()],
             filesystems: BTreeMap::from([
-                (8388609, ("uuid=1234".into(), vec![given(12, 0), given(13, 1)])),
-                (30, ("tmpfs tmp".into(), vec![Given { dev: 30, ..given(5, 0) }])),
+                (
+                    8388609,
+                    ("uuid=1234".into(), vec![given(12, 0), given(13, 1)]),
+                ),
+                (
+                    30,
+                    (
+                        "tmpfs tmp".into(),
+                        vec![Given {
+                            dev: 30,
+                            ..given(5, 0)
+                        }],
+                    ),
+                ),
             ]),
         }
     }
@@ -195,7 +240,11 @@ mod tests {
 
     #[test]
     fn devices_and_levels_are_translated_after_a_reboot() {
-        let disk = Filesystem { dev: 99, identity: "uuid=1234".into(), ..Filesystem::default() };
+        let disk = Filesystem {
+            dev: 99,
+            identity: "uuid=1234".into(),
+            ..Filesystem::default()
+        };
         let tmp = Filesystem {
             dev: 31,
             identity: "tmpfs tmp".into(),
@@ -204,7 +253,12 @@ mod tests {
         };
         let levels = ["low".to_string(), "untrusted".into(), "system".into()];
         let given = saved().translate("b2", &levels, &[disk, tmp]);
-        let expect = |ino, level| Given { dev: 99, ino, generation: 77, level };
+        let expect = |ino, level| Given {
+            dev: 99,
+            ino,
+            generation: 77,
+            level,
+        };
         // `untrusted` is 1 now; `user` is no more, so the lowest
         assert_eq!(given, [expect(12, 1), expect(13, 0)]);
     }

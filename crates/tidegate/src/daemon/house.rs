@@ -33,9 +33,15 @@ fn keep(shared: &Shared) {
         }
         if saved.elapsed() >= SAVE {
             saved = Instant::now();
-            if let Err(failure) = given::prune(shared).and_then(|()| given::save(shared)) {
-                shared.complain(&failure.report.to_string());
+            if let Err(failure) = tidy(shared) {
+                shared.complain(&failure.message.to_string());
             }
         }
     }
+}
+
+/// Forgets levels whose objects are gone, and writes the others down.
+fn tidy(shared: &Shared) -> Outcome {
+    given::prune(&shared.monitor)?;
+    given::save(&shared.monitor, &shared.policies)
 }

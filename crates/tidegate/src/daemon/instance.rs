@@ -35,11 +35,18 @@ impl Instance {
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
             rustix::io::Errno::WOULDBLOCK => {
                 let pid = fs::read_to_string(places::PID).unwrap_or_default();
-                Failure::new(Code::Running, format!("the daemon is running, pid {}", pid.trim()))
+                Failure::new(
+                    Code::Running,
+                    format!("the daemon is running, pid {}", pid.trim()),
+                )
             }
             e => Failure::io(format!("lock {}", places::LOCK), e),
         })?;
-        write_whole(places::PID, format!("{}\n", std::process::id()).as_bytes(), 0o644)?;
+        write_whole(
+            places::PID,
+            format!("{}\n", std::process::id()).as_bytes(),
+            0o644,
+        )?;
         Ok(Instance { _lock: lock })
     }
 }
@@ -66,8 +73,11 @@ pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
     let new = format!("{path}.new");
     let written = || -> io::Result<()> {
         let _ = fs::remove_file(&new);
-        let mut file =
-            OpenOptions::new().create_new(true).write(true).mode(mode).open(&new)?;
+        let mut file = OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(mode)
+            .open(&new)?;
         file.write_all(content)?;
         file.sync_all()?;
         fs::rename(&new, path)
@@ -108,7 +118,9 @@ pub fn clean_up() {
 pub fn notify(state: &str) {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixDatagram};
-    let Ok(name) = std::env::var("NOTIFY_SOCKET") else { return };
+    let Ok(name) = std::env::var("NOTIFY_SOCKET") else {
+        return;
+    };
     let address = match name.strip_prefix('@') {
         Some(name) => SocketAddr::from_abstract_name(name),
         None => SocketAddr::from_pathname(name),

@@ -30,12 +30,25 @@ impl Log {
         let failed = |e| Failure::io(format!("write {}", path.display()), e);
         if let Some(dir) = path.parent() {
             use std::os::unix::fs::DirBuilderExt;
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(failed)?;
         }
         let (file, len) = append(path).map_err(failed)?;
         let journal = Path::new(JOURNAL).exists().then(UnixDatagram::unbound);
-        let journal = journal.and_then(Result::ok).filter(|j| j.connect(JOURNAL).is_ok());
-        Ok(Log { path: path.into(), file, len, size, keep, journal })
+        let journal = journal
+            .and_then(Result::ok)
+            .filter(|j| j.connect(JOURNAL).is_ok());
+        Ok(Log {
+            path: path.into(),
+            file,
+            len,
+            size,
+            keep,
+            journal,
+        })
     }
 
     /// Writes a record.
@@ -78,7 +91,11 @@ impl Log {
 }
 
 fn append(path: &Path) -> io::Result<(File, u64)> {
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)?;
     let len = file.metadata()?.len();
     Ok((file, len))
 }
@@ -121,10 +138,16 @@ mod tests {
         let path = dir.join("audit.jsonl");
         let mut log = Log::open(&path, 300, 2).unwrap();
         for n in 0..20 {
-            log.write(&Record { id: n, ..Record::own("lost", n) }).unwrap();
+            log.write(&Record {
+                id: n,
+                ..Record::own("lost", n)
+            })
+            .unwrap();
         }
-        let mut names: Vec<_> =
-            fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut names: Vec<_> = fs::read_dir(&dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         names.sort();
         assert_eq!(names, ["audit.jsonl", "audit.jsonl.1", "audit.jsonl.2"]);
         for name in names {

@@ -15,17 +15,20 @@ mod watch;
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use serde::{Deserialize, Serialize};
-use tidegate_monitor::{Guard, Monitor};
+use tidegate_monitor::{Event, Guard, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
-pub use self::instance::clean_up;
 pub use self::policies::Policies;
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
+
+/// Records that may wait for the disk.
+const QUEUE: usize = 16384;
 
 /// What came of starting.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,12 +54,30 @@ pub struct Shared {
     pub guard: Guard,
     /// Set when the daemon is to end.
     pub ending: AtomicBool,
+    /// Records to be written to the audit log.
+    pub records: SyncSender<Event>,
+    /// Records that found no room there.
+    pub dropped: AtomicU64,
 }
 
 impl Shared {
     /// Whether the daemon is to end.
     pub fn ends(&self) -> bool {
         self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Has a record written to the audit log.
+    pub fn log(&self, event: Event) {
+        if self.records.try_send(event).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The same for one that this process added to the history.
+    pub fn note(&self, id: u64) {
+        if let Ok(Some(event)) = self.monitor.event(id) {
+            self.log(event);
+        }
     }
 
     /// Tells the administrator of something that went wrong: by standard error,
@@ -73,12 +94,12 @@ impl Shared {
 /// over), the [`Report`] on standard output.
 pub fn detached(how: &cli::Daemon) -> Outcome {
     let mut bundle = Vec::new();
-    io::stdin().read_to_end(&mut bundle).map_err(|e| Failure::io("read the bundle", e))?;
+    io::stdin()
+        .read_to_end(&mut bundle)
+        .map_err(|e| Failure::io("read the bundle", e))?;
     let policy = match bundle.as_slice() {
         [] => None,
-        bytes => Some(
-            Policy::from_bundle(bytes).map_err(|e| Failure::new(Code::Policy, e))?,
-        ),
+        bytes => Some(Policy::from_bundle(bytes).map_err(|e| Failure::new(Code::Policy, e))?),
     };
     let _ = rustix::process::setsid();
     let told = |report: Report| {
@@ -91,7 +112,7 @@ pub fn detached(how: &cli::Daemon) -> Outcome {
         Err(failure) => {
             let report = Report {
                 code: Some(failure.code as u8),
-                message: failure.report.to_string(),
+                message: failure.message.to_string(),
                 warnings: Vec::new(),
             };
             let _ = serde_json::to_writer(io::stdout(), &report);
@@ -100,17 +121,27 @@ pub fn detached(how: &cli::Daemon) -> Outcome {
     }
 }
 
+/// Ends enforcement: saves what is to outlive it, takes the monitor out.
+pub fn take_down(monitor: &Monitor, policies: &Policies) -> Outcome {
+    given::save(monitor, policies)?;
+    monitor.remove()?;
+    instance::clean_up();
+    Ok(())
+}
+
 /// Runs until it is told to end; `ready` hears once enforcement is up.
-pub fn run(
-    policy: Option<Policy>,
-    how: &cli::Daemon,
-    ready: impl FnOnce(Report),
-) -> Outcome {
+pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)) -> Outcome {
     let instance = instance::Instance::claim()?;
-    let (shared, report) = boot::boot(policy, how)?;
+    let (send, receive) = sync_channel(QUEUE);
+    let (shared, report) = boot::boot(policy, how, send).inspect_err(|_| {
+        // nothing of a start that failed stays; what was in force before does
+        if !Monitor::is_loaded().unwrap_or(true) {
+            instance::clean_up();
+        }
+    })?;
     let shared = Arc::new(shared);
     let server = serve::Server::listen()?;
-    watch::start(&shared, how)?;
+    watch::start(&shared, how, receive)?;
     house::start(&shared)?;
     shared.monitor.set_daemon(std::process::id());
     instance::notify("READY=1");

@@ -41,7 +41,11 @@ impl Policies {
 
     /// Keeps a policy that is in force.
     pub fn keep(&self, seqno: u32, policy: Policy) -> Outcome {
-        write_whole(&Self::path(seqno).to_string_lossy(), &policy.to_bundle(), 0o600)?;
+        write_whole(
+            &Self::path(seqno).to_string_lossy(),
+            &policy.to_bundle(),
+            0o600,
+        )?;
         if let Ok(mut read) = self.read.lock() {
             read.insert(seqno, Some(Arc::new(policy)));
         }

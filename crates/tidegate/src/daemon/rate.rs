@@ -33,7 +33,10 @@ pub struct Rate {
 impl Rate {
     /// `limit` a second; 0: all.
     pub fn new(limit: u32) -> Rate {
-        Rate { limit, windows: HashMap::new() }
+        Rate {
+            limit,
+            windows: HashMap::new(),
+        }
     }
 
     /// Whether an event is to be written. Only denials are ever left out.
@@ -84,7 +87,9 @@ mod tests {
     fn the_same_denial_is_counted_beyond_the_limit() {
         let mut rate = Rate::new(3);
         let now = Instant::now();
-        let passed = (0..10).filter(|_| rate.passes(&event(Kind::Denied), now)).count();
+        let passed = (0..10)
+            .filter(|_| rate.passes(&event(Kind::Denied), now))
+            .count();
         assert_eq!(passed, 3);
         assert!(rate.end(now).is_empty());
         let told = rate.end(now + WINDOW);
@@ -98,7 +103,13 @@ mod tests {
         let mut rate = Rate::new(1);
         let now = Instant::now();
         assert!(rate.passes(&event(Kind::Denied), now));
-        assert!(rate.passes(&Event { ino: 77, ..event(Kind::Denied) }, now));
+        assert!(rate.passes(
+            &Event {
+                ino: 77,
+                ..event(Kind::Denied)
+            },
+            now
+        ));
         for _ in 0..5 {
             assert!(rate.passes(&event(Kind::Demoted), now));
         }

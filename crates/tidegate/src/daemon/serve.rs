@@ -96,7 +96,11 @@ impl Server {
             signal_hook::low_level::pipe::register(signal, write).map_err(failed)?;
         }
         let finished = UnixStream::pair().map_err(failed)?;
-        Ok(Server { listener, signals, finished })
+        Ok(Server {
+            listener,
+            signals,
+            finished,
+        })
     }
 
     /// Answers until a signal or a `stop` ends it.
@@ -116,20 +120,24 @@ impl Server {
             if fds[1..].iter().any(|f| !f.revents().is_empty()) {
                 return;
             }
-            let Ok((stream, _)) = self.listener.accept() else { continue };
+            let Ok((stream, _)) = self.listener.accept() else {
+                continue;
+            };
             if busy.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
                 busy.fetch_sub(1, Ordering::SeqCst);
                 continue;
             }
             let (shared, mine) = (Arc::clone(shared), Arc::clone(&busy));
             let end = self.finished.1.try_clone();
-            let spawned = std::thread::Builder::new().name("client".into()).spawn(move || {
-                let then = converse(&shared, &stream);
-                mine.fetch_sub(1, Ordering::SeqCst);
-                if let (Ok(Then::End), Ok(mut end)) = (then, end) {
-                    let _ = end.write_all(b".");
-                }
-            });
+            let spawned = std::thread::Builder::new()
+                .name("client".into())
+                .spawn(move || {
+                    let then = converse(&shared, &stream);
+                    mine.fetch_sub(1, Ordering::SeqCst);
+                    if let (Ok(Then::End), Ok(mut end)) = (then, end) {
+                        let _ = end.write_all(b".");
+                    }
+                });
             if spawned.is_err() {
                 busy.fetch_sub(1, Ordering::SeqCst);
             }
@@ -147,7 +155,13 @@ fn converse(shared: &Arc<Shared>, stream: &UnixStream) -> io::Result<Then> {
         Ok(ask) => answer(shared, &peer, ask, fd),
         Err(e) => {
             let message = format!("not a question: {e}");
-            (Answer::Error { code: crate::exit::Code::Usage as u8, message }, Then::GoOn)
+            (
+                Answer::Error {
+                    code: crate::exit::Code::Usage as u8,
+                    message,
+                },
+                Then::GoOn,
+            )
         }
     };
     let mut text = serde_json::to_vec(&answer)?;

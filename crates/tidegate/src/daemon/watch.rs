@@ -3,8 +3,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,29 +18,23 @@ use crate::exit::{Failure, Outcome};
 use crate::places;
 use crate::record::Record;
 
-/// Records that may wait for the disk.
-const QUEUE: usize = 16384;
-
 /// How often the threads look whether they are to end.
 const BEAT: Duration = Duration::from_millis(500);
 
 /// Starts both threads.
-pub fn start(shared: &Arc<Shared>, how: &cli::Daemon) -> Outcome {
+pub fn start(shared: &Arc<Shared>, how: &cli::Daemon, records: Receiver<Event>) -> Outcome {
     let failed = |e| Failure::io("start a thread", e);
     let log = Log::open(Path::new(places::LOG), how.log_size, how.log_keep)?;
     let rate = Rate::new(how.log_rate);
-    let (send, receive) = sync_channel(QUEUE);
-    let dropped = Arc::new(AtomicU64::new(0));
-
-    let (ours, lost) = (Arc::clone(shared), Arc::clone(&dropped));
+    let ours = Arc::clone(shared);
     thread::Builder::new()
         .name("log".into())
-        .spawn(move || write(&ours, log, rate, &receive, &lost))
+        .spawn(move || write(&ours, log, rate, &records))
         .map_err(failed)?;
     let ours = Arc::clone(shared);
     thread::Builder::new()
         .name("watch".into())
-        .spawn(move || watch(&ours, send, dropped))
+        .spawn(move || watch(&ours))
         .map_err(failed)?;
     Ok(())
 }
@@ -58,7 +52,7 @@ fn real_time() {
     }
 }
 
-fn watch(shared: &Arc<Shared>, send: SyncSender<Event>, dropped: Arc<AtomicU64>) {
+fn watch(shared: &Arc<Shared>) {
     real_time();
     let ours = Arc::clone(shared);
     let each = move |event: Event| {
@@ -66,8 +60,8 @@ fn watch(shared: &Arc<Shared>, send: SyncSender<Event>, dropped: Arc<AtomicU64>)
             if let Err(e) = ours.guard.arm(&ours.monitor) {
                 ours.complain(&format!("the guard cannot be attached: {e}"));
             }
-        } else if send.try_send(event).is_err() {
-            dropped.fetch_add(1, Ordering::Relaxed);
+        } else {
+            ours.log(event);
         }
     };
     let events = match Events::open(each) {
@@ -82,13 +76,7 @@ fn watch(shared: &Arc<Shared>, send: SyncSender<Event>, dropped: Arc<AtomicU64>)
     }
 }
 
-fn write(
-    shared: &Arc<Shared>,
-    mut log: Log,
-    mut rate: Rate,
-    receive: &Receiver<Event>,
-    dropped: &AtomicU64,
-) {
+fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event>) {
     let mut lost_before = shared.monitor.status().map_or(0, |s| s.events_lost);
     let mut put = |record: &Record| {
         if let Err(e) = log.write(record) {
@@ -96,7 +84,7 @@ fn write(
         }
     };
     loop {
-        match receive.recv_timeout(BEAT) {
+        match records.recv_timeout(BEAT) {
             Ok(event) if rate.passes(&event, Instant::now()) => {
                 put(&Record::of(&event, &shared.policies));
             }
@@ -107,10 +95,17 @@ fn write(
         }
         for (count, last) in rate.end(Instant::now()) {
             let last = Record::of(&last, &shared.policies);
-            put(&Record { kind: "dropped".into(), count: Some(count), ..last });
+            put(&Record {
+                kind: "dropped".into(),
+                count: Some(count),
+                ..last
+            });
         }
-        let lost = shared.monitor.status().map_or(lost_before, |s| s.events_lost);
-        let missed = lost.saturating_sub(lost_before) + dropped.swap(0, Ordering::Relaxed);
+        let lost = shared
+            .monitor
+            .status()
+            .map_or(lost_before, |s| s.events_lost);
+        let missed = lost.saturating_sub(lost_before) + shared.dropped.swap(0, Ordering::Relaxed);
         if missed > 0 {
             put(&Record::own("lost", missed));
         }

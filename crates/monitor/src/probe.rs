@@ -1,0 +1,71 @@
+//! Whether this kernel takes an LSM program at all.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::sys;
+
+/// A hook that is hardly ever called, to try on.
+const HOOK: &std::ffi::CStr = c"bpf_lsm_quotactl";
+
+/// Whether the kernel was built with BPF LSM: its BTF has the hooks' functions.
+///
+/// # Errors
+/// Without BTF.
+pub fn has_bpf_lsm() -> io::Result<bool> {
+    Ok(hook_id()?.is_some())
+}
+
+/// Loads an LSM program that allows everything, attaches it and lets it go.
+///
+/// # Errors
+/// What the kernel says.
+pub fn try_lsm_program() -> io::Result<()> {
+    let hook = hook_id()?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    // r0 = 0; exit
+    let code = [
+        libbpf_sys::bpf_insn {
+            code: 0xb7,
+            ..Default::default()
+        },
+        libbpf_sys::bpf_insn {
+            code: 0x95,
+            ..Default::default()
+        },
+    ];
+    let mut opts = libbpf_sys::bpf_prog_load_opts {
+        sz: size_of::<libbpf_sys::bpf_prog_load_opts>() as u64,
+        expected_attach_type: libbpf_sys::BPF_LSM_MAC,
+        attach_btf_id: hook,
+        ..Default::default()
+    };
+    // SAFETY: NUL-terminated strings; code and options outlive the call.
+    let fd = unsafe {
+        libbpf_sys::bpf_prog_load(
+            libbpf_sys::BPF_PROG_TYPE_LSM,
+            c"tg_probe".as_ptr(),
+            c"GPL".as_ptr(),
+            code.as_ptr(),
+            code.len() as u64,
+            &raw mut opts,
+        )
+    };
+    let program = sys::owned(fd)?;
+    sys::attach_lsm(program.as_fd()).map(drop)
+}
+
+/// The hook's number in the kernel's BTF; `None`: it has no such hook.
+fn hook_id() -> io::Result<Option<u32>> {
+    // SAFETY: no arguments.
+    let btf = unsafe { libbpf_sys::btf__load_vmlinux_btf() };
+    if btf.is_null() {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a BTF that was just loaded, and a NUL-terminated name.
+    let id = unsafe {
+        libbpf_sys::btf__find_by_name_kind(btf, HOOK.as_ptr(), libbpf_sys::BTF_KIND_FUNC)
+    };
+    // SAFETY: loaded above, used no more.
+    unsafe { libbpf_sys::btf__free(btf) };
+    Ok(u32::try_from(id).ok().filter(|&id| id > 0))
+}

@@ -1,0 +1,26 @@
+//! `compile`: a map becomes a bundle.
+
+use std::fs;
+
+use super::done;
+use crate::cli::Compile;
+use crate::exit::{Failure, Outcome};
+use crate::source::Source;
+
+pub fn run(args: &Compile, json: bool) -> Outcome {
+    let source = Source {
+        policy: args.file.clone(),
+        preset: args.preset.clone(),
+        ..Source::default()
+    };
+    let bundle = source.load()?.to_bundle();
+    let mut new = args.output.clone().into_os_string();
+    new.push(".new");
+    fs::write(&new, &bundle)
+        .and_then(|()| fs::rename(&new, &args.output))
+        .map_err(|e| Failure::io(format!("write {}", args.output.display()), e))?;
+    done(
+        &format!("{}: {} bytes", args.output.display(), bundle.len()),
+        json,
+    )
+}

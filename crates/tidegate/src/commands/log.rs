@@ -1,0 +1,175 @@
+//! `log`: reads the audit log, the rotated files first.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anstyle::{AnsiColor, Style};
+use jiff::{Span, Timestamp};
+
+use crate::cli::Log;
+use crate::exit::{Code, Failure, Outcome};
+use crate::record::Record;
+
+/// Between two looks for new lines.
+const BEAT: Duration = Duration::from_millis(250);
+
+pub fn run(args: &Log, json: bool) -> Outcome {
+    let since = args
+        .since
+        .as_deref()
+        .map(|s| since(s, Timestamp::now()))
+        .transpose()?;
+    let failed = |e| Failure::io(format!("read {}", args.file.display()), e);
+    let file = File::open(&args.file).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => Failure::new(
+            Code::No,
+            format!("there is no audit log {}", args.file.display()),
+        ),
+        _ => failed(e),
+    })?;
+    let mut reader = BufReader::new(file);
+    let mut records = Vec::new();
+    for path in rotated(&args.file) {
+        let mut old = BufReader::new(File::open(&path).map_err(failed)?);
+        read(&mut old, args, since, &mut |r, line| {
+            records.push((r, line))
+        })
+        .map_err(failed)?;
+    }
+    read(&mut reader, args, since, &mut |r, line| {
+        records.push((r, line))
+    })
+    .map_err(failed)?;
+    let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
+    for (record, line) in &records[skip..] {
+        show(record, line, json);
+    }
+    while args.follow {
+        thread::sleep(BEAT);
+        read(&mut reader, args, since, &mut |r, line| {
+            show(&r, &line, json)
+        })
+        .map_err(failed)?;
+        let now = reader.get_ref().metadata().map_err(failed)?;
+        let named = std::fs::metadata(&args.file);
+        if named.is_ok_and(|named| (named.dev(), named.ino()) != (now.dev(), now.ino())) {
+            // rotated: what was written until then has been read
+            reader = BufReader::new(File::open(&args.file).map_err(failed)?);
+        }
+    }
+    Ok(())
+}
+
+/// `audit.jsonl.9 … .1`, the oldest first.
+fn rotated(path: &Path) -> Vec<PathBuf> {
+    let numbered = (1..).map(|n| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{n}"));
+        PathBuf::from(name)
+    });
+    let mut found: Vec<PathBuf> = numbered.take_while(|p| p.exists()).collect();
+    found.reverse();
+    found
+}
+
+/// Hands over each whole line that fits; a line still being written waits.
+fn read(
+    reader: &mut BufReader<File>,
+    args: &Log,
+    since: Option<Timestamp>,
+    each: &mut impl FnMut(Record, String),
+) -> io::Result<()> {
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        if !line.ends_with('\n') {
+            return reader.seek_relative(-(line.len() as i64));
+        }
+        if let Ok(record) = serde_json::from_str::<Record>(&line)
+            && fits(&record, args, since)
+        {
+            each(record, line.trim_end().into());
+        }
+    }
+}
+
+fn fits(r: &Record, args: &Log, since: Option<Timestamp>) -> bool {
+    let subject = r.subject.as_ref();
+    let path = r.object.as_ref().and_then(|o| o.path.as_deref());
+    since.is_none_or(|t| r.time.parse::<Timestamp>().is_ok_and(|at| at >= t))
+        && args
+            .pid
+            .is_none_or(|pid| subject.is_some_and(|s| s.pid == pid))
+        && args
+            .level
+            .as_ref()
+            .is_none_or(|l| subject.is_some_and(|s| s.level == *l))
+        && args
+            .comm
+            .as_ref()
+            .is_none_or(|c| subject.is_some_and(|s| s.comm == *c))
+        && args
+            .path
+            .as_ref()
+            .is_none_or(|p| path.is_some_and(|path| path.starts_with(p)))
+        && args.kind.as_ref().is_none_or(|k| r.kind == *k)
+        && (!args.denied || r.is_denial())
+}
+
+/// A time, or how long ago.
+fn since(text: &str, now: Timestamp) -> Outcome<Timestamp> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let wrong = || {
+        let message = format!("`{text}` is neither a time like 2026-01-31T12:00Z nor one like 10m");
+        Failure::new(Code::Usage, message)
+    };
+    let span: Span = text.parse().map_err(|_| wrong())?;
+    let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
+    zoned
+        .checked_sub(span)
+        .map(|z| z.timestamp())
+        .map_err(|_| wrong())
+}
+
+fn show(record: &Record, line: &str, json: bool) {
+    if json {
+        anstream::println!("{line}");
+        return;
+    }
+    let style = match record.kind.as_str() {
+        "denied" => AnsiColor::Red.on_default(),
+        "would" | "table-full" | "lost" | "dropped" => AnsiColor::Yellow.on_default(),
+        "demoted" => AnsiColor::Cyan.on_default(),
+        _ => Style::new(),
+    };
+    let id = if record.id == 0 {
+        String::new()
+    } else {
+        format!("@{}", record.id)
+    };
+    let day = record.time.get(..10).unwrap_or_default();
+    anstream::println!("{day} {} {id:<8} {style}{record}{style:#}", record.clock());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn since_takes_times_and_spans() {
+        let now: Timestamp = "2026-01-31T12:00:00Z".parse().unwrap();
+        let text = |s| since(s, now).map(|t| t.to_string());
+        assert_eq!(text("10m").unwrap(), "2026-01-31T11:50:00Z");
+        assert_eq!(text("2d").unwrap(), "2026-01-29T12:00:00Z");
+        assert_eq!(text("2026-01-01T00:00Z").unwrap(), "2026-01-01T00:00:00Z");
+        assert_eq!(text("yesterday").unwrap_err().code, Code::Usage);
+    }
+}

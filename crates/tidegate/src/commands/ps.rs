@@ -1,0 +1,78 @@
+//! `ps`: processes and their levels (LOMAC's lps).
+
+use serde::Serialize;
+use tidegate_monitor::Monitor;
+
+use super::check::attributes;
+use super::print_json;
+use crate::cli::Ps;
+use crate::daemon::Policies;
+use crate::exit::{Code, Failure, Outcome};
+use crate::record::level_name;
+
+/// A process.
+#[derive(Debug, Serialize)]
+struct Line {
+    pid: u32,
+    ppid: u32,
+    uid: u32,
+    level: String,
+    number: u8,
+    governed: bool,
+    attributes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<u64>,
+    comm: String,
+}
+
+pub fn run(args: &Ps, json: bool) -> Outcome {
+    let monitor = Monitor::open()?;
+    let policy = Policies::new().get(monitor.status()?.seqno);
+    if let (Some(policy), Some(level)) = (&policy, &args.level)
+        && policy.level(level).is_none()
+    {
+        let known = policy.levels.join(", ");
+        let message = format!("there is no level `{level}`: the levels are {known}");
+        return Err(Failure::new(Code::Usage, message));
+    }
+    let lines = monitor.processes()?.into_iter().map(|p| Line {
+        pid: p.pid,
+        ppid: p.ppid,
+        uid: p.uid,
+        level: level_name(policy.as_deref(), p.subject.level),
+        number: p.subject.level,
+        governed: p.governed,
+        attributes: attributes(p.subject.attrs),
+        cause: (p.subject.cause != 0).then_some(p.subject.cause),
+        comm: p.comm,
+    });
+    let lines = lines
+        .filter(|l| args.level.as_ref().is_none_or(|level| l.level == *level))
+        .filter(|l| l.governed || !args.governed);
+    if !json {
+        anstream::println!(
+            "{:>7} {:>7} {:>6} {:<12} {:<16} ATTRIBUTES",
+            "PID",
+            "PPID",
+            "UID",
+            "LEVEL",
+            "PROGRAM"
+        );
+    }
+    for l in lines {
+        if json {
+            print_json(&l)?;
+        } else {
+            let attributes = l.attributes.join(" ");
+            anstream::println!(
+                "{:>7} {:>7} {:>6} {:<12} {:<16} {attributes}",
+                l.pid,
+                l.ppid,
+                l.uid,
+                l.level,
+                l.comm
+            );
+        }
+    }
+    Ok(())
+}

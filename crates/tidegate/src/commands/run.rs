@@ -1,0 +1,61 @@
+//! `run`: a command at a level. It falls by reading the level's file, asks the
+//! daemon whether it did, and only then becomes the command.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::cli::Run;
+use crate::client;
+use crate::exit::{Code, Failure, Outcome};
+use crate::places;
+use crate::protocol::{Answer, Ask};
+
+pub fn run(args: &Run) -> Outcome {
+    let dir = Path::new(places::LEVELS);
+    if !dir.exists() {
+        return Err(Failure::new(
+            Code::NotRunning,
+            "Tidegate is not running here",
+        ));
+    }
+    let path = dir.join(&args.level);
+    // a name, not a path out of the directory
+    if !path.is_file() || path.parent() != Some(dir) {
+        let known = fs::read_dir(dir).map_err(|e| Failure::io("list the levels", e))?;
+        let mut known: Vec<_> = known
+            .flatten()
+            .filter_map(|e| e.file_name().into_string().ok())
+            .collect();
+        known.sort();
+        let known = known.join(", ");
+        return Err(Failure::new(
+            Code::Usage,
+            format!("there is no level `{}`: the levels are {known}", args.level),
+        ));
+    }
+    File::open(&path).map_err(|e| Failure::io(format!("fall to {}", args.level), e))?;
+    let Answer::You(you) = client::ask(&Ask::Whoami, None)? else {
+        return Err(Failure::new(
+            Code::Internal,
+            "the daemon gave another answer",
+        ));
+    };
+    if you.level != args.level {
+        return Err(Failure::new(
+            Code::NotPermitted,
+            format!(
+                "this process is at {} and cannot be at {}",
+                you.level, args.level
+            ),
+        ));
+    }
+    let error = Command::new(&args.command[0])
+        .args(&args.command[1..])
+        .exec();
+    Err(Failure::io(
+        format!("run {}", args.command[0].to_string_lossy()),
+        error,
+    ))
+}
