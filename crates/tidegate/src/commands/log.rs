@@ -48,7 +48,10 @@ pub fn run(args: &Log, json: bool) -> Outcome {
     for (record, line) in &records[skip..] {
         show(record, line, json);
     }
-    while args.follow {
+    if !args.follow {
+        return Ok(());
+    }
+    loop {
         thread::sleep(BEAT);
         read(&mut reader, args, since, &mut |r, line| {
             show(&r, &line, json)
@@ -61,7 +64,6 @@ pub fn run(args: &Log, json: bool) -> Outcome {
             reader = BufReader::new(File::open(&args.file).map_err(failed)?);
         }
     }
-    Ok(())
 }
 
 /// `audit.jsonl.9 … .1`, the oldest first.
