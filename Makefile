@@ -1,0 +1,59 @@
+# What a person types. `make` alone lists it.
+#
+# Everything heavy lies in target/; the virtual machines' kernels and images in
+# target/lab, or where TIDEGATE_LAB_CACHE says.
+
+KERNEL ?= 6.12
+FUZZ_SECONDS ?= 600
+CARGO ?= cargo
+
+.DEFAULT_GOAL := help
+
+##@ Try it
+.PHONY: run
+run: ## Build, boot a stock Debian kernel in a VM under this build, and play the story
+	@scripts/run.sh --kernel $(KERNEL)
+
+##@ Check it
+.PHONY: check
+check: ## The everyday loop, under two minutes: lint, unit tests, one VM
+	@scripts/test.sh --quick
+
+.PHONY: test
+test: ## Everything, on every supported kernel; the last line counts
+	@scripts/test.sh
+
+.PHONY: fuzz
+fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECONDS=600)
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: cost
+cost: ## What enforcement costs, in instructions, on a kernel of its own (KERNEL=6.12)
+	@scripts/run.sh --kernel $(KERNEL) --cost
+
+##@ Build it
+.PHONY: build
+build: ## All crates, for development
+	$(CARGO) build --workspace --locked
+
+.PHONY: static
+static: ## The program as it is installed: one static binary
+	@scripts/build.sh static
+
+.PHONY: man
+man: ## Manual pages and shell completions, into target/man and target/completions
+	@scripts/build.sh man
+
+.PHONY: setup
+setup: ## Install what building and testing needs, from the distribution's packages
+	@scripts/setup.sh
+
+.PHONY: clean
+clean: ## Remove what was built, but not the virtual machines' parts
+	@scripts/build.sh clean
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

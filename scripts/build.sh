@@ -1,0 +1,62 @@
+#!/bin/sh
+# Builds what the Makefile's targets name.
+#   build.sh static              the static program; its path is the last line
+#   build.sh payload DIR BIN…    static programs, copied to DIR for a VM
+#   build.sh man                 manual pages and completions
+#   build.sh clean               all of target/ but target/lab
+set -eu
+
+cd "$(dirname "$0")/.."
+TARGET=${CARGO_TARGET_DIR:-target}
+TRIPLE=x86_64-unknown-linux-gnu
+
+# The release form, for one package.
+static() {
+	cargo static --locked -p "$1"
+}
+
+static_program() {
+	echo "$TARGET/$TRIPLE/release/$1"
+}
+
+man() {
+	static tidegate
+	program=$(static_program tidegate)
+	mkdir -p "$TARGET/man" "$TARGET/completions"
+	"$program" man "$TARGET/man"
+	for shell in bash fish zsh; do
+		"$program" completions "$shell" >"$TARGET/completions/tidegate.$shell"
+	done
+	echo "$TARGET/man and $TARGET/completions"
+}
+
+payload() {
+	dir=$1
+	shift
+	mkdir -p "$dir"
+	for program in "$@"; do
+		install -m 755 "$(static_program "$program")" "$dir/$program"
+	done
+}
+
+clean() {
+	[ -d "$TARGET" ] || return 0
+	find "$TARGET" -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} +
+}
+
+case ${1:-} in
+static)
+	static tidegate
+	static_program tidegate
+	;;
+payload)
+	shift
+	payload "$@"
+	;;
+man) man ;;
+clean) clean ;;
+*)
+	sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac

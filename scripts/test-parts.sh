@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# The parts of scripts/test.sh, a function each. Sourced there, in the tree's root.
+
+TARGET=${CARGO_TARGET_DIR:-target}
+LAB="$TARGET/release/tidegate-lab"
+
+part() {
+	case $1 in
+	lint) lint ;;
+	unit) unit ;;
+	fuzz) cargo test --locked -p tidegate-policy-fuzz ;;
+	core) tests/core/run.sh all ;;
+	lab) lab_boots ;;
+	scenarios-*) scenarios "${1#*-}" ;;
+	replay-*) replay "${1#*-}" ;;
+	story) story ;;
+	*)
+		echo "there is no part $1"
+		return 2
+		;;
+	esac
+}
+
+# Each check is one test, and each runs whatever came of the one before.
+lint() {
+	local good=0 bad=0
+	for check in lint_format lint_rust lint_shell lint_man; do
+		echo "== $check"
+		if "$check"; then good=$((good + 1)); else bad=$((bad + 1)); fi
+	done
+	echo "$good passed, $bad failed"
+}
+
+lint_format() {
+	cargo fmt --all --check
+}
+
+lint_rust() {
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+}
+
+lint_shell() {
+	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck --external-sources
+}
+
+# The manual has a page for every command.
+lint_man() {
+	cargo run -q --locked -p tidegate -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-why.1" ]
+}
+
+unit() {
+	cargo test --locked --workspace --exclude tidegate-policy-fuzz
+}
+
+# The lab's own tests, which boot machines.
+lab_boots() {
+	cargo test --locked --release -p tidegate-lab --test boot -- --ignored --test-threads 1
+}
+
+build_lab() {
+	cargo build -q --locked --release -p tidegate-lab
+}
+
+# What must be allowed and refused, on a kernel.
+scenarios() {
+	build_lab
+	cargo static --locked -p tidegate -p tidegate-scenarios
+	scripts/build.sh payload "$TARGET/test-payload" tidegate scenarios
+	"$LAB" vm --kernel "$1" --payload "$TARGET/test-payload" --timeout 900 -- /payload/scenarios
+}
+
+# Random operations on a kernel, against the reference model.
+replay() {
+	tests/replay/run.sh "$1"
+}
+
+story() {
+	scripts/run.sh --no-cost
+	echo "1 passed, 0 failed"
+}

@@ -1,0 +1,66 @@
+#!/bin/bash
+# Everything that shows Tidegate does what it says. Each part writes a log to
+# target/test-logs and prints one line; the last line is `N passed, N failed`.
+#   test.sh             all parts
+#   test.sh --quick     the everyday loop: lint, unit, scenarios-6.12
+#   test.sh PART…       those; test.sh --list names them
+# A part that is missing, or that ran nothing, counts as failed.
+set -eu
+
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/test-parts.sh
+. scripts/test-parts.sh
+
+LOGS=target/test-logs
+QUICK="lint unit scenarios-6.12"
+ALL="lint unit fuzz core lab scenarios-6.12 scenarios-7.2 replay-6.12 replay-7.2 story"
+
+passed=0
+failed=0
+
+# Counts in a log: cargo's results added up, else the last `N passed, N failed`.
+counts() {
+	awk '
+		/^test result: / { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) } cargo = 1 }
+		/^[0-9]+ passed, [0-9]+ failed$/ { lp = $1; lf = $3 }
+		END { if (cargo) print p + 0, f + 0; else print lp + 0, lf + 0 }
+	' "$1"
+}
+
+# Runs one part and prints its line.
+play() {
+	local name=$1 log=$LOGS/$1.log start=$SECONDS status=0 ok bad word
+	(set -e; part "$name") </dev/null >"$log" 2>&1 || status=$?
+	read -r ok bad < <(counts "$log")
+	if { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; } && [ "$bad" -eq 0 ]; then
+		bad=1
+	fi
+	passed=$((passed + ok))
+	failed=$((failed + bad))
+	word=ok
+	[ "$bad" -eq 0 ] || word=FAILED
+	printf '%-16s %-7s %6d passed %4d failed %5d s   %s\n' \
+		"$name" "$word" "$ok" "$bad" $((SECONDS - start)) "$log"
+	[ "$bad" -eq 0 ] || tail -n 25 "$log" | sed 's/^/    /'
+}
+
+# shellcheck disable=SC2086 # lists of words
+case ${1:-} in
+--list)
+	printf '%s\n' $ALL
+	exit
+	;;
+--quick) set -- $QUICK ;;
+"") set -- $ALL ;;
+-*)
+	sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac
+
+mkdir -p "$LOGS"
+for name in "$@"; do
+	play "$name"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
