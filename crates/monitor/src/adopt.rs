@@ -74,12 +74,7 @@ impl Monitor {
                 break;
             }
         }
-        let mut warnings = Vec::new();
-        for h in self.held_mappings()?.iter().filter(|h| h.revoke) {
-            let what = h.path().unwrap_or_else(|| "a file above it".into());
-            warnings.push(format!("process {} keeps {what} mapped for writing", h.pid));
-        }
-        warnings.dedup();
+        let warnings = self.kept_mappings()?;
         let mut records = Vec::new();
         for id in first..=self.newest() {
             let ours = self.event(id)?.is_some_and(|e| e.op == Some(Op::Start));
@@ -91,6 +86,21 @@ impl Monitor {
             warnings,
             records,
         })
+    }
+
+    /// Mappings through which a process can go on changing what is above it: what a
+    /// demotion would have been refused for, and nothing can take back. In words.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
+    pub fn kept_mappings(&self) -> Result<Vec<String>> {
+        let mut kept = Vec::new();
+        for h in self.held_mappings()?.iter().filter(|h| h.revoke) {
+            let what = h.path().unwrap_or_else(|| "a file above it".into());
+            kept.push(format!("process {} keeps {what} mapped for writing", h.pid));
+        }
+        kept.dedup();
+        Ok(kept)
     }
 
     /// Gives each process the level and the attributes of its program.

@@ -59,15 +59,12 @@ impl Monitor {
         Ok(())
     }
 
-    /// Detaches the guards.
-    pub(crate) fn detach_guards(&self) -> Result<()> {
-        for link in Pinned::Links
-            .names()?
-            .iter()
-            .filter(|l| l.starts_with(GUARD))
-        {
-            detach(link)?;
+    /// Detaches one of the guards; false if none is attached.
+    pub(crate) fn detach_one_guard(&self) -> Result<bool> {
+        let links = Pinned::Links.names()?;
+        match links.iter().find(|l| l.starts_with(GUARD)) {
+            Some(link) => detach(link).map(|()| true),
+            None => Ok(false),
         }
-        Ok(())
     }
 }

@@ -87,12 +87,13 @@ mod tests {
         let mut p = Policy::compile_str("t", "levels a > b\na /\n")
             .unwrap()
             .policy;
-        for (i, name) in names.iter().enumerate() {
+        for name in names {
+            let child = p.nodes.len() as u32;
             p.nodes.push(p.nodes[0]);
             p.edges.push(tidegate_policy::Edge {
                 parent: 0,
                 name: name.to_vec(),
-                child: i as u32 + 1,
+                child,
             });
         }
         p
@@ -124,8 +125,9 @@ mod tests {
         let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
         let p = policy(&names);
         let table = edges(&p);
-        for (i, name) in names.iter().enumerate() {
-            assert_eq!(step(&table, 0, name), Some(i as u32 + 1));
+        let first = (p.nodes.len() - names.len()) as u32;
+        for (child, name) in (first..).zip(&names) {
+            assert_eq!(step(&table, 0, name), Some(child));
         }
         assert_eq!(step(&table, 0, &[b'x'; 100]), None);
         assert_eq!(step(&table, 0, &[b'y'; CHUNK]), None);

@@ -21,15 +21,15 @@
 //! A policy that raises objects, and a promotion, make descriptors revocable
 //! without a demotion: they arm the guard before they take effect.
 
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::load::Monitor;
 
 /// How long nobody must have needed the guard before it goes.
-const QUIET: Duration = Duration::from_secs(2);
+const QUIET: Duration = Duration::from_secs(5);
 
 /// The guard's state in this process.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Guard {
     /// # Errors
     /// [`crate::Error::Hook`]; the demotion that asked is then refused in time.
     pub fn arm(&self, monitor: &Monitor) -> Result<()> {
-        let mut needed = self.needed.lock().unwrap_or_else(|e| e.into_inner());
+        let mut needed = self.needed();
         if monitor.globals.guard_armed().load(Ordering::SeqCst) == 0 {
             monitor.attach_guards()?;
             monitor.globals.guard_armed().store(1, Ordering::SeqCst);
@@ -70,33 +70,48 @@ impl Guard {
     /// # Errors
     /// As [`Monitor::hold_transactions`] and the scan; the guard then stays.
     pub fn rest(&self, monitor: &Monitor) -> Result<()> {
-        let quiet = |needed: &Option<Instant>| needed.is_some_and(|at| at.elapsed() >= QUIET);
-        {
-            let needed = self.needed.lock().unwrap_or_else(|e| e.into_inner());
-            if !quiet(&needed) {
-                return Ok(());
-            }
+        if !self.needed().is_some_and(|at| at.elapsed() >= QUIET) {
+            return Ok(());
         }
         // outside the lock, so that a demotion that asks is not kept waiting
         if monitor.revocable()? {
-            *self.needed.lock().unwrap_or_else(|e| e.into_inner()) = Some(Instant::now());
+            *self.needed() = Some(Instant::now());
             return Ok(());
         }
-        let mut needed = self.needed.lock().unwrap_or_else(|e| e.into_inner());
-        if !quiet(&needed) {
+        if !self.disarm(monitor)? {
             return Ok(());
         }
-        {
-            let _held = monitor.hold_transactions()?;
-            if monitor.revocable()? || monitor.revocable()? {
-                *needed = Some(Instant::now());
-                return Ok(());
+        // detaching is slow: between two, a demotion that asks gets its turn
+        while monitor.globals.guard_armed().load(Ordering::SeqCst) == 0 {
+            let mut needed = self.needed();
+            if monitor.globals.guard_armed().load(Ordering::SeqCst) != 0 {
+                break;
             }
-            monitor.globals.guard_armed().store(0, Ordering::SeqCst);
+            if !monitor.detach_one_guard()? {
+                *needed = None;
+                break;
+            }
         }
-        monitor.detach_guards()?;
-        *needed = None;
         Ok(())
+    }
+
+    /// Clears `guard_armed`, if it is still quiet and nobody needs it.
+    fn disarm(&self, monitor: &Monitor) -> Result<bool> {
+        let mut needed = self.needed();
+        if !needed.is_some_and(|at| at.elapsed() >= QUIET) {
+            return Ok(false);
+        }
+        let _held = monitor.hold_transactions()?;
+        if monitor.revocable()? || monitor.revocable()? {
+            *needed = Some(Instant::now());
+            return Ok(false);
+        }
+        monitor.globals.guard_armed().store(0, Ordering::SeqCst);
+        Ok(true)
+    }
+
+    fn needed(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.needed.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 

@@ -65,6 +65,9 @@ pub enum Answer {
     Done {
         /// What standard output is told.
         message: String,
+        /// What is not as it should be.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// It is not.
     Error {

@@ -17,12 +17,15 @@ mod status;
 mod stop;
 mod why;
 
+use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
 use crate::cli::{Cli, Command};
+use crate::client;
 use crate::exit::{Code, Failure, Outcome};
+use crate::protocol::{Answer, Ask};
 
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> Outcome<ExitCode> {
@@ -62,13 +65,34 @@ fn print_json(value: &impl Serialize) -> Outcome {
 #[derive(Debug, Serialize)]
 struct Done<'a> {
     message: &'a str,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
 }
 
 /// Tells that something is done.
 fn done(message: &str, json: bool) -> Outcome {
+    done_but(message, &[], json)
+}
+
+/// The same, and what is not as it should be.
+fn done_but(message: &str, warnings: &[String], json: bool) -> Outcome {
     if json {
-        return print_json(&Done { message });
+        return print_json(&Done { message, warnings });
+    }
+    for warning in warnings {
+        anstream::eprintln!("warning: {warning}");
     }
     anstream::println!("{message}");
     Ok(())
+}
+
+/// Asks the daemon for something that is only done.
+fn have_done(ask: &Ask, with: Option<BorrowedFd<'_>>, json: bool) -> Outcome {
+    match client::ask(ask, with)? {
+        Answer::Done { message, warnings } => done_but(&message, &warnings, json),
+        _ => Err(Failure::new(
+            Code::Internal,
+            "the daemon gave another answer",
+        )),
+    }
 }

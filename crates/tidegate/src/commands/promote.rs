@@ -5,11 +5,10 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{Mode, OFlags, open};
 
-use super::done;
+use super::have_done;
 use crate::cli::Promote;
-use crate::client;
-use crate::exit::{Code, Failure, Outcome};
-use crate::protocol::{Answer, Ask};
+use crate::exit::{Failure, Outcome};
+use crate::protocol::Ask;
 
 pub fn run(args: &Promote, json: bool) -> Outcome {
     let shown = args.path.display();
@@ -19,17 +18,9 @@ pub fn run(args: &Promote, json: bool) -> Outcome {
         .map_err(|e| Failure::io(format!("look at {shown}"), e))?;
     let path = std::path::absolute(&args.path).unwrap_or_else(|_| args.path.clone());
     let path = path.to_string_lossy().into_owned();
-    match client::ask(
-        &Ask::Promote {
-            level: args.level.clone(),
-            path,
-        },
-        Some(file.as_fd()),
-    )? {
-        Answer::Done { message } => done(&message, json),
-        _ => Err(Failure::new(
-            Code::Internal,
-            "the daemon gave another answer",
-        )),
-    }
+    let ask = Ask::Promote {
+        level: args.level.clone(),
+        path,
+    };
+    have_done(&ask, Some(file.as_fd()), json)
 }

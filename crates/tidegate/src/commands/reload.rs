@@ -6,11 +6,10 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::done;
+use super::have_done;
 use crate::cli::Reload;
-use crate::client;
-use crate::exit::{Code, Failure, Outcome};
-use crate::protocol::{Answer, Ask};
+use crate::exit::{Failure, Outcome};
+use crate::protocol::Ask;
 
 pub fn run(args: &Reload, json: bool) -> Outcome {
     let policy = args.source.load()?;
@@ -21,16 +20,11 @@ pub fn run(args: &Reload, json: bool) -> Outcome {
     file.write_all(&policy.to_bundle())
         .and_then(|()| file.rewind())
         .map_err(failed)?;
-    match client::ask(
+    have_done(
         &Ask::Reload {
             permissive: args.permissive,
         },
         Some(file.as_fd()),
-    )? {
-        Answer::Done { message } => done(&message, json),
-        _ => Err(Failure::new(
-            Code::Internal,
-            "the daemon gave another answer",
-        )),
-    }
+        json,
+    )
 }

@@ -3,24 +3,18 @@
 use rustix::process::geteuid;
 use tidegate_monitor::Monitor;
 
-use super::done;
-use crate::client;
+use super::{done, have_done};
 use crate::daemon::{self, Policies};
-use crate::exit::{Code, Failure, Outcome};
-use crate::protocol::{Answer, Ask};
+use crate::exit::{Code, Outcome};
+use crate::protocol::Ask;
 
 pub fn run(json: bool) -> Outcome {
-    match client::ask(&Ask::Stop, None) {
-        Ok(Answer::Done { message }) => done(&message, json),
-        Ok(_) => Err(Failure::new(
-            Code::Internal,
-            "the daemon gave another answer",
-        )),
+    match have_done(&Ask::Stop, None, json) {
         Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
             // the daemon died, the monitor did not
             daemon::take_down(&Monitor::open()?, &Policies::new())?;
             done("nothing is enforced any more", json)
         }
-        Err(failure) => Err(failure),
+        done => done,
     }
 }

@@ -51,14 +51,21 @@ fn decide(
             trusted(shared, peer)?;
             super::take_down(&shared.monitor, &shared.policies)?;
             let message = "nothing is enforced any more".into();
-            return Ok((Answer::Done { message }, Then::End));
+            return Ok((
+                Answer::Done {
+                    message,
+                    warnings: Vec::new(),
+                },
+                Then::End,
+            ));
         }
         Ask::Reload { permissive } => {
             trusted(shared, peer)?;
             let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
             let policy = bundle(fd)?;
             let message = reload(shared, policy, permissive)?;
-            Answer::Done { message }
+            let warnings = shared.monitor.kept_mappings()?;
+            Answer::Done { message, warnings }
         }
         Ask::Why { of } => {
             let only = (peer.uid != 0).then_some(peer.uid);
@@ -68,7 +75,10 @@ fn decide(
             trusted(shared, peer)?;
             let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no object came along"))?;
             let message = promote(shared, peer, fd, level.as_deref(), &path)?;
-            Answer::Done { message }
+            Answer::Done {
+                message,
+                warnings: Vec::new(),
+            }
         }
     };
     Ok((answer, Then::GoOn))

@@ -5,8 +5,7 @@ use std::io::{self, IoSliceMut, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -24,6 +23,30 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Clients answered at once; more are turned away.
 const CLIENTS: usize = 32;
+
+/// Of one user who is not root, so that nobody keeps others out.
+const CLIENTS_OF_ONE: usize = 8;
+
+/// The users of the connections that are open.
+type Clients = Arc<Mutex<Vec<u32>>>;
+
+/// Makes room for a connection; `false`: there is none.
+fn admit(clients: &Clients, uid: u32) -> bool {
+    let mut open = clients.lock().unwrap_or_else(|e| e.into_inner());
+    let same = open.iter().filter(|&&u| u == uid).count();
+    let room = open.len() < CLIENTS && (uid == 0 || same < CLIENTS_OF_ONE);
+    if room {
+        open.push(uid);
+    }
+    room
+}
+
+fn dismiss(clients: &Clients, uid: u32) {
+    let mut open = clients.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(at) = open.iter().position(|&u| u == uid) {
+        open.swap_remove(at);
+    }
+}
 
 /// Who is at the other end of a connection.
 #[derive(Debug)]
@@ -105,7 +128,7 @@ impl Server {
 
     /// Answers until a signal or a `stop` ends it.
     pub fn run(&self, shared: &Arc<Shared>) {
-        let busy = Arc::new(AtomicUsize::new(0));
+        let clients = Clients::default();
         loop {
             let mut fds = [
                 PollFd::new(&self.listener, PollFlags::IN),
@@ -123,36 +146,38 @@ impl Server {
             let Ok((stream, _)) = self.listener.accept() else {
                 continue;
             };
-            if busy.fetch_add(1, Ordering::SeqCst) >= CLIENTS {
-                busy.fetch_sub(1, Ordering::SeqCst);
+            let Ok(peer) = Peer::of(&stream) else {
+                continue;
+            };
+            let uid = peer.uid;
+            if !admit(&clients, uid) {
                 continue;
             }
-            let (shared, mine) = (Arc::clone(shared), Arc::clone(&busy));
+            let (shared, ours) = (Arc::clone(shared), Arc::clone(&clients));
             let end = self.finished.1.try_clone();
             let spawned = std::thread::Builder::new()
                 .name("client".into())
                 .spawn(move || {
-                    let then = converse(&shared, &stream);
-                    mine.fetch_sub(1, Ordering::SeqCst);
+                    let then = converse(&shared, &peer, &stream);
+                    dismiss(&ours, uid);
                     if let (Ok(Then::End), Ok(mut end)) = (then, end) {
                         let _ = end.write_all(b".");
                     }
                 });
             if spawned.is_err() {
-                busy.fetch_sub(1, Ordering::SeqCst);
+                dismiss(&clients, uid);
             }
         }
     }
 }
 
 /// One question, one answer.
-fn converse(shared: &Arc<Shared>, stream: &UnixStream) -> io::Result<Then> {
+fn converse(shared: &Arc<Shared>, peer: &Peer, stream: &UnixStream) -> io::Result<Then> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let peer = Peer::of(stream)?;
     let (line, fd) = receive(stream)?;
     let (answer, then) = match serde_json::from_slice::<Ask>(&line) {
-        Ok(ask) => answer(shared, &peer, ask, fd),
+        Ok(ask) => answer(shared, peer, ask, fd),
         Err(e) => {
             let message = format!("not a question: {e}");
             (
@@ -196,4 +221,23 @@ fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
     }
     bytes.truncate(len);
     Ok((bytes, fd))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_user_does_not_keep_others_out() {
+        let clients = Clients::default();
+        assert_eq!(
+            (0..100).filter(|_| admit(&clients, 1000)).count(),
+            CLIENTS_OF_ONE
+        );
+        assert!(admit(&clients, 1001));
+        assert!(admit(&clients, 0));
+        dismiss(&clients, 1000);
+        assert!(admit(&clients, 1000));
+        assert!((0..100).filter(|_| admit(&clients, 0)).count() < CLIENTS);
+    }
 }
