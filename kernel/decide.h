@@ -58,7 +58,7 @@ static __always_inline int modify(struct tg_subject *s, struct inode *inode, u64
  * Binds an object to the current subject: what every way of getting a
  * descriptor or a mapping has in common. `mode` is FMODE_READ and FMODE_WRITE.
  */
-static __always_inline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 class)
+static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class };
 	u64 label = label_of(inode, dentry, class);

@@ -144,6 +144,7 @@ struct tg_channel {
 	u64 tx;
 	u32 maps; /* shared mappings of it that the falling tasks have */
 	u8 lowest_writer;
+	u8 seen;   /* somebody who reads it was met */
 	u8 admits; /* a named socket's: lowest level that may write, 0xff: not looked up */
 };
 

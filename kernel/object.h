@@ -158,6 +158,27 @@ static __always_inline u64 label_of_kind(struct inode *inode, u32 seqno)
 	return 0;
 }
 
+/*
+ * /proc/PID and what is in it has its process's level, from moment to moment; 0:
+ * not such a file. The numbers in its name may be another namespace's.
+ */
+static __always_inline u64 label_of_process(struct inode *inode, u32 seqno)
+{
+	u64 at = address(inode) - bpf_core_field_offset(struct proc_inode, vfs_inode);
+	struct proc_inode *pi = CAST(struct proc_inode, at);
+	struct task_struct *task;
+	u8 level;
+
+	if (!pi->pid)
+		return 0;
+	task = bpf_task_from_pid(pi->pid->numbers[0].nr);
+	if (!task)
+		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
+	level = subject_level(subject_of(task));
+	bpf_task_release(task);
+	return label_make(level, TG_KERNEL, TG_FROM_KIND, seqno);
+}
+
 /* Found without a place in the initial namespace. */
 static __always_inline u64 label_unmounted(struct inode *inode, u32 seqno)
 {
@@ -190,6 +211,11 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	label = label_of_kind(inode, seqno);
 	if (label)
 		goto out;
+	if (magic == PROC_MAGIC) {
+		label = label_of_process(inode, seqno);
+		if (label)
+			return label;
+	}
 	key = given_key(inode);
 	level = bpf_map_lookup_elem(&given, &key);
 	r = path_rule(dentry, &found);

@@ -14,6 +14,7 @@
 #include "label.h"
 #include "object.h"
 #include "audit.h"
+#include "channel.h"
 #include "transaction.h"
 #include "decide.h"
 #include "hooks/file.h"

@@ -137,6 +137,10 @@ struct timespec64;
 struct perf_event_attr;
 struct linux_binprm;
 
+struct userfaultfd_ctx { struct mm_struct *mm; };
+struct upid { int nr; };
+struct pid { struct upid numbers[1]; };
+struct proc_inode { struct pid *pid; struct inode vfs_inode; };
 struct io_uring_task;
 struct cred;
 struct task_struct {
@@ -186,6 +190,7 @@ struct sock {
 	u16 sk_type;
 	u16 sk_protocol;
 	struct sk_buff_head sk_receive_queue;
+	u8 sk_shutdown;
 };
 struct socket { short type; struct file *file; struct sock *sk; };
 struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
@@ -196,6 +201,7 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 /* From the kernel's own headers; unchanged for decades unless said. */
 #define SOCK_STREAM 1
 #define SOCK_SEQPACKET 5
+#define SHUTDOWN_BOTH 3
 #define TCP_LISTEN 10
 #define AF_UNIX 1
 #define AF_INET 2

@@ -91,11 +91,12 @@ int BPF_PROG(hook_quotactl, int cmds)
 	return top_only(TG_OP_SYSTEM);
 }
 
+#define PERF_SECURITY_TRACEPOINT 3 /* probes, too */
+
 SEC("lsm/perf_event_open")
 int BPF_PROG(hook_perf_event_open, struct perf_event_attr *attr, int type)
 {
-	/* 2: a tracepoint or a probe in the kernel, 1: its counters (PERF_SECURITY_*) */
-	return type == 1 || type == 3 ? top_only(TG_OP_BPF) : 0;
+	return type == PERF_SECURITY_TRACEPOINT ? top_only(TG_OP_BPF) : 0;
 }
 
 #define CAP_SYS_MODULE 16

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Channels, and what each descriptor and mapping means to a demotion: who reads
+ * what whom writes, what could still be written to, what nothing could revoke.
+ */
+#ifndef TIDEGATE_CHANNEL_H
+#define TIDEGATE_CHANNEL_H
+
+#define TX_ROUNDS 16
+#define TX_STAY 0xff /* the level it has */
+#define TX_DEADLINE_NS 400000000ull
+#define TX_FDS (1 << 20)
+
+/* One at a time, system-wide. `lock` is held while the rest is written. */
+struct tg_tx {
+	u32 lock;
+	u32 writable; /* descriptors seen that may need the guard */
+	u32 mapping;  /* mappings in the way */
+	u32 async;    /* rings or AIO contexts in the way */
+	u32 busy;     /* threads not at rest */
+	u32 changed;
+	u32 failed;
+	u32 born;     /* tasks marked since the levels were last published */
+	u32 channels; /* descriptors of channels seen */
+	u32 channels_used; /* entries made in the table of channels */
+	u32 verify; /* the pass that compares mappings */
+	u32 pending;  /* entries in tx_pending */
+	u32 overflow; /* it was too short */
+	u32 published; /* levels have been changed */
+	u32 mapped;    /* the last task had mappings to look at */
+	u32 pad;
+	u64 id;
+	u64 join;	/* a channel's descriptor that the subject is about to get */
+	u64 join_unix;	/* a Unix socket that it is about to connect or send to */
+	u64 join_inode;
+	u32 join_readers; /* descriptors that read from `join`, seen */
+	u32 drag_tgid;
+	u64 drag_cause; /* record of the process dragged along last */
+	u64 deadline;
+} tx;
+
+/*
+ * What a pass met and could not look up so deep in the stack: named sockets,
+ * shared memory. Looked up between the passes.
+ */
+#define TX_PENDING 512
+u64 tx_pending[TX_PENDING];
+
+static __always_inline void tx_later(u64 key)
+{
+	u32 n = tx.pending;
+
+	if (n >= TX_PENDING) {
+		tx.overflow = 1;
+		return;
+	}
+	tx_pending[BOUND(n, TX_PENDING)] = key;
+	tx.pending = n + 1;
+}
+
+/* The transaction's own records are written here: a stack is too small for them. */
+struct tg_note tx_note;
+struct tg_subject tx_fresh; /* the label of a subject that had none */
+
+static __always_inline struct tg_channel *channel(u64 key)
+{
+	struct tg_channel *c = bpf_map_lookup_elem(&channels, &key);
+
+	if (!c) {
+		struct tg_channel fresh = {};
+
+		if (bpf_map_update_elem(&channels, &key, &fresh, BPF_ANY)) {
+			tx.failed = 1;
+			return NULL;
+		}
+		tx.channels_used++;
+		c = bpf_map_lookup_elem(&channels, &key);
+		if (!c) {
+			tx.failed = 1;
+			return NULL;
+		}
+	}
+	if (c->tx != tx.id) {
+		c->tx = tx.id;
+		c->maps = 0;
+		c->lowest_writer = 0xff;
+		c->admits = 0xff;
+		c->seen = 0;
+	}
+	return c;
+}
+
+/* Of global functions the verifier looks at each once, and not at every call. */
+__noinline int channel_write(u64 key, u8 level)
+{
+	struct tg_channel *c = channel(key);
+
+	if (c && level < c->lowest_writer) {
+		c->lowest_writer = level;
+		tx.changed = 1;
+	}
+	return 0;
+}
+
+__noinline u8 channel_read(u64 key, u8 level)
+{
+	struct tg_channel *c = channel(key);
+
+	if (!c)
+		return level;
+	c->seen = 1;
+	return c->lowest_writer < level ? c->lowest_writer : level;
+}
+
+/* The lowest level that may send to a socket. What has no name takes from anybody. */
+__noinline u8 unix_admits(u64 sock)
+{
+	struct unix_sock *u = CAST(struct unix_sock, sock);
+	struct lomac_object o;
+	struct dentry *d;
+
+	if (!u->path.dentry)
+		return 0;
+	d = CAST(struct dentry, u->path.dentry);
+	o = object(label_peek(address(d->d_inode), address(d)));
+	if (!o.known)
+		return policy.top;
+	return o.attrs & (TG_LOWWRITE | TG_NEUTRAL) ? 0 : o.level;
+}
+
+/* A subject of this level writes to a socket, if it may: then its readers fall. */
+__noinline int channel_send(u64 sock, u8 level, bool falls)
+{
+	struct unix_sock *u = CAST(struct unix_sock, sock);
+	struct tg_channel *c = channel(sock);
+
+	if (!c)
+		return 0;
+	if (u->path.dentry && level < policy.top) {
+		if (c->admits == 0xff) {
+			tx_later(sock);
+			return 0;
+		}
+		if (level < c->admits) {
+			tx.writable += falls;
+			return 0;
+		}
+	}
+	if (level < c->lowest_writer) {
+		c->lowest_writer = level;
+		tx.changed = 1;
+	}
+	return 0;
+}
+
+/* What one descriptor means to the transaction. */
+enum tx_kind { TX_OTHER, TX_PIPE, TX_UNIX, TX_MEMORY, TX_FILE, TX_RING, TX_FAULTS };
+
+__noinline u32 tx_kind_anonymous(u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	char name[8] = {};
+
+	bpf_probe_read_kernel(name, sizeof(name), d->d_name.name);
+	if (!__builtin_memcmp(name, "[io_urin", 8))
+		return TX_RING;
+	if (!__builtin_memcmp(name, "[userfau", 8))
+		return TX_FAULTS;
+	return TX_OTHER;
+}
+
+static __always_inline enum tx_kind tx_kind_of(struct file *f)
+{
+	struct inode *inode = CAST(struct inode, f->f_inode);
+	u16 type = inode->i_mode & S_IFMT;
+
+	if (inode->i_sb->s_magic == ANON_INODE_MAGIC)
+		return tx_kind_anonymous(address(f->f_path.dentry));
+	if (type == S_IFIFO || inode->i_sb->s_magic == MQUEUE_MAGIC)
+		return TX_PIPE;
+	if (type == S_IFSOCK) {
+		struct socket *sock = CAST(struct socket, f->private_data);
+		struct sock *sk = CAST(struct sock, sock->sk);
+
+		return sock->sk && sk->__sk_common.skc_family == AF_UNIX ? TX_UNIX : TX_OTHER;
+	}
+	if (type == S_IFREG)
+		return inode_is_memory(inode) ? TX_MEMORY : TX_FILE;
+	if (type == S_IFBLK)
+		return TX_FILE;
+	if (type == S_IFCHR)
+		return device_is_neutral(inode->i_rdev) ? TX_OTHER : TX_FILE;
+	return TX_OTHER;
+}
+
+/* Mappings of an object that exist anywhere; up to TG_DEPTH, then more. */
+static __always_inline u32 mappings_of(struct inode *inode)
+{
+	struct address_space *as = CAST(struct address_space, inode->i_mapping);
+	struct tg_scratch *w = scratch_get();
+	u32 i, count = 0;
+
+	if (!w)
+		return ~0u;
+	w->n = 0;
+	if (as->i_mmap.rb_root.rb_node) {
+		w->up[0] = address(as->i_mmap.rb_root.rb_node);
+		w->n = 1;
+	}
+	bpf_for(i, 0, TG_DEPTH) {
+		struct rb_node *node;
+
+		if (!w->n || w->n > TG_DEPTH - 2)
+			break;
+		w->n--;
+		node = CAST(struct rb_node, w->up[BOUND(w->n, TG_DEPTH)]);
+		count = i + 1;
+		if (node->rb_left) {
+			w->up[BOUND(w->n, TG_DEPTH)] = address(node->rb_left);
+			w->n++;
+		}
+		if (node->rb_right) {
+			w->up[BOUND(w->n, TG_DEPTH)] = address(node->rb_right);
+			w->n++;
+		}
+	}
+	if (w->n)
+		count = ~0u;
+	scratch_put(w);
+	return count;
+}
+
+/* Is memory that the subject can go on writing mapped by somebody who does not fall? */
+__noinline int tx_memory(u64 inode)
+{
+	struct tg_channel *c = channel(inode);
+
+	if (c && mappings_of(CAST(struct inode, inode)) != c->maps)
+		tx.mapping++;
+	return 0;
+}
+
+__noinline int channel_map(u64 key)
+{
+	struct tg_channel *c = channel(key);
+
+	if (c)
+		c->maps++;
+	return 0;
+}
+
+/*
+ * A connection being accepted right now is in nobody's table and in no queue: who
+ * will read from it cannot be told, so its other end may not fall yet.
+ */
+static __always_inline void tx_unseen(struct unix_sock *u)
+{
+	struct unix_sock *peer = CAST(struct unix_sock, u->peer);
+	struct tg_channel *c;
+
+	if (!u->peer || peer->sk.sk_shutdown == SHUTDOWN_BOTH)
+		return;
+	c = channel(address(u->peer));
+	if (!c || !c->seen)
+		tx.overflow = 1;
+}
+
+/* A Unix socket: it reads what is sent to itself, and writes to its peer. */
+static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
+{
+	u64 self = address(u), head = self + bpf_core_field_offset(struct sock, sk_receive_queue);
+	u32 i;
+
+	if (u->peer) {
+		channel_send(address(u->peer), level, falls);
+		return channel_read(self, level);
+	}
+	/* without a peer: whoever is about to connect reads what its holders will write */
+	channel_write(self + 1, level);
+	level = channel_read(self, level);
+	if (u->sk.__sk_common.skc_state == TCP_LISTEN) {
+		struct sk_buff *skb = u->sk.sk_receive_queue.next;
+
+		/* connections that wait to be accepted are the listener's already */
+		bpf_for(i, 0, 4096) {
+			struct unix_sock *waiting;
+
+			if (!skb || address(skb) == head)
+				break;
+			skb = CAST(struct sk_buff, skb);
+			waiting = CAST(struct unix_sock, skb->sk);
+			if (skb->sk) {
+				level = channel_read(address(skb->sk), level);
+				if (waiting->peer)
+					channel_write(address(waiting->peer), level);
+			}
+			skb = skb->next;
+		}
+	}
+	return level;
+}
+
+/* Looks at one descriptor of a task that stands, or will stand, at `level`. */
+__noinline u8 tx_file(u64 addr, u8 level, bool falls)
+{
+	struct file *f = CAST(struct file, addr);
+	enum tx_kind kind = tx_kind_of(f);
+	u32 mode = f->f_mode;
+	u64 key = address(f->f_inode);
+
+	if (kind == TX_PIPE || kind == TX_MEMORY) {
+		tx.channels++;
+		if (tx.verify) {
+			if (kind == TX_MEMORY && falls && mode & FMODE_WRITE)
+				tx_later(key);
+			return level;
+		}
+		if (mode & FMODE_WRITE)
+			channel_write(key, level);
+		if (mode & FMODE_READ) {
+			level = channel_read(key, level);
+			if (key == tx.join_inode && addr != tx.join)
+				tx.join_readers++;
+		}
+	} else if (kind == TX_UNIX) {
+		struct socket *sock = CAST(struct socket, f->private_data);
+
+		tx.channels++;
+		if (!tx.verify)
+			level = tx_unix(CAST(struct unix_sock, sock->sk), level, falls);
+		else if (falls)
+			tx_unseen(CAST(struct unix_sock, sock->sk));
+	} else if (kind == TX_RING) {
+		tx.async += falls;
+	} else if (kind == TX_FAULTS) {
+		struct userfaultfd_ctx *uffd = CAST(struct userfaultfd_ctx, f->private_data);
+
+		/* it fills in the memory of the process that made it */
+		tx.channels++;
+		if (!tx.verify)
+			channel_write(address(uffd->mm), level);
+	} else if (kind == TX_FILE && falls && mode & FMODE_WRITE) {
+		tx.writable++;
+	}
+	return level;
+}
+
+/* Looks at every descriptor of a task; the level it has to fall to. */
+__noinline u8 tx_files(u64 table, u8 level, bool falls)
+{
+	struct files_struct *files = CAST(struct files_struct, table);
+	struct fdtable *fdt = CAST(struct fdtable, files->fdt);
+	u32 max = fdt->max_fds, i, j;
+	struct file **fds = fdt->fd;
+	unsigned long *open = fdt->open_fds;
+
+	if (max > TX_FDS) {
+		tx.failed = 1;
+		return level;
+	}
+	bpf_for(i, 0, max / 64) {
+		u64 word = 0;
+
+		bpf_probe_read_kernel(&word, sizeof(word), open + i);
+		if (!word)
+			continue;
+		bpf_for(j, 0, 64) {
+			u64 f = 0;
+
+			if (!(word >> j & 1))
+				continue;
+			bpf_probe_read_kernel(&f, sizeof(f), fds + i * 64 + j);
+			if (f)
+				level = tx_file(f, level, falls);
+		}
+	}
+	return level;
+}
+
+/* Shared writable mappings that a falling task would keep. */
+static __always_inline void tx_mappings(struct task_struct *t)
+{
+	struct vm_area_struct *vma;
+
+	tx.mapped = 0;
+	bpf_for_each(task_vma, vma, t, 0) {
+		struct inode *inode;
+		struct file *f;
+		u64 key;
+		u16 type;
+
+		tx.mapped = 1;
+		if (!(vma->vm_flags & VM_SHARED) || !vma->vm_file)
+			continue;
+		f = CAST(struct file, vma->vm_file);
+		inode = CAST(struct inode, f->f_inode);
+		key = address(f->f_inode);
+		if (inode_is_memory(inode)) {
+			if (tx.verify) {
+				if (vma->vm_flags & VM_MAYWRITE)
+					tx_later(key);
+			} else {
+				channel_map(key);
+			}
+			continue;
+		}
+		type = inode->i_mode & S_IFMT;
+		if (type == S_IFCHR && device_is_neutral(inode->i_rdev))
+			continue;
+		if (tx_kind_of(f) == TX_RING)
+			tx.async++;
+		else if (vma->vm_flags & VM_MAYWRITE &&
+			 (type == S_IFREG || type == S_IFBLK || type == S_IFCHR))
+			tx.mapping++;
+	}
+	/* the iterator could not have the lock: what is mapped is not known */
+	if (!tx.mapped && t->mm && !(t->flags & PF_EXITING))
+		tx.overflow = 1;
+}
+
+#endif
