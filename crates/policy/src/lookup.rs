@@ -29,7 +29,7 @@ impl Policy {
     /// this crate never does.
     pub fn lookup(&self, path: &[u8]) -> Rule {
         let mut at = 0u32;
-        for name in path.split(|&b| b == b'/').filter(|name| !name.is_empty()) {
+        for name in components(path) {
             match self.step(at, name) {
                 Some(child) => at = child,
                 None => return self.nodes[at as usize].below,
@@ -40,15 +40,24 @@ impl Policy {
 
     /// The node that `name` leads to from `at`.
     fn step(&self, at: u32, name: &[u8]) -> Option<u32> {
-        let node = &self.nodes[at as usize];
-        let exact = if node.edges == 0 {
-            None
-        } else {
-            self.edges
-                .binary_search_by(|edge| (edge.parent, edge.name.as_slice()).cmp(&(at, name)))
-                .ok()
-        };
-        exact.map(|index| self.edges[index].child).or(node.star)
+        self.exact(at, name).or(self.nodes[at as usize].star)
+    }
+
+    /// The node that an edge called `name` leads to from `at`.
+    pub(crate) fn exact(&self, at: u32, name: &[u8]) -> Option<u32> {
+        if self.nodes[at as usize].edges == 0 {
+            return None;
+        }
+        let edge = self
+            .edges
+            .binary_search_by(|edge| (edge.parent, edge.name.as_slice()).cmp(&(at, name)))
+            .ok()?;
+        Some(self.edges[edge].child)
+    }
+
+    /// The node that exact edges lead to along `path`.
+    pub(crate) fn node(&self, path: &[u8]) -> Option<u32> {
+        components(path).try_fold(0, |at, name| self.exact(at, name))
     }
 
     /// The longest network line that covers `addr`; `None` means the lowest
@@ -60,6 +69,12 @@ impl Policy {
             .filter(|network| network.contains(addr))
             .max_by_key(|network| network.prefix)
     }
+}
+
+/// The components of a path.
+fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|&byte| byte == b'/')
+        .filter(|name| !name.is_empty())
 }
 
 impl Network {

@@ -136,6 +136,12 @@ fn workstation_protects_the_user_from_what_was_downloaded() {
 #[test]
 fn no_preset_trusts_a_network() {
     for preset in PRESETS {
-        assert!(Policy::preset(preset.name).unwrap().policy.networks.is_empty());
+        assert!(
+            Policy::preset(preset.name)
+                .unwrap()
+                .policy
+                .networks
+                .is_empty()
+        );
     }
 }

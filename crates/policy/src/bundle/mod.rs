@@ -123,3 +123,6 @@ fn array<const N: usize>(slice: &[u8]) -> [u8; N] {
     array.copy_from_slice(slice);
     array
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::BundleError;
 use crate::limits::{MAX_DEPTH, MAX_LINE, MAX_NAME, MIN_LEVELS};
-use crate::map::{Builtin, builtin_rules, is_level_name, is_policy_name, masked};
+use crate::map::{RESERVED, is_level_name, is_policy_name, masked};
 use crate::{Attrs, Node, Policy, Rule};
 
 /// Checks all that the reader did not.
@@ -207,16 +207,38 @@ fn networks(policy: &Policy) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Checks that what every policy has is there: for the path, and for what could
-/// be made below it.
+/// Checks that the reserved paths hold what the compiler always puts there, and
+/// nothing else.
 fn builtins(policy: &Policy) -> Result<(), BundleError> {
-    for Builtin { path, level, attrs } in builtin_rules(&policy.levels) {
-        let is = |rule: Rule, attrs| rule.level == level && rule.attrs == attrs;
-        let own = policy.lookup(path.as_bytes());
-        let below = policy.lookup(format!("{path}/.").as_bytes());
-        if !is(own, attrs | Attrs::EXPLICIT) || !is(below, attrs & Attrs::INHERITED) {
-            return Err(BundleError::Unprotected(path));
+    let levels: Vec<_> = policy.levels.iter().rev().map(String::as_str).collect();
+    let map = format!("levels {}\n{} /\n", levels.join(" > "), levels[0]);
+    let unprotected = |path: &str| BundleError::Unprotected(path.to_owned());
+    let expected = Policy::compile_str("built-in", &map);
+    for path in RESERVED {
+        let expected = expected.as_ref().map_err(|_| unprotected(path))?;
+        let at = |policy: &Policy| policy.node(path.as_bytes()).ok_or(unprotected(path));
+        let (ours, theirs) = (at(&expected.policy)?, at(policy)?);
+        if !same(&expected.policy, ours, policy, theirs) {
+            return Err(unprotected(path));
         }
     }
     Ok(())
+}
+
+/// Whether two nodes and all below them say the same.
+fn same(ours: &Policy, our: u32, policy: &Policy, their: u32) -> bool {
+    let (a, b) = (&ours.nodes[our as usize], &policy.nodes[their as usize]);
+    let says = |rule: Rule| (rule.level, rule.attrs);
+    says(a.own) == says(b.own)
+        && says(a.below) == says(b.below)
+        && (a.star, b.star) == (None, None)
+        && a.edges == b.edges
+        && ours
+            .edges
+            .iter()
+            .filter(|edge| edge.parent == our)
+            .all(|edge| {
+                let their = policy.exact(their, &edge.name);
+                their.is_some_and(|their| same(ours, edge.child, policy, their))
+            })
 }

@@ -9,17 +9,17 @@ use crate::{Attrs, RuleSource};
 pub(crate) const RESERVED: [&str; 2] = ["/run/tidegate", "/sys/fs/bpf"];
 
 /// What a built-in rule's [`RuleSource`] names as its file.
-pub(crate) const FILE: &str = "built-in";
+const FILE: &str = "built-in";
 
 /// A built-in rule.
-pub(crate) struct Builtin {
-    pub path: String,
-    pub level: u8,
-    pub attrs: Attrs,
+struct Builtin {
+    path: String,
+    level: u8,
+    attrs: Attrs,
 }
 
 /// The built-in rules for `levels`, lowest first.
-pub(crate) fn rules(levels: &[String]) -> Vec<Builtin> {
+fn rules(levels: &[String]) -> Vec<Builtin> {
     let top = levels.len().saturating_sub(1) as u8;
     let rule = |path: &str, level, attrs| Builtin {
         path: path.to_owned(),
@@ -67,14 +67,14 @@ pub(super) fn add(levels: &[String], paths: &mut Vec<PathRule>, sources: &mut Ve
 
 /// The reserved path that `pattern` names or goes below, if it does. A pattern
 /// that only reaches there through a `*` is allowed: it stops at the border.
-pub(crate) fn reserving(pattern: &[Component]) -> Option<&'static str> {
+pub(super) fn reserving(pattern: &[Component]) -> Option<&'static str> {
     RESERVED
         .into_iter()
         .find(|reserved| pattern.starts_with(&self::pattern(reserved)))
 }
 
 /// A path without `*` as a pattern.
-pub(crate) fn pattern(path: &str) -> Pattern {
+pub(super) fn pattern(path: &str) -> Pattern {
     path.split('/')
         .filter(|name| !name.is_empty())
         .map(|name| Component::Name(name.into()))

@@ -43,6 +43,10 @@ impl Note {
         }
     }
 
+    pub fn is_error(&self) -> bool {
+        is_error(&self.problem)
+    }
+
     pub fn earlier(mut self, place: Place, label: &'static str) -> Self {
         self.earlier = Some((place, label));
         self
@@ -123,7 +127,7 @@ impl Finding {
 
     /// Whether it is an error rather than a warning.
     pub fn is_error(&self) -> bool {
-        self.problem.severity().unwrap_or_default() == Severity::Error
+        is_error(&self.problem)
     }
 
     /// The file it is in, unless it is about a file that could not be read.
@@ -146,11 +150,18 @@ impl Finding {
     }
 }
 
+fn is_error(problem: &Problem) -> bool {
+    problem.severity().unwrap_or_default() == Severity::Error
+}
+
 /// What stands beside the marked words.
 fn label(problem: &Problem) -> &'static str {
     match problem {
-        Problem::RuleTwice | Problem::NetworkTwice => "again here",
-        Problem::LevelsTwice | Problem::ModeTwice | Problem::LevelTwice(_) => "again here",
+        Problem::RuleTwice
+        | Problem::NetworkTwice
+        | Problem::LevelsTwice
+        | Problem::ModeTwice
+        | Problem::LevelTwice(_) => "again here",
         Problem::Expected(..) => "expected here",
         Problem::NoRoot(_) => "these levels need a rule for `/`",
         _ => "here",

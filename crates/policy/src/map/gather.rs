@@ -30,7 +30,8 @@ pub(super) fn gather(units: &Units, notes: &mut Vec<Note>) -> Option<Rules> {
         ..
     } = gather;
     let Some((levels, place)) = levels else {
-        if let Some(&last) = units.order.last() {
+        // With an error before, an absence may be its consequence.
+        if let (Some(&last), false) = (units.order.last(), notes.iter().any(Note::is_error)) {
             notes.push(Note::at(Problem::NoLevels, last, 0..0));
         }
         return None;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use miette::NamedSource;
 
-pub(crate) use self::builtin::{Builtin, rules as builtin_rules};
+pub(crate) use self::builtin::RESERVED;
 use self::finding::Note;
 pub use self::finding::{Finding, MapErrors};
 pub(crate) use self::gather::is_level_name;

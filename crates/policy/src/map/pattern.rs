@@ -106,7 +106,7 @@ impl PathPattern {
         if let Some(c) = rest.chars().find(|c| "?[]{}\\".contains(*c)) {
             return Err(PathProblem::Glob(c));
         }
-        Self::components(home, rest.bytes().map(Byte::Plain).collect())
+        Self::components(home, &rest.bytes().map(Byte::Plain).collect::<Vec<_>>())
     }
 
     /// Reads a quoted path, quotes included.
@@ -114,7 +114,7 @@ impl PathPattern {
         let inner = quoted.strip_prefix('"').unwrap_or(quoted);
         let inner = inner.strip_suffix('"').unwrap_or(inner);
         let (home, rest) = Self::split_home(inner)?;
-        Self::components(home, unescape(rest)?)
+        Self::components(home, &unescape(rest)?)
     }
 
     /// The patterns it stands for, and whether each is a home's.
@@ -156,7 +156,7 @@ impl PathPattern {
     }
 
     /// Splits `path`, which is empty or begins with `/`.
-    fn components(home: bool, path: Vec<Byte>) -> Result<Self, PathProblem> {
+    fn components(home: bool, path: &[Byte]) -> Result<Self, PathProblem> {
         let Some((_, path)) = path.split_first() else {
             return Ok(Self {
                 home,

@@ -105,7 +105,8 @@ impl Units {
         let unit = if word.contains('/') || word.ends_with(".plm") {
             match &self.units[from].origin {
                 Origin::File(path) => {
-                    read(&path.parent().unwrap_or(Path::new("")).join(word), room)?
+                    let beside = path.parent().unwrap_or(Path::new("")).join(word);
+                    read(&beside.components().collect::<PathBuf>(), room)?
                 }
                 Origin::Text | Origin::Preset(_) => return Err(Problem::IncludeFile),
             }

@@ -212,10 +212,13 @@ impl Resolve<'_, '_> {
     /// order of the map's text.
     fn finish(mut self, mode: Mode, levels_place: &Place) -> Option<Rules> {
         if !self.paths.contains_key(&(Vec::new(), Kind::Here)) {
-            let top = self.levels.last().cloned().unwrap_or_default();
-            let span = levels_place.span.clone();
-            self.notes
-                .push(Note::at(Problem::NoRoot(top), levels_place.unit, span));
+            // With an error before, an absence may be its consequence.
+            if !self.notes.iter().any(Note::is_error) {
+                let top = self.levels.last().cloned().unwrap_or_default();
+                let span = levels_place.span.clone();
+                self.notes
+                    .push(Note::at(Problem::NoRoot(top), levels_place.unit, span));
+            }
             return None;
         }
         let mut used = vec![false; self.sources.len()];

@@ -285,7 +285,7 @@ fn statement_like(word: &Spanned<&str>) -> Option<Fault> {
     }))
 }
 
-impl<'s> Token<'s> {
+impl Token<'_> {
     fn is(&self, word: &str) -> bool {
         self.kind == Kind::Word && self.text == word
     }

@@ -1,0 +1,39 @@
+//! The fuzz targets. `cargo test` runs each for two seconds on random input;
+//! `docs/map-language.md` has the commands for longer and coverage-guided runs.
+
+use std::time::Duration;
+
+use bolero::check;
+
+use crate::{changed, compile, good_bundle, load, words};
+
+const SMOKE: Duration = Duration::from_secs(2);
+
+#[test]
+fn map_of_bytes() {
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        compile(&String::from_utf8_lossy(bytes));
+    });
+}
+
+#[test]
+fn map_of_words() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| compile(&words(bytes)));
+}
+
+#[test]
+fn bundle_of_bytes() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| load(bytes));
+}
+
+#[test]
+fn bundle_of_a_changed_body() {
+    let good = good_bundle();
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| load(&changed(&good, bytes)));
+}
