@@ -1,0 +1,86 @@
+//! What copies of this program do when a scenario executes them: one thing each,
+//! and the exit status says what came of it: an error number, or 0.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use nix::errno::Errno;
+
+use crate::check::{Attempt, Outcome};
+use crate::subject::Level;
+use crate::{level, place, run};
+
+/// The exit status of `level`: this and the level's number.
+pub const LEVEL: i32 = 200;
+
+/// Runs a helper.
+pub fn main(args: Vec<String>) -> ExitCode {
+    nix::sys::stat::umask(nix::sys::stat::Mode::empty());
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args.as_slice() {
+        ["report", name] => status(run::report(name)),
+        // the level it was started at
+        ["level"] => level_status(),
+        ["write", path] => errno(append(path)),
+        ["read-write", from, to] => errno(fs::read(from).and_then(|_| append(to))),
+        ["read-exec-read-write", from, to] => exec(&["read-write", from, to]),
+        // through a descriptor that it inherited
+        ["write-fd", fd] => errno(write_fd(fd)),
+        ["net-write", address, path] => errno(net_write(address, path)),
+        _ => ExitCode::from(2),
+    }
+}
+
+fn status(outcome: Outcome) -> ExitCode {
+    if outcome.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn errno(attempt: impl Attempt) -> ExitCode {
+    ExitCode::from(attempt.made().err().map_or(0, |e| e as u8))
+}
+
+fn level_status() -> ExitCode {
+    match level::by_writing() {
+        Ok(level) => ExitCode::from((LEVEL + level as i32) as u8),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn append(path: &str) -> std::io::Result<()> {
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
+    file.write_all(b"x")
+}
+
+fn write_fd(fd: &str) -> Result<(), Errno> {
+    let fd: i32 = fd.parse().map_err(|_| Errno::EINVAL)?;
+    // SAFETY: the buffer is a byte long; whether the descriptor is open the kernel says.
+    let n = unsafe { libc::write(fd, c"x".as_ptr().cast(), 1) };
+    if n == 1 { Ok(()) } else { Err(Errno::last()) }
+}
+
+fn net_write(address: &str, path: &str) -> std::io::Result<()> {
+    let mut stream = std::net::TcpStream::connect(address)?;
+    let mut byte = [0];
+    stream.read_exact(&mut byte)?;
+    append(path)
+}
+
+fn exec(args: &[&str]) -> ExitCode {
+    use std::os::unix::process::CommandExt;
+    let program = format!("{}/scenarios", place::BIN);
+    let e = std::process::Command::new(program)
+        .arg("--helper")
+        .args(args)
+        .exec();
+    errno(Err::<(), _>(e))
+}
+
+/// The level that a helper's exit status tells.
+pub fn level_of_status(code: i32) -> Option<Level> {
+    Level::ALL.into_iter().find(|l| LEVEL + *l as i32 == code)
+}
