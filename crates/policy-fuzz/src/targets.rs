@@ -1,5 +1,5 @@
-//! The fuzz targets. `cargo test` runs each for two seconds on random input;
-//! `docs/map-language.md` has the commands for longer and coverage-guided runs.
+//! The fuzz targets. `cargo test` runs each for two seconds on random input; the
+//! README has the commands for longer and coverage-guided runs.
 
 use std::time::Duration;
 

@@ -145,3 +145,15 @@ fn no_preset_trusts_a_network() {
         );
     }
 }
+
+#[test]
+fn the_manuals_examples_compile() {
+    let manual = include_str!("../../../docs/map-language.md");
+    let maps: Vec<_> = manual.split("```").skip(1).step_by(2).collect();
+    assert_eq!(maps.len(), 2);
+    for map in maps {
+        let compiled = Policy::compile_str("manual", map)
+            .unwrap_or_else(|errors| panic!("{:?}", miette::Report::new(errors)));
+        assert!(compiled.warnings.is_empty(), "{:?}", compiled.warnings);
+    }
+}
