@@ -83,7 +83,7 @@ static __always_inline struct tg_channel *channel(u64 key)
 	if (c->tx != tx.id) {
 		c->tx = tx.id;
 		c->maps = 0;
-		c->lowest_writer = 0xff;
+		c->lowest_writer = floor_of(key);
 		c->admits = 0xff;
 		c->seen = 0;
 	}
@@ -253,7 +253,7 @@ __noinline int channel_map(u64 key)
  * A connection being accepted right now is in nobody's table and in no queue: who
  * will read from it cannot be told, so its other end may not fall yet.
  */
-static __always_inline void tx_unseen(struct unix_sock *u)
+static __always_inline void tx_unseen(struct unix_sock *u, u8 level)
 {
 	struct unix_sock *peer = CAST(struct unix_sock, u->peer);
 	struct tg_channel *c;
@@ -263,6 +263,8 @@ static __always_inline void tx_unseen(struct unix_sock *u)
 	c = channel(address(u->peer));
 	if (!c || !c->seen)
 		tx.overflow = 1;
+	else if (c->lowest_writer <= level)
+		floor_lower(address(u->peer), level);
 }
 
 /* A Unix socket: it reads what is sent to itself, and writes to its peer. */
@@ -311,8 +313,11 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	if (kind == TX_PIPE || kind == TX_MEMORY) {
 		tx.channels++;
 		if (tx.verify) {
-			if (kind == TX_MEMORY && falls && mode & FMODE_WRITE)
-				tx_later(key);
+			if (falls && mode & FMODE_WRITE) {
+				floor_lower(key, level);
+				if (kind == TX_MEMORY)
+					tx_later(key);
+			}
 			return level;
 		}
 		if (mode & FMODE_WRITE)
@@ -329,7 +334,7 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (!tx.verify)
 			level = tx_unix(CAST(struct unix_sock, sock->sk), level, falls);
 		else if (falls)
-			tx_unseen(CAST(struct unix_sock, sock->sk));
+			tx_unseen(CAST(struct unix_sock, sock->sk), level);
 	} else if (kind == TX_RING) {
 		tx.async += falls;
 	} else if (kind == TX_FAULTS) {

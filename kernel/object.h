@@ -158,6 +158,31 @@ static __always_inline u64 label_of_kind(struct inode *inode, u32 seqno)
 	return 0;
 }
 
+static __always_inline u8 floor_of(u64 key)
+{
+	u32 *level = bpf_map_lookup_elem(&floors, &key);
+
+	if (level)
+		return *level;
+	return floors_lost ? 0 : 0xff;
+}
+
+__noinline int floor_lower(u64 key, u8 level)
+{
+	u32 low = level;
+
+	if (level < policy.top && level < floor_of(key) &&
+	    bpf_map_update_elem(&floors, &key, &low, BPF_ANY))
+		floors_lost = 1;
+	return 0;
+}
+
+/* What a subject below the top makes holds that subject's data from the start. */
+static __always_inline bool inode_is_channel(struct inode *inode)
+{
+	return (inode->i_mode & S_IFMT) == S_IFIFO || inode_is_memory(inode);
+}
+
 /*
  * /proc/PID and what is in it has its process's level, from moment to moment; 0:
  * not such a file. The numbers in its name may be another namespace's.
@@ -236,7 +261,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 		/* what others fill is the lowest unless the map names the place itself */
 		if (fs_is_foreign(magic) && !(attrs & TG_EXPLICIT))
 			label = label_make(0, attrs & TG_LOWNOOPEN, TG_FROM_KIND, seqno);
-	} else {
+	} else if (!level) {
 		return LABEL_UNKNOWN;
 	}
 	if (level)

@@ -94,6 +94,9 @@ static __always_inline struct mount *canonical_mount(struct super_block *sb, str
 	struct dentry *root = sb->s_root;
 	u32 i;
 
+	/* a dentry that nothing connects to the root (by handle, say) has no path */
+	if (!w->n || w->up[BOUND(w->n - 1, TG_DEPTH)] != address(root))
+		root = NULL;
 	if (bpf_core_field_exists(((struct mount___6_18 *)0)->mnt_next_for_sb)) {
 		/* newest first, so the last that fits is the oldest */
 		m = ((struct super_block___6_18 *)sb)->s_mounts;

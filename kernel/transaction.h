@@ -386,6 +386,11 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;
 	epoch++;
+	if (tx.join && subject_level(s) < policy.top) {
+		tx.verify = 1;
+		tx_file(tx.join, subject_level(s), true);
+		tx.verify = 0;
+	}
 	if (tx.writable && !(may_sleep ? tx_guard_held() : tx_guard_now()))
 		return tx_fail(TG_R_BUSY, n);
 	tx.drag_tgid = 0;

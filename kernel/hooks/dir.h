@@ -171,7 +171,11 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 	struct tg_subject *s = subject_current();
 	u8 level;
 
-	if (!s || !s->creating || !inode)
+	if (!s || !inode)
+		return 0;
+	if (s->level < policy.top && inode_is_channel(inode))
+		floor_lower(address(inode), s->level);
+	if (!s->creating)
 		return 0;
 	/* an overlay's own inode is neutral; the level belongs to the one behind it */
 	if (fs_is_neutral(inode->i_sb->s_magic))
@@ -194,7 +198,10 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 {
 	struct tg_inode *memo;
 	struct tg_given_key key;
+	u64 channel = address(inode);
 
+	if ((inode->i_mode & S_IFMT) == S_IFIFO || (!inode->i_nlink && fs_is_memory(inode->i_sb->s_magic)))
+		bpf_map_delete_elem(&floors, &channel);
 	if (inode->i_nlink)
 		return 0;
 	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);

@@ -47,7 +47,16 @@ static __always_inline int unix_bind_peer(struct sock *other)
 SEC("lsm/unix_stream_connect")
 int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
-	return unix_bind_peer(other);
+	u8 level;
+	int err = unix_bind_peer(other);
+
+	if (err)
+		return err;
+	/* whoever gets hold of either end later meets what was said at this level */
+	level = subject_level(subject_current());
+	floor_lower(address(newsk), level);
+	floor_lower(address(sock), level);
+	return 0;
 }
 
 SEC("lsm/unix_may_send")
@@ -55,7 +64,33 @@ int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 {
 	struct sock *sk = other->sk;
 
-	return sk ? unix_bind_peer(sk) : 0;
+	int err = sk ? unix_bind_peer(sk) : 0;
+
+	if (sk && !err)
+		floor_lower(address(sk), subject_level(subject_current()));
+	return err;
+}
+
+SEC("lsm/socket_socketpair")
+int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
+{
+	u8 level = subject_level(subject_current());
+
+	if (level >= policy.top)
+		return 0;
+	floor_lower(address(a->sk), level);
+	floor_lower(address(b->sk), level);
+	return 0;
+}
+
+SEC("lsm/sk_free_security")
+int BPF_PROG(hook_sk_free, struct sock *sk)
+{
+	u64 key = address(sk);
+
+	if (sk->__sk_common.skc_family == AF_UNIX)
+		bpf_map_delete_elem(&floors, &key);
+	return 0;
 }
 
 #endif
