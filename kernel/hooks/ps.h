@@ -67,6 +67,8 @@ static __always_inline u64 label_told(struct inode *inode, u64 dentry, u32 *sour
 	int r;
 
 	*source = ~0u;
+	if (!label && magic == PROC_MAGIC)
+		label = label_of_process(inode, policy.seqno);
 	if (label)
 		return label;
 	r = path_rule(dentry, &found);

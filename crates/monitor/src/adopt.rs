@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use tidegate_policy::Attrs;
 
 use crate::error::Result;
-use crate::event::set_path;
+use crate::event::{set_comm, set_path};
 use crate::load::Monitor;
 use crate::skel::types::tg_event;
 use crate::subject::Subject;
@@ -150,9 +150,7 @@ impl Monitor {
             source: cause.source.unwrap_or(u32::MAX),
             ..Default::default()
         };
-        for (to, from) in event.comm.iter_mut().zip(process.comm.bytes()) {
-            *to = from as _;
-        }
+        set_comm(&mut event, &process.comm);
         if let Some(path) = &cause.path {
             set_path(&mut event, path);
         }
@@ -231,6 +229,7 @@ impl Held {
     /// Its path, as far as this process can see it.
     fn path(&self) -> Option<String> {
         match self.fd {
+            _ if self.address.is_some() => None,
             Some(fd) => link(&format!("/proc/{}/fd/{fd}", self.pid)),
             None => mapping(self.pid, self.key.ino),
         }

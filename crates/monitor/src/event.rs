@@ -106,6 +106,13 @@ impl Event {
     }
 }
 
+/// Writes a program's name into a record.
+pub(crate) fn set_comm(e: &mut tg_event, comm: &str) {
+    for (to, from) in e.comm.iter_mut().zip(comm.bytes()) {
+        *to = from as _;
+    }
+}
+
 /// Writes a path into a record, its end if it is too long.
 pub(crate) fn set_path(e: &mut tg_event, path: &str) {
     let bytes = path.as_bytes();

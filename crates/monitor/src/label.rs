@@ -138,6 +138,7 @@ impl Monitor {
         }
         let mut event = tg_event {
             pid: by,
+            tid: by,
             kind: Kind::Promoted as u8,
             op: Op::Setattr as u8,
             class: Class::File as u8,
@@ -149,6 +150,8 @@ impl Monitor {
             source: u32::MAX,
             ..Default::default()
         };
+        let comm = std::fs::read_to_string(format!("/proc/{by}/comm")).unwrap_or_default();
+        crate::event::set_comm(&mut event, comm.trim_end());
         crate::event::set_path(&mut event, path);
         self.record(event)
     }

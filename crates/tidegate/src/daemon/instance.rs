@@ -23,7 +23,6 @@ impl Instance {
     /// [`Code::Running`] if another daemon holds it.
     pub fn claim() -> Outcome<Instance> {
         directory(places::RUN, 0o755)?;
-        directory(places::LEVELS, 0o755)?;
         directory(places::BUNDLES, 0o700)?;
         let lock = OpenOptions::new()
             .create(true)
@@ -87,6 +86,7 @@ pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
 
 /// Makes the level files and takes away those of levels that are gone.
 pub fn level_files(levels: &[String]) -> Outcome {
+    directory(places::LEVELS, 0o755)?;
     let stale = fs::read_dir(places::LEVELS).map_err(|e| Failure::io("list the levels", e))?;
     for entry in stale.flatten() {
         if !levels.iter().any(|l| entry.file_name().to_str() == Some(l)) {
