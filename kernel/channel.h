@@ -28,6 +28,10 @@ struct tg_tx {
 	u32 overflow; /* it was too short */
 	u32 published; /* levels have been changed */
 	u32 mapped;    /* the last task had mappings to look at */
+	u32 pass;      /* number of the pass over mappings */
+	u32 others;    /* somebody else would fall */
+	u32 reopen;    /* of an open by path, which may drag nobody */
+	u32 join_waiter; /* thread that waits in open() to read from `join` */
 	u32 pad;
 	u64 id;
 	u64 join;	/* a channel's descriptor that the subject is about to get */
@@ -230,6 +234,11 @@ static __always_inline u32 mappings_of(struct inode *inode)
 	return count;
 }
 
+__noinline bool memory_is_mapped(u64 inode)
+{
+	return mappings_of(CAST(struct inode, inode)) != 0;
+}
+
 /* Is memory that the subject can go on writing mapped by somebody who does not fall? */
 __noinline int tx_memory(u64 inode)
 {
@@ -244,9 +253,35 @@ __noinline int channel_map(u64 key)
 {
 	struct tg_channel *c = channel(key);
 
-	if (c)
-		c->maps++;
+	if (!c)
+		return 0;
+	if (c->maps_pass != tx.pass)
+		c->maps = 0;
+	c->maps_pass = tx.pass;
+	c->maps++;
 	return 0;
+}
+
+/* Is it the first time in this pass? Of an address space, which tasks share. */
+__noinline bool channel_first(u64 key)
+{
+	struct tg_channel *c = channel(key);
+
+	if (!c || c->pass == tx.pass)
+		return false;
+	c->pass = tx.pass;
+	return true;
+}
+
+/* A pipe that is read, but by no descriptor in sight: a call still waits, or a message carries it. */
+static __always_inline void tx_unread(u64 key)
+{
+	struct inode *inode = CAST(struct inode, key);
+	struct pipe_inode_info *pipe = CAST(struct pipe_inode_info, inode->i_pipe);
+	struct tg_channel *c = channel(key);
+
+	if ((inode->i_mode & S_IFMT) == S_IFIFO && inode->i_pipe && pipe->readers && (!c || !c->seen))
+		tx.overflow = 1;
 }
 
 /*
@@ -317,6 +352,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 				floor_lower(key, level);
 				if (kind == TX_MEMORY)
 					tx_later(key);
+				else
+					tx_unread(key);
 			}
 			return level;
 		}
@@ -402,8 +439,10 @@ static __always_inline void tx_mappings(struct task_struct *t)
 		key = address(f->f_inode);
 		if (inode_is_memory(inode)) {
 			if (tx.verify) {
-				if (vma->vm_flags & VM_MAYWRITE)
+				if (vma->vm_flags & VM_MAYWRITE) {
+					floor_lower(key, subject_level(subject_of(t)));
 					tx_later(key);
+				}
 			} else {
 				channel_map(key);
 			}

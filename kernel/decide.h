@@ -42,16 +42,21 @@ static __always_inline int fall(struct tg_subject *s, u8 to, struct tg_note *n, 
 	return deny(s, n, n->reason == TG_R_BUSY ? -EAGAIN : -EACCES);
 }
 
+static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, u8 class)
+{
+	struct tg_note n = { .op = op, .class = class };
+
+	note_object(&n, inode, dentry, label);
+	return deny(subject_current(), &n, -EPERM);
+}
+
 /* modify(s, o), and the record of a refusal. */
 static __always_inline int modify(struct tg_subject *s, struct inode *inode, u64 dentry, u64 label,
 				  u8 op, u8 class)
 {
-	struct tg_note n = { .op = op, .class = class };
-
 	if (lomac_modify(subject(s), object(label), policy.top))
 		return 0;
-	note_object(&n, inode, dentry, label);
-	return deny(s, &n, -EPERM);
+	return refuse(inode, dentry, label, op, class);
 }
 
 /*
@@ -91,36 +96,70 @@ static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 
 	return 0;
 }
 
+/* A mapping of memory that no path names: what it may hold is the floor of its writers. */
+static __noinline int bind_memory(struct inode *inode, u32 mode)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
+	struct tg_subject *s = subject_current();
+	struct lomac_object o = { .level = floor_of(address(inode)), .known = true };
+	u8 to;
+
+	if (o.level > policy.top)
+		o.level = policy.top;
+	n.object = o.level;
+	to = mode & FMODE_READ ? lomac_observe(subject(s), o) : subject_level(s);
+	if (to < subject_level(s))
+		return fall(s, to, &n, true);
+	if (mode & FMODE_WRITE && !lomac_modify(subject(s), o, policy.top))
+		return deny(s, &n, -EPERM);
+	return 0;
+}
+
 /*
  * The current subject gets an end of a channel. A FIFO's reader that still waits
  * in open() has no descriptor to be found by: the inode remembers how high its
- * readers were.
+ * readers were, and which came last. Pipes and memory have no name; who opens them
+ * through /proc drags nobody down, but is refused.
  */
 static __noinline int join(struct file *file, u8 op)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_FILE, .source = ~0u };
 	struct inode *inode = file->f_inode;
-	u8 level;
+	u64 key = address(inode), magic = inode->i_sb->s_magic;
+	struct pipe_inode_info *pipe;
+	struct tg_inode *memo = NULL;
+	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
+	u8 level = subject_level(s);
+	u32 readers = 0;
 
-	if (join_channel(address(file), &n))
-		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : -EACCES);
-	level = subject_level(subject_current());
-	if ((inode->i_mode & S_IFMT) == S_IFIFO) {
-		struct pipe_inode_info *pipe = inode->i_pipe;
-		u32 readers = pipe ? pipe->readers : 0;
-		struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
+	if (named) {
+		pipe = inode->i_pipe;
+		readers = pipe ? pipe->readers : 0;
+		memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		n.reason = TG_R_NO_LABEL;
 		if (!memo)
 			return deny(s, &n, -EAGAIN);
 		if (!readers)
-			memo->node = 0;
-		n.reason = TG_R_CHANNEL;
-		if (file->f_mode & FMODE_WRITE && readers > tx.join_readers && memo->node > level + 1u)
-			return deny(s, &n, -EAGAIN);
-		if (file->f_mode & FMODE_READ && level + 1u > memo->node)
+			memo->node = memo->rule = 0;
+	} else if (inode_is_memory(inode) && file->f_mode & FMODE_WRITE && level < policy.top &&
+		   level < floor_of(key) && memory_is_mapped(key)) {
+		n.reason = TG_R_MAPPING;
+		return deny(s, &n, -EPERM);
+	}
+	n.reason = TG_R_RULE;
+	if (join_channel(address(file), named && readers ? memo->rule : 0, op == TG_OP_OPEN_READ && !named, &n))
+		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : n.reason == TG_R_CHANNEL ? -EPERM : -EACCES);
+	if (!named)
+		return 0;
+	level = subject_level(subject_current());
+	n.reason = TG_R_CHANNEL;
+	if (file->f_mode & FMODE_WRITE && readers > tx.join_readers + 1 && memo->node > level + 1u)
+		return deny(s, &n, -EAGAIN);
+	if (file->f_mode & FMODE_READ) {
+		if (level + 1u > memo->node)
 			memo->node = level + 1;
+		memo->rule = bpf_get_current_pid_tgid();
 	}
 	return 0;
 }

@@ -142,7 +142,9 @@ struct {
 /* Channels met by the running transaction, by the address of what is read. */
 struct tg_channel {
 	u64 tx;
-	u32 maps; /* shared mappings of it that the falling tasks have */
+	u32 maps; /* shared mappings of it that the falling tasks have, */
+	u32 maps_pass; /* counted in this pass */
+	u32 pass; /* an address space's: the pass that looked at it last */
 	u8 lowest_writer;
 	u8 seen;   /* somebody who reads it was met */
 	u8 admits; /* a named socket's: lowest level that may write, 0xff: not looked up */

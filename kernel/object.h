@@ -31,6 +31,8 @@
 #define NSFS_MAGIC 0x6e736673
 #define PIDFS_MAGIC 0x50494446
 #define OVERLAYFS_MAGIC 0x794c7630
+#define SECRETMEM_MAGIC 0x5345434d
+#define DMA_BUF_MAGIC 0x444d4142
 #define FUSE_MAGIC 0x65735546
 #define NFS_MAGIC 0x6969
 #define SMB_MAGIC 0xfe534d42
@@ -53,6 +55,7 @@ static __always_inline bool fs_is_neutral(u64 magic)
 	case PIDFS_MAGIC:
 	case DEVPTS_MAGIC:
 	case OVERLAYFS_MAGIC:
+	case DMA_BUF_MAGIC:
 		return true;
 	}
 	return false;
@@ -131,6 +134,8 @@ static __always_inline bool inode_is_memory(struct inode *inode)
 {
 	u64 magic = inode->i_sb->s_magic;
 
+	if (magic == SECRETMEM_MAGIC)
+		return true;
 	return (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC) && !inode->i_nlink &&
 	       (inode->i_mode & S_IFMT) == S_IFREG && !inode_state(inode, true);
 }
@@ -213,7 +218,9 @@ static __always_inline u64 label_unmounted(struct inode *inode, u32 seqno)
 		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
 	if (fs_is_memory(magic))
 		return label_make(policy.top, TG_CREATOR, TG_FROM_KIND, seqno);
-	return label_make(0, 0, TG_FROM_KIND, seqno);
+	if (fs_is_foreign(magic))
+		return label_make(0, 0, TG_FROM_KIND, seqno);
+	return LABEL_UNKNOWN;
 }
 
 /*
@@ -269,6 +276,8 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	if (found.full)
 		label |= LABEL_FULL;
 out:
+	if (label & LABEL_UNKNOWN)
+		return label;
 	if (!remember || policy.seqno != seqno)
 		return label;
 	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -331,7 +340,7 @@ __noinline u64 label_peek(u64 inode, u64 dentry)
 	int r = path_rule(dentry, &found);
 
 	if (r > 0)
-		label = label_make(0, 0, TG_FROM_KIND, policy.seqno);
+		label = label_unmounted(i, policy.seqno);
 	else if (r == 0)
 		label = label_make(found.rule.level, found.rule.attrs, TG_FROM_RULE, policy.seqno);
 	if (level)

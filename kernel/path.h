@@ -25,7 +25,7 @@ static __always_inline u64 path_sequence(void)
 }
 
 /* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
-#define TG_MOUNTS 4096
+#define TG_MOUNTS (1 << 17)
 
 #define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
 
@@ -249,7 +249,8 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 			break;
 		m = canonical_mount(d->d_sb, w);
 		if (!m) {
-			ret = 1;
+			/* a dentry that nothing connects to its root has no path at all */
+			ret = w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root) ? 1 : -1;
 		} else {
 			m = CAST(struct mount, m);
 			if (!walk_mounts(m, w) || !plm_walk(w, out))

@@ -21,13 +21,13 @@
 #include "hooks/dir.h"
 #include "hooks/attr.h"
 #include "hooks/exec.h"
-#include "hooks/mmap.h"
+#include "hooks/guard.h"
 #include "hooks/socket.h"
+#include "hooks/mmap.h"
 #include "hooks/unix.h"
 #include "hooks/ipc.h"
 #include "hooks/task.h"
 #include "hooks/system.h"
-#include "hooks/guard.h"
 #include "hooks/ps.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -63,15 +63,9 @@ static __always_inline void tx_mark(struct task_struct *t, u8 level)
 		s->tx_level = level;
 		tx.changed = 1;
 		tx.born++;
+		if (t->tgid != bpf_get_current_task_btf()->tgid)
+			tx.others = 1;
 	}
-}
-
-/* The level a task will have after the transaction as far as it is known. */
-static __always_inline u8 tx_level_of(struct task_struct *t)
-{
-	struct tg_subject *s = subject_of(t);
-
-	return s && s->tx == tx.id ? s->tx_level : subject_level(s);
 }
 
 /* What the subject is about to get counts as if it had it. */
@@ -103,15 +97,19 @@ __noinline int tx_spread(void)
 
 		if (!t->mm || t->flags & PF_KTHREAD)
 			continue;
-		/* a tracer writes its tracee's memory without a hook */
-		if (t->ptraced.next != &t->ptraced)
-			channel_write(address(t), tx_level_of(t));
 		s = subject_of(t);
 		falls = s && s->tx == tx.id;
 		level = falls ? s->tx_level : subject_level(s);
 		low = level;
-		if (t->ptrace)
+		/* a tracer reads and writes its tracee's memory without a hook */
+		if (t->ptraced.next != &t->ptraced) {
+			channel_write(address(t), level);
+			low = channel_read(address(t) + 1, low);
+		}
+		if (t->ptrace) {
+			channel_write(address(t->parent) + 1, level);
 			low = channel_read(address(t->parent), low);
+		}
 		channel_write(address(t->mm), level);
 		low = channel_read(address(t->mm), low);
 		if (files) {
@@ -121,6 +119,8 @@ __noinline int tx_spread(void)
 		}
 		if (t->pid == me->pid)
 			low = tx_joins(low);
+		if (tx.join_waiter && t->pid == tx.join_waiter)
+			low = channel_read(tx.join_inode, low);
 		if (low < level && !(s && s->attrs & TG_NODEMOTE))
 			tx_mark(t, low);
 	}
@@ -140,7 +140,8 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
 	s64 nr = regs->orig_ax;
 
-	if (nr < 0)
+	/* a stop of its group is taken on the way back to user space */
+	if (nr < 0 || t->__state & TASK_STOPPED)
 		return true;
 	switch (nr) {
 	case 0:	  /* read */
@@ -224,7 +225,8 @@ __noinline int tx_each(u32 step, u64 cause)
 		case TX_SETTLE:
 			if (s->settled || t->pid == me->pid || t->exit_state)
 				break;
-			if (t->flags & PF_EXITING || tx_at_rest(t) || tx_waits_for(t, me))
+			if (t->flags & PF_EXITING || tx_at_rest(t) || tx_waits_for(t, me) ||
+			    t->pid == tx.join_waiter)
 				s->settled = 1;
 			else
 				tx.busy++;
@@ -233,7 +235,7 @@ __noinline int tx_each(u32 step, u64 cause)
 		case TX_VERIFY:
 			if (t->io_uring || (t->mm && t->mm->ioctx_table))
 				tx.async++;
-			if (t->pid == t->tgid || t->group_leader->exit_state)
+			if (t->mm && channel_first(address(t->mm)))
 				tx_mappings(t);
 			if (step == TX_VERIFY && t->files)
 				tx_files(address(t->files), s->level, true);
@@ -340,8 +342,10 @@ static __noinline u8 tx_irrevocable(void)
 	u32 i;
 
 	tx.overflow = 0;
+	tx.pass++;
 	tx_each(TX_COUNT, 0);
 	tx.pending = 0;
+	tx.pass++;
 	tx_each(TX_VERIFY, 0);
 	bpf_for(i, 0, tx.pending)
 		tx_memory(tx_pending[BOUND(i, TX_PENDING)]);
@@ -357,18 +361,21 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	u8 reason;
 
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
-	tx.born = tx.published = 0;
+	tx.born = tx.published = tx.others = 0;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
 	alone = !tx.join && !tx.join_unix && me->mm && me->mm->mm_users.counter == 1 &&
-		me->files && me->files->count.counter == 1 && !me->ptrace;
+		me->files && me->files->count.counter == 1 && !me->ptrace &&
+		me->ptraced.next == &me->ptraced;
 	if (alone)
 		tx_files(address(me->files), to, true);
 	alone = alone && !tx.channels;
 	bpf_for(round, 0, TX_ROUNDS) {
 		if (!alone && !tx_fixpoint())
 			return tx_fail(TG_R_BUSY, n);
+		if (tx.others && tx.reopen)
+			return tx_fail(TG_R_CHANNEL, n);
 		if (!tx.born)
 			break;
 		tx.born = 0;
@@ -437,7 +444,8 @@ static __always_inline bool tx_lock_body(bool may_sleep)
 }
 TX_TWICE(tx_lock)
 
-static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_note *n, bool may_sleep)
+static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter, bool reopen,
+				     struct tg_note *n, bool may_sleep)
 {
 	int err;
 
@@ -453,6 +461,8 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_n
 	}
 	tx.join = join;
 	tx.join_unix = join_unix;
+	tx.reopen = reopen;
+	tx.join_waiter = waiter;
 	tx.join_inode = join ? address(CAST(struct file, join)->f_inode) : 0;
 	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
 	__sync_lock_test_and_set(&tx.lock, 0);
@@ -462,24 +472,24 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_n
 /* For hooks that may sleep, and for those that may not: they wait for nothing. */
 __noinline int demote_held(u8 to, struct tg_note *n)
 {
-	return n ? tx_demote(to, 0, 0, n, true) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, 0, false, n, true) : -EAGAIN;
 }
 
 __noinline int demote_now(u8 to, struct tg_note *n)
 {
-	return n ? tx_demote(to, 0, 0, n, false) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, 0, false, n, false) : -EAGAIN;
 }
 
 /* The current subject gets a descriptor of a channel: levels are made to fit first. */
-__noinline int join_channel(u64 file, struct tg_note *n)
+__noinline int join_channel(u64 file, u32 waiter, bool reopen, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, file, 0, n, true) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, file, 0, waiter, reopen, n, true) : -EAGAIN;
 }
 
 /* It connects to a Unix socket, or sends to it. */
 __noinline int join_unix(u64 sock, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, 0, sock, n, false) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, 0, sock, 0, false, n, false) : -EAGAIN;
 }
 
 #endif

@@ -133,13 +133,14 @@ struct mnt_idmap;
 struct kern_ipc_perm;
 struct sockaddr;
 struct kernel_siginfo;
+struct msghdr { unsigned int msg_flags; };
 struct timespec64;
 struct perf_event_attr;
 struct linux_binprm;
 
 struct userfaultfd_ctx { struct mm_struct *mm; };
 struct upid { int nr; };
-struct pid { struct upid numbers[1]; };
+struct pid { unsigned int level; struct upid numbers[1]; };
 struct proc_inode { struct pid *pid; struct inode vfs_inode; };
 struct io_uring_task;
 struct cred;
@@ -154,6 +155,8 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct io_uring_task *io_uring;
 	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	unsigned int __state;
 	struct task_struct *real_parent;
 	struct task_struct *parent;
 	unsigned int ptrace;
@@ -166,7 +169,7 @@ struct task_struct {
 struct pt_regs { unsigned long orig_ax; };
 
 typedef struct { u32 val; } kuid_t;
-struct cred { kuid_t uid; };
+struct cred { kuid_t uid; struct user_namespace *user_ns; };
 
 struct linux_binprm {
 	struct file *executable;
@@ -220,6 +223,7 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
 #define S_IFIFO 0010000
+#define TASK_STOPPED 4 /* __TASK_STOPPED */
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000

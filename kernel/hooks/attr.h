@@ -92,13 +92,18 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_FSSETXATTR 0x401c5820
 #define TIOCSTI 0x5412
 #define TIOCLINUX 0x541c
+#define TIOCCONS 0x541d
+#define TIOCSETD 0x5423
+#define TIOCVHANGUP 0x5437
+#define FS_IOC32_SETVERSION 0x40047602
+#define FS_IOC32_SETVERSION_EXT4 0x40046604
+#define FS_IOC32_SETFLAGS 0x40046602
 
 /*
  * An inode's generation is part of the key of its given level; flags are its
  * attributes; TIOCSTI and TIOCLINUX type into somebody's terminal.
  */
-SEC("lsm.s/file_ioctl")
-int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd)
+static __always_inline int control(struct file *file, unsigned int cmd)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_TTY, .class = TG_C_TASK, .reason = TG_R_TOP_ONLY };
@@ -109,18 +114,37 @@ int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd)
 	switch (cmd) {
 	case TIOCSTI:
 	case TIOCLINUX:
+	case TIOCCONS:
+	case TIOCVHANGUP:
+	case TIOCSETD:
 		return deny(s, &n, -EPERM);
 	case FS_IOC_SETVERSION:
 	case FS_IOC_SETVERSION_EXT4:
+	case FS_IOC32_SETVERSION:
+	case FS_IOC32_SETVERSION_EXT4:
 		n.op = TG_OP_SETATTR;
 		n.class = TG_C_FILE;
 		return deny(s, &n, -EPERM);
 	case FS_IOC_SETFLAGS:
+	case FS_IOC32_SETFLAGS:
 	case FS_IOC_FSSETXATTR:
 		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
 			      TG_OP_SETATTR, TG_C_FILE);
 	}
 	return 0;
+}
+
+SEC("lsm.s/file_ioctl")
+int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd)
+{
+	return control(file, cmd);
+}
+
+/* A 32-bit call's. */
+SEC("lsm/file_ioctl_compat")
+int BPF_PROG(hook_file_ioctl_compat, struct file *file, unsigned int cmd)
+{
+	return control(file, cmd);
 }
 
 #endif

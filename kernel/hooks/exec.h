@@ -45,7 +45,7 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 		u16 rule = label_attrs(label);
 
 		attrs = rule & TG_PERMISSIVE;
-		if (who.level == policy.top && to == policy.top)
+		if (label_level(label) == policy.top && object(label).known)
 			attrs |= rule & (TG_NODEMOTE | TG_NONETDEMOTE);
 	}
 	if (!s) {
@@ -95,7 +95,9 @@ int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
 	if (!s)
 		return 0;
 	changed = s->exec_level < s->level || s->attrs != s->exec_attrs;
-	s->attrs = s->exec_attrs & (TG_PERMISSIVE | (s->level == policy.top ? TG_NODEMOTE | TG_NONETDEMOTE : 0));
+	s->attrs = s->exec_attrs;
+	if (s->exec_level < s->level)
+		s->attrs &= TG_PERMISSIVE;
 	if (!changed)
 		return 0;
 	note_object(&n, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_EXEC));

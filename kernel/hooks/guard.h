@@ -38,15 +38,13 @@ int BPF_PROG(guard_file_permission, struct file *file, int mask)
 }
 
 /* A connection to a named socket that the sender could not make any more. */
-SEC("lsm/socket_sendmsg")
-int BPF_PROG(guard_socket_sendmsg, struct socket *sock)
+static __noinline int guard_unix(struct sock *sk)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_UNIX, .source = ~0u };
-	struct sock *sk = sock->sk;
 	struct unix_sock *u;
 
-	if (!s || s->level >= policy.top || !sk || sk->__sk_common.skc_family != AF_UNIX)
+	if (!s || s->level >= policy.top)
 		return 0;
 	u = CAST(struct unix_sock, address(sk));
 	if (!u->peer || s->level >= unix_admits(address(u->peer)))

@@ -24,10 +24,26 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	/* MAYWRITE is enough: mprotect may come later */
 	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
 		mode |= FMODE_WRITE;
-	if (!mode || inode_is_memory(inode))
+	if (!mode)
 		return 0;
 	count_query(TG_C_MMAP);
+	if (inode_is_memory(inode))
+		return bind_memory(inode, mode);
 	return bind(inode, file_dentry(file), mode, TG_OP_MMAP, TG_C_MMAP);
+}
+
+/* A connection to a network, handed over: its data may be read without any further hook. */
+static __noinline int receive_inet(struct file *file)
+{
+	struct socket *sock = CAST(struct socket, address(file->private_data));
+	struct sock *sk = CAST(struct sock, address(sock->sk));
+	u16 family = sk->__sk_common.skc_family;
+	struct net_peer p = {};
+
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	net_peer_of(sk, &p);
+	return p.known ? observe_net(&p, TG_OP_RECEIVE_FD) : 0;
 }
 
 /* A descriptor received through a socket or by pidfd_getfd binds what it names. */
@@ -40,6 +56,12 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	count_query(TG_C_FILE);
 	if (type == S_IFDIR)
 		return 0;
+	if (type == S_IFSOCK) {
+		int err = receive_inet(file);
+
+		if (err)
+			return err;
+	}
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode))
 		return join(file, TG_OP_RECEIVE_FD);
 	return bind(inode, file_dentry(file), file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);

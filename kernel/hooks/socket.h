@@ -3,10 +3,13 @@
 #ifndef TIDEGATE_HOOK_SOCKET_H
 #define TIDEGATE_HOOK_SOCKET_H
 
+#define AF_KEY 15
 #define AF_PACKET 17
 #define AF_VSOCK 40
 #define AF_XDP 44
-#define AF_BLUETOOTH 31
+#define AF_NETLINK 16
+#define AF_ALG 38
+#define MSG_FASTOPEN 0x20000000
 #define SOCK_RAW 3
 
 struct net_peer {
@@ -69,7 +72,7 @@ static __always_inline int observe_net(struct net_peer *p, u8 op)
 	return fall(s, to, &n, true);
 }
 
-/* Families that hand over raw traffic, or that no address rule can tell apart. */
+/* Raw traffic, and every family whose addresses no rule can tell apart: the network's lowest. */
 SEC("lsm.s/socket_create")
 int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 {
@@ -77,12 +80,20 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 
 	if (kern)
 		return 0;
-	if (family == AF_PACKET || family == AF_VSOCK || family == AF_XDP || family == AF_BLUETOOTH ||
-	    ((family == AF_INET || family == AF_INET6) && (type & 0xf) == SOCK_RAW)) {
-		count_query(TG_C_SOCKET);
-		return observe_net(&p, TG_OP_SOCKET);
+	switch (family) {
+	case AF_INET:
+	case AF_INET6:
+		if ((type & 0xf) != SOCK_RAW)
+			return 0;
+		break;
+	case AF_UNIX:
+	case AF_NETLINK:
+	case AF_ALG:
+	case AF_KEY:
+		return 0;
 	}
-	return 0;
+	count_query(TG_C_SOCKET);
+	return observe_net(&p, TG_OP_SOCKET);
 }
 
 SEC("lsm.s/socket_connect")
@@ -147,6 +158,27 @@ int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
 	return observe_net(&p, TG_OP_RECEIVE);
+}
+
+/*
+ * TCP Fast Open connects without the connect hook. On a Unix socket it is part of
+ * the guard (guard.h): a connection that the sender could not make any more.
+ */
+SEC("lsm.s/socket_sendmsg")
+int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
+{
+	struct sock *sk = sock->sk;
+	struct net_peer p = {};
+
+	if (!sk)
+		return 0;
+	p.family = sk->__sk_common.skc_family;
+	if (p.family == AF_UNIX)
+		return guard_armed ? guard_unix(sk) : 0;
+	if ((p.family != AF_INET && p.family != AF_INET6) || !(msg->msg_flags & MSG_FASTOPEN))
+		return 0;
+	count_query(TG_C_SOCKET);
+	return observe_net(&p, TG_OP_CONNECT);
 }
 
 #endif

@@ -26,7 +26,7 @@ static __always_inline int mounts(void)
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct nsproxy *ns = me->nsproxy;
 
-	if (ns && ns->mnt_ns->user_ns->level > 0)
+	if (ns && ns->mnt_ns->user_ns->level > 0 && me->cred->user_ns->level > 0)
 		return 0;
 	return top_only(TG_OP_MOUNT);
 }

@@ -50,7 +50,7 @@ int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int m
 	return act(child, TG_OP_PTRACE);
 }
 
-/* Who lets itself be traced may not be higher than who will trace it. */
+/* A tracer writes and reads its tracee: who asks to be traced has to be at its level. */
 SEC("lsm/ptrace_traceme")
 int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 {
@@ -58,10 +58,41 @@ int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
 	u8 tracer = subject_level(subject_of(parent));
 
-	if (tracer >= subject_level(s))
+	if (tracer == subject_level(s))
 		return 0;
 	n.peer = parent->tgid;
 	n.object = tracer;
+	return deny(s, &n, -EPERM);
+}
+
+/* A descriptor's owner gets a signal when somebody else makes it ready: SIGIO, or F_SETSIG's. */
+SEC("lsm/file_send_sigiotask")
+int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
+{
+	return act(p, TG_OP_SIGNAL);
+}
+
+#define F_SETOWN 8
+#define F_SETOWN_EX 15
+
+/* The writer that sets it off may be higher than who chose the owner: below the top one owns it oneself. */
+SEC("lsm/file_fcntl")
+int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct tg_subject *s = subject_current();
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct tg_note n = { .op = TG_OP_SIGNAL, .class = TG_C_TASK, .source = ~0u, .reason = TG_R_TOP_ONLY };
+	struct pid *pid;
+	u32 own = 0;
+
+	if ((cmd != F_SETOWN && cmd != F_SETOWN_EX) || subject_level(s) >= policy.top)
+		return 0;
+	pid = me->thread_pid;
+	bpf_probe_read_kernel(&own, sizeof(own),
+			      (void *)address(pid) + bpf_core_field_offset(struct pid, numbers) +
+				      (pid->level & 31) * bpf_core_type_size(struct upid));
+	if (cmd == F_SETOWN && (!arg || (u32)arg == own))
+		return 0;
 	return deny(s, &n, -EPERM);
 }
 

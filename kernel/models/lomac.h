@@ -72,7 +72,7 @@ static __always_inline u8 lomac_create(struct lomac_subject s, struct lomac_obje
 {
 	if (!place.known)
 		return LOMAC_REFUSED;
-	if (s.level >= place.level)
+	if (place.attrs & TG_NEUTRAL || s.level >= place.level)
 		return place.level;
 	return place.attrs & TG_CREATOR ? s.level : LOMAC_REFUSED;
 }
