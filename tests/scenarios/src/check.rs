@@ -123,9 +123,10 @@ pub fn refused_any(with: &[Errno], attempt: impl Attempt) -> Outcome {
 /// It must have been allowed; what it gave.
 #[track_caller]
 pub fn allowed<A: Attempt>(attempt: A) -> Outcome<A::Got> {
-    attempt
-        .made()
-        .map_err(|e| Failed::because(format_args!("refused with {}", name(e))))
+    match attempt.made() {
+        Ok(got) => Ok(got),
+        Err(e) => Err(Failed::because(format_args!("refused with {}", name(e)))),
+    }
 }
 
 /// Two things must be the same.

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 
 use crate::check::{Attempt, Outcome};
 use crate::subject::Level;
-use crate::{level, place, run};
+use crate::{level, place, run, unixsock};
 
 /// The exit status of `level`: this and the level's number.
 pub const LEVEL: i32 = 200;
@@ -28,8 +28,20 @@ pub fn main(args: Vec<String>) -> ExitCode {
         // through a descriptor that it inherited
         ["write-fd", fd] => errno(write_fd(fd)),
         ["net-write", address, path] => errno(net_write(address, path)),
+        ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         _ => ExitCode::from(2),
     }
+}
+
+fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {
+    let to = nix::sys::socket::UnixAddr::new_abstract(name.as_bytes())?;
+    let file = crate::sys::reads(path)?;
+    let socket = unixsock::fresh(nix::sys::socket::SockType::Datagram)?;
+    unixsock::send(
+        &socket,
+        Some(&to),
+        &[std::os::fd::AsRawFd::as_raw_fd(&file)],
+    )
 }
 
 fn status(outcome: Outcome) -> ExitCode {

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, OFlag, open};
@@ -20,13 +21,25 @@ const SOCKET: &str = "/run/tidegate/tidegate.sock";
 
 /// Asks the daemon something that takes no descriptor.
 pub fn ask(question: &Value) -> Outcome<Value> {
-    let mut stream = UnixStream::connect(SOCKET)?;
+    let mut stream = connected()?;
     let mut line = question.to_string();
     line.push('\n');
     stream.write_all(line.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     serde_json::from_str(&answer).map_err(|e| Failed::because(format_args!("{answer:?}: {e}")))
+}
+
+/// Connecting is played by scenarios of its own; here it only has to work.
+fn connected() -> std::io::Result<UnixStream> {
+    let mut tries = 0;
+    loop {
+        match UnixStream::connect(SOCKET) {
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock && tries < 50 => tries += 1,
+            done => return done,
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The level that this process's label has.

@@ -12,7 +12,9 @@
 mod check;
 mod daemon;
 mod helper;
+mod ipcs;
 mod level;
+mod net;
 mod place;
 mod report;
 mod run;
@@ -21,6 +23,7 @@ mod scenarios;
 mod setup;
 mod subject;
 mod sys;
+mod unixsock;
 
 use std::process::ExitCode;
 

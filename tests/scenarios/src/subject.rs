@@ -169,6 +169,13 @@ impl Child {
         }
     }
 
+    /// Lets it go on from its last [`step`] and waits for its end.
+    #[track_caller]
+    pub fn join_after_step(self) -> Outcome {
+        self.go()?;
+        self.join()
+    }
+
     /// Waits for its end, whatever that is.
     pub fn status(self) -> Outcome<WaitStatus> {
         loop {

@@ -3,8 +3,13 @@
 mod dirs;
 mod exec;
 mod files;
+mod ipc;
 mod labels;
 mod mmap;
+mod net;
+mod pipes;
+mod tasks;
+mod unix;
 
 use std::io;
 
@@ -17,6 +22,11 @@ pub const TOPICS: &[&[Scenario]] = &[
     labels::SCENARIOS,
     exec::SCENARIOS,
     mmap::SCENARIOS,
+    pipes::SCENARIOS,
+    unix::SCENARIOS,
+    net::SCENARIOS,
+    ipc::SCENARIOS,
+    tasks::SCENARIOS,
 ];
 
 /// What has to run before Tidegate starts.

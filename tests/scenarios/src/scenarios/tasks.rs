@@ -1,0 +1,656 @@
+//! Processes: what one may do to another.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, setpgid};
+
+use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::level;
+use crate::place::{self, LOW};
+use crate::scenario::{Scenario, allow, bypass, deny};
+use crate::subject::{Child, Level, at, lower, spawn, start, step};
+use crate::{sys, syscall};
+
+use Level::{System, Untrusted, User};
+
+const ROW: &str = "kill, ptrace";
+
+pub const SCENARIOS: &[Scenario] = &[
+    allow("task-own", "a subject acts on its equals", own).of(ROW),
+    allow(
+        "task-down",
+        "and on lower ones, which it may stop and end",
+        down,
+    )
+    .of(ROW),
+    allow(
+        "task-look-up",
+        "and asks whether a higher one exists",
+        look_up,
+    ),
+    allow(
+        "proc-self-write",
+        "a subject writes to its own files in /proc",
+        proc_self,
+    ),
+    allow(
+        "proc-look-down",
+        "ps reads of lower processes what it needs, and stays",
+        proc_look_down,
+    ),
+    deny(
+        "task-signal-up",
+        "no signal to a higher subject, by any call",
+        signal_up,
+    )
+    .of(ROW),
+    deny(
+        "task-ptrace-up",
+        "nor ptrace, its memory, or its descriptors",
+        ptrace_up,
+    )
+    .of(ROW),
+    deny(
+        "task-ptrace-down",
+        "who traces or reads a lower subject falls",
+        ptrace_down,
+    )
+    .of(ROW),
+    deny(
+        "task-priority-up",
+        "nor its priority, affinity, limits or group",
+        priority_up,
+    )
+    .of(ROW),
+    deny("proc-write-up", "nor its files in /proc", proc_write_up),
+    bypass(
+        "signal-by-owner",
+        "a signal sent by the kernel to a descriptor's owner",
+        by_owner,
+    ),
+    bypass(
+        "signal-to-group",
+        "a signal to a group, or to all",
+        to_group,
+    ),
+    bypass(
+        "signal-at-death",
+        "a signal asked for at a parent's end",
+        at_death,
+    ),
+    bypass(
+        "ptrace-traceme",
+        "a higher child lets itself be traced by its lower parent",
+        traceme,
+    ),
+    bypass(
+        "ptrace-then-fall",
+        "a tracer falls while it traces an equal",
+        then_fall,
+    ),
+    bypass(
+        "proc-mem-before-fall",
+        "a descriptor of another's memory opened before the fall",
+        mem_before,
+    ),
+    bypass(
+        "ptrace-exec",
+        "a tracer's child executes something higher",
+        traced_exec,
+    ),
+];
+
+/// A process at a level that does nothing.
+fn idle(level: Level) -> Outcome<Child> {
+    let child = spawn(level, step)?;
+    child.stands()?;
+    Ok(child)
+}
+
+/// Each way of sending a signal.
+fn signals(pid: Pid, signal: i32) -> Vec<Result<(), Errno>> {
+    let mut info = [0i32; 32];
+    (info[0], info[2]) = (signal, -1); // SI_QUEUE
+    let raw = pid.as_raw();
+    let pidfd = sys::pidfd_open(raw);
+    vec![
+        syscall!(libc::SYS_kill, raw, signal).map(drop),
+        syscall!(libc::SYS_tkill, raw, signal).map(drop),
+        syscall!(libc::SYS_tgkill, raw, raw, signal).map(drop),
+        syscall!(libc::SYS_rt_sigqueueinfo, raw, signal, info.as_ptr()).map(drop),
+        syscall!(libc::SYS_rt_tgsigqueueinfo, raw, raw, signal, info.as_ptr()).map(drop),
+        pidfd
+            .and_then(|fd| syscall!(libc::SYS_pidfd_send_signal, fd.as_raw_fd(), signal, 0, 0))
+            .map(drop),
+    ]
+}
+
+fn own() -> Outcome {
+    for level in Level::ALL {
+        at(level, || {
+            let other = idle_here()?;
+            for sent in signals(other.pid, libc::SIGCONT) {
+                allowed(sent)?;
+            }
+            other.kill()?;
+            let other = idle_here()?;
+            for done in adjust(other.pid) {
+                allowed(done)?;
+            }
+            allowed(write_memory(other.pid))?;
+            allowed(ptrace::seize(other.pid, ptrace::Options::empty()))?;
+            allowed(ptrace::detach(other.pid, None))?;
+            level::is(level)?;
+            other.kill()
+        })?;
+    }
+    Ok(())
+}
+
+/// A process like this one that does nothing.
+fn idle_here() -> Outcome<Child> {
+    let child = start(step)?;
+    child.stands()?;
+    Ok(child)
+}
+
+fn down() -> Outcome {
+    for (high, low) in [(System, Untrusted), (System, User), (User, Untrusted)] {
+        at(high, || {
+            let other = idle(low)?;
+            for done in adjust(other.pid) {
+                allowed(done)?;
+            }
+            for sent in signals(other.pid, libc::SIGCONT) {
+                allowed(sent)?;
+            }
+            other.kill()?;
+            level::is(high)
+        })?;
+    }
+    Ok(())
+}
+
+fn look_up() -> Outcome {
+    let high = idle(System)?;
+    at(Untrusted, || {
+        for sent in signals(high.pid, 0) {
+            allowed(sent)?;
+        }
+        allowed(syscall!(
+            libc::SYS_getpriority,
+            libc::PRIO_PROCESS,
+            high.pid.as_raw()
+        ))?;
+        allowed(nix::unistd::getpgid(Some(high.pid)))?;
+        allowed(fs::read(format!("/proc/{}/stat", high.pid)))?;
+        level::is(Untrusted)
+    })?;
+    high.kill()
+}
+
+fn proc_self() -> Outcome {
+    for level in Level::ALL {
+        at(level, || {
+            allowed(fs::write("/proc/self/oom_score_adj", "500"))?;
+            allowed(fs::write("/proc/self/comm", "scenario"))?;
+            allowed(fs::write("/proc/self/coredump_filter", "0x33"))?;
+            allowed(fs::write("/proc/self/timerslack_ns", "50000"))?;
+            allowed(sys::both("/proc/self/mem"))?;
+            allowed(fs::write("/proc/thread-self/comm", "scenario"))?;
+            let child = idle_here()?;
+            allowed(fs::write(
+                format!("/proc/{}/oom_score_adj", child.pid),
+                "600",
+            ))?;
+            child.kill()?;
+            level::is(level)
+        })?;
+    }
+    Ok(())
+}
+
+fn proc_look_down() -> Outcome {
+    let low = idle(Untrusted)?;
+    for file in [
+        "stat",
+        "status",
+        "statm",
+        "cgroup",
+        "wchan",
+        "limits",
+        "mountinfo",
+        "task",
+    ] {
+        let path = format!("/proc/{}/{file}", low.pid);
+        if file == "task" {
+            allowed(fs::read_dir(path))?;
+        } else {
+            allowed(fs::read(path))?;
+        }
+    }
+    fs::read_link(format!("/proc/{}/exe", low.pid))?;
+    level::is(System)?;
+    low.kill()
+}
+
+fn signal_up() -> Outcome {
+    for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
+        let target = idle(high)?;
+        at(low, || {
+            for signal in [libc::SIGTERM, libc::SIGKILL, libc::SIGCONT, libc::SIGURG] {
+                for sent in signals(target.pid, signal) {
+                    refused(Errno::EPERM, sent)?;
+                }
+            }
+            Ok(())
+        })?;
+        target.kill()?;
+    }
+    at(Untrusted, || {
+        let Some(daemon) = crate::daemon::pid() else {
+            return Ok(());
+        };
+        refused(Errno::EPERM, kill(Pid::from_raw(daemon), Signal::SIGKILL))?;
+        refused(Errno::EPERM, kill(Pid::from_raw(daemon), Signal::SIGSTOP))?;
+        refused(Errno::EPERM, kill(Pid::from_raw(1), Signal::SIGTERM))
+    })
+}
+
+/// Memory of this process that a child has at the same address.
+static WORD: u64 = 0x5ca1_ab1e;
+
+fn vectors() -> ([u64; 1], libc::iovec) {
+    let local = [0u64];
+    (
+        local,
+        libc::iovec {
+            iov_base: (&raw const WORD).cast_mut().cast(),
+            iov_len: 8,
+        },
+    )
+}
+
+fn read_memory(pid: Pid) -> Result<u64, Errno> {
+    let (mut word, there) = vectors();
+    let here = libc::iovec {
+        iov_base: word.as_mut_ptr().cast(),
+        iov_len: 8,
+    };
+    syscall!(
+        libc::SYS_process_vm_readv,
+        pid.as_raw(),
+        &raw const here,
+        1,
+        &raw const there,
+        1,
+        0
+    )?;
+    Ok(word[0])
+}
+
+fn write_memory(pid: Pid) -> Result<(), Errno> {
+    // to the stack: what is on it there nobody reads any more
+    let target = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let stack = target
+        .lines()
+        .find(|l| l.ends_with("[stack]"))
+        .and_then(|l| l.split('-').next());
+    let address = stack
+        .and_then(|a| usize::from_str_radix(a, 16).ok())
+        .unwrap_or(0);
+    let word = [7u64];
+    let here = libc::iovec {
+        iov_base: word.as_ptr().cast_mut().cast(),
+        iov_len: 8,
+    };
+    let there = libc::iovec {
+        iov_base: address as *mut _,
+        iov_len: 8,
+    };
+    syscall!(
+        libc::SYS_process_vm_writev,
+        pid.as_raw(),
+        &raw const here,
+        1,
+        &raw const there,
+        1,
+        0
+    )
+    .map(drop)
+}
+
+fn ptrace_up() -> Outcome {
+    for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
+        let target = idle(high)?;
+        let proc = format!("/proc/{}", target.pid);
+        at(low, || {
+            let none = ptrace::Options::empty();
+            refused(Errno::EPERM, ptrace::attach(target.pid))?;
+            refused(Errno::EPERM, ptrace::seize(target.pid, none))?;
+            let word = [7u64];
+            let here = libc::iovec {
+                iov_base: word.as_ptr().cast_mut().cast(),
+                iov_len: 8,
+            };
+            let (_, there) = vectors();
+            let wrote = syscall!(
+                libc::SYS_process_vm_writev,
+                target.pid.as_raw(),
+                &raw const here,
+                1,
+                &raw const there,
+                1,
+                0,
+            );
+            refused(Errno::EPERM, wrote)?;
+            refused_any(
+                &[Errno::EPERM, Errno::EACCES],
+                sys::both(format!("{proc}/mem")),
+            )?;
+            refused_any(
+                &[Errno::EPERM, Errno::EACCES],
+                sys::writes(format!("{proc}/mem")),
+            )?;
+            let pidfd = sys::pidfd_open(target.pid.as_raw())?;
+            refused(Errno::EPERM, sys::pidfd_getfd(&pidfd, 0))?;
+            level::is(low)
+        })?;
+        target.kill()?;
+    }
+    Ok(())
+}
+
+fn ptrace_down() -> Outcome {
+    let low = idle(Untrusted)?;
+    let pid = low.pid;
+    at(User, || {
+        same("its memory", read_memory(pid)?, WORD)?;
+        level::is(Untrusted)
+    })?;
+    at(User, || {
+        allowed(sys::reads(format!("/proc/{pid}/mem")))?;
+        level::is(Untrusted)
+    })?;
+    at(User, || {
+        ptrace::seize(pid, ptrace::Options::empty())?;
+        level::is(Untrusted)
+    })?;
+    at(User, || {
+        allowed(fs::read(format!("/proc/{pid}/environ")))?;
+        level::is(Untrusted)
+    })?;
+    low.kill()
+}
+
+/// Each way of changing how another process runs.
+fn adjust(pid: Pid) -> Vec<Result<(), Errno>> {
+    const IOPRIO_WHO_PROCESS: i32 = 1;
+    let raw = pid.as_raw();
+    let (mask, priority) = (3u64, 0i32);
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 4096));
+    let limit = [soft, hard];
+    let attributes: [u32; 12] = [48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    vec![
+        syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, raw, 1).map(drop),
+        syscall!(libc::SYS_sched_setaffinity, raw, 8, &raw const mask).map(drop),
+        syscall!(
+            libc::SYS_sched_setscheduler,
+            raw,
+            libc::SCHED_BATCH,
+            &raw const priority
+        )
+        .map(drop),
+        syscall!(libc::SYS_sched_setparam, raw, &raw const priority).map(drop),
+        syscall!(libc::SYS_sched_setattr, raw, attributes.as_ptr(), 0).map(drop),
+        syscall!(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, raw, 2 << 13 | 4).map(drop),
+        syscall!(
+            libc::SYS_prlimit64,
+            raw,
+            libc::RLIMIT_NOFILE,
+            limit.as_ptr(),
+            0
+        )
+        .map(drop),
+    ]
+}
+
+fn priority_up() -> Outcome {
+    for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
+        let target = idle(high)?;
+        at(low, || {
+            for done in adjust(target.pid) {
+                refused(Errno::EPERM, done)?;
+            }
+            let nodes = 1u64;
+            let moved = syscall!(
+                libc::SYS_migrate_pages,
+                target.pid.as_raw(),
+                8,
+                &raw const nodes,
+                &raw const nodes
+            );
+            refused_any(&[Errno::EPERM, Errno::ENOSYS], moved)
+        })?;
+        target.kill()?;
+    }
+    // a parent that fell may not move its child to another group
+    let parent = start(|| {
+        let child = idle_here()?;
+        lower(Untrusted)?;
+        refused(Errno::EPERM, setpgid(child.pid, child.pid))?;
+        // it can end it no more: who plays the scenario does
+        Ok(())
+    })?;
+    parent.join()
+}
+
+fn proc_write_up() -> Outcome {
+    for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
+        let target = idle(high)?;
+        let proc = format!("/proc/{}", target.pid);
+        at(low, || {
+            for file in [
+                "oom_score_adj",
+                "comm",
+                "coredump_filter",
+                "clear_refs",
+                "autogroup",
+                "timerslack_ns",
+            ] {
+                refused_any(
+                    &[Errno::EPERM, Errno::EACCES],
+                    sys::writes(format!("{proc}/{file}")),
+                )?;
+            }
+            Ok(())
+        })?;
+        target.kill()?;
+    }
+    Ok(())
+}
+
+fn by_owner() -> Outcome {
+    const F_SETSIG: i32 = 10;
+    for signal in [libc::SIGTERM, libc::SIGKILL] {
+        let high = idle(User)?;
+        at(Untrusted, || {
+            let (read, write) =
+                nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC | nix::fcntl::OFlag::O_NONBLOCK)?;
+            let owned = syscall!(
+                libc::SYS_fcntl,
+                read.as_raw_fd(),
+                libc::F_SETOWN,
+                high.pid.as_raw()
+            );
+            if owned.is_ok() {
+                syscall!(libc::SYS_fcntl, read.as_raw_fd(), F_SETSIG, signal)?;
+                syscall!(
+                    libc::SYS_fcntl,
+                    read.as_raw_fd(),
+                    libc::F_SETFL,
+                    libc::O_ASYNC | libc::O_NONBLOCK
+                )?;
+                sys::put(&write)?;
+            }
+            Ok(())
+        })?;
+        // a stopped process keeps a signal that it was sent
+        let status = fs::read_to_string(format!("/proc/{}/status", high.pid))?;
+        let pending = status
+            .lines()
+            .find_map(|l| l.strip_prefix("ShdPnd:\t"))
+            .unwrap_or("");
+        ensure(
+            u64::from_str_radix(pending, 16) == Ok(0),
+            "the signal was sent",
+        )?;
+        high.kill()?;
+    }
+    Ok(())
+}
+
+fn to_group() -> Outcome {
+    let (high, low) = (idle(User)?, idle(Untrusted)?);
+    for child in [&high, &low] {
+        setpgid(child.pid, high.pid)?;
+    }
+    at(Untrusted, || {
+        // some of the group could be reached, so the call itself says nothing
+        let _ = kill(Pid::from_raw(-high.pid.as_raw()), Signal::SIGTERM);
+        let _ = syscall!(libc::SYS_setpriority, libc::PRIO_PGRP, high.pid.as_raw(), 7);
+        Ok(())
+    })?;
+    let status = fs::read_to_string(format!("/proc/{}/status", high.pid))?;
+    ensure(
+        status.contains("ShdPnd:\t0000000000000000"),
+        "the signal was sent",
+    )?;
+    let nice = syscall!(libc::SYS_getpriority, libc::PRIO_PROCESS, high.pid.as_raw())?;
+    same("its priority", 20 - nice, 0)?;
+    high.kill()?;
+    low.kill()
+}
+
+fn at_death() -> Outcome {
+    // a lower parent's end, which the child asked to hear of: the kernel sends it
+    let victim = start(|| {
+        let asked = start(|| {
+            SigSet::from(Signal::SIGUSR1).thread_block()?;
+            // SAFETY: no argument is a pointer.
+            Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1) })?;
+            step()
+        })?;
+        asked.stands()?;
+        lower(Untrusted)?;
+        // its child is its equal in nothing: it may not be signalled
+        refused(Errno::EPERM, kill(asked.pid, Signal::SIGKILL))
+    })?;
+    victim.join()
+}
+
+fn traceme() -> Outcome {
+    let told = place::path(place::TMPFS_SYSTEM, "told");
+    let parent = start(|| {
+        let child = start(|| {
+            while !fs::exists(place::path(place::TMPFS_LOW, "fallen"))? {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            refused(Errno::EPERM, ptrace::traceme())?;
+            Ok(fs::write(&told, "refused")?)
+        })?;
+        lower(Untrusted)?;
+        fs::write(place::path(place::TMPFS_LOW, "fallen"), "")?;
+        child.join()
+    })?;
+    parent.join()?;
+    same(
+        "what the child said",
+        fs::read_to_string(&told)?.as_str(),
+        "refused",
+    )
+}
+
+fn then_fall() -> Outcome {
+    let low = place::file(LOW, "low")?;
+    let tracee = spawn(User, || {
+        step()?;
+        loop {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            if level::by_writing()? == Untrusted {
+                return Ok(());
+            }
+        }
+    })?;
+    tracee.stands()?;
+    let tracer = spawn(User, || {
+        ptrace::seize(tracee.pid, ptrace::Options::empty())?;
+        kill(tracee.pid, Signal::SIGCONT)?;
+        if fs::read(&low).is_err() {
+            // refused: then both are what they were
+            return level::is(User);
+        }
+        level::is(Untrusted)?;
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        Ok(())
+    })?;
+    let fell = tracer.join();
+    kill(tracee.pid, Signal::SIGCONT)?;
+    fell?;
+    tracee.join()
+}
+
+fn mem_before() -> Outcome {
+    let victim = idle(System)?;
+    let attacker = start(|| {
+        let memory = sys::both(format!("/proc/{}/mem", victim.pid))?;
+        if lower(Untrusted).is_err() {
+            return level::is(System);
+        }
+        let address = &raw const WORD as i64;
+        let wrote = syscall!(
+            libc::SYS_pwrite64,
+            memory.as_raw_fd(),
+            [9u64].as_ptr(),
+            8,
+            address
+        );
+        refused_any(&[Errno::EIO, Errno::EPERM], wrote)
+    })?;
+    attacker.join()?;
+    same("its memory", read_memory(victim.pid)?, WORD)?;
+    victim.kill()
+}
+
+fn traced_exec() -> Outcome {
+    // the tracee is what its tracer is; executing a higher program changes nothing
+    at(Untrusted, || {
+        let child = start(|| {
+            ptrace::traceme()?;
+            let shell = sys::c("/usr/bin/dash");
+            nix::unistd::execv(&shell, &[&shell, &sys::c("-c"), &sys::c(super::exec::TELL)])?;
+            Ok(())
+        })?;
+        waitpid(child.pid, None)?;
+        ptrace::cont(child.pid, None)?;
+        loop {
+            match waitpid(child.pid, None)? {
+                nix::sys::wait::WaitStatus::Exited(_, code) => {
+                    return same(
+                        "its level",
+                        crate::helper::level_of_status(code),
+                        Some(Untrusted),
+                    );
+                }
+                nix::sys::wait::WaitStatus::Stopped(pid, _) => ptrace::cont(pid, None)?,
+                _ => {}
+            }
+        }
+    })
+}
