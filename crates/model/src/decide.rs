@@ -1,0 +1,153 @@
+//! The two checks, and what they are asked of.
+
+use tidegate_policy::Attrs;
+
+use crate::tree::NodeId;
+use crate::world::World;
+use crate::{Errno, Level};
+
+/// Why a step was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The contract refuses it.
+    Refused(Errno),
+    /// It makes no sense in this state: there is no such file, descriptor, …
+    Senseless,
+}
+
+pub(crate) type Step<T = ()> = Result<T, Stop>;
+
+/// The contract's `EPERM`.
+pub(crate) fn refuse<T>() -> Step<T> {
+    Err(Stop::Refused(Errno::Perm))
+}
+
+/// Ordinary preconditions, which have nothing to do with levels.
+pub(crate) fn sensible(so: bool) -> Step {
+    if so { Ok(()) } else { Err(Stop::Senseless) }
+}
+
+impl World {
+    pub(crate) fn level(&self, subject: usize) -> Level {
+        self.subjects[subject].level
+    }
+
+    /// A node's label.
+    pub(crate) fn label(&self, node: NodeId) -> (Level, Attrs) {
+        let rule = self.policy.lookup(self.path(node).as_bytes());
+        match self.nodes[node].given {
+            // what has another level than its rule says is not what the rule opens to all
+            Some(level) => (level, rule.attrs - Attrs::LOWWRITE),
+            None => (rule.level, rule.attrs),
+        }
+    }
+
+    /// observe(s, o), of an object of this level.
+    pub(crate) fn observe(&mut self, subject: usize, level: Level) -> Step {
+        let s = &self.subjects[subject];
+        if s.nodemote || s.level <= level {
+            Ok(())
+        } else {
+            self.demote(subject, level)
+        }
+    }
+
+    /// The same of what a network says.
+    pub(crate) fn observe_network(&mut self, subject: usize, level: Level) -> Step {
+        if self.subjects[subject].nonetdemote {
+            Ok(())
+        } else {
+            self.observe(subject, level)
+        }
+    }
+
+    /// modify(s, o), of an object of this level.
+    pub(crate) fn modify(&self, subject: usize, level: Level) -> Step {
+        if self.level(subject) < level {
+            refuse()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// modify(s, o), of a node.
+    pub(crate) fn modify_node(&self, subject: usize, node: NodeId) -> Step {
+        let (level, attrs) = self.label(node);
+        if attrs.contains(Attrs::LOWWRITE) {
+            Ok(())
+        } else {
+            self.modify(subject, level)
+        }
+    }
+
+    /// May the subject have a descriptor of this node? Observes and modifies.
+    pub(crate) fn bind(&mut self, subject: usize, node: NodeId, read: bool, write: bool) -> Step {
+        let (level, attrs) = self.label(node);
+        if attrs.contains(Attrs::LOWNOOPEN) && self.level(subject) < level {
+            return refuse();
+        }
+        if read {
+            self.observe(subject, level)?;
+        }
+        if write {
+            self.modify_node(subject, node)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// May the subject change the names in a directory?
+    pub(crate) fn modify_names(&self, subject: usize, dir: NodeId) -> Step {
+        let creator = self.label(dir).1.contains(Attrs::CREATOR);
+        if creator {
+            Ok(())
+        } else {
+            self.modify_node(subject, dir)
+        }
+    }
+
+    /// What a creation gives: the new object's level, if it is not its rule's.
+    pub(crate) fn creation(&self, subject: usize, dir: NodeId, name: &str) -> Step<Option<Level>> {
+        self.modify_names(subject, dir)?;
+        let rule = self.policy.lookup(self.path_in(dir, name).as_bytes());
+        let level = self.level(subject);
+        if level >= rule.level {
+            Ok(None)
+        } else if rule.attrs.contains(Attrs::CREATOR) {
+            Ok(Some(level))
+        } else {
+            refuse()
+        }
+    }
+
+    /// What a further name does to a node: the level that it is given, if any.
+    pub(crate) fn naming(&self, node: NodeId, dir: NodeId, name: &str) -> Step<Option<Level>> {
+        let place = self.policy.lookup(self.path_in(dir, name).as_bytes());
+        let (level, _) = self.label(node);
+        if place.level > level && !place.attrs.contains(Attrs::CREATOR) {
+            return refuse();
+        }
+        if self.nodes[node].is_dir() && !self.same_tree(node, dir, name) {
+            return Err(Stop::Refused(Errno::Xdev));
+        }
+        if place.level < level && self.is_open(node) {
+            return Err(Stop::Refused(Errno::Busy));
+        }
+        let new = level.min(place.level);
+        let unchanged = new == level && self.nodes[node].given.is_none();
+        Ok(if unchanged && place.level == new {
+            None
+        } else {
+            Some(new)
+        })
+    }
+
+    /// Does one rule hold for all below a directory, here and there?
+    fn same_tree(&self, node: NodeId, dir: NodeId, name: &str) -> bool {
+        let below = |path: String| {
+            let rule = self.policy.lookup(format!("{path}/x").as_bytes());
+            (rule.level, rule.attrs)
+        };
+        below(self.path(node)) == below(self.path_in(dir, name))
+    }
+}

@@ -1,0 +1,151 @@
+//! Where bytes have gone, followed apart from the levels, and the property.
+
+use tidegate_policy::Attrs;
+
+use crate::Level;
+use crate::tree::NodeId;
+use crate::world::{Mapped, Object, World};
+
+impl World {
+    /// The lowest byte that a subject may have in it. What a trusted program
+    /// writes counts as its own level: that is the trust.
+    pub(crate) fn voice(&self, subject: usize) -> Level {
+        let s = &self.subjects[subject];
+        if s.nodemote { s.level } else { s.seen }
+    }
+
+    /// A subject hears something.
+    pub(crate) fn hear(&mut self, subject: usize, what: Level) {
+        let s = &mut self.subjects[subject];
+        s.seen = s.seen.min(what);
+    }
+
+    /// A subject puts bytes into a node. What a rule opens to all (`lowwrite`) is
+    /// trusted to hold what it holds.
+    pub(crate) fn fill(&mut self, subject: usize, node: NodeId) {
+        let (level, attrs) = self.label(node);
+        let floor = if attrs.contains(Attrs::LOWWRITE) {
+            level
+        } else {
+            0
+        };
+        let voice = self.voice(subject).max(floor);
+        let content = &mut self.nodes[node].content;
+        *content = voice.min(*content);
+    }
+
+    /// A subject puts bytes into a channel.
+    pub(crate) fn speak(&mut self, subject: usize, channel: usize) {
+        let voice = self.voice(subject);
+        let content = &mut self.channels[channel].content;
+        *content = voice.min(*content);
+    }
+
+    /// The lowest byte to be found through a mapping.
+    fn seen_through(&self, of: Mapped) -> Level {
+        match (of, self.memory(of)) {
+            (_, Some(channel)) => self.channels[channel].content,
+            (Mapped::Segment(id), _) => self.segments[id].content,
+            (Mapped::Open(open), _) => self.content(self.opens[open].object),
+            (Mapped::Memory(_), None) => self.top(),
+        }
+    }
+
+    /// The lowest byte to be read from an object.
+    pub(crate) fn content(&self, object: Object) -> Level {
+        match object {
+            Object::Node(node) => self.nodes[node].content,
+            Object::Pipe(channel) | Object::Memory(channel) => self.channels[channel].content,
+            Object::Socket(socket) => self
+                .ends(socket)
+                .map(|end| self.channels[self.sockets[end].channel].content)
+                .min()
+                .unwrap_or(self.top()),
+            Object::Network(_) => self.top(), // observed as it is received
+        }
+    }
+
+    /// What is mapped is heard, and what is mapped shared is written, all the time.
+    pub(crate) fn flow(&mut self) {
+        loop {
+            let mapped: Vec<_> = self.mapped().map(|(p, m)| (p.subject, m)).collect();
+            let before = self.traces();
+            for (subject, mapping) in mapped {
+                self.hear(subject, self.seen_through(mapping.of));
+                if !mapping.writable {
+                    continue;
+                }
+                let voice = self.voice(subject);
+                match (mapping.of, self.memory(mapping.of)) {
+                    (_, Some(channel)) => self.speak(subject, channel),
+                    (Mapped::Segment(id), _) => {
+                        let content = &mut self.segments[id].content;
+                        *content = voice.min(*content);
+                    }
+                    (Mapped::Open(open), _) => {
+                        if let Object::Node(node) = self.opens[open].object {
+                            self.fill(subject, node);
+                        }
+                    }
+                    (Mapped::Memory(_), None) => {}
+                }
+            }
+            if self.traces() == before {
+                return;
+            }
+        }
+    }
+
+    fn traces(&self) -> Vec<Level> {
+        let subjects = self.subjects.iter().map(|s| s.seen);
+        let nodes = self.nodes.iter().map(|n| n.content);
+        let channels = self.channels.iter().map(|c| c.content);
+        let segments = self.segments.iter().map(|s| s.content);
+        subjects
+            .chain(nodes)
+            .chain(channels)
+            .chain(segments)
+            .collect()
+    }
+
+    /// The property: no byte that was ever low is in something higher, and none
+    /// can be read by something higher, but by trust.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        for (pid, p) in self.processes.iter().enumerate().filter(|(_, p)| p.alive) {
+            let s = &self.subjects[p.subject];
+            if s.nodemote {
+                continue;
+            }
+            if s.seen < s.level {
+                return Err(format!("p{pid} at {} has seen {}", s.level, s.seen));
+            }
+            for (slot, open) in &self.tables[p.table] {
+                let open = &self.opens[*open];
+                if open.read && self.content(open.object) < s.level {
+                    return Err(format!(
+                        "p{pid} at {} could read lower bytes from {slot}",
+                        s.level
+                    ));
+                }
+            }
+        }
+        for id in 0..self.nodes.len() {
+            let (level, content) = (self.label(id).0, self.nodes[id].content);
+            if content < level {
+                return Err(format!("{} at {level} holds {content}", self.path(id)));
+            }
+        }
+        for (kind, ipc) in [("segment", &self.segments), ("queue", &self.queues)] {
+            if let Some(id) = ipc.iter().position(|i| i.content < i.level) {
+                return Err(format!(
+                    "{kind} {id} at {} holds {}",
+                    ipc[id].level, ipc[id].content
+                ));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! `tidegate-replay`: random operations on this kernel, and on the model beside
+//! it; they must agree on every verdict and every level.
+//!
+//! Runs as root at the top level, on a machine where `policy/replay.plm` is in
+//! force; `tests/replay/run.sh` boots one. With `--dry-run` it only shows what it
+//! would do, anywhere.
+#![warn(
+    missing_docs,
+    unsafe_op_in_unsafe_fn,
+    clippy::undocumented_unsafe_blocks
+)]
+
+mod attempt;
+mod control;
+mod play;
+mod sandbox;
+mod wire;
+mod worker;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use fastrand::Rng;
+use tidegate_model::{Op, POLICY, World, sequence, shrink};
+use tidegate_policy::Policy;
+
+use crate::play::{Divergence, Player, Tally};
+
+/// Random operations on this kernel, compared with the reference model.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate-replay", version)]
+struct Cli {
+    /// What the random choices follow from; told with every divergence
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Operations to play, on each filesystem one half of them
+    #[arg(long, default_value_t = 10_000)]
+    ops: usize,
+    /// Operations in one sequence, at most
+    #[arg(long, default_value_t = 40)]
+    length: usize,
+    /// Re-runs that shortening a divergence may take
+    #[arg(long, default_value_t = 400)]
+    shrink: u32,
+    /// Stop after so many divergences on one filesystem
+    #[arg(long, default_value_t = 3)]
+    stop: usize,
+    /// Play the one sequence that this number tells, as printed with a divergence
+    #[arg(long, conflicts_with = "ops")]
+    only: Option<u64>,
+    /// Say what would be played and what the model expects of it
+    #[arg(long)]
+    dry_run: bool,
+}
+
+fn main() -> ExitCode {
+    let mut words = std::env::args();
+    if words
+        .next()
+        .is_some_and(|program| program.starts_with(sandbox::PROGRAMS))
+    {
+        // exec has named the process last, behind a script's name if there was one
+        let me = words.next_back().and_then(|me| me.parse().ok());
+        return match me.map(worker::live) {
+            Some(Ok(())) => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        };
+    }
+    match run(&Cli::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("tidegate-replay: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Where sandboxes are made: on a disk, and in memory.
+const PLACES: [(&str, &str); 2] = [("disk", "/srv/replay"), ("memory", "/dev/shm/replay")];
+
+fn run(cli: &Cli) -> Result<bool> {
+    let compiled = Policy::compile_str("replay", POLICY).map_err(|e| anyhow::anyhow!("{e:?}"))?;
+    let policy = Arc::new(compiled.policy);
+    let seed = cli.seed.map_or_else(seed_of_now, Ok)?;
+    println!("seed {seed}");
+    if cli.dry_run {
+        return dry_run(cli, &policy, seed).map(|()| true);
+    }
+    let mut player = Player::new(Arc::clone(&policy))?;
+    let mut passed = 0;
+    for (name, place) in PLACES {
+        passed += u32::from(filesystem(cli, &mut player, name, place, seed)?);
+    }
+    println!("{passed} passed, {} failed", PLACES.len() as u32 - passed);
+    Ok(passed == PLACES.len() as u32)
+}
+
+fn seed_of_now() -> Result<u64> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(now.as_nanos() as u64)
+}
+
+/// The sequence that a number tells.
+fn story(world: &World, number: u64, length: usize) -> Vec<Op> {
+    let mut rng = Rng::with_seed(number);
+    sequence(world, std::iter::repeat_with(|| rng.u64(..)).take(length))
+}
+
+/// Plays half of the operations in one place; whether nothing diverged.
+fn filesystem(cli: &Cli, player: &mut Player, name: &str, place: &str, seed: u64) -> Result<bool> {
+    let start = Instant::now();
+    let mut numbers = Rng::with_seed(seed);
+    let mut tally = Tally::default();
+    let mut diverged = 0;
+    player.move_to(place)?;
+    while tally.ops < cli.ops / 2 {
+        let number = cli.only.unwrap_or_else(|| numbers.u64(..));
+        let ops = story(&player.fresh_world(), number, cli.length);
+        if ops.is_empty() {
+            bail!("nothing could be drawn");
+        }
+        if let Some(first) = player.play(&ops, &mut tally)? {
+            diverged += 1;
+            report(cli, player, &ops, first, number)?;
+        }
+        if cli.only.is_some() || diverged == cli.stop {
+            break;
+        }
+    }
+    println!(
+        "{name}: {tally}, {diverged} divergences, {:.1} s",
+        start.elapsed().as_secs_f32()
+    );
+    Ok(diverged == 0)
+}
+
+/// Shortens a divergence and prints it.
+fn report(
+    cli: &Cli,
+    player: &mut Player,
+    ops: &[Op],
+    first: Divergence,
+    number: u64,
+) -> Result<()> {
+    println!("\ndivergence in sequence {number} (--only {number} plays it alone)");
+    let mut last = first;
+    let mut broken = None;
+    let least = shrink(&ops[..=last.at], cli.shrink, |some| {
+        match player.play(some, &mut Tally::default()) {
+            Ok(Some(divergence)) => {
+                last = divergence;
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                broken.get_or_insert(error);
+                false
+            }
+        }
+    });
+    print!("{}", player.tell(&least, &last));
+    broken.map_or(Ok(()), Err).context("shorten a divergence")
+}
+
+fn dry_run(cli: &Cli, policy: &Arc<Policy>, seed: u64) -> Result<()> {
+    let mut numbers = Rng::with_seed(seed);
+    let mut tally = Tally::default();
+    while tally.ops < cli.ops {
+        let number = cli.only.unwrap_or_else(|| numbers.u64(..));
+        let mut world = World::new(Arc::clone(policy), "/srv/replay/0");
+        for op in story(&world, number, cli.length) {
+            let before = world.clone();
+            if let Some(verdict) = world.step(&op) {
+                tally.count(&before, &op, verdict, &world);
+                if cli.only.is_some() {
+                    println!("{op}  → {verdict}{}", play::changes(&before, &world));
+                }
+            }
+        }
+        if cli.only.is_some() {
+            break;
+        }
+    }
+    println!("{tally}\n{}", tally.table());
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Open files: contents and attributes.
+
+use super::Actor;
+use crate::channel::Direction;
+use crate::decide::{Step, Stop, sensible};
+use crate::tree::{Kind, NodeId};
+use crate::world::{Object, World};
+use crate::{Access, Attribute, Errno, Slot};
+
+impl Access {
+    fn direction(self) -> Direction {
+        Direction {
+            read: self.reads(),
+            write: self.writes(),
+        }
+    }
+}
+
+impl World {
+    pub(super) fn open(
+        &mut self,
+        who: Actor,
+        path: &str,
+        access: Access,
+        create: bool,
+        truncate: bool,
+        to: Slot,
+    ) -> Step {
+        self.room(who, to)?;
+        let node = match self.find(path) {
+            Some(node) => node,
+            None => {
+                sensible(create)?;
+                let (dir, name) = self.parent(path)?;
+                let given = self.creation(who.subject, dir, name)?;
+                self.enter(dir, name, Kind::File, given)
+            }
+        };
+        if let Some(channel) = self.nodes[node].fifo() {
+            sensible(!create && !truncate)?;
+            return self.open_fifo(who, channel, access, to);
+        }
+        sensible(self.nodes[node].is_file())?;
+        self.bind(who.subject, node, access.reads(), access.writes())?;
+        if truncate {
+            self.modify_node(who.subject, node)?;
+            self.fill(who.subject, node);
+        }
+        let open = self.new_open(Object::Node(node), access.direction());
+        self.hold(who, to, open)
+    }
+
+    /// A FIFO is joined; without waiting, a writer needs a reader.
+    fn open_fifo(&mut self, who: Actor, channel: usize, access: Access, to: Slot) -> Step {
+        let read = self.pipe_has(channel, Direction::READ);
+        sensible(access.reads() || read)?;
+        let open = self.new_open(Object::Pipe(channel), access.direction());
+        self.hold(who, to, open)
+    }
+
+    pub(super) fn reopen(&mut self, who: Actor, slot: Slot, access: Access, to: Slot) -> Step {
+        self.room(who, to)?;
+        let object = self.opens[self.descriptor(who, slot)?].object;
+        match object {
+            Object::Node(node) => {
+                self.bind(who.subject, node, access.reads(), access.writes())?;
+            }
+            Object::Pipe(channel) => {
+                sensible(access.reads() || self.pipe_has(channel, Direction::READ))?;
+            }
+            Object::Memory(_) => {}
+            Object::Socket(_) | Object::Network(_) => return Err(Stop::Senseless),
+        }
+        let open = self.new_open(object, access.direction());
+        self.hold(who, to, open)
+    }
+
+    pub(super) fn close(&mut self, who: Actor, slot: Slot) -> Step {
+        self.descriptor(who, slot)?;
+        let table = self.processes[who.process].table;
+        self.tables[table].remove(&slot);
+        Ok(())
+    }
+
+    /// Nothing is asked of who reads: it was asked before it could.
+    pub(super) fn read(&mut self, who: Actor, slot: Slot) -> Step {
+        let open = &self.opens[self.descriptor(who, slot)?];
+        sensible(open.read)?;
+        match open.object {
+            Object::Pipe(channel) => self.read_pipe(who, channel),
+            Object::Node(_) | Object::Memory(_) => {
+                self.hear(who.subject, self.content(open.object));
+                Ok(())
+            }
+            Object::Socket(_) | Object::Network(_) => Err(Stop::Senseless),
+        }
+    }
+
+    pub(super) fn write(&mut self, who: Actor, slot: Slot) -> Step {
+        let open = &self.opens[self.descriptor(who, slot)?];
+        sensible(open.write)?;
+        match open.object {
+            Object::Node(node) => {
+                let writable = self.modify_node(who.subject, node);
+                writable.map_err(|_| Stop::Refused(Errno::Io))?;
+                self.fill(who.subject, node);
+                Ok(())
+            }
+            Object::Pipe(channel) => self.write_pipe(who, channel),
+            Object::Memory(channel) => {
+                self.speak(who.subject, channel);
+                Ok(())
+            }
+            Object::Socket(_) | Object::Network(_) => Err(Stop::Senseless),
+        }
+    }
+
+    pub(super) fn resize(&mut self, who: Actor, slot: Slot) -> Step {
+        let open = &self.opens[self.descriptor(who, slot)?];
+        sensible(open.write)?;
+        match open.object {
+            Object::Node(node) => self.modify_node(who.subject, node),
+            Object::Memory(_) => Ok(()),
+            _ => Err(Stop::Senseless),
+        }
+    }
+
+    pub(super) fn change(&mut self, who: Actor, path: &str, what: Attribute) -> Step {
+        let node = self.existing(path)?;
+        sensible(match (what, &self.nodes[node].kind) {
+            (Attribute::Size, kind) => *kind == Kind::File,
+            (Attribute::Xattr, kind) => *kind == Kind::File || self.nodes[node].is_dir(),
+            (_, kind) => *kind != Kind::Symlink,
+        })?;
+        self.modify_node(who.subject, node)?;
+        if what == Attribute::Xattr {
+            self.fill(who.subject, node);
+        }
+        Ok(())
+    }
+
+    pub(super) fn get_xattr(&mut self, who: Actor, path: &str) -> Step {
+        let node = self.existing(path)?;
+        sensible(self.nodes[node].is_file() || self.nodes[node].is_dir())?;
+        self.look_into(who, node)
+    }
+
+    pub(super) fn readlink(&mut self, who: Actor, path: &str) -> Step {
+        let node = self.existing(path)?;
+        sensible(self.nodes[node].kind == Kind::Symlink)?;
+        self.look_into(who, node)
+    }
+
+    fn look_into(&mut self, who: Actor, node: NodeId) -> Step {
+        self.observe(who.subject, self.label(node).0)?;
+        self.hear(who.subject, self.nodes[node].content);
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Processes: their birth, their programs, their end, and what one does to
+//! another.
+
+use std::collections::BTreeMap;
+
+use tidegate_policy::Attrs;
+
+use super::Actor;
+use crate::decide::{Step, Stop, refuse, sensible};
+use crate::world::{Object, PROCESSES, Process, Subject, Table, World};
+use crate::{Pid, Program, Verdict};
+
+impl World {
+    /// A child has its parent's label. One that shares the descriptor table is
+    /// the same subject.
+    pub(super) fn fork(&mut self, who: Actor, child: Pid, share: bool) -> Step {
+        sensible(usize::from(child) == self.processes.len() && child < PROCESSES)?;
+        let mut new = self.processes[who.process].clone();
+        new.threads = 1;
+        if !share {
+            self.subjects.push(self.subjects[who.subject].clone());
+            new.subject = self.subjects.len() - 1;
+            self.tables.push(self.tables[new.table].clone());
+            new.table = self.tables.len() - 1;
+        }
+        self.processes.push(new);
+        Ok(())
+    }
+
+    pub(super) fn thread(&mut self, who: Actor) -> Step {
+        let process = &mut self.processes[who.process];
+        sensible(process.threads == 1)?;
+        process.threads = 2;
+        Ok(())
+    }
+
+    /// A program begins with memory, a descriptor table and a label of its own.
+    /// It observes its files itself: what its predecessor was trusted with does
+    /// not count. Past the point of no return, so that where it cannot fall it dies.
+    pub(super) fn exec(&mut self, who: Actor, program: Program) -> Step<Verdict> {
+        let (mut file, attrs) = self.program(program.path());
+        if program == Program::Script {
+            file = file.min(self.program(Program::Worker.path()).0);
+        }
+        let old = &self.subjects[who.subject];
+        let trusted = old.level == self.top() && file == self.top();
+        let new = Subject {
+            level: old.level,
+            nodemote: trusted && attrs.contains(Attrs::NODEMOTE),
+            nonetdemote: trusted && attrs.contains(Attrs::NONETDEMOTE),
+            seen: self.voice(who.subject).min(file),
+        };
+        if old.nodemote && !new.nodemote {
+            sensible(!self.holds_lower(who))?;
+        }
+        let table: Table = self.tables[self.processes[who.process].table].clone();
+        self.subjects.push(new);
+        self.tables.push(table);
+        let subject = self.subjects.len() - 1;
+        self.processes[who.process] = Process {
+            subject,
+            table: self.tables.len() - 1,
+            mappings: BTreeMap::new(),
+            threads: 1,
+            alive: true,
+        };
+        let fell = if file < self.level(subject) {
+            self.demote(subject, file)
+        } else {
+            self.join()
+        };
+        if fell.is_err() {
+            self.end(who.process);
+            return Ok(Verdict::Killed);
+        }
+        Ok(Verdict::Done)
+    }
+
+    /// Does it hold a file that it could not have opened without its trust? Then
+    /// that program vouches for it, which is for the program to know.
+    fn holds_lower(&self, who: Actor) -> bool {
+        let level = self.level(who.subject);
+        self.tables[self.processes[who.process].table]
+            .values()
+            .any(|open| match self.opens[*open].object {
+                Object::Node(node) => self.label(node).0 < level,
+                _ => false,
+            })
+    }
+
+    pub(super) fn end(&mut self, process: usize) {
+        self.processes[process].alive = false;
+    }
+
+    /// Another living process.
+    pub(super) fn other(&self, who: Actor, pid: Pid) -> Step<Actor> {
+        let process = usize::from(pid);
+        sensible(process != who.process)?;
+        let target = self.processes.get(process).filter(|p| p.alive);
+        target
+            .map(|p| Actor {
+                process,
+                subject: p.subject,
+            })
+            .ok_or(Stop::Senseless)
+    }
+
+    /// One that it may act on.
+    pub(super) fn target(&self, who: Actor, pid: Pid) -> Step<Actor> {
+        let target = self.other(who, pid)?;
+        if self.level(who.subject) < self.level(target.subject) {
+            refuse()
+        } else {
+            Ok(target)
+        }
+    }
+
+    pub(super) fn kill(&mut self, who: Actor, pid: Pid) -> Step {
+        let target = self.target(who, pid)?;
+        self.end(target.process);
+        Ok(())
+    }
+
+    /// Looks into another's memory, or gets a hold on it: refused from below,
+    /// observed from above.
+    pub(super) fn attach_to(&mut self, who: Actor, target: Actor) -> Step {
+        let level = self.level(target.subject);
+        if self.level(who.subject) < level {
+            refuse()
+        } else {
+            self.observe(who.subject, level)
+        }
+    }
+
+    pub(super) fn peek(&mut self, who: Actor, pid: Pid) -> Step {
+        let target = self.other(who, pid)?;
+        self.attach_to(who, target)?;
+        self.hear(who.subject, self.voice(target.subject));
+        Ok(())
+    }
+
+    pub(super) fn poke(&mut self, who: Actor, pid: Pid) -> Step {
+        let target = self.other(who, pid)?;
+        self.attach_to(who, target)?;
+        self.hear(target.subject, self.voice(who.subject));
+        Ok(())
+    }
+}

@@ -1,0 +1,284 @@
+//! The state of the model.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use tidegate_policy::{Attrs, Policy};
+
+use crate::tree::{Node, NodeId};
+use crate::{At, Level, Pid, Slot};
+
+/// Processes that a sequence begins with, all at the top level.
+pub const FIRST: u8 = 3;
+/// Processes a sequence may have in all.
+pub(crate) const PROCESSES: u8 = 8;
+/// Descriptors in a table.
+pub(crate) const SLOTS: u8 = 12;
+/// Mappings in an address space.
+pub(crate) const MAPPINGS: u8 = 4;
+
+/// What has one label: the tasks that share memory or a descriptor table.
+#[derive(Debug, Clone)]
+pub(crate) struct Subject {
+    pub level: Level,
+    /// Never demoted.
+    pub nodemote: bool,
+    /// Not demoted by the network.
+    pub nonetdemote: bool,
+    /// The lowest byte it has seen.
+    pub seen: Level,
+}
+
+/// A process: an address space and its threads.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub subject: usize,
+    pub table: usize,
+    pub mappings: BTreeMap<At, Mapping>,
+    pub threads: u8,
+    pub alive: bool,
+}
+
+/// A descriptor table; processes may share one.
+pub(crate) type Table = BTreeMap<Slot, usize>;
+
+/// An open file description.
+#[derive(Debug, Clone)]
+pub(crate) struct Open {
+    pub object: Object,
+    pub read: bool,
+    pub write: bool,
+}
+
+/// What a descriptor names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Object {
+    Node(NodeId),
+    /// A pipe's or a FIFO's channel.
+    Pipe(usize),
+    Socket(usize),
+    /// A memfd's channel.
+    Memory(usize),
+    /// A connection to a network of this level.
+    Network(Level),
+}
+
+/// What is mapped, and whether it could be written through the mapping, now or
+/// after mprotect.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mapping {
+    pub of: Mapped,
+    pub writable: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mapped {
+    /// A file, by the description that was mapped: it stays open.
+    Open(usize),
+    /// Memory without a descriptor.
+    Memory(usize),
+    /// A System V segment.
+    Segment(usize),
+}
+
+/// What floats: who reads it stands no higher than who could ever write it.
+#[derive(Debug, Clone)]
+pub(crate) struct Channel {
+    pub level: Level,
+    /// The lowest byte in it.
+    pub content: Level,
+    /// Bytes that wait in a pipe.
+    pub bytes: u32,
+}
+
+/// One end of a Unix connection, a listener or a mailbox.
+#[derive(Debug, Clone)]
+pub(crate) struct Socket {
+    /// What is read from it.
+    pub channel: usize,
+    pub peer: Option<usize>,
+    /// The socket file by which it was reached.
+    pub name: Option<NodeId>,
+    pub listens: bool,
+    /// Connections that wait to be accepted.
+    pub backlog: VecDeque<usize>,
+    /// Messages, with the descriptors that they carry.
+    pub queue: VecDeque<Option<usize>>,
+}
+
+/// A System V segment or queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Ipc {
+    pub level: Level,
+    pub content: Level,
+    pub messages: u32,
+    pub removed: bool,
+}
+
+/// A small machine under a policy. See the crate's documentation.
+#[derive(Debug, Clone)]
+pub struct World {
+    pub(crate) policy: Arc<Policy>,
+    /// Canonical path of the sandbox.
+    pub(crate) root: Arc<str>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) tables: Vec<Table>,
+    pub(crate) opens: Vec<Open>,
+    pub(crate) channels: Vec<Channel>,
+    pub(crate) sockets: Vec<Socket>,
+    /// Who has an abstract name.
+    pub(crate) names: BTreeMap<u8, usize>,
+    pub(crate) segments: Vec<Ipc>,
+    pub(crate) queues: Vec<Ipc>,
+}
+
+impl World {
+    /// A fresh sandbox at `root` and its first processes.
+    pub fn new(policy: Arc<Policy>, root: &str) -> World {
+        let mut world = World {
+            root: root.into(),
+            nodes: Vec::new(),
+            subjects: Vec::new(),
+            processes: Vec::new(),
+            tables: Vec::new(),
+            opens: Vec::new(),
+            channels: Vec::new(),
+            sockets: Vec::new(),
+            names: BTreeMap::new(),
+            segments: Vec::new(),
+            queues: Vec::new(),
+            policy,
+        };
+        world.plant();
+        let top = world.top();
+        for _ in 0..FIRST {
+            world.subjects.push(Subject {
+                level: top,
+                nodemote: false,
+                nonetdemote: false,
+                seen: top,
+            });
+            world.tables.push(Table::new());
+            world.processes.push(Process {
+                subject: world.subjects.len() - 1,
+                table: world.tables.len() - 1,
+                mappings: BTreeMap::new(),
+                threads: 1,
+                alive: true,
+            });
+        }
+        world
+    }
+
+    /// Each living process: its number, its threads, its level.
+    pub fn living(&self) -> impl Iterator<Item = (Pid, u8, Level)> {
+        (0..)
+            .zip(&self.processes)
+            .filter(|(_, p)| p.alive)
+            .map(|(pid, p)| (pid, p.threads, self.subjects[p.subject].level))
+    }
+
+    /// The highest level.
+    pub(crate) fn top(&self) -> Level {
+        self.policy.top()
+    }
+
+    /// The name of a level.
+    pub fn level_name(&self, level: Level) -> &str {
+        self.policy
+            .levels
+            .get(usize::from(level))
+            .map_or("?", String::as_str)
+    }
+
+    /// What a program's file says: its level and its attributes.
+    pub(crate) fn program(&self, path: &str) -> (Level, Attrs) {
+        let rule = self.policy.lookup(path.as_bytes());
+        (rule.level, rule.attrs)
+    }
+
+    /// Each descriptor that somebody living has: whose, and what it names.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.processes.iter().filter(|p| p.alive).flat_map(|p| {
+            self.tables[p.table]
+                .values()
+                .map(move |open| (p.subject, *open))
+        })
+    }
+
+    /// Each mapping that somebody living has.
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = (&Process, Mapping)> {
+        let living = self.processes.iter().filter(|p| p.alive);
+        living.flat_map(|p| p.mappings.values().map(move |m| (p, *m)))
+    }
+
+    /// The channel behind a mapping, if it is memory.
+    pub(crate) fn memory(&self, of: Mapped) -> Option<usize> {
+        match of {
+            Mapped::Memory(channel) => Some(channel),
+            Mapped::Open(open) => match self.opens[open].object {
+                Object::Memory(channel) => Some(channel),
+                _ => None,
+            },
+            Mapped::Segment(_) => None,
+        }
+    }
+
+    /// Descriptions that are open: held, mapped, or on their way in a message
+    /// that somebody could still receive.
+    pub(crate) fn in_use(&self) -> Vec<bool> {
+        let mut used = vec![false; self.opens.len()];
+        let mut found: Vec<usize> = self.held().map(|(_, open)| open).collect();
+        found.extend(self.mapped().filter_map(|(_, m)| match m.of {
+            Mapped::Open(open) => Some(open),
+            _ => None,
+        }));
+        while let Some(open) = found.pop() {
+            if std::mem::replace(&mut used[open], true) {
+                continue;
+            }
+            if let Object::Socket(socket) = self.opens[open].object {
+                let ends = self.sockets[socket].backlog.iter().chain([&socket]);
+                found.extend(ends.flat_map(|end| self.sockets[*end].queue.iter().flatten()));
+            }
+        }
+        used
+    }
+
+    /// Whether anybody has a node open.
+    pub(crate) fn is_open(&self, node: NodeId) -> bool {
+        let named = |open: &Open| match (open.object, self.nodes[node].fifo()) {
+            (Object::Node(id), _) => id == node,
+            (Object::Pipe(channel), Some(own)) => channel == own,
+            _ => false,
+        };
+        self.opens
+            .iter()
+            .zip(self.in_use())
+            .any(|(open, used)| used && named(open))
+    }
+
+    /// Whether an end of a connection still exists: held, or waiting to be accepted.
+    pub(crate) fn is_connected(&self, socket: usize) -> bool {
+        let used = self.in_use();
+        let exists = |id: usize| {
+            let open = |(open, used): (&Open, &bool)| *used && open.object == Object::Socket(id);
+            self.opens.iter().zip(&used).any(open)
+        };
+        exists(socket)
+            || (0..self.sockets.len())
+                .any(|id| self.sockets[id].backlog.contains(&socket) && exists(id))
+    }
+
+    pub(crate) fn new_channel(&mut self) -> usize {
+        let top = self.top();
+        self.channels.push(Channel {
+            level: top,
+            content: top,
+            bytes: 0,
+        });
+        self.channels.len() - 1
+    }
+}
