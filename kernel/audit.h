@@ -156,7 +156,8 @@ __noinline u64 audit(struct tg_note *n)
 static __always_inline int deny(struct tg_subject *s, struct tg_note *n, int err)
 {
 	struct tg_stats *st = stats_of(n->class);
-	bool permissive = policy.permissive || (s && s->attrs & TG_PERMISSIVE);
+	/* a permissive program is not permitted to change the system it runs on */
+	bool permissive = policy.permissive || (s && s->attrs & TG_PERMISSIVE && n->class != TG_C_SYSTEM);
 
 	n->kind = permissive ? TG_E_WOULD : TG_E_DENIED;
 	n->to = subject_level(s);

@@ -348,6 +348,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	if (kind == TX_PIPE || kind == TX_MEMORY) {
 		tx.channels++;
 		if (tx.verify) {
+			if (falls && mode & FMODE_WRITE && CAST(struct inode, key)->i_sb->s_magic == MQUEUE_MAGIC)
+				tx.mapping++; /* its messages outlive it, and its level is the object's */
 			if (falls && mode & FMODE_WRITE) {
 				floor_lower(key, level);
 				if (kind == TX_MEMORY)

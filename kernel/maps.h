@@ -23,7 +23,9 @@ struct tg_subject {
 	u64 create_dentry; /* the name being made, and its directory */
 	u64 create_parent;
 	struct tg_given_key created; /* the object just created, for the open that follows */
-	u64 created_level;
+	u64 created_at;
+	u8 created_level;
+	u8 create_opens; /* the name is made by an open, which follows */
 };
 
 /* An inode's label, remembered. One word, so that it is never torn. */

@@ -6,9 +6,6 @@
 #ifndef TIDEGATE_OBJECT_H
 #define TIDEGATE_OBJECT_H
 
-#define EXT4_MAGIC 0xef53
-#define XFS_MAGIC 0x58465342
-#define BTRFS_MAGIC 0x9123683e
 #define TMPFS_MAGIC 0x01021994
 #define RAMFS_MAGIC 0x858458f6
 #define HUGETLBFS_MAGIC 0x958458f6
@@ -231,7 +228,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 {
 	u32 seqno = policy.seqno, *level;
 	struct tg_found found = {};
-	struct tg_given_key key;
+	struct tg_given_key key = {};
 	struct tg_inode *memo;
 	struct tg_stats *st = stats_of(class);
 	u64 magic, label;
@@ -285,6 +282,10 @@ out:
 		memo->node = found.node;
 		memo->rule = found.rule.source;
 		__sync_lock_test_and_set(&memo->word, label);
+		/* a level given or promoted meanwhile has to be found again */
+		level = bpf_map_lookup_elem(&given, &key);
+		if (!!level != (label_origin(label) == TG_FROM_GIVEN) || (level && *level != label_level(label)))
+			__sync_lock_test_and_set(&memo->word, 0);
 	}
 	return label;
 }

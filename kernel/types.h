@@ -131,9 +131,9 @@ struct mm_struct { atomic_t mm_users; struct kioctx_table *ioctx_table; };
 struct completion;
 struct mnt_idmap;
 struct kern_ipc_perm;
-struct sockaddr;
+struct sockaddr { unsigned short sa_family; };
 struct kernel_siginfo;
-struct msghdr { unsigned int msg_flags; };
+struct msghdr { void *msg_name; unsigned int msg_flags; };
 struct timespec64;
 struct perf_event_attr;
 struct linux_binprm;
@@ -203,6 +203,7 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 
 /* From the kernel's own headers; unchanged for decades unless said. */
 #define SOCK_STREAM 1
+#define SOCK_DGRAM 2
 #define SOCK_SEQPACKET 5
 #define SHUTDOWN_BOTH 3
 #define TCP_LISTEN 10

@@ -8,7 +8,8 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
 	struct tg_subject *s = subject_current();
 	struct inode *inode = dentry->d_inode;
 
-	if (!s || !inode)
+	/* memory that no path names is a channel */
+	if (!s || !inode || inode_is_memory(inode))
 		return 0;
 	count_query(TG_C_FILE);
 	return modify(s, inode, address(dentry), label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
@@ -111,6 +112,10 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 
 	if (!s || s->level >= policy.top)
 		return 0;
+	/* a disk is changed by more calls than can be listed, read-only descriptors or not */
+	if ((inode->i_mode & S_IFMT) == S_IFBLK)
+		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
+			      TG_OP_SETATTR, TG_C_FILE);
 	switch (cmd) {
 	case TIOCSTI:
 	case TIOCLINUX:

@@ -82,7 +82,7 @@ static __always_inline struct lomac_object place_object(struct tg_found *place)
  * A new object. Where it gets a level that its path alone would not give back,
  * the level is noted here and given in d_instantiate, when the inode exists.
  */
-static __always_inline int create(struct inode *dir, struct dentry *dentry, bool device)
+static __always_inline int create(struct inode *dir, struct dentry *dentry, bool device, bool opens)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_DIR };
@@ -118,6 +118,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 		return deny(s, &n, -ENOSPC);
 	}
 	s->creating = level + 1;
+	s->create_opens = opens;
 	s->create_gives = level != place.rule.level;
 	s->create_dentry = address(dentry);
 	s->create_parent = address(dentry->d_parent);
@@ -127,19 +128,19 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 SEC("lsm.s/inode_create")
 int BPF_PROG(hook_inode_create, struct inode *dir, struct dentry *dentry)
 {
-	return create(dir, dentry, false);
+	return create(dir, dentry, false, true);
 }
 
 SEC("lsm/inode_mkdir")
 int BPF_PROG(hook_inode_mkdir, struct inode *dir, struct dentry *dentry)
 {
-	return create(dir, dentry, false);
+	return create(dir, dentry, false, false);
 }
 
 SEC("lsm.s/inode_symlink")
 int BPF_PROG(hook_inode_symlink, struct inode *dir, struct dentry *dentry)
 {
-	return create(dir, dentry, false);
+	return create(dir, dentry, false, false);
 }
 
 SEC("lsm.s/inode_mknod")
@@ -147,7 +148,7 @@ int BPF_PROG(hook_inode_mknod, struct inode *dir, struct dentry *dentry, umode_t
 {
 	u16 type = mode & S_IFMT;
 
-	return create(dir, dentry, type == S_IFCHR || type == S_IFBLK);
+	return create(dir, dentry, type == S_IFCHR || type == S_IFBLK, false);
 }
 
 /*
@@ -159,7 +160,7 @@ static __always_inline bool inode_is_new(struct inode *inode)
 {
 	u64 magic = inode->i_sb->s_magic;
 
-	if (magic != EXT4_MAGIC && magic != XFS_MAGIC && magic != BTRFS_MAGIC)
+	if (fs_is_memory(magic))
 		return true;
 	return inode_state(inode, false);
 }
@@ -187,8 +188,11 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 	s->creating = 0;
 	if (s->create_gives)
 		label_give(inode, address(dentry), level);
-	s->created = given_key(inode);
-	s->created_level = level;
+	if (s->create_opens) {
+		s->created = given_key(inode);
+		s->created_level = level;
+		s->created_at = bpf_ktime_get_ns();
+	}
 	return 0;
 }
 
@@ -297,12 +301,9 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		}
 		return 0;
 	}
-	/* the label of the place to come; what is remembered of the old one is over */
+	/* what is remembered of the old place is over */
 	if (memo && op == TG_OP_RENAME && label_origin(label) == TG_FROM_RULE) {
-		memo->node = place->node;
-		memo->rule = place->rule.source;
-		label = label_make(level, place->rule.attrs, TG_FROM_RULE, label_seqno(label));
-		__sync_lock_test_and_set(&memo->word, place->full ? label | LABEL_FULL : label);
+		__sync_lock_test_and_set(&memo->word, 0);
 	}
 	return 0;
 }

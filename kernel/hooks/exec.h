@@ -44,9 +44,9 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	if (first) {
 		u16 rule = label_attrs(label);
 
-		attrs = rule & TG_PERMISSIVE;
+		/* of programs that nobody below the top could have changed */
 		if (label_level(label) == policy.top && object(label).known)
-			attrs |= rule & (TG_NODEMOTE | TG_NONETDEMOTE);
+			attrs = rule & (TG_PERMISSIVE | TG_NODEMOTE | TG_NONETDEMOTE);
 	}
 	if (!s) {
 		struct tg_subject fresh = { .level = policy.top };
@@ -97,7 +97,7 @@ int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
 	changed = s->exec_level < s->level || s->attrs != s->exec_attrs;
 	s->attrs = s->exec_attrs;
 	if (s->exec_level < s->level)
-		s->attrs &= TG_PERMISSIVE;
+		s->attrs = 0;
 	if (!changed)
 		return 0;
 	note_object(&n, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_EXEC));

@@ -36,6 +36,9 @@ static __noinline int create_unnamed(struct file *file)
 	return label_give(inode, file_dentry(file), level) ? deny(s, &n, -ENOSPC) : 0;
 }
 
+/* An open that creates and fails leaves its note behind; it is not good for long. */
+#define CREATE_TO_OPEN_NS 100000000ull
+
 /*
  * Is it the object that the subject's creat() has just made? The creation was
  * decided, so the open for writing that is part of it need not be.
@@ -44,7 +47,8 @@ static __always_inline bool just_created(struct tg_subject *s, struct inode *ino
 {
 	bool same = s->created.ino && s->created.ino == inode->i_ino &&
 		    s->created.generation == inode->i_generation &&
-		    s->created.dev == inode->i_sb->s_dev && s->level >= s->created_level;
+		    s->created.dev == inode->i_sb->s_dev && s->level >= s->created_level &&
+		    bpf_ktime_get_ns() - s->created_at < CREATE_TO_OPEN_NS;
 
 	s->created.ino = 0;
 	return same;

@@ -38,7 +38,7 @@ int BPF_PROG(guard_file_permission, struct file *file, int mask)
 }
 
 /* A connection to a named socket that the sender could not make any more. */
-static __noinline int guard_unix(struct sock *sk)
+static __noinline int guard_unix(struct sock *sk, int err)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_UNIX, .source = ~0u };
@@ -49,7 +49,7 @@ static __noinline int guard_unix(struct sock *sk)
 	u = CAST(struct unix_sock, address(sk));
 	if (!u->peer || s->level >= unix_admits(address(u->peer)))
 		return 0;
-	return deny(s, &n, -EIO);
+	return err == -EIO ? deny(s, &n, -EIO) : deny(s, &n, -EPERM);
 }
 
 #endif

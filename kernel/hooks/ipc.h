@@ -97,37 +97,33 @@ int BPF_PROG(hook_ipc_permission, struct kern_ipc_perm *perm, short flag)
 	return use(address(perm), flag & 0444, flag & 0222, TG_OP_IPC);
 }
 
-#define IPC_RMID 0
 #define IPC_SET 1
 #define SHM_LOCK 11
 #define SHM_UNLOCK 12
 #define SETVAL 16
 #define SETALL 17
 
-static __always_inline int ipc_control(u64 key, int cmd)
+static __always_inline int ipc_control(struct kern_ipc_perm *perm, bool changes)
 {
-	if (cmd == IPC_RMID || cmd == IPC_SET || (cmd >= SHM_LOCK && cmd <= SHM_UNLOCK) ||
-	    (cmd >= SETVAL && cmd <= SETALL))
-		return use(key, false, true, TG_OP_IPC);
-	return 0;
+	return perm && changes ? use(address(perm), false, true, TG_OP_IPC) : 0;
 }
 
 SEC("lsm/shm_shmctl")
 int BPF_PROG(hook_shm_shmctl, struct kern_ipc_perm *perm, int cmd)
 {
-	return perm ? ipc_control(address(perm), cmd) : 0;
+	return ipc_control(perm, cmd <= IPC_SET || cmd == SHM_LOCK || cmd == SHM_UNLOCK);
 }
 
 SEC("lsm/sem_semctl")
 int BPF_PROG(hook_sem_semctl, struct kern_ipc_perm *perm, int cmd)
 {
-	return perm ? ipc_control(address(perm), cmd) : 0;
+	return ipc_control(perm, cmd <= IPC_SET || cmd == SETVAL || cmd == SETALL);
 }
 
 SEC("lsm/msg_queue_msgctl")
 int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
 {
-	return perm ? ipc_control(address(perm), cmd) : 0;
+	return ipc_control(perm, cmd <= IPC_SET);
 }
 
 #define KEY_NEED_WRITE 3

@@ -27,19 +27,26 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	if (!mode)
 		return 0;
 	count_query(TG_C_MMAP);
+	/* no hook tells of the mapping of the inode behind an overlay */
+	if (mode & FMODE_WRITE && inode->i_sb->s_magic == OVERLAYFS_MAGIC &&
+	    subject_level(subject_current()) < policy.top)
+		return refuse(inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
+			      TG_OP_MMAP, TG_C_MMAP);
 	if (inode_is_memory(inode))
 		return bind_memory(inode, mode);
 	return bind(inode, file_dentry(file), mode, TG_OP_MMAP, TG_C_MMAP);
 }
 
-/* A connection to a network, handed over: its data may be read without any further hook. */
-static __noinline int receive_inet(struct file *file)
+/* A connection handed over: to a network, its data is read without any further hook; to a higher server, it is a connect. */
+static __noinline int receive_socket(struct file *file)
 {
 	struct socket *sock = CAST(struct socket, address(file->private_data));
 	struct sock *sk = CAST(struct sock, address(sock->sk));
 	u16 family = sk->__sk_common.skc_family;
 	struct net_peer p = {};
 
+	if (family == AF_UNIX)
+		return guard_unix(sk, -EPERM);
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	net_peer_of(sk, &p);
@@ -57,7 +64,7 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	if (type == S_IFDIR)
 		return 0;
 	if (type == S_IFSOCK) {
-		int err = receive_inet(file);
+		int err = receive_socket(file);
 
 		if (err)
 			return err;

@@ -96,31 +96,6 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 	return observe_net(&p, TG_OP_SOCKET);
 }
 
-SEC("lsm.s/socket_connect")
-int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int len)
-{
-	struct net_peer p = {};
-	u16 family = 0, port = 0;
-
-	bpf_probe_read_kernel(&family, sizeof(family), address);
-	if (family != AF_INET && family != AF_INET6)
-		return 0;
-	count_query(TG_C_SOCKET);
-	p.family = family;
-	bpf_probe_read_kernel(&port, sizeof(port), (void *)address + 2);
-	p.port = bpf_ntohs(port);
-	if (family == AF_INET) {
-		u32 be = 0;
-
-		bpf_probe_read_kernel(&be, sizeof(be), (void *)address + 4);
-		net_peer_v4(&p, be);
-	} else {
-		bpf_probe_read_kernel(p.addr, 16, (void *)address + 8);
-		p.known = true;
-	}
-	return observe_net(&p, TG_OP_CONNECT);
-}
-
 /*
  * Who will have connected is not known yet, and a splice from the new socket
  * passes no hook: the level is the network's lowest, unless only this machine
@@ -157,7 +132,82 @@ int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 		return 0;
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
+	/* what was queued before a datagram socket connected came from anywhere */
+	if (sk->sk_type != SOCK_STREAM)
+		p.known = false;
 	return observe_net(&p, TG_OP_RECEIVE);
+}
+
+/* Sending to a network that is above the lowest level modifies it. */
+static __always_inline int modify_net(struct net_peer *p, int err)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u };
+	u8 level = net_level(p);
+
+	if (level <= subject_level(s))
+		return 0;
+	n.object = level;
+	n.family = p->family;
+	n.port = p->port;
+	__builtin_memcpy(n.addr, p->addr, 16);
+	return err == -EIO ? deny(s, &n, -EIO) : deny(s, &n, -EPERM);
+}
+
+/* A sockaddr of an internet family, at a kernel address. */
+static __always_inline bool net_peer_at(void *address, struct net_peer *p)
+{
+	u16 family = 0, port = 0;
+
+	bpf_probe_read_kernel(&family, sizeof(family), address);
+	if (family != AF_INET && family != AF_INET6)
+		return false;
+	p->family = family;
+	bpf_probe_read_kernel(&port, sizeof(port), address + 2);
+	p->port = bpf_ntohs(port);
+	if (family == AF_INET) {
+		u32 be = 0;
+
+		bpf_probe_read_kernel(&be, sizeof(be), address + 4);
+		net_peer_v4(p, be);
+	} else {
+		bpf_probe_read_kernel(p->addr, 16, address + 8);
+		p->known = true;
+	}
+	return true;
+}
+
+/* Netlink carries messages between processes, too: below the top only to the kernel. */
+static __always_inline int modify_netlink(void *address)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_TOP_ONLY };
+	u64 to = 0; /* port and groups */
+
+	if (subject_level(s) >= policy.top)
+		return 0;
+	bpf_probe_read_kernel(&to, sizeof(to), address + 4);
+	return to ? deny(s, &n, -EPERM) : 0;
+}
+
+SEC("lsm.s/socket_connect")
+int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int len)
+{
+	struct net_peer p = {};
+	u16 family = 0;
+	int err;
+
+	if (!net_peer_at(address, &p)) {
+		bpf_probe_read_kernel(&family, sizeof(family), address);
+		if (family == AF_NETLINK)
+			return modify_netlink(address);
+		if (family == AF_UNIX)
+			tx_let_pass();
+		return 0;
+	}
+	count_query(TG_C_SOCKET);
+	err = modify_net(&p, -EPERM);
+	return err ? err : observe_net(&p, TG_OP_CONNECT);
 }
 
 /*
@@ -173,10 +223,28 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 	if (!sk)
 		return 0;
 	p.family = sk->__sk_common.skc_family;
+	if (p.family == AF_UNIX && tx.lock && sk->sk_type == SOCK_DGRAM)
+		tx_let_pass();
 	if (p.family == AF_UNIX)
-		return guard_armed ? guard_unix(sk) : 0;
-	if ((p.family != AF_INET && p.family != AF_INET6) || !(msg->msg_flags & MSG_FASTOPEN))
+		return guard_armed ? guard_unix(sk, -EIO) : 0;
+	if (p.family == AF_NETLINK)
+		return msg->msg_name ? modify_netlink(CAST(struct sockaddr, address(msg->msg_name))) : 0;
+	if (p.family != AF_INET && p.family != AF_INET6)
 		return 0;
+	if (subject_level(subject_current()) < policy.top) {
+		int err;
+
+		if (msg->msg_name)
+			net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &p);
+		else
+			net_peer_of(sk, &p);
+		err = modify_net(&p, msg->msg_name ? -EPERM : -EIO);
+		if (err)
+			return err;
+	}
+	if (!(msg->msg_flags & MSG_FASTOPEN))
+		return 0;
+	p.known = false;
 	count_query(TG_C_SOCKET);
 	return observe_net(&p, TG_OP_CONNECT);
 }
