@@ -32,7 +32,7 @@ struct tg_tx {
 	u32 others;    /* somebody else would fall */
 	u32 reopen;    /* of an open by path, which may drag nobody */
 	u32 join_waiter; /* thread that waits in open() to read from `join` */
-	u32 pad;
+	u32 trusted;   /* the task looked at is not lowered by what it reads */
 	u64 id;
 	u64 join;	/* a channel's descriptor that the subject is about to get */
 	u64 join_unix;	/* a Unix socket that it is about to connect or send to */
@@ -113,7 +113,7 @@ __noinline u8 channel_read(u64 key, u8 level)
 	if (!c)
 		return level;
 	c->seen = 1;
-	return c->lowest_writer < level ? c->lowest_writer : level;
+	return c->lowest_writer < level && !tx.trusted ? c->lowest_writer : level;
 }
 
 /* The lowest level that may send to a socket. What has no name takes from anybody. */

@@ -99,6 +99,7 @@ __noinline int tx_spread(void)
 			continue;
 		s = subject_of(t);
 		falls = s && s->tx == tx.id;
+		tx.trusted = s && s->attrs & TG_NODEMOTE;
 		level = falls ? s->tx_level : subject_level(s);
 		low = level;
 		/* a tracer reads and writes its tracee's memory without a hook */
@@ -121,9 +122,10 @@ __noinline int tx_spread(void)
 			low = tx_joins(low);
 		if (tx.join_waiter && t->pid == tx.join_waiter)
 			low = channel_read(tx.join_inode, low);
-		if (low < level && !(s && s->attrs & TG_NODEMOTE))
+		if (low < level)
 			tx_mark(t, low);
 	}
+	tx.trusted = 0;
 	bpf_rcu_read_unlock();
 	return 0;
 }
