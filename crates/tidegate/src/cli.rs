@@ -219,7 +219,7 @@ pub struct Daemon {
     #[arg(long)]
     pub permissive: bool,
     /// Objects whose level no path rule gives back: room in the kernel's table
-    #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub given_entries: u32,
     /// Bytes after which the audit log is rotated
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, value_parser = clap::value_parser!(u64).range(4096..))]

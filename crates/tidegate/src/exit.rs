@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use miette::Report;
 
 use crate::doctor::Check;
+use crate::output::tell;
 
 /// What a command's exit status says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +102,8 @@ impl Failure {
     /// Tells standard error.
     pub fn tell(&self) {
         match &self.message {
-            Message::Words(words) => anstream::eprintln!("tidegate: {words}"),
-            Message::Diagnosis(report) => anstream::eprintln!("{report:?}"),
+            Message::Words(words) => tell!("tidegate: {words}"),
+            Message::Diagnosis(report) => tell!("{report:?}"),
         }
     }
 

@@ -11,12 +11,14 @@ mod commands;
 mod daemon;
 mod doctor;
 mod exit;
+mod output;
 mod places;
 mod protocol;
 mod record;
 mod source;
 mod why;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,8 +28,9 @@ fn main() -> ExitCode {
     match commands::run(cli) {
         Ok(code) => code,
         Err(mut failure) => {
-            // why nothing runs here may be that nothing can
+            // why nothing runs here, and never has, may be that nothing can
             if failure.code == exit::Code::NotRunning
+                && !Path::new(places::BUNDLES).exists()
                 && let Some(obstacle) = doctor::obstacle()
             {
                 failure = exit::Failure::cannot_enforce(&obstacle);

@@ -8,6 +8,7 @@ use miette::Report;
 use tidegate_policy::{PRESETS, Policy};
 
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::tell;
 use crate::places;
 
 /// The policy to use.
@@ -71,7 +72,7 @@ pub fn compiled(
     match result {
         Ok(compiled) => {
             for warning in compiled.warnings {
-                anstream::eprintln!("{:?}", Report::new(warning));
+                tell!("{:?}", Report::new(warning));
             }
             Ok(compiled.policy)
         }

@@ -8,6 +8,7 @@ use tidegate_policy::{Attrs, Policy};
 use super::print_json;
 use crate::cli::Check;
 use crate::exit::Outcome;
+use crate::output::say;
 
 /// A policy in short.
 #[derive(Debug, Serialize)]
@@ -54,7 +55,7 @@ pub fn run(args: &Check, json: bool) -> Outcome {
         return print_json(&summary(&policy, paths));
     }
     let levels: Vec<_> = policy.levels.iter().rev().map(String::as_str).collect();
-    anstream::println!(
+    say!(
         "{}: {} rules, {} networks; {}",
         policy.name,
         policy.rules.len(),
@@ -63,7 +64,7 @@ pub fn run(args: &Check, json: bool) -> Outcome {
     );
     for f in paths {
         let attributes = f.attributes.join(" ");
-        anstream::println!(
+        say!(
             "{}\t{}\t{attributes}\t{}: {}",
             f.path,
             f.level,

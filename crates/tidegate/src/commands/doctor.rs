@@ -7,6 +7,7 @@ use anstyle::AnsiColor;
 use super::print_json;
 use crate::doctor::{Check, examine};
 use crate::exit::{Code, Outcome};
+use crate::output::say;
 
 /// What `--json` says.
 #[derive(Debug, serde::Serialize)]
@@ -38,21 +39,19 @@ pub fn run(json: bool) -> Outcome<ExitCode> {
             None => ("?", AnsiColor::Yellow),
         };
         let style = colour.on_default();
-        anstream::println!(
+        say!(
             "{style}{word:<3}{style:#} {:<16} {}",
             check.what,
             check.found
         );
         if let Some(mend) = &check.mend {
-            anstream::println!("    {:<16} → {mend}", "");
+            say!("    {:<16} → {mend}", "");
         }
     }
     if can_enforce {
-        anstream::println!("this machine can enforce: `tidegate start --preset workstation`");
+        say!("this machine can enforce: `tidegate start --preset workstation`");
     } else {
-        anstream::println!(
-            "this machine cannot enforce as it is; `make run` shows Tidegate in a VM"
-        );
+        say!("this machine cannot enforce as it is; `make run` shows Tidegate in a VM");
     }
     Ok(code)
 }

@@ -12,6 +12,7 @@ use jiff::{Span, Timestamp};
 
 use crate::cli::Log;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::say;
 use crate::record::Record;
 
 /// Between two looks for new lines.
@@ -143,7 +144,7 @@ fn since(text: &str, now: Timestamp) -> Outcome<Timestamp> {
 
 fn show(record: &Record, line: &str, json: bool) {
     if json {
-        anstream::println!("{line}");
+        say!("{line}");
         return;
     }
     let style = match record.kind.as_str() {
@@ -158,7 +159,7 @@ fn show(record: &Record, line: &str, json: bool) {
         format!("@{}", record.id)
     };
     let day = record.time.get(..10).unwrap_or_default();
-    anstream::println!("{day} {} {id:<8} {style}{record}{style:#}", record.clock());
+    say!("{day} {} {id:<8} {style}{record}{style:#}", record.clock());
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::print_json;
 use crate::cli::Ls;
 use crate::daemon::Policies;
 use crate::exit::{Failure, Outcome};
+use crate::output::say;
 use crate::record::level_name;
 
 /// Files looked at by one call: each has a descriptor meanwhile.
@@ -74,7 +75,7 @@ fn show(monitor: &Monitor, policy: Option<&Policy>, paths: &[PathBuf], json: boo
         } else {
             let rule = line.rule.as_deref().unwrap_or("-");
             let attributes = line.attributes.join(",");
-            anstream::println!(
+            say!(
                 "{:<12} {:<8} {:<28} {:<24} {}",
                 line.level,
                 line.from,

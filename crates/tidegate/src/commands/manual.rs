@@ -1,16 +1,18 @@
 //! `completions` and `man`: made from the command line's own definition.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use clap::CommandFactory;
 
 use crate::cli::Cli;
 use crate::exit::{Failure, Outcome};
+use crate::output::say;
 
 pub fn completions(shell: clap_complete::Shell) -> Outcome {
-    clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "tidegate", &mut script);
+    say!("{}", String::from_utf8_lossy(&script).trim_end());
     Ok(())
 }
 

@@ -25,6 +25,7 @@ use serde::Serialize;
 use crate::cli::{Cli, Command};
 use crate::client;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::{say, tell};
 use crate::protocol::{Answer, Ask};
 
 /// Runs the command that was asked for.
@@ -57,7 +58,7 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
 fn print_json(value: &impl Serialize) -> Outcome {
     let text = serde_json::to_string(value)
         .map_err(|e| Failure::new(Code::Internal, format!("cannot print JSON: {e}")))?;
-    anstream::println!("{text}");
+    say!("{text}");
     Ok(())
 }
 
@@ -80,9 +81,9 @@ fn done_but(message: &str, warnings: &[String], json: bool) -> Outcome {
         return print_json(&Done { message, warnings });
     }
     for warning in warnings {
-        anstream::eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
-    anstream::println!("{message}");
+    say!("{message}");
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use super::print_json;
 use crate::cli::Ps;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::say;
 use crate::record::level_name;
 
 /// A process.
@@ -50,7 +51,7 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
         .filter(|l| args.level.as_ref().is_none_or(|level| l.level == *level))
         .filter(|l| l.governed || !args.governed);
     if !json {
-        anstream::println!(
+        say!(
             "{:>7} {:>7} {:>6} {:<12} {:<16} ATTRIBUTES",
             "PID",
             "PPID",
@@ -64,7 +65,7 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
             print_json(&l)?;
         } else {
             let attributes = l.attributes.join(" ");
-            anstream::println!(
+            say!(
                 "{:>7} {:>7} {:>6} {:<12} {:<16} {attributes}",
                 l.pid,
                 l.ppid,

@@ -11,6 +11,7 @@ use crate::cli::Start;
 use crate::daemon::{self, Report};
 use crate::doctor;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::{say, tell};
 
 pub fn run(args: &Start, json: bool) -> Outcome {
     if !geteuid().is_root() {
@@ -27,7 +28,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
         Some(args.source.load()?)
     };
     if args.foreground {
-        return daemon::run(policy, &args.how, |report| say(&report, json));
+        return daemon::run(policy, &args.how, |report| announce(&report, json));
     }
 
     let failed = |e| Failure::io("start the daemon", e);
@@ -52,7 +53,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
         )
     })?;
     let code = report.code;
-    say(&report, json);
+    announce(&report, json);
     match code {
         None => Ok(()),
         Some(n) => Err(Failure::new(Code::from_number(n), report.message)),
@@ -60,16 +61,16 @@ pub fn run(args: &Start, json: bool) -> Outcome {
 }
 
 /// Tells what came of it; a failure is told by the command's end.
-fn say(report: &Report, json: bool) {
+fn announce(report: &Report, json: bool) {
     if report.code.is_some() {
         return;
     }
     for warning in &report.warnings {
-        anstream::eprintln!("warning: {warning}");
+        tell!("warning: {warning}");
     }
     if json {
         let _ = print_json(report);
     } else {
-        anstream::println!("{}", report.message);
+        say!("{}", report.message);
     }
 }

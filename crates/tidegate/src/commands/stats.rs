@@ -6,6 +6,7 @@ use tidegate_monitor::{ClassStats, Monitor};
 
 use super::print_json;
 use crate::exit::Outcome;
+use crate::output::say;
 
 /// A line of the table.
 #[derive(Debug, Serialize)]
@@ -50,7 +51,7 @@ pub fn run(json: bool) -> Outcome {
         server: total(|l| l.server),
         denied: total(|l| l.denied),
     });
-    anstream::println!(
+    say!(
         "{:<14} {:>12}  {:>20}  {:>20}  {:>20}  {:>8}",
         "object manager",
         "queries",
@@ -61,7 +62,7 @@ pub fn run(json: bool) -> Outcome {
     );
     for l in lines {
         let part = |n: u64| format!("{n} ({:5.1} %)", percent(n, l.queries));
-        anstream::println!(
+        say!(
             "{:<14} {:>12}  {:>20}  {:>20}  {:>20}  {:>8}",
             l.object_manager,
             l.queries,

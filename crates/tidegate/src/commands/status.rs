@@ -7,6 +7,7 @@ use super::print_json;
 use crate::client;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::say;
 use crate::protocol::{Answer, Ask, Status};
 
 pub fn run(json: bool) -> Outcome {
@@ -31,28 +32,28 @@ pub fn run(json: bool) -> Outcome {
     } else {
         "enforcing"
     };
-    anstream::println!(
+    say!(
         "policy:   {} ({mode}), number {}",
         status.policy,
         status.seqno
     );
     let levels: Vec<_> = status.levels.iter().rev().map(String::as_str).collect();
-    anstream::println!("levels:   {}", levels.join(" > "));
+    say!("levels:   {}", levels.join(" > "));
     match status.daemon {
-        Some(pid) => anstream::println!("daemon:   running, pid {pid}"),
-        None => anstream::println!("daemon:   not running (`tidegate start` takes over)"),
+        Some(pid) => say!("daemon:   running, pid {pid}"),
+        None => say!("daemon:   not running (`tidegate start` takes over)"),
     }
-    anstream::println!("hooks:    {} programs attached", status.attached);
+    say!("hooks:    {} programs attached", status.attached);
     let guard = if status.guard_armed { "armed" } else { "idle" };
-    anstream::println!("guard:    {guard}");
-    anstream::println!(
+    say!("guard:    {guard}");
+    say!(
         "given:    {} of {} levels",
         status.given.used,
         status.given.max
     );
-    anstream::println!("records:  {}, {} lost", status.records, status.events_lost);
+    say!("records:  {}, {} lost", status.records, status.events_lost);
     if status.labels_failed > 0 {
-        anstream::println!("unlabelled: {} objects found no room", status.labels_failed);
+        say!("unlabelled: {} objects found no room", status.labels_failed);
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::cli;
 use crate::client;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::say;
 use crate::protocol::{Answer, Ask, Why, WhyOf};
 
 pub fn run(args: &cli::Why, json: bool) -> Outcome {
@@ -30,7 +31,7 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
     if json {
         return print_json(&why);
     }
-    anstream::println!("{}", text(&why));
+    say!("{}", text(&why));
     Ok(())
 }
 

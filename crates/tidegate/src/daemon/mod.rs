@@ -26,6 +26,7 @@ pub use self::answer::status;
 pub use self::policies::Policies;
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
+use crate::output::tell;
 
 /// Records that may wait for the disk.
 const QUEUE: usize = 16384;
@@ -83,7 +84,7 @@ impl Shared {
     /// Tells the administrator of something that went wrong: by standard error,
     /// which a service manager keeps, and by the kernel's log, which everybody has.
     pub fn complain(&self, what: &str) {
-        eprintln!("tidegate: {what}");
+        tell!("tidegate: {what}");
         if let Ok(mut log) = std::fs::OpenOptions::new().write(true).open("/dev/kmsg") {
             let _ = writeln!(log, "<4>tidegate: {what}");
         }

@@ -1,0 +1,37 @@
+//! Printing: colours on terminals only, and no panic when nobody can be told.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process;
+
+use crate::exit::Code;
+
+/// A line on standard output.
+macro_rules! say {
+    ($($arg:tt)*) => { $crate::output::line(format_args!($($arg)*)) };
+}
+
+/// A line on standard error.
+macro_rules! tell {
+    ($($arg:tt)*) => { $crate::output::error_line(format_args!($($arg)*)) };
+}
+
+pub(crate) use {say, tell};
+
+/// Writes a line to standard output; a command that cannot ends.
+pub fn line(line: fmt::Arguments<'_>) {
+    match writeln!(anstream::stdout(), "{line}") {
+        Ok(()) => {}
+        // the reader has heard enough
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => process::exit(0),
+        Err(e) => {
+            tell!("tidegate: cannot write to standard output: {e}");
+            process::exit(Code::Internal as i32);
+        }
+    }
+}
+
+/// Writes a line to standard error, if anybody can be told.
+pub fn error_line(line: fmt::Arguments<'_>) {
+    let _ = writeln!(anstream::stderr(), "{line}");
+}

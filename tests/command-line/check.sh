@@ -1,0 +1,241 @@
+#!/bin/bash
+# The command line and the daemon, in a machine of their own: every exit code,
+# bad input, start and take-over, what ran before, the guard, the log, `why`.
+#
+# Runs as root in the VM, beside the `tidegate` program; takes what it likes of
+# /tmp, /etc/tidegate and /home/alice. The last line is `N passed, N failed`.
+set -u
+cd "$(dirname "$0")" || exit 1
+
+T=$PWD/tidegate
+passed=0
+failed=0
+
+say() { # RESULT WHAT
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok      $2"
+	else
+		failed=$((failed + 1))
+		echo "FAILED  $2"
+		sed 's/^/        /' /tmp/out
+	fi
+}
+
+# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
+expect() {
+	local code=$1 pattern=$2 status=0
+	shift 2
+	"$@" >/tmp/out 2>&1 </dev/null || status=$?
+	echo "exit $status" >>/tmp/out
+	[ $status = "$code" ] && grep -qE -- "$pattern" /tmp/out
+	say $? "$(echo "$*" | sed "s|$T|tidegate|g") → $code /$pattern/"
+}
+
+# alice's shell, at the top level to begin with
+alice() { su alice -s /bin/bash -c "$1"; }
+# the same, fallen to untrusted itself (a child that falls does not take it along)
+low() { alice "exec 9</run/tidegate/level/untrusted; $1"; }
+
+begin() { timeout 300 "$T" start --preset workstation "$@"; }
+# what commands write to: at the lowest level, or low ones could not
+low_out() { rm -f /tmp/out && "$T" run --level untrusted -- touch /tmp/out; }
+kill_daemon() {
+	kill -9 "$(cat /run/tidegate/pid)"
+	sleep 0.5
+}
+
+echo "# a machine on which nothing runs"
+expect 0 'can enforce' "$T" doctor
+expect 0 '"can_enforce":true' "$T" doctor --json
+for command in ps ls status stats stop why "promote /etc/passwd"; do
+	expect 5 'not running' "$T" $command
+done
+expect 5 'not running' "$T" run --level user -- true
+expect 5 'not running' "$T" reload --preset server
+expect 1 'no audit log' "$T" log
+expect 7 'takes root' alice "$T start --preset workstation"
+
+echo "# bad command lines and policies"
+expect 2 'unrecognized subcommand' "$T" frobnicate
+expect 2 'no policy is named' "$T" start
+expect 2 'classic, server, workstation' "$T" start --preset nonsense
+expect 2 'cannot be used with' "$T" start --preset server --policy /tmp/x.plm
+printf 'levels system > user\nsystem /\nbogus /x\n' >/tmp/wrong.plm
+expect 3 'wrong.plm:3:1' "$T" start --policy /tmp/wrong.plm
+expect 3 'wrong.plm:3:1' "$T" check /tmp/wrong.plm
+expect 0 'workstation: ' "$T" check --preset workstation
+expect 0 'passwd.*system' "$T" check --preset workstation --path /etc/passwd
+expect 0 'bytes' "$T" compile --preset workstation -o /tmp/good.bundle
+head -c 200 /tmp/good.bundle >/tmp/cut.bundle
+{ head -c 200 /tmp/good.bundle; echo x; tail -c +203 /tmp/good.bundle; } >/tmp/changed.bundle
+expect 3 'cut off' "$T" start --bundle /tmp/cut.bundle
+expect 3 'checksum' "$T" start --bundle /tmp/changed.bundle
+expect 3 'not a Tidegate bundle' "$T" start --bundle /etc/passwd
+expect 2 'No such file' "$T" start --bundle /tmp/nothing
+mount -o remount,ro /sys/fs/bpf
+expect 8 'cannot pin' begin
+mount -o remount,rw /sys/fs/bpf
+expect 5 'not running' "$T" status
+
+echo "# what ran before"
+echo hi >/home/alice/held
+cp /bin/sleep /home/alice/mysleep
+chown alice: /home/alice/held /home/alice/mysleep
+setsid su alice -c 'exec sleep 3001 </home/alice/held' </dev/null >/dev/null 2>&1 &
+setsid su alice -c 'exec /home/alice/mysleep 3002' </dev/null >/dev/null 2>&1 &
+setsid bash -c '/home/alice/mysleep 3003 </dev/null | exec sleep 3004' </dev/null >/dev/null 2>&1 &
+setsid perl -e 'use IO::Socket::INET;
+	$s = IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1:5000");
+	if (fork) { $c = $s->accept; exec "sleep", 3005 }
+	close $s; $c = IO::Socket::INET->new("127.0.0.1:5000"); $0 = "client 3006"; sleep 3006' \
+	</dev/null >/dev/null 2>&1 &
+setsid sleep 3007 </dev/null >/dev/null 2>&1 &
+sleep 5
+expect 0 '^enforcing: workstation; [1-9]' begin
+level_of() { "$T" ps --json | sed -n "s/^{\"pid\":$(pgrep -fox "$1"),.*\"level\":\"\([a-z]*\)\".*/\1/p"; }
+expect 0 '^user' level_of 'sleep 3001'
+expect 0 '^user' level_of '/home/alice/mysleep 3002'
+expect 0 '^user' level_of 'sleep 3004'
+expect 0 '^untrusted' level_of 'client 3006'
+expect 0 '^system' level_of 'sleep 3007'
+expect 0 'holding at the start /home/alice/held' "$T" why "$(pgrep -fox 'sleep 3001')"
+expect 0 'sharing a channel' "$T" why "$(pgrep -fox 'sleep 3004')"
+expect 0 'nothing has lowered it' "$T" why "$(pgrep -fox 'sleep 3007')"
+
+low_out
+
+echo "# in force"
+expect 6 'is running' begin
+expect 0 'daemon: +running' "$T" status
+expect 0 '"levels":\["untrusted","user","system"\]' "$T" status --json
+expect 0 'daemon: +running' alice "$T status"
+expect 7 'not permitted' alice "$T ps"
+expect 0 'system +rule +base' "$T" ls -d /etc/passwd
+expect 0 'lownoopen' "$T" ls -d /root
+expect 0 '"level":"user"' "$T" ls -d --json /home/alice/held
+expect 2 'the levels are' "$T" run --level nonsense -- true
+expect 2 'No such file' "$T" run --level user -- /nothing
+expect 0 '^0$' "$T" run --level untrusted -- id -u
+expect 1 '^exit 1' "$T" run --level untrusted -- false
+expect 7 'is at untrusted' low "$T run --level user -- id"
+expect 7 'takes root' "$T" run --level untrusted -- "$T" stop
+expect 7 'takes root' "$T" run --level untrusted -- "$T" reload --preset workstation
+expect 7 'not permitted' "$T" run --level untrusted -- "$T" ps
+expect 7 'takes root' alice "$T promote /home/alice/held"
+
+echo "# why"
+expect 1 'nothing has been refused' alice "$T why"
+expect 2 'not permitted' low 'echo x >>~/.bashrc || exit 2'
+expect 0 'denied: bash\([0-9]+\) untrusted may not write /home/alice/.bashrc \(user, workstation.plm:[0-9]+\) ← demoted to untrusted [0-9:]+ by read /run/tidegate/level/untrusted' \
+	alice "$T why"
+expect 0 'untrusted may not write /home/alice/.bashrc' "$T" why last
+expect 0 '"kind":"denied".*"kind":"demoted"' "$T" why --json
+expect 1 'no record @999999' "$T" why @999999
+expect 2 'neither' "$T" why nonsense
+expect 7 "another user's" alice "$T why 1"
+
+echo "# the guard"
+revoked() {
+	alice 'exec 8>>/home/alice/held; exec 9</run/tidegate/level/untrusted; echo x >&8'
+}
+expect 1 'Input/output error' revoked
+expect 0 'guard: +armed' "$T" status
+sleep 9
+expect 0 'guard: +idle' "$T" status
+expect 1 'Input/output error' revoked
+
+echo "# levels given"
+expect 0 '' low 'echo y >/tmp/given'
+expect 0 'untrusted +given' "$T" ls -d /tmp/given
+expect 0 'is at user' "$T" promote /tmp/given --level user
+expect 0 'user +given' "$T" ls -d /tmp/given
+expect 0 'promoted /tmp/given to user' "$T" log --kind promoted
+expect 2 'the levels are' "$T" promote /tmp/given --level nonsense
+expect 1 'cannot be given' "$T" promote /proc/version
+expect 2 'No such file' "$T" promote /tmp/nothing
+
+echo "# the log"
+sleep 1
+expect 0 'denied: bash' "$T" log --denied
+expect 0 '"op":"open-write"' "$T" log --denied --json --since 1h --comm bash --path /home/alice
+expect 0 'exit 0' "$T" log --since 2020-01-01T00:00Z -n 1
+expect 2 'neither a time' "$T" log --since yesterday
+expect 7 'cannot read' alice "$T log"
+flood() { low 'for i in $(seq 200); do echo x >/etc/hostname; done' 2>/dev/null; sleep 2; "$T" log --kind dropped; }
+chmod 666 /etc/hostname
+expect 0 'more of the same: bash' flood
+lines() { [ "$("$T" log --json --path /etc/hostname | wc -l)" -lt 60 ]; }
+expect 0 '' lines
+expect 0 'object manager +queries' "$T" stats
+
+echo "# reload"
+expect 3 'wrong.plm:3:1' "$T" reload --policy /tmp/wrong.plm
+expect 3 'cut off' "$T" reload --bundle /tmp/cut.bundle
+expect 3 'levels cannot change' "$T" reload --preset classic
+expect 0 'workstation \(enforcing\), number 1' "$T" status
+expect 0 'number 2' "$T" reload --preset workstation --permissive
+expect 0 '' low 'echo "# x" >>~/.bashrc'
+expect 0 'would be denied: bash' "$T" why
+expect 0 'number 3' "$T" reload --bundle /tmp/good.bundle
+expect 2 'not permitted' low 'echo x >>~/.bashrc || exit 2'
+
+echo "# a daemon that dies"
+kill_daemon
+expect 0 'daemon: +not running' "$T" status
+expect 2 'not permitted' low 'echo x >>~/.bashrc || exit 2'
+expect 0 'untrusted may not write /home/alice/.bashrc' "$T" why
+expect 5 'daemon is not running' "$T" run --level untrusted -- true
+expect 5 'daemon is not running' "$T" reload --preset workstation
+expect 5 'daemon is not running' "$T" promote /tmp/given
+expect 0 'took over' "$T" start
+sleep 1
+expect 0 '\.bashrc' "$T" log --denied -n 1
+expect 1 'Input/output error' revoked
+kill "$(cat /run/tidegate/pid)"
+sleep 1
+expect 0 'daemon: +not running' "$T" status
+expect 0 'nothing is enforced' "$T" stop
+expect 5 'not running' "$T" status
+expect 0 '' test ! -e /sys/fs/bpf/tidegate
+
+echo "# again, and what was given before"
+expect 0 '^enforcing' begin
+expect 0 'user +given' "$T" ls -d /tmp/given
+expect 0 'nothing is enforced' "$T" stop
+sed -i 's/^levels /levels x /' /var/lib/tidegate/given
+expect 8 'damaged' begin
+expect 5 'not running' "$T" status
+rm /var/lib/tidegate/given
+
+echo "# a full table"
+rm -f /tmp/out
+expect 0 '^enforcing' begin --given-entries 512
+low_out
+full() { low 'for i in $(seq 300); do echo x >/tmp/full$i; done'; }
+expect 1 'No space left' full
+expect 0 'the table of given levels is full' "$T" why
+expect 0 'nothing is enforced' "$T" stop
+
+# to read what a low one wrote would lower this shell
+rm -f /tmp/out
+
+echo "# two at once"
+two() {
+	begin >/tmp/one 2>&1 &
+	begin
+	wait $!
+	cat /tmp/one
+}
+two >/tmp/out 2>&1 </dev/null
+[ "$(grep -c '^enforcing' /tmp/out)" = 1 ] && [ "$(grep -c 'is running' /tmp/out)" = 1 ]
+say $? 'two starts at once: one enforces'
+expect 0 'nothing is enforced' "$T" stop
+
+echo "# manual and completions"
+expect 0 '' "$T" man /tmp/man
+expect 0 '' test -s /tmp/man/tidegate-start.1
+expect 0 '_tidegate' "$T" completions bash
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
