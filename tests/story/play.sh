@@ -1,0 +1,54 @@
+#!/bin/sh
+# The story, played as root in a virtual machine: an ordinary session that nothing
+# disturbs, then a package whose install script attacks it.
+#   play.sh             with Tidegate in force
+#   play.sh --bare      without it: prints what each attack comes to, for comparison
+# What is promised is that every attack comes off without Tidegate and none with it.
+set -eu
+
+STORY=$(dirname "$(realpath "$0")")
+. "$STORY/lib.sh"
+. "$STORY/stage.sh"
+. "$STORY/attacks.sh"
+
+stage
+if [ "$MODE" = bare ]; then
+	attacks_on_alice
+	attacks_as_root
+	exit
+fi
+
+scene "Tidegate starts"
+say "A stock Debian $(uname -r) kernel; nothing is enforced yet."
+show tidegate start --preset workstation
+show tidegate status
+tidegate run --level untrusted -- touch "$OUTPUT"
+
+scene "Alice at work"
+say "An ordinary user logs in, writes a program, and keeps it in git."
+must "her session ran to its end" su - alice -c "$STORY/session.sh"
+must "nano saved what she typed" edits
+must "not one refusal in all of that" no_refusals
+
+scene "She installs a package"
+say "leftpad comes from $REGISTRY over TCP. Whoever has read from the network"
+say "is untrusted from then on, and so are the files it makes:"
+must "the package is installed" in_app pkg install leftpad nothing
+show tidegate ls "$APP/node_modules/leftpad"
+say
+say "Its install script is a thief. It runs as alice, whom Unix lets do all of this:"
+attacks_on_alice
+
+scene "The same with sudo"
+say "Now root itself installs it, from the console. To Tidegate root is nobody special:"
+attacks_as_root
+
+scene "The trusted way up"
+say "Reading what is untrusted costs the reader its level, nothing else:"
+must "a reader of leftpad falls to untrusted" reader_is_at untrusted
+show tidegate promote --level user "$APP/node_modules/leftpad/index.js"
+must "after its promotion a reader stays at user" reader_is_at user
+
+scene "What was asked and how it was answered"
+show tidegate stats
+verdict
