@@ -44,10 +44,10 @@ attacks_as_root() {
 	attack root-bashrc .bashrc "add a line to alice's ~/.bashrc" install_by_root bashrc
 	attack root-key id_ed25519 "read her key" install_by_root root-key
 	attack root-bind mount "mount its own file over /usr/bin/git" install_by_root root-bind
-	attack module "kernel code" "load a kernel module" install_by_root module
+	attack module modprobe "load a kernel module" install_by_root module
 	attack disk /dev/pmem0 "read the disk itself, past its filesystem" install_by_root disk
 	attack ftrace ftrace_enabled "switch off ftrace, and BPF LSM with it" install_by_root ftrace
 	attack bpffs mount "unmount the bpf filesystem that holds the policy" install_by_root bpffs
 	[ "$MODE" = bare ] || attack daemon signal "kill Tidegate's daemon" install_by_root daemon
-	[ "$MODE" = bare ] || attack stop . "tidegate stop" install_by_root stop
+	[ "$MODE" = bare ] || attack stop "$ITSELF" "tidegate stop" install_by_root stop
 }

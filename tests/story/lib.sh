@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034 # the names are used by who sources this
 # Words and outcomes. Sourced by play.sh.
 #
 # The player itself stays at the top level, so it reads nothing that lower
@@ -9,6 +9,8 @@ COLOUR=no
 ASIDE=/run/story
 # What the attacks print. Made by an untrusted process, so that they may write it.
 OUTPUT=/tmp/output
+# In place of what the refusal is about: the program asked says no by itself.
+ITSELF="top level"
 for word in "$@"; do
 	case $word in
 	--bare) MODE=bare ;;
@@ -94,6 +96,9 @@ attack() {
 	if came_off; then
 		bad "it could $what"
 		restore
+	elif [ "$expected" = "$ITSELF" ] && grep -q "$ITSELF" "$OUTPUT"; then
+		good "$what: ${BOLD}refused${PLAIN} by itself"
+		said
 	elif [ "$(newest_refusal)" = "$before" ]; then
 		bad "$what: it failed, but nothing was refused"
 		said
@@ -114,7 +119,8 @@ came_off() {
 
 # What the attack printed, for whoever has to find out why.
 said() {
-	tail -n 8 "$OUTPUT" | sed 's/^/      | /'
+	# in a shell of its own, which falls: whoever forks a pipe's ends may share them
+	sh -c "tail -n 8 '$OUTPUT' | sed 's/^/      | /'"
 }
 
 # How the same went on a machine without Tidegate.
