@@ -8,7 +8,7 @@
 
 #define TX_ROUNDS 16
 #define TX_STAY 0xff /* the level it has */
-#define TX_DEADLINE_NS 400000000ull
+#define TX_DEADLINE_NS 2000000000ull
 #define TX_FDS (1 << 20)
 
 /* One at a time, system-wide. `lock` is held while the rest is written. */

@@ -433,7 +433,7 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
  */
 static __always_inline bool tx_lock_body(bool may_sleep)
 {
-	u64 deadline = bpf_ktime_get_ns() + TX_DEADLINE_NS;
+	u64 deadline = bpf_ktime_get_ns() + 3 * TX_DEADLINE_NS; /* there may be a queue */
 	u32 i;
 
 	bpf_for(i, 0, 1 << 20) {

@@ -37,7 +37,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// How long to wait for a demotion under way; the kernel ends each in 400 ms.
+/// How long to wait for a demotion under way; the kernel ends each in 2 s.
 const TRANSACTION: Duration = Duration::from_secs(2);
 
 impl Monitor {
