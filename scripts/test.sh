@@ -12,8 +12,8 @@ cd "$(dirname "$0")/.."
 . scripts/test-parts.sh
 
 LOGS=target/test-logs
-QUICK="lint unit scenarios-6.12"
-ALL="lint unit fuzz core lab scenarios-6.12 scenarios-7.2 replay-6.12 replay-7.2 story"
+QUICK="unit scenarios-6.12"
+ALL="unit fuzz scenarios-6.12 scenarios-7.2"
 
 passed=0
 failed=0
