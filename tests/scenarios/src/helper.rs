@@ -28,9 +28,25 @@ pub fn main(args: Vec<String>) -> ExitCode {
         // through a descriptor that it inherited
         ["write-fd", fd] => errno(write_fd(fd)),
         ["net-write", address, path] => errno(net_write(address, path)),
+        ["squat", what, file] => squat(what, file),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         _ => ExitCode::from(2),
     }
+}
+
+/// Has a file open from before Tidegate starts, and makes one once it has started.
+fn squat(what: &str, file: &str) -> ExitCode {
+    let Ok(_open) = fs::File::open(file) else {
+        return ExitCode::FAILURE;
+    };
+    for _ in 0..6000 {
+        if fs::exists("/run/tidegate/tidegate.sock").unwrap_or(false) {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            return errno(fs::write(format!("{}/{what}", place::TMPFS), "x"));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    ExitCode::FAILURE
 }
 
 fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {

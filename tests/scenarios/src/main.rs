@@ -11,6 +11,7 @@
 
 mod check;
 mod daemon;
+mod devfuse;
 mod helper;
 mod ipcs;
 mod level;
@@ -24,6 +25,7 @@ mod setup;
 mod subject;
 mod sys;
 mod unixsock;
+mod uring;
 
 use std::process::ExitCode;
 

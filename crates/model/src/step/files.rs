@@ -2,9 +2,9 @@
 
 use super::Actor;
 use crate::channel::Direction;
-use crate::decide::{Step, Stop, sensible};
+use crate::decide::{Step, Stop, refuse, sensible};
 use crate::tree::{Kind, NodeId};
-use crate::world::{Object, World};
+use crate::world::{Object, Subject, World};
 use crate::{Access, Attribute, Errno, Slot};
 
 impl Access {
@@ -72,7 +72,29 @@ impl World {
             Object::Socket(_) | Object::Network(_) => return Err(Stop::Senseless),
         }
         let open = self.new_open(object, access.direction());
-        self.hold(who, to, open)
+        if self.is_named(object) {
+            return self.hold(who, to, open);
+        }
+        // who comes to a channel without a name in this way drags nobody down
+        let before = self.clone();
+        let held = self.hold(who, to, open);
+        let fell = |(s, was): (&Subject, &Subject)| s.level < was.level;
+        let others = |(id, _): &(usize, _)| *id != who.subject;
+        let pairs = self.subjects.iter().zip(&before.subjects).enumerate();
+        if held.is_ok() && pairs.filter(others).any(|(_, pair)| fell(pair)) {
+            *self = before;
+            return refuse();
+        }
+        held
+    }
+
+    /// A file or a FIFO, rather than what has no name.
+    fn is_named(&self, object: Object) -> bool {
+        match object {
+            Object::Pipe(channel) => self.nodes.iter().any(|n| n.fifo() == Some(channel)),
+            Object::Memory(_) => false,
+            _ => true,
+        }
     }
 
     pub(super) fn close(&mut self, who: Actor, slot: Slot) -> Step {

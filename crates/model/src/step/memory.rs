@@ -4,7 +4,7 @@ use super::Actor;
 use crate::channel::Direction;
 use crate::decide::{Step, Stop, sensible};
 use crate::world::{Ipc, MAPPINGS, Mapped, Mapping, Object, World};
-use crate::{At, Slot};
+use crate::{At, Errno, Slot};
 
 /// A segment or queue that was not removed.
 fn present(ipc: &[Ipc], id: u8) -> Step<usize> {
@@ -13,6 +13,14 @@ fn present(ipc: &[Ipc], id: u8) -> Step<usize> {
         .filter(|i| !i.removed)
         .map(|_| id)
         .ok_or(Stop::Senseless)
+}
+
+/// What the calls of System V IPC say of every refusal but of a removal.
+fn said(stop: Stop) -> Stop {
+    match stop {
+        Stop::Refused(_) => Stop::Refused(Errno::Acces),
+        Stop::Senseless => stop,
+    }
 }
 
 impl World {
@@ -86,7 +94,7 @@ impl World {
         let level = self.segments[id].level;
         self.observe(who.subject, level)?;
         if write {
-            self.modify(who.subject, level)?;
+            self.modify(who.subject, level).map_err(said)?;
         }
         self.put_mapping(who, at, Mapped::Segment(id), write);
         Ok(())
@@ -107,7 +115,8 @@ impl World {
 
     pub(super) fn enqueue(&mut self, who: Actor, id: u8) -> Step {
         let id = present(&self.queues, id)?;
-        self.modify(who.subject, self.queues[id].level)?;
+        self.modify(who.subject, self.queues[id].level)
+            .map_err(said)?;
         let voice = self.voice(who.subject);
         let queue = &mut self.queues[id];
         queue.content = voice.min(queue.content);

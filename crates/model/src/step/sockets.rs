@@ -216,6 +216,9 @@ impl World {
     pub(super) fn dial(&mut self, who: Actor, network: Level, to: Slot) -> Step {
         self.room(who, to)?;
         sensible(network <= self.top())?;
+        if network > 0 {
+            self.modify(who.subject, network)?; // connecting sends
+        }
         self.observe_network(who.subject, network)?;
         if !self.subjects[who.subject].nonetdemote {
             self.hear(who.subject, network);

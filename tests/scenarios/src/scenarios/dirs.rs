@@ -61,8 +61,18 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     deny(
         "dir-rename-tree-down",
-        "so does a directory; what is below it keeps what it has",
+        "a directory moves only where one rule holds, else mv copies",
         tree_down,
+    ),
+    deny(
+        "dir-rename-busy",
+        "nothing falls while somebody has it open",
+        rename_busy,
+    ),
+    allow(
+        "dir-creator-below",
+        "a directory in a creator area is one too",
+        creator_of_higher,
     ),
     deny(
         "dir-link-down",
@@ -300,9 +310,45 @@ fn tree_down() -> Outcome {
     let dir = place::directory(SYSTEM, "dir")?;
     fs::write(format!("{dir}/file"), "x")?;
     let moved = path(LOW, "moved");
-    allowed(fs::rename(&dir, &moved))?;
+    // mv(1) copies then, and each copy has its place's level
+    refused(Errno::EXDEV, fs::rename(&dir, &moved))?;
+    let status = std::process::Command::new("mv")
+        .args([&dir, &moved])
+        .status()?;
+    same("what mv says", status.code(), Some(0))?;
     object_is(&moved, Untrusted)?;
-    object_is(&format!("{moved}/file"), System)
+    object_is(&format!("{moved}/file"), Untrusted)?;
+    // where one rule holds for both places, a directory moves as it is
+    let dir = place::directory(SYSTEM, "other")?;
+    fs::write(format!("{dir}/file"), "x")?;
+    allowed(fs::rename(&dir, path(SYSTEM, "moved")))?;
+    object_is(&format!("{}/file", path(SYSTEM, "moved")), System)
+}
+
+fn rename_busy() -> Outcome {
+    let file = place::file(SYSTEM, "file")?;
+    let open = sys::reads(&file)?;
+    refused(Errno::EBUSY, fs::rename(&file, path(LOW, "moved")))?;
+    refused(Errno::EBUSY, fs::hard_link(&file, path(LOW, "linked")))?;
+    object_is(&file, System)?;
+    drop(open);
+    allowed(fs::rename(&file, path(LOW, "moved")))?;
+    level::is(System)
+}
+
+fn creator_of_higher() -> Outcome {
+    // a creator area stays one in the directories that are made there
+    let dir = place::directory(AREA, "dir")?;
+    at(Untrusted, || {
+        let file = format!("{dir}/low");
+        allowed(fs::write(&file, "low"))?;
+        allowed(fs::rename(&file, format!("{dir}/moved")))?;
+        allowed(fs::remove_file(format!("{dir}/moved")))?;
+        allowed(fs::write(&file, "low"))?;
+        level::is(Untrusted)
+    })?;
+    object_is(&format!("{dir}/low"), Untrusted)?;
+    object_is(&dir, System)
 }
 
 fn link_down() -> Outcome {

@@ -356,11 +356,20 @@ fn inherited() -> Outcome {
 
 fn trusted_low() -> Outcome {
     let (low, user) = (place::file(LOW, "low")?, place::file(USER, "user")?);
+    let high = place::file(SYSTEM, "high")?;
+    let trusted = format!("{BIN}/trusted");
     at(User, || {
-        let code = run(
-            &format!("{BIN}/trusted"),
-            &["--helper", "read-write", &low, &user],
+        // it keeps the level it was started at, and has none above it
+        same(
+            "its errno",
+            run(&trusted, &["--helper", "read-write", &low, &user])?,
+            0,
         )?;
+        let code = run(&trusted, &["--helper", "read-write", &low, &high])?;
+        same("its errno", code, libc::EPERM)
+    })?;
+    at(Untrusted, || {
+        let code = run(&trusted, &["--helper", "read-write", &low, &user])?;
         same("its errno", code, libc::EPERM)
     })
 }

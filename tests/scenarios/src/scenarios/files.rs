@@ -381,6 +381,7 @@ fn devices() -> Outcome {
                 "/dev/snapshot",
             ] {
                 refused(Errno::EPERM, sys::writes(path))?;
+                refused(Errno::EPERM, sys::reads(path))?;
             }
             level::is(level)
         })?;

@@ -1,18 +1,28 @@
 //! The scenarios, a file a topic.
 
+mod asynchronous;
+mod commands;
 mod dirs;
 mod exec;
 mod files;
+mod filesystems;
 mod ipc;
 mod labels;
+mod life;
 mod mmap;
 mod net;
 mod pipes;
+mod revocation;
+mod system;
 mod tasks;
+mod threads;
+mod tty;
 mod unix;
 
 use std::io;
+use std::process::{Command, Stdio};
 
+use crate::place;
 use crate::scenario::Scenario;
 
 /// All topics.
@@ -27,9 +37,33 @@ pub const TOPICS: &[&[Scenario]] = &[
     net::SCENARIOS,
     ipc::SCENARIOS,
     tasks::SCENARIOS,
+    system::SCENARIOS,
+    tty::SCENARIOS,
+    revocation::SCENARIOS,
+    asynchronous::SCENARIOS,
+    threads::SCENARIOS,
+    filesystems::SCENARIOS,
+    commands::SCENARIOS,
+    life::SCENARIOS,
 ];
 
-/// What has to run before Tidegate starts.
+/// What has to run before Tidegate starts: processes with something open, which
+/// make a file each once they have to ask before they may.
 pub fn before_start() -> io::Result<()> {
+    let program = format!("{}/scenarios", place::BIN);
+    for (what, file) in [
+        ("low", place::LOW),
+        ("user", place::USER),
+        ("none", place::SYSTEM),
+    ] {
+        let file = format!("{file}/squatted");
+        std::fs::write(&file, "x")?;
+        Command::new(&program)
+            .args(["--helper", "squat", what, &file])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+    }
     Ok(())
 }

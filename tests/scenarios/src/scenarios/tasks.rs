@@ -384,7 +384,7 @@ fn ptrace_down() -> Outcome {
     })?;
     at(User, || {
         allowed(fs::read(format!("/proc/{pid}/environ")))?;
-        level::is(Untrusted)
+        level::is(User)
     })?;
     low.kill()
 }

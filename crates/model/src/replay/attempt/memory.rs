@@ -52,8 +52,8 @@ pub fn attempt(act: &Act, number: i64) -> Result {
         }
         // SAFETY: nothing in this process refers to what is mapped there.
         Act::Unmap { at } => done(unsafe { munmap(place(*at), PAGE_SIZE) }),
-        // SAFETY: no pointers.
         Act::Segment { .. } => {
+            // SAFETY: no pointers.
             check(unsafe { libc::shmget(libc::IPC_PRIVATE, PAGE_SIZE, PRIVATE_MODE) }.into())
         }
         Act::Attach { write, at, .. } => {
@@ -64,8 +64,8 @@ pub fn attempt(act: &Act, number: i64) -> Result {
                 _ => Ok(0),
             }
         }
-        // SAFETY: this command takes no buffer.
         Act::Drop { .. } => {
+            // SAFETY: this command takes no buffer.
             check(unsafe { libc::shmctl(id(number)?, libc::IPC_RMID, std::ptr::null_mut()) }.into())
         }
         // SAFETY: no pointers.

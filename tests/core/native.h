@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The kernel headers under test, compiled for this machine instead of BPF. */
+#ifndef CORE_NATIVE_H
+#define CORE_NATIVE_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A map's declaration becomes a structure that nobody uses. */
+#define SEC(name)
+#define __uint(name, value)
+#define __type(name, type) type *name
+#define __array(name, type) type *name[2]
+
+#include "types.h"
+#include "abi.h"
+#include "maps.h"
+#include "models/lomac.h"
+
+/* A claim that is broken ends the program: the sanitizers and the fuzzer report it. */
+#define CLAIM(condition) \
+	do { \
+		if (!(condition)) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			abort(); \
+		} \
+	} while (0)
+
+/* Decisions taken from a string of bytes; after its end all are 0. */
+struct bytes {
+	const u8 *at;
+	size_t left;
+};
+
+static inline u8 take(struct bytes *b)
+{
+	if (!b->left)
+		return 0;
+	b->left--;
+	return *b->at++;
+}
+
+/* xorshift64*: the same cases in every run. */
+static inline u64 random_next(u64 *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 2685821657736338717ull;
+}
+
+static inline void random_fill(u64 *state, u8 *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = random_next(state) >> 56;
+}
+
+#endif

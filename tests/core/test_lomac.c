@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Every decision of lomac.h, for every input of up to four levels, against the contract. */
+#include "native.h"
+#include "contract.h"
+
+#define ATTRS 512    /* every set of enum tg_attr */
+#define SUBJECTS 256 /* every byte of subject attributes */
+
+static struct lomac_object object_of(u8 level, u32 attrs, bool known)
+{
+	return (struct lomac_object){ .level = level, .attrs = attrs, .known = known };
+}
+
+static int failures;
+
+static void compare(const char *what, u64 *cases, u32 got, u32 want, struct lomac_subject s,
+		    struct lomac_object o, u8 top)
+{
+	++*cases;
+	if (got == want || failures++ > 8)
+		return;
+	fprintf(stderr, "%s: subject %u/%#x, object %u/%#x%s, top %u: %u, the contract says %u\n", what,
+		s.level, s.attrs, o.level, o.attrs, o.known ? "" : " unknown", top, got, want);
+}
+
+/* Calls with s, o, top set to every combination. */
+#define EVERY(body) \
+	for (u8 top = 1; top < 4; top++) \
+		for (u8 from = 0; from <= top; from++) \
+			for (u8 to = 0; to <= top; to++) \
+				for (u32 i = 0; i < 2 * ATTRS; i++) { \
+					struct lomac_object o = object_of(to, i / 2, i & 1); \
+					for (u32 j = 0; j < SUBJECTS; j++) { \
+						struct lomac_subject s = { .level = from, .attrs = j }; \
+						body; \
+					} \
+				}
+
+/* A decision about a subject and an object. */
+#define CHECK(name, call, rows) \
+	static u64 check_##name(void) \
+	{ \
+		u64 cases = 0; \
+		EVERY(compare(#name, &cases, call, contract(rows, o.attrs, s.attrs, o.known, from, to, top), \
+			      s, o, top)) \
+		return cases; \
+	}
+
+CHECK(observe, lomac_observe(s, o), OBSERVE)
+CHECK(observe_net, lomac_observe_net(s, to), OBSERVE_NET)
+CHECK(modify, lomac_modify(s, o, top), MODIFY)
+CHECK(names, lomac_names(s, o, top), NAMES)
+CHECK(open, lomac_open(s, o), OPEN)
+CHECK(create, lomac_create(s, o), CREATE)
+CHECK(act, lomac_act(s, to), ACT)
+
+/* An object and a place, each of every kind; a neutral object has no level to lose. */
+static u64 check_rename(void)
+{
+	u64 cases = 0;
+
+	for (u32 i = 0; i < 2 * ATTRS; i++)
+		for (u32 j = 0; j < 2 * ATTRS; j++)
+			for (u32 levels = 0; levels < 16; levels++) {
+				u8 from = levels / 4, to = levels % 4;
+				struct lomac_object o = object_of(from, i / 2, i & 1);
+				struct lomac_object place = object_of(to, j / 2, j & 1);
+				struct lomac_subject none = {};
+				u8 want = contract(RENAME, place.attrs, 0, o.known && place.known, from, to, 3);
+
+				if (o.known && place.known && o.attrs & TG_NEUTRAL)
+					want = from;
+				compare("rename", &cases, lomac_rename(o, place), want, none, o, 3);
+			}
+	return cases;
+}
+
+int main(void)
+{
+	static const struct {
+		const char *name;
+		u64 (*check)(void);
+	} checks[] = {
+		{ "observe", check_observe }, { "observe_net", check_observe_net },
+		{ "modify", check_modify },   { "names", check_names },
+		{ "open", check_open },	      { "create", check_create },
+		{ "act", check_act },	      { "rename", check_rename },
+	};
+	int failed = 0;
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		u64 cases;
+
+		failures = 0;
+		cases = checks[i].check();
+		failed |= failures || !cases;
+		printf("%s: lomac_%s, %llu cases against the contract\n", failures || !cases ? "fail" : "pass",
+		       checks[i].name, (unsigned long long)cases);
+	}
+	return failed;
+}

@@ -1,0 +1,391 @@
+//! Subjects of several tasks: whoever shares memory or descriptors has one level.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, clone, unshare};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+
+use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
+use crate::level;
+use crate::place::{self, AREA, LOW, SYSTEM, USER, path};
+use crate::scenario::{Scenario, allow, bypass};
+use crate::subject::{Level, at, lower, start};
+use crate::{sys, syscall};
+
+use Level::{System, Untrusted, User};
+
+pub const SCENARIOS: &[Scenario] = &[
+    allow("thread-own", "threads at work on their level's files", own),
+    allow(
+        "thread-waiting",
+        "threads that wait do not keep another from falling",
+        waiting,
+    ),
+    allow("fork-apart", "after fork, who falls falls alone", apart),
+    allow(
+        "clone-files-unshared",
+        "so does who has unshared its descriptors",
+        unshared,
+    ),
+    bypass(
+        "thread-sibling",
+        "one thread reads low data, another writes",
+        sibling,
+    ),
+    bypass(
+        "thread-write-loop",
+        "one thread writes without a pause while another falls",
+        write_loop,
+    ),
+    bypass(
+        "thread-open-loop",
+        "one thread opens high files without a pause",
+        open_loop,
+    ),
+    bypass(
+        "thread-fork-loop",
+        "children are born while their parent falls",
+        fork_loop,
+    ),
+    bypass(
+        "thread-exec",
+        "a thread executes a program while another falls",
+        exec_loop,
+    ),
+    bypass(
+        "vfork-shared-memory",
+        "a child that shares its parent's memory falls",
+        vfork,
+    ),
+    bypass(
+        "clone-files",
+        "a child that shares its parent's descriptors falls",
+        clone_files,
+    ),
+    bypass(
+        "clone-memory",
+        "one that shares memory and not descriptors",
+        clone_memory,
+    ),
+    bypass(
+        "clone-parent",
+        "one that hides as a sibling, or in other namespaces",
+        clone_parent,
+    ),
+];
+
+fn own() -> Outcome {
+    for level in Level::ALL {
+        let dir = path(AREA, level.name());
+        at(level, || {
+            fs::create_dir(&dir)?;
+            std::thread::scope(|threads| {
+                let workers: Vec<_> = (0..4)
+                    .map(|n| {
+                        let file = format!("{dir}/{n}");
+                        threads.spawn(move || {
+                            (0..10).try_for_each(|_| {
+                                fs::write(&file, "x").and_then(|()| fs::read(&file).map(drop))
+                            })
+                        })
+                    })
+                    .collect();
+                workers
+                    .into_iter()
+                    .try_for_each(|w| w.join().unwrap_or(Ok(())))
+            })?;
+            level::is(level)
+        })?;
+    }
+    Ok(())
+}
+
+fn waiting() -> Outcome {
+    let low = place::file(LOW, "low")?;
+    at(User, || {
+        let (socket, _peer) = crate::unixsock::pair(nix::sys::socket::SockType::Stream)?;
+        let (read, _write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+        let raw = (socket.as_raw_fd(), read.as_raw_fd());
+        // threads as a server has them: none comes back by itself
+        std::thread::spawn(move || sys::get(&raw.1));
+        std::thread::spawn(move || syscall!(libc::SYS_recvfrom, raw.0, 0, 0, 0, 0, 0));
+        std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+        std::thread::spawn(|| syscall!(libc::SYS_poll, 0, 0, -1));
+        std::thread::spawn(|| std::thread::park());
+        std::thread::sleep(Duration::from_millis(50));
+        allowed(fs::read(&low))?;
+        level::is(Untrusted)
+    })
+}
+
+fn apart() -> Outcome {
+    let user = place::file(USER, "user")?;
+    at(User, || {
+        let fd = sys::both(&user)?;
+        start(|| lower(Untrusted))?.join()?;
+        allowed(sys::put(&fd))?;
+        level::is(User)
+    })
+}
+
+/// A child that shares what the flags say, as far as it needs no stack of its own.
+fn clone_here(flags: i32, part: impl FnOnce() -> Outcome) -> Outcome<Pid> {
+    let pid = syscall!(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0)?;
+    if pid == 0 {
+        crate::subject::finish(part);
+    }
+    Ok(Pid::from_raw(pid as i32))
+}
+
+fn unshared() -> Outcome {
+    let child = clone_here(libc::CLONE_FILES, || {
+        unshare(CloneFlags::CLONE_FILES)?;
+        lower(Untrusted)
+    })?;
+    waitpid(child, None)?;
+    level::is(System)
+}
+
+fn sibling() -> Outcome {
+    let (high, low) = (place::file(SYSTEM, "high")?, place::file(LOW, "low")?);
+    start(|| {
+        let fd = sys::both(&high)?;
+        let reader = std::thread::scope(|threads| threads.spawn(|| fs::read(&low).is_ok()).join());
+        ensure(reader.unwrap_or(false), "the demotion was refused")?;
+        refused(Errno::EIO, sys::put(&fd))?;
+        refused(Errno::EPERM, sys::writes(&high))?;
+        level::is(Untrusted)
+    })?
+    .join()?;
+    same("the content", fs::read_to_string(&high)?.as_str(), "high")
+}
+
+/// One thread does something to a system file without a pause, until it hears
+/// that another has read low data; then what it does must be refused at once.
+fn against(busy: impl Fn(&AtomicBool) -> Result<(), Failed> + Sync) -> Outcome {
+    let low = place::file(LOW, "low")?;
+    for _ in 0..3 {
+        start(|| {
+            let fallen = AtomicBool::new(false);
+            std::thread::scope(|threads| {
+                let busy = threads.spawn(|| busy(&fallen));
+                std::thread::sleep(Duration::from_millis(20));
+                for _ in 0..10 {
+                    // it may be refused while the other is at it
+                    if fs::read(&low).is_ok() {
+                        break;
+                    }
+                }
+                fallen.store(true, Ordering::SeqCst);
+                let after = busy
+                    .join()
+                    .unwrap_or_else(|_| Err(Failed::because("panicked")));
+                if level::by_writing()? == System {
+                    Ok(())
+                } else {
+                    after
+                }
+            })
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+fn write_loop() -> Outcome {
+    let high = place::file(SYSTEM, "high")?;
+    against(|fallen| {
+        let fd = sys::both(&high)?;
+        loop {
+            let fell = fallen.load(Ordering::SeqCst);
+            let wrote = syscall!(libc::SYS_pwrite64, fd.as_raw_fd(), b"x".as_ptr(), 1, 0);
+            if fell {
+                return refused_any(&[Errno::EIO], wrote);
+            }
+        }
+    })
+}
+
+fn open_loop() -> Outcome {
+    let high = place::file(SYSTEM, "high")?;
+    against(|fallen| {
+        loop {
+            let fell = fallen.load(Ordering::SeqCst);
+            let opened = sys::writes(&high);
+            if !fell
+                && let Ok(fd) = &opened
+                && fallen.load(Ordering::SeqCst)
+            {
+                // opened before, used after
+                return refused_any(&[Errno::EIO], sys::put(fd));
+            }
+            if fell {
+                return refused_any(&[Errno::EPERM], opened);
+            }
+        }
+    })
+}
+
+fn fork_loop() -> Outcome {
+    let high = place::file(SYSTEM, "high")?;
+    let low = place::file(LOW, "low")?;
+    start(|| {
+        let fallen = AtomicBool::new(false);
+        let tried = AtomicU32::new(0);
+        std::thread::scope(|threads| {
+            let forks = threads.spawn(|| {
+                while !fallen.load(Ordering::SeqCst) {
+                    // a child lives on: it waits until its parent has long fallen
+                    let Ok(child) = clone_here(0, || {
+                        std::thread::sleep(Duration::from_millis(300));
+                        if level::by_writing()? == System {
+                            // born before, and apart: then it may write
+                            return Ok(());
+                        }
+                        refused(Errno::EPERM, sys::writes(&high))
+                    }) else {
+                        continue;
+                    };
+                    let _ = child;
+                    tried.fetch_add(1, Ordering::SeqCst);
+                }
+                // this one was born after the fall
+                let child = clone_here(0, || refused(Errno::EPERM, sys::writes(&high)))?;
+                match waitpid(child, None)? {
+                    nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(()),
+                    _ => Err(Failed::reported()),
+                }
+            });
+            std::thread::sleep(Duration::from_millis(20));
+            let fell = (0..20).any(|_| fs::read(&low).is_ok());
+            fallen.store(true, Ordering::SeqCst);
+            let after = forks
+                .join()
+                .unwrap_or_else(|_| Err(Failed::because("panicked")));
+            if fell { after } else { level::is(System) }
+        })
+    })?
+    .join()
+}
+
+fn exec_loop() -> Outcome {
+    // an exec of one thread ends the others; its program has the level they had
+    let low = place::file(LOW, "low")?;
+    for _ in 0..3 {
+        let child = start(|| {
+            let low = low.clone();
+            std::thread::spawn(move || while fs::read(&low).is_err() {});
+            let program = sys::c("/usr/bin/dash");
+            std::thread::sleep(Duration::from_millis(30));
+            nix::unistd::execv(
+                &program,
+                &[&program, &sys::c("-c"), &sys::c(super::exec::TELL)],
+            )?;
+            Ok(())
+        })?;
+        match child.status()? {
+            nix::sys::wait::WaitStatus::Exited(_, code) => {
+                same(
+                    "its level",
+                    crate::helper::level_of_status(code),
+                    Some(Untrusted),
+                )?;
+            }
+            other => return Err(Failed::because(format_args!("{other:?}"))),
+        }
+    }
+    Ok(())
+}
+
+/// A child with a stack of its own.
+fn clone_with(flags: CloneFlags, part: impl Fn() -> Outcome) -> Outcome<Pid> {
+    let mut stack = vec![0u8; 256 * 1024];
+    let run = Box::new(|| if part().is_ok() { 0 } else { 1 });
+    // SAFETY: the stack lives until the child has ended: vfork waits, and who else
+    // calls this waits for the child before it returns.
+    let child = unsafe { clone(run, &mut stack, flags, Some(libc::SIGCHLD)) }?;
+    waitpid(child, None)?;
+    Ok(child)
+}
+
+fn shares(flags: CloneFlags, falls_with_it: bool) -> Outcome {
+    start(|| {
+        let fd = sys::both(place::file(SYSTEM, "high")?)?;
+        clone_with(flags, || lower(Untrusted))?;
+        if falls_with_it {
+            level::is(Untrusted)?;
+            return refused(Errno::EIO, sys::put(&fd));
+        }
+        level::is(System)
+    })?
+    .join()?;
+    fs::remove_file(path(SYSTEM, "high"))?;
+    Ok(())
+}
+
+fn vfork() -> Outcome {
+    shares(CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK, true)?;
+    shares(CloneFlags::CLONE_VFORK, false)
+}
+
+fn clone_files() -> Outcome {
+    shares(CloneFlags::CLONE_FILES, true)?;
+    // and the other way: the parent falls, the child has its descriptors
+    start(|| {
+        let high = place::file(SYSTEM, "other")?;
+        let fallen = path(place::TMPFS_LOW, "fallen");
+        let child = clone_here(libc::CLONE_FILES, || {
+            while !fs::exists(&fallen)? {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            refused(Errno::EPERM, sys::writes(&high))
+        })?;
+        lower(Untrusted)?;
+        fs::write(&fallen, "")?;
+        match waitpid(child, None)? {
+            nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(()),
+            _ => Err(Failed::reported()),
+        }
+    })?
+    .join()
+}
+
+fn clone_memory() -> Outcome {
+    shares(CloneFlags::CLONE_VM, true)?;
+    shares(CloneFlags::CLONE_VM | CloneFlags::CLONE_FS, true)?;
+    shares(CloneFlags::CLONE_VM | CloneFlags::CLONE_FILES, true)
+}
+
+fn clone_parent() -> Outcome {
+    let new = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNS;
+    start(|| {
+        lower(Untrusted)?;
+        let child = clone_here(new.bits(), || {
+            refused(Errno::EPERM, sys::writes(place::PROBES[0].1))?;
+            refused(Errno::EPERM, sys::writes(place::PROBES[1].1))
+        })?;
+        match waitpid(child, None)? {
+            nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(()),
+            _ => Err(Failed::reported()),
+        }
+    })?
+    .join()?;
+    // a container's processes fall like any other
+    let low = place::file(LOW, "low")?;
+    start(|| {
+        let child = clone_here(new.bits(), || {
+            allowed(fs::read(&low))?;
+            same("its level", level::by_writing()?, Untrusted)
+        })?;
+        match waitpid(child, None)? {
+            nix::sys::wait::WaitStatus::Exited(_, 0) => level::is(System),
+            _ => Err(Failed::reported()),
+        }
+    })?
+    .join()
+}
