@@ -146,13 +146,12 @@ void prove_step_down(void)
 }
 
 /* A whole path: the node that the answers lead to, and its own rule only at the path's end. */
-static void walk(u32 depth)
+static void walk(u32 n, u32 depth)
 {
 	struct tg_found out = nondet_found();
-	u32 n = nondet_u32(), at = 0, next;
+	u32 at = 0, next;
 	bool full = true, found;
 
-	ASSUME(n <= depth);
 	any_input();
 	scratch.n = n;
 	for (u32 i = 0; i < depth; i++)
@@ -178,19 +177,22 @@ static void walk(u32 depth)
 	}
 	WITNESS(found && n == depth && full && at == 2, "the deepest path ends on a node");
 	WITNESS(found && n == depth && !full && now.number == 2, "a path leaves the trie");
-	WITNESS(!found && n == 2, "a walk fails");
+	WITNESS(!found && now.number == 2, "a walk fails");
 }
 
 void prove_walk(void)
 {
-	walk(3);
+	u32 n = nondet_u32();
+
+	ASSUME(n <= 3);
+	walk(n, 3);
 }
 
 /* As deep as paths are looked at; what a name may be is prove_step_down's. */
 void prove_deep_walk(void)
 {
 	short_names = true;
-	walk(TG_DEPTH);
+	walk(TG_DEPTH, TG_DEPTH);
 }
 
 /* A name below a known node: what a walk of one more component would find. */

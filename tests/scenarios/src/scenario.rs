@@ -121,6 +121,7 @@ const OPEN: &[&str] = &[
     "net-accept",
     "net-connect",
     "net-trusted-udp",
+    "pipe-down",
     "pipe-floats-on",
     "pipe-read-under-way",
     "ptrace-then-fall",

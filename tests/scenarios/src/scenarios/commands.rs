@@ -326,7 +326,7 @@ fn why_exec() -> Outcome {
     std::thread::sleep(std::time::Duration::from_millis(300));
     let mut chain = chain(json!({"process": child.pid.as_raw()}))?;
     child.kill()?;
-    ensure(chain.len() >= 2, "the chain is short")?;
+    ensure(chain.len() >= 2, &format!("the chain is short: {chain:?}"))?;
     let demoted = chain.remove(1);
     same("the newest", chain[0]["kind"].clone(), json!("started"))?;
     same(
@@ -493,7 +493,7 @@ fn replaced() -> Outcome {
                 fs::write(&own, "x")?;
                 refused(
                     Errno::EPERM,
-                    fs::remove_file(&file).or_else(|_| fs::remove_dir(&file)),
+                    remove(&file),
                 )?;
                 refused(Errno::EPERM, fs::rename(&file, path(AREA, "taken")))?;
                 let moved = fs::rename(&own, &file);
@@ -511,6 +511,10 @@ fn replaced() -> Outcome {
         })?;
     }
     status()
+}
+
+fn remove(path: &str) -> std::io::Result<()> {
+    if fs::metadata(path)?.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }
 }
 
 fn attacked() -> Outcome {

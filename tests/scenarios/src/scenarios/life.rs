@@ -150,10 +150,11 @@ fn permissive() -> Outcome {
 }
 
 fn table_full() -> Outcome {
-    let dir = place::directory(TMPFS, "dir")?;
+    let dir = path(TMPFS, "dir");
     let first = path(AREA, "first");
     let filler = spawn(Untrusted, || {
         fs::write(&first, "low")?;
+        fs::create_dir(&dir)?;
         for n in 0.. {
             match fs::write(format!("{dir}/{n}"), "") {
                 Ok(()) if n > 2 * setup::GIVEN => {
