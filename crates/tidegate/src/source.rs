@@ -50,10 +50,8 @@ impl Source {
             return compiled(Policy::preset(name));
         }
         match &self.policy {
-            Some(path) => compiled(Policy::compile_file(path)),
-            None if Path::new(places::POLICY).exists() => {
-                compiled(Policy::compile_file(Path::new(places::POLICY)))
-            }
+            Some(path) => read_map(path),
+            None if Path::new(places::POLICY).exists() => read_map(Path::new(places::POLICY)),
             None => Err(Failure::new(
                 Code::Usage,
                 format!(
@@ -78,6 +76,13 @@ pub fn compiled(
         }
         Err(errors) => Err(Failure::policy(Report::new(errors))),
     }
+}
+
+/// Reads a map file.
+fn read_map(path: &Path) -> Outcome<Policy> {
+    // a map that is not there is no error in a map
+    fs::metadata(path).map_err(|e| Failure::io(format!("read {}", path.display()), e))?;
+    compiled(Policy::compile_file(path))
 }
 
 /// Reads a bundle file.

@@ -25,6 +25,7 @@ pub fn main(args: Vec<String>) -> ExitCode {
         ["write", path] => errno(append(path)),
         ["read-write", from, to] => errno(fs::read(from).and_then(|_| append(to))),
         ["read-exec-read-write", from, to] => exec(&["read-write", from, to]),
+        ["stand"] => status(crate::subject::step()),
         // through a descriptor that it inherited
         ["write-fd", fd] => errno(write_fd(fd)),
         ["net-write", address, path] => errno(net_write(address, path)),

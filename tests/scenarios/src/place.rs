@@ -19,6 +19,8 @@ pub const USER: &str = "/scn/user";
 pub const LOW: &str = "/scn/low";
 /// `system`, where every level may create.
 pub const AREA: &str = "/scn/area";
+/// The same beside Tidegate's own files, on their filesystem.
+pub const RUN_AREA: &str = "/run/scn";
 /// A tmpfs, `system`, where every level may create.
 pub const TMPFS: &str = "/scn/tmp";
 /// In it, `system` and nothing else.

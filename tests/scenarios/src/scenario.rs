@@ -108,12 +108,8 @@ pub const fn life(name: &'static str, about: &'static str, play: fn() -> Outcome
 /// *Open scenarios*, says what each met.
 const OPEN: &[&str] = &[
     "aio-gone",
-    "bad-policy",
-    "daemon-attacked",
-    "daemon-socket-replaced",
     "exec-memfd-of-low",
     "exec-own-memfd",
-    "flood",
     "fuse-named",
     "ipc-shm",
     "ipc-sysv-own",
@@ -127,9 +123,7 @@ const OPEN: &[&str] = &[
     "ptrace-then-fall",
     "shm-attached-before",
     "shm-exec-key",
-    "stop-from-below",
     "system-bpf",
-    "table-full",
     "task-down",
     "task-own",
     "tty-own",
@@ -137,7 +131,6 @@ const OPEN: &[&str] = &[
     "unix-connect-under-load",
     "unlinked-memory-file",
     "uring-gone",
-    "why-exec",
 ];
 
 /// Every scenario, in the order they are played.

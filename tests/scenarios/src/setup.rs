@@ -32,7 +32,17 @@ const PROGRAMS: [&str; 6] = [
 pub fn prepare() -> io::Result<()> {
     nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     fs::create_dir_all(ROOT)?;
-    for dir in [BIN, SYSTEM, USER, LOW, AREA, TMPFS, NAMED_MOUNT, MOUNT] {
+    for dir in [
+        BIN,
+        SYSTEM,
+        USER,
+        LOW,
+        AREA,
+        RUN_AREA,
+        TMPFS,
+        NAMED_MOUNT,
+        MOUNT,
+    ] {
         fs::create_dir_all(dir)?;
     }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -51,6 +61,7 @@ pub fn prepare() -> io::Result<()> {
         USER,
         LOW,
         AREA,
+        RUN_AREA,
         TMPFS,
         TMPFS_SYSTEM,
         TMPFS_LOW,

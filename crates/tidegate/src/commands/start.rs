@@ -17,11 +17,13 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     if !geteuid().is_root() {
         return Err(Failure::new(Code::NotPermitted, "starting takes root"));
     }
-    if let Some(obstacle) = doctor::obstacle() {
+    // where it enforces already it can, though who asks may not even try
+    let loaded = Monitor::is_loaded()?;
+    if !loaded && let Some(obstacle) = doctor::obstacle() {
         return Err(Failure::cannot_enforce(&obstacle));
     }
     // what is in force is taken over as it is, unless a policy is named
-    let takes_over = Monitor::is_loaded()? && !args.source.is_given();
+    let takes_over = loaded && !args.source.is_given();
     let policy = if takes_over {
         None
     } else {

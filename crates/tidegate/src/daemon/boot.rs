@@ -61,6 +61,7 @@ fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
         guard,
         ending: false.into(),
         records,
+        queued: 0.into(),
         dropped: 0.into(),
     })
 }

@@ -15,11 +15,11 @@ mod watch;
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use serde::{Deserialize, Serialize};
-use tidegate_monitor::{Event, Guard, Monitor};
+use tidegate_monitor::{Event, Guard, Kind, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
@@ -30,6 +30,9 @@ use crate::output::tell;
 
 /// Records that may wait for the disk.
 const QUEUE: usize = 16384;
+
+/// Denials that may: a flood of them does not keep a demotion out.
+const QUEUED_DENIALS: usize = QUEUE / 4 * 3;
 
 /// What came of starting.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,6 +60,8 @@ pub struct Shared {
     pub ending: AtomicBool,
     /// Records to be written to the audit log.
     pub records: SyncSender<Event>,
+    /// How many of them wait.
+    pub queued: AtomicUsize,
     /// Records that found no room there.
     pub dropped: AtomicU64,
 }
@@ -69,7 +74,13 @@ impl Shared {
 
     /// Has a record written to the audit log.
     pub fn log(&self, event: Event) {
-        if self.records.try_send(event).is_err() {
+        let room = match event.kind {
+            Kind::Denied | Kind::Would => QUEUED_DENIALS,
+            _ => QUEUE,
+        };
+        let queued = self.queued.fetch_add(1, Ordering::Relaxed);
+        if queued >= room || self.records.try_send(event).is_err() {
+            self.queued.fetch_sub(1, Ordering::Relaxed);
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

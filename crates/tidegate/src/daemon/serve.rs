@@ -21,29 +21,38 @@ use crate::protocol::{Answer, Ask, MAX_ASK};
 /// How long a client may take to ask and to hear the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Clients answered at once; more are turned away.
-const CLIENTS: usize = 32;
+/// Clients of one level answered at once, so that no lower one keeps it out; more
+/// are turned away.
+const CLIENTS: usize = 16;
 
 /// Of one user who is not root, so that nobody keeps others out.
 const CLIENTS_OF_ONE: usize = 8;
 
-/// The users of the connections that are open.
-type Clients = Arc<Mutex<Vec<u32>>>;
+/// Who has a connection open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Client {
+    level: u8,
+    uid: u32,
+}
+
+/// The connections that are open.
+type Clients = Arc<Mutex<Vec<Client>>>;
 
 /// Makes room for a connection; `false`: there is none.
-fn admit(clients: &Clients, uid: u32) -> bool {
+fn admit(clients: &Clients, client: Client) -> bool {
     let mut open = clients.lock().unwrap_or_else(|e| e.into_inner());
-    let same = open.iter().filter(|&&u| u == uid).count();
-    let room = open.len() < CLIENTS && (uid == 0 || same < CLIENTS_OF_ONE);
+    let peers = open.iter().filter(|c| c.level == client.level).count();
+    let same = open.iter().filter(|&&c| c == client).count();
+    let room = peers < CLIENTS && (client.uid == 0 || same < CLIENTS_OF_ONE);
     if room {
-        open.push(uid);
+        open.push(client);
     }
     room
 }
 
-fn dismiss(clients: &Clients, uid: u32) {
+fn dismiss(clients: &Clients, client: Client) {
     let mut open = clients.lock().unwrap_or_else(|e| e.into_inner());
-    if let Some(at) = open.iter().position(|&u| u == uid) {
+    if let Some(at) = open.iter().position(|&c| c == client) {
         open.swap_remove(at);
     }
 }
@@ -149,8 +158,14 @@ impl Server {
             let Ok(peer) = Peer::of(&stream) else {
                 continue;
             };
-            let uid = peer.uid;
-            if !admit(&clients, uid) {
+            let Ok(level) = peer.level(&shared.monitor) else {
+                continue;
+            };
+            let client = Client {
+                level,
+                uid: peer.uid,
+            };
+            if !admit(&clients, client) {
                 continue;
             }
             let (shared, ours) = (Arc::clone(shared), Arc::clone(&clients));
@@ -159,13 +174,13 @@ impl Server {
                 .name("client".into())
                 .spawn(move || {
                     let then = converse(&shared, &peer, &stream);
-                    dismiss(&ours, uid);
+                    dismiss(&ours, client);
                     if let (Ok(Then::End), Ok(mut end)) = (then, end) {
                         let _ = end.write_all(b".");
                     }
                 });
             if spawned.is_err() {
-                dismiss(&clients, uid);
+                dismiss(&clients, client);
             }
         }
     }
@@ -227,17 +242,32 @@ fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
 mod tests {
     use super::*;
 
+    fn admitted(clients: &Clients, level: u8, uid: u32) -> usize {
+        let client = Client { level, uid };
+        (0..100).filter(|_| admit(clients, client)).count()
+    }
+
     #[test]
     fn one_user_does_not_keep_others_out() {
         let clients = Clients::default();
-        assert_eq!(
-            (0..100).filter(|_| admit(&clients, 1000)).count(),
-            CLIENTS_OF_ONE
+        assert_eq!(admitted(&clients, 1, 1000), CLIENTS_OF_ONE);
+        dismiss(
+            &clients,
+            Client {
+                level: 1,
+                uid: 1000,
+            },
         );
-        assert!(admit(&clients, 1001));
-        assert!(admit(&clients, 0));
-        dismiss(&clients, 1000);
-        assert!(admit(&clients, 1000));
-        assert!((0..100).filter(|_| admit(&clients, 0)).count() < CLIENTS);
+        assert_eq!(admitted(&clients, 1, 1000), 1);
+        assert_eq!(admitted(&clients, 1, 1001), CLIENTS - CLIENTS_OF_ONE);
+    }
+
+    #[test]
+    fn one_level_does_not_keep_others_out() {
+        let clients = Clients::default();
+        assert_eq!(admitted(&clients, 0, 0), CLIENTS);
+        assert_eq!(admitted(&clients, 0, 1000), 0);
+        assert_eq!(admitted(&clients, 2, 0), CLIENTS);
+        assert_eq!(admitted(&clients, 1, 1000), CLIENTS_OF_ONE);
     }
 }

@@ -85,10 +85,12 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
     };
     loop {
         match records.recv_timeout(BEAT) {
-            Ok(event) if rate.passes(&event, Instant::now()) => {
-                put(&Record::of(&event, &shared.policies));
+            Ok(event) => {
+                shared.queued.fetch_sub(1, Ordering::Relaxed);
+                if rate.passes(&event, Instant::now()) {
+                    put(&Record::of(&event, &shared.policies));
+                }
             }
-            Ok(_) => {}
             Err(RecvTimeoutError::Timeout) if shared.ends() => return,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

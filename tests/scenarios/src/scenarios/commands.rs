@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::check::{Failed, Outcome, allowed, ensure, refused, same};
 use crate::daemon;
 use crate::level::{self, ask, object_is};
-use crate::place::{self, AREA, LOW, SYSTEM, path};
+use crate::place::{self, AREA, LOW, RUN_AREA, SYSTEM, path};
 use crate::scenario::{Scenario, bypass, life};
 use crate::setup;
 use crate::subject::{Level, at, become_alice, lower, spawn, start, step};
@@ -314,31 +314,50 @@ fn why_channel() -> Outcome {
     reader.join()
 }
 
+/// Becomes another program.
+fn execute(program: &str, args: &[&str]) -> Outcome {
+    let argv: Vec<_> = [&[program], args]
+        .concat()
+        .into_iter()
+        .map(sys::c)
+        .collect();
+    nix::unistd::execv(&argv[0], &argv)?;
+    Ok(())
+}
+
 fn why_exec() -> Outcome {
     let low = place::file(LOW, "low")?;
-    let child = start(|| {
+    // neither leaves a record where the label stays as it was
+    let shell = start(|| {
         allowed(fs::read(&low))?;
-        let shell = sys::c("/usr/bin/dash");
-        // forks, and does not become, sleep
-        nix::unistd::execv(&shell, &[&shell, &sys::c("-c"), &sys::c("sleep 10; true")])?;
-        Ok(())
+        execute("/usr/bin/dash", &["-c", "sleep 10 & kill -STOP $$"])
     })?;
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    let mut chain = chain(json!({"process": child.pid.as_raw()}))?;
-    child.kill()?;
-    ensure(chain.len() >= 2, &format!("the chain is short: {chain:?}"))?;
-    let demoted = chain.remove(1);
-    same("the newest", chain[0]["kind"].clone(), json!("started"))?;
-    same(
-        "what was started",
-        chain[0]["object"]["path"].clone(),
-        json!("/usr/bin/dash"),
-    )?;
-    same(
-        "the one before",
-        demoted["object"]["path"].clone(),
-        json!(low),
-    )
+    shell.stands()?;
+    let pid = shell.pid;
+    let forked = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+    for pid in [pid.to_string(), forked.trim().to_string()] {
+        let pid: i32 = pid.parse().map_err(Failed::because)?;
+        let chain = chain(json!({"process": pid}))?;
+        same("the records", chain.len(), 1)?;
+        same("the kind", chain[0]["kind"].clone(), json!("demoted"))?;
+        same("the cause", chain[0]["object"]["path"].clone(), json!(low))?;
+    }
+    shell.kill()?;
+    // it changes where trust begins
+    let program = format!("{}/trusted", place::BIN);
+    let trusted = spawn(User, || execute(&program, &["--helper", "stand"]))?;
+    trusted.stands()?;
+    let chain = chain(json!({"process": trusted.pid.as_raw()}))?;
+    trusted.kill()?;
+    same("the records", chain.len(), 2)?;
+    for (record, kind, path) in [
+        (&chain[0], "started", program),
+        (&chain[1], "demoted", place::level_file(User)),
+    ] {
+        same("the kind", record["kind"].clone(), json!(kind))?;
+        same("the object", record["object"]["path"].clone(), json!(path))?;
+    }
+    Ok(())
 }
 
 fn log() -> Outcome {
@@ -487,19 +506,18 @@ fn inherited() -> Outcome {
 fn replaced() -> Outcome {
     for level in Level::LOWER {
         at(level, || {
-            for file in ["tidegate.sock", "lock", "pid", "level/system", "policy"] {
+            let (own, taken) = (path(RUN_AREA, "own"), path(RUN_AREA, "taken"));
+            fs::write(&own, "x")?;
+            for file in ["tidegate.sock", "lock", "pid", "level/system"] {
                 let file = format!("/run/tidegate/{file}");
-                let own = path(AREA, "own");
-                fs::write(&own, "x")?;
-                refused(
-                    Errno::EPERM,
-                    remove(&file),
-                )?;
-                refused(Errno::EPERM, fs::rename(&file, path(AREA, "taken")))?;
-                let moved = fs::rename(&own, &file);
-                ensure(moved.is_err(), "moved over it")?;
+                refused(Errno::EPERM, fs::remove_file(&file))?;
+                refused(Errno::EPERM, fs::rename(&file, &taken))?;
+                refused(Errno::EPERM, fs::rename(&own, &file))?;
             }
-            refused(Errno::EPERM, fs::rename("/run/tidegate", "/run/gone"))?;
+            refused(Errno::EPERM, fs::remove_dir("/run/tidegate/policy"))?;
+            for dir in ["/run/tidegate/policy", "/run/tidegate"] {
+                refused(Errno::EPERM, fs::rename(dir, &taken))?;
+            }
             refused(Errno::EPERM, fs::write("/run/tidegate/level/system", "x"))?;
             refused(Errno::EPERM, fs::create_dir("/run/tidegate/own"))?;
             refused(Errno::EPERM, sys::writes("/var/log/tidegate/audit.jsonl"))?;
@@ -507,14 +525,11 @@ fn replaced() -> Outcome {
                 Errno::EPERM,
                 fs::remove_file("/var/log/tidegate/audit.jsonl"),
             )?;
-            refused(Errno::EPERM, sys::writes(setup::tidegate()))
+            refused(Errno::EPERM, level::touch(setup::tidegate()))?;
+            Ok(fs::remove_file(own)?)
         })?;
     }
     status()
-}
-
-fn remove(path: &str) -> std::io::Result<()> {
-    if fs::metadata(path)?.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) }
 }
 
 fn attacked() -> Outcome {
