@@ -122,11 +122,12 @@ __noinline u8 unix_admits(u64 sock)
 	struct unix_sock *u = CAST(struct unix_sock, sock);
 	struct lomac_object o;
 	struct dentry *d;
+	u32 source;
 
 	if (!u->path.dentry)
 		return 0;
 	d = CAST(struct dentry, u->path.dentry);
-	o = object(label_peek(address(d->d_inode), address(d)));
+	o = object(label_peek(address(d->d_inode), address(d), &source));
 	if (!o.known)
 		return policy.top;
 	return o.attrs & (TG_LOWWRITE | TG_NEUTRAL) ? 0 : o.level;
@@ -158,7 +159,7 @@ __noinline int channel_send(u64 sock, u8 level, bool falls)
 }
 
 /* What one descriptor means to the transaction. */
-enum tx_kind { TX_OTHER, TX_PIPE, TX_UNIX, TX_MEMORY, TX_FILE, TX_RING, TX_FAULTS };
+enum tx_kind { TX_OTHER, TX_PIPE, TX_UNIX, TX_MEMORY, TX_FILE, TX_RING, TX_FAULTS, TX_PROCESS };
 
 __noinline u32 tx_kind_anonymous(u64 dentry)
 {
@@ -171,6 +172,16 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 	if (!__builtin_memcmp(name, "[userfau", 8))
 		return TX_FAULTS;
 	return TX_OTHER;
+}
+
+/* /proc/PID/mem: no other file of procfs has that name. */
+__noinline bool is_process_memory(u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	char name[4] = {};
+
+	bpf_probe_read_kernel(name, sizeof(name), d->d_name.name);
+	return !__builtin_memcmp(name, "mem", 4);
 }
 
 static __always_inline enum tx_kind tx_kind_of(struct file *f)
@@ -188,6 +199,8 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 
 		return sock->sk && sk->__sk_common.skc_family == AF_UNIX ? TX_UNIX : TX_OTHER;
 	}
+	if (type == S_IFREG && inode->i_sb->s_magic == PROC_MAGIC && is_process_memory(address(f->f_path.dentry)))
+		return TX_PROCESS;
 	if (type == S_IFREG)
 		return inode_is_memory(inode) ? TX_MEMORY : TX_FILE;
 	if (type == S_IFBLK)
@@ -383,7 +396,12 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		tx.channels++;
 		if (!tx.verify)
 			channel_write(address(uffd->mm), level);
-	} else if (kind == TX_FILE && falls && mode & FMODE_WRITE) {
+	} else if (kind == TX_PROCESS && mode & FMODE_READ) {
+		tx.channels++;
+		if (!tx.verify)
+			level = channel_read(address(f->private_data), level);
+	}
+	if ((kind == TX_FILE || kind == TX_PROCESS) && falls && mode & FMODE_WRITE) {
 		tx.writable++;
 	}
 	return level;

@@ -13,6 +13,11 @@ static __always_inline struct lomac_subject subject(struct tg_subject *s)
 	return l;
 }
 
+static __always_inline u64 file_dentry(struct file *file)
+{
+	return address(file->f_path.dentry);
+}
+
 static __always_inline void count_query(u32 class)
 {
 	struct tg_stats *st = stats_of(class);
@@ -96,23 +101,24 @@ static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 
 	return 0;
 }
 
-/* A mapping of memory that no path names: what it may hold is the floor of its writers. */
-static __noinline int bind_memory(struct inode *inode, u32 mode)
+/* A mapping of memory that no path names: it may hold what its lowest writer knew. */
+static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
 	struct tg_subject *s = subject_current();
-	struct lomac_object o = { .level = floor_of(address(inode)), .known = true };
+	struct lomac_object o = { .level = memory_level(inode, dentry, TG_C_MMAP), .known = true };
 	u8 to;
 
-	if (o.level > policy.top)
-		o.level = policy.top;
 	n.object = o.level;
 	to = mode & FMODE_READ ? lomac_observe(subject(s), o) : subject_level(s);
 	if (to < subject_level(s))
 		return fall(s, to, &n, true);
-	if (mode & FMODE_WRITE && !lomac_modify(subject(s), o, policy.top))
+	if (!(mode & FMODE_WRITE))
+		return 0;
+	/* a System V segment's level is its key's: ipc_permission has decided */
+	if (!(inode->i_flags & S_PRIVATE) && !lomac_modify(subject(s), o, policy.top))
 		return deny(s, &n, -EPERM);
-	return 0;
+	return floor_lower(address(inode), subject_level(subject_current()));
 }
 
 /*
@@ -142,10 +148,14 @@ static __noinline int join(struct file *file, u8 op)
 			return deny(s, &n, -EAGAIN);
 		if (!readers)
 			memo->node = memo->rule = 0;
-	} else if (inode_is_memory(inode) && file->f_mode & FMODE_WRITE && level < policy.top &&
-		   level < floor_of(key) && memory_is_mapped(key)) {
-		n.reason = TG_R_MAPPING;
-		return deny(s, &n, -EPERM);
+	} else if (inode_is_memory(inode)) {
+		u8 floor = memory_level(inode, file_dentry(file), TG_C_FILE);
+
+		if (file->f_mode & FMODE_WRITE && level < floor && memory_is_mapped(key)) {
+			n.reason = TG_R_MAPPING;
+			return deny(s, &n, -EPERM);
+		}
+		floor_lower(key, floor);
 	}
 	n.reason = TG_R_RULE;
 	if (join_channel(address(file), named && readers ? memo->rule : 0, op == TG_OP_OPEN_READ && !named, &n))

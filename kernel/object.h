@@ -220,6 +220,26 @@ static __always_inline u64 label_unmounted(struct inode *inode, u32 seqno)
 	return LABEL_UNKNOWN;
 }
 
+/* What others fill is the lowest unless the map names the place where it is mounted. */
+__noinline bool mount_is_named(u64 inode)
+{
+	struct inode *i = CAST(struct inode, inode);
+	struct tg_found mount = {};
+
+	return !path_rule(address(i->i_sb->s_root), &mount) && mount.rule.attrs & TG_EXPLICIT;
+}
+
+static __always_inline u64 label_by_rule(struct tg_found *found, u64 magic, bool foreign, u32 seqno)
+{
+	u16 attrs = found->rule.attrs;
+
+	if (foreign)
+		return label_make(0, attrs & TG_LOWNOOPEN, TG_FROM_KIND, seqno);
+	if (fs_is_kernel(magic))
+		attrs |= TG_KERNEL;
+	return label_make(found->rule.level, attrs, TG_FROM_RULE, seqno);
+}
+
 /*
  * The label by cache and server, remembered in the inode. LABEL_UNKNOWN if
  * there is none to be had.
@@ -232,6 +252,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	struct tg_inode *memo;
 	struct tg_stats *st = stats_of(class);
 	u64 magic, label;
+	bool foreign;
 	int r;
 
 	if (!inode)
@@ -247,6 +268,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	}
 	key = given_key(inode);
 	level = bpf_map_lookup_elem(&given, &key);
+	foreign = fs_is_foreign(magic) && !mount_is_named(address(inode));
 	r = path_rule(dentry, &found);
 	if (st) {
 		if (level)
@@ -257,14 +279,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	if (r > 0) {
 		label = label_unmounted(inode, seqno);
 	} else if (r == 0) {
-		u16 attrs = found.rule.attrs;
-
-		if (fs_is_kernel(magic))
-			attrs |= TG_KERNEL;
-		label = label_make(found.rule.level, attrs, TG_FROM_RULE, seqno);
-		/* what others fill is the lowest unless the map names the place itself */
-		if (fs_is_foreign(magic) && !(attrs & TG_EXPLICIT))
-			label = label_make(0, attrs & TG_LOWNOOPEN, TG_FROM_KIND, seqno);
+		label = label_by_rule(&found, magic, foreign, seqno);
 	} else if (!level) {
 		return LABEL_UNKNOWN;
 	}
@@ -330,23 +345,54 @@ __noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 lev
 	return 0;
 }
 
-/* The label of an object known only by address; nothing is remembered. */
-__noinline u64 label_peek(u64 inode, u64 dentry)
+/*
+ * The label of an object known only by address, and the rule that gave it (~0: none);
+ * nothing is remembered.
+ */
+__noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 {
 	struct inode *i = CAST(struct inode, inode);
+	u64 magic = i->i_sb->s_magic, label = label_of_kind(i, policy.seqno);
 	struct tg_given_key key = given_key(i);
 	struct tg_found found = {};
-	u32 *level = bpf_map_lookup_elem(&given, &key);
-	u64 label = LABEL_UNKNOWN;
-	int r = path_rule(dentry, &found);
+	bool foreign = false;
+	u32 *level;
+	int r;
 
+	if (!source)
+		return LABEL_UNKNOWN;
+	*source = ~0u;
+	if (!label && magic == PROC_MAGIC)
+		label = label_of_process(i, policy.seqno);
+	if (label)
+		return label;
+	if (fs_is_foreign(magic))
+		foreign = !mount_is_named(inode);
+	r = path_rule(dentry, &found);
+	level = bpf_map_lookup_elem(&given, &key);
+	if (r < 0 && !level)
+		return LABEL_UNKNOWN;
 	if (r > 0)
 		label = label_unmounted(i, policy.seqno);
 	else if (r == 0)
-		label = label_make(found.rule.level, found.rule.attrs, TG_FROM_RULE, policy.seqno);
+		label = label_by_rule(&found, magic, foreign, policy.seqno);
+	if (!r)
+		*source = found.rule.source;
 	if (level)
-		label = label_make(*level, label_attrs(label), TG_FROM_GIVEN, policy.seqno);
+		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, policy.seqno);
 	return label;
+}
+
+/*
+ * The lowest level whose data memory that no path names may hold: what a tmpfs file
+ * had before it lost its name, and since then its writers'.
+ */
+static __always_inline u8 memory_level(struct inode *inode, u64 dentry, u32 class)
+{
+	u64 label = label_of(inode, dentry, class);
+	u8 floor = floor_of(address(inode)), level = label & LABEL_UNKNOWN ? 0 : label_level(label);
+
+	return floor < level ? floor : level;
 }
 
 static __always_inline struct lomac_object object(u64 label)

@@ -142,8 +142,11 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
 	s64 nr = regs->orig_ax;
 
-	/* a stop of its group is taken on the way back to user space */
+	/* a stop of its group is taken on the way back to user space, */
 	if (nr < 0 || t->__state & TASK_STOPPED)
+		return true;
+	/* and so is a tracer's, but for the events that a call reports (exec, fork) */
+	if (t->__state & TASK_TRACED && (!(t->exit_code >> 8) || t->exit_code >> 8 == PTRACE_EVENT_STOP))
 		return true;
 	switch (nr) {
 	case 0:	  /* read */
@@ -180,6 +183,30 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 static __always_inline bool tx_waits_for(struct task_struct *t, struct task_struct *child)
 {
 	return child->vfork_done && (u64)child->real_parent == (u64)t;
+}
+
+/* Has it a ring that is not torn down, or an AIO context? */
+static __always_inline bool tx_asynchronous(struct task_struct *t)
+{
+	struct kioctx_table *contexts;
+	u32 i;
+
+	if (t->io_uring && t->io_uring->xa.xa_head)
+		return true;
+	contexts = t->mm ? t->mm->ioctx_table : NULL;
+	if (!contexts)
+		return false;
+	contexts = CAST(struct kioctx_table, contexts);
+	bpf_for(i, 0, 1 << 16) {
+		u64 context = 1;
+
+		if (i >= contexts->nr)
+			return false;
+		bpf_probe_read_kernel(&context, sizeof(context), &contexts->table[i]);
+		if (context)
+			return true;
+	}
+	return true;
 }
 
 enum tx_step { TX_PUBLISH, TX_SETTLE, TX_COUNT, TX_VERIFY, TX_COMMIT, TX_BACK };
@@ -227,7 +254,8 @@ __noinline int tx_each(u32 step, u64 cause)
 		case TX_SETTLE:
 			if (s->settled || t->pid == me->pid || t->exit_state)
 				break;
-			if (t->flags & PF_EXITING || tx_at_rest(t) || tx_waits_for(t, me) ||
+			/* a ring's worker counts where rings are looked for */
+			if (t->flags & (PF_EXITING | PF_IO_WORKER) || tx_at_rest(t) || tx_waits_for(t, me) ||
 			    t->pid == tx.join_waiter)
 				s->settled = 1;
 			else
@@ -235,8 +263,7 @@ __noinline int tx_each(u32 step, u64 cause)
 			break;
 		case TX_COUNT:
 		case TX_VERIFY:
-			if (t->io_uring || (t->mm && t->mm->ioctx_table))
-				tx.async++;
+			tx.async += tx_asynchronous(t);
 			if (t->mm && channel_first(address(t->mm)))
 				tx_mappings(t);
 			if (step == TX_VERIFY && t->files)
@@ -368,7 +395,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
 	alone = !tx.join && !tx.join_unix && me->mm && me->mm->mm_users.counter == 1 &&
-		me->files && me->files->count.counter == 1 && !me->ptrace &&
+		me->mm->mm_count.counter == 1 && me->files && me->files->count.counter == 1 && !me->ptrace &&
 		me->ptraced.next == &me->ptraced;
 	if (alone)
 		tx_files(address(me->files), to, true);
@@ -428,6 +455,20 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
 }
 
 /*
+ * The next turn, for whom cannot wait for it: the hooks of Unix sockets may not sleep,
+ * but the system calls that lead to them begin with one that does. Who can wait lets
+ * the turn pass; it is over soon, used or not.
+ */
+#define TX_TURN_NS 20000000ull
+u64 tx_turn_until;
+u32 tx_turn_of; /* thread */
+
+static __always_inline bool tx_is_free(bool may_sleep)
+{
+	return !may_sleep || tx_turn_of == (u32)bpf_get_current_pid_tgid() || bpf_ktime_get_ns() > tx_turn_until;
+}
+
+/*
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused.
  */
@@ -437,7 +478,7 @@ static __always_inline bool tx_lock_body(bool may_sleep)
 	u32 i;
 
 	bpf_for(i, 0, 1 << 20) {
-		if (!__sync_val_compare_and_swap(&tx.lock, 0, 1))
+		if (tx_is_free(may_sleep) && !__sync_val_compare_and_swap(&tx.lock, 0, 1))
 			return true;
 		if (!may_sleep || bpf_ktime_get_ns() > deadline)
 			break;
@@ -472,14 +513,14 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	return err;
 }
 
-/*
- * Lets a running transaction finish. The hooks of Unix sockets cannot wait for it;
- * the system calls that lead to them begin with one that can.
- */
-static __noinline int tx_let_pass(void)
+/* Lets a running transaction finish, and takes the next turn. */
+static __noinline int tx_take_turn(void)
 {
-	if (tx.lock && tx_lock_held())
-		__sync_lock_test_and_set(&tx.lock, 0);
+	if (!tx.lock || !tx_lock_held())
+		return 0;
+	tx_turn_of = bpf_get_current_pid_tgid();
+	tx_turn_until = bpf_ktime_get_ns() + TX_TURN_NS;
+	__sync_lock_test_and_set(&tx.lock, 0);
 	return 0;
 }
 

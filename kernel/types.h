@@ -126,8 +126,9 @@ struct fdtable {
 struct files_struct { atomic_t count; struct fdtable *fdt; };
 
 struct vm_area_struct { unsigned long vm_flags; struct file *vm_file; };
-struct kioctx_table;
-struct mm_struct { atomic_t mm_users; struct kioctx_table *ioctx_table; };
+struct kioctx;
+struct kioctx_table { unsigned int nr; struct kioctx *table[]; };
+struct mm_struct { atomic_t mm_count; atomic_t mm_users; struct kioctx_table *ioctx_table; };
 struct completion;
 struct mnt_idmap;
 struct kern_ipc_perm;
@@ -142,7 +143,11 @@ struct userfaultfd_ctx { struct mm_struct *mm; };
 struct upid { int nr; };
 struct pid { unsigned int level; struct upid numbers[1]; };
 struct proc_inode { struct pid *pid; struct inode vfs_inode; };
-struct io_uring_task;
+struct xarray { void *xa_head; };
+struct io_uring_task { struct xarray xa; };
+struct signal_struct { struct pid *pids[4]; };
+struct tty_struct { struct { struct pid *session; } ctrl; };
+struct tty_file_private { struct tty_struct *tty; };
 struct cred;
 struct task_struct {
 	unsigned int flags;
@@ -162,6 +167,9 @@ struct task_struct {
 	unsigned int ptrace;
 	struct list_head ptraced;
 	struct completion *vfork_done;
+	struct signal_struct *signal;
+	int exit_code;
+	const struct cred *real_cred;
 	const struct cred *cred;
 	char comm[16];
 };
@@ -185,6 +193,7 @@ struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
 };
 struct sk_buff { struct sk_buff *next; struct sock *sk; };
 struct sk_buff_head { struct sk_buff *next; };
@@ -225,6 +234,10 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define S_IFCHR 0020000
 #define S_IFIFO 0010000
 #define TASK_STOPPED 4 /* __TASK_STOPPED */
+#define TASK_TRACED 8  /* __TASK_TRACED */
+#define PTRACE_EVENT_STOP 128
+#define PIDTYPE_SID 3
+#define S_PRIVATE (1 << 9)
 #define PF_EXITING 0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000

@@ -41,6 +41,13 @@ int BPF_PROG(hook_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry)
 	return modify_dentry(dentry, TG_OP_SETATTR);
 }
 
+/* Flags and project by file_setattr(2); attached where the kernel has it, since 6.17. */
+SEC("?lsm/inode_file_setattr")
+int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
+{
+	return modify_dentry(dentry, TG_OP_SETATTR);
+}
+
 SEC("lsm/inode_setxattr")
 int BPF_PROG(hook_inode_setxattr, struct mnt_idmap *idmap, struct dentry *dentry)
 {
@@ -91,6 +98,7 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_SETVERSION_EXT4 0x40086604
 #define FS_IOC_SETFLAGS 0x40086602
 #define FS_IOC_FSSETXATTR 0x401c5820
+#define TIOCSCTTY 0x540e
 #define TIOCSTI 0x5412
 #define TIOCLINUX 0x541c
 #define TIOCCONS 0x541d
@@ -100,11 +108,33 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC32_SETVERSION_EXT4 0x40046604
 #define FS_IOC32_SETFLAGS 0x40046602
 
+/* Is somebody of the terminal's session above the level? One without a session is its master's. */
+static __noinline bool terminal_is_higher(struct file *file, u8 level, bool without)
+{
+	struct tty_file_private *opened = CAST(struct tty_file_private, address(file->private_data));
+	struct tty_struct *tty = CAST(struct tty_struct, address(opened->tty));
+	u64 session = address(tty->ctrl.session);
+	struct task_struct *t;
+	bool higher = false;
+
+	if (!session)
+		return without;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct signal_struct *signal = CAST(struct signal_struct, address(t->signal));
+
+		if (address(signal->pids[PIDTYPE_SID]) == session && subject_level(subject_of(t)) > level)
+			higher = true;
+	}
+	bpf_rcu_read_unlock();
+	return higher;
+}
+
 /*
  * An inode's generation is part of the key of its given level; flags are its
  * attributes; TIOCSTI and TIOCLINUX type into somebody's terminal.
  */
-static __always_inline int control(struct file *file, unsigned int cmd)
+static __always_inline int control(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_TTY, .class = TG_C_TASK, .reason = TG_R_TOP_ONLY };
@@ -118,6 +148,9 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 			      TG_OP_SETATTR, TG_C_FILE);
 	switch (cmd) {
 	case TIOCSTI:
+		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
+	case TIOCSCTTY: /* 1: away from the session that has it */
+		return arg && terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
 	case TIOCLINUX:
 	case TIOCCONS:
 	case TIOCVHANGUP:
@@ -140,16 +173,16 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 }
 
 SEC("lsm.s/file_ioctl")
-int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd)
+int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return control(file, cmd);
+	return control(file, cmd, arg);
 }
 
 /* A 32-bit call's. */
 SEC("lsm/file_ioctl_compat")
-int BPF_PROG(hook_file_ioctl_compat, struct file *file, unsigned int cmd)
+int BPF_PROG(hook_file_ioctl_compat, struct file *file, unsigned int cmd, unsigned long arg)
 {
-	return control(file, cmd);
+	return control(file, cmd, arg);
 }
 
 #endif

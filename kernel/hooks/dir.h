@@ -204,7 +204,7 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 	struct tg_given_key key;
 	u64 channel = address(inode);
 
-	if ((inode->i_mode & S_IFMT) == S_IFIFO || (!inode->i_nlink && fs_is_memory(inode->i_sb->s_magic)))
+	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic))
 		bpf_map_delete_elem(&floors, &channel);
 	if (inode->i_nlink)
 		return 0;

@@ -20,6 +20,16 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	return 0;
 }
 
+/* The label of a program; a memfd is trusted as far as its lowest writer. */
+static __always_inline u64 exec_label(struct file *file)
+{
+	struct inode *inode = file->f_inode;
+
+	if (inode_is_memory(inode))
+		return label_make(memory_level(inode, file_dentry(file), TG_C_EXEC), 0, TG_FROM_KIND, policy.seqno);
+	return label_of(inode, file_dentry(file), TG_C_EXEC);
+}
+
 /*
  * An exec is observed when the new program is alone in its memory: a vfork
  * child's parent, which lends it memory until then, has observed nothing. Until
@@ -27,9 +37,7 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
  */
 static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 {
-	struct file *file = bprm->file;
-	struct inode *inode = file->f_inode;
-	u64 label = label_of(inode, file_dentry(file), TG_C_EXEC);
+	u64 label = exec_label(bprm->file);
 	struct lomac_subject who = {};
 	struct tg_subject *s;
 	u8 to, attrs = 0;
@@ -81,6 +89,52 @@ int BPF_PROG(hook_bprm_check_security, struct linux_binprm *bprm)
 	return exec_observe(bprm, false);
 }
 
+/* The level after observing a descriptor; who is trusted had not observed it. */
+__noinline u8 inherited_file(u64 file, u8 level, u8 attrs)
+{
+	struct file *f = CAST(struct file, file);
+	struct inode *inode = CAST(struct inode, f->f_inode);
+	struct lomac_subject who = { .level = level, .attrs = attrs };
+	u16 type = inode->i_mode & S_IFMT;
+	u32 source;
+
+	if (!(f->f_mode & FMODE_READ))
+		return level;
+	if (type == S_IFSOCK) {
+		struct socket *sock = CAST(struct socket, f->private_data);
+		struct sock *sk = CAST(struct sock, sock->sk);
+		struct net_peer p = { .family = sk->__sk_common.skc_family };
+
+		if (p.family != AF_INET && p.family != AF_INET6)
+			return level;
+		net_peer_of(sk, &p);
+		return p.known ? lomac_observe_net(who, net_level(&p)) : level;
+	}
+	if ((type != S_IFREG && type != S_IFBLK && type != S_IFCHR) || inode_is_memory(inode))
+		return level;
+	return lomac_observe(who, object(label_peek(address(inode), address(f->f_path.dentry), &source)));
+}
+
+/* Trust ends with its program: what that leaves open, the next one observes. */
+static __noinline u8 inherited(u8 level, u8 attrs)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
+	struct file **fds = fdt->fd;
+	u32 i, max = fdt->max_fds;
+
+	if (max > TX_FDS)
+		return 0;
+	bpf_for(i, 0, max) {
+		u64 f = 0;
+
+		bpf_probe_read_kernel(&f, sizeof(f), fds + i);
+		if (f)
+			level = inherited_file(f, level, attrs);
+	}
+	return level;
+}
+
 /* Past the point of no return: new memory, one thread, a descriptor table of its own. */
 SEC("lsm.s/bprm_committing_creds")
 int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
@@ -89,19 +143,23 @@ int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
 	struct file *file = bprm->file;
 	struct inode *inode = file->f_inode;
 	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
-	bool changed;
+	u8 to, before;
 	u64 id;
 
 	if (!s)
 		return 0;
-	changed = s->exec_level < s->level || s->attrs != s->exec_attrs;
-	s->attrs = s->exec_attrs;
-	if (s->exec_level < s->level)
-		s->attrs = 0;
-	if (!changed)
+	to = s->exec_level;
+	before = s->attrs;
+	if (to >= s->level && before == s->exec_attrs)
 		return 0;
-	note_object(&n, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_EXEC));
-	if (s->exec_level < s->level && demote_held(s->exec_level, &n)) {
+	s->attrs = to < s->level ? 0 : s->exec_attrs;
+	before &= ~s->attrs & (TG_NODEMOTE | TG_NONETDEMOTE);
+	if (before)
+		to = inherited(to, s->attrs);
+	if (to >= s->level)
+		to = TX_STAY;
+	note_object(&n, inode, file_dentry(file), exec_label(file));
+	if ((to != TX_STAY || before) && demote_held(to, &n)) {
 		/* it cannot be refused any more, so it does not live to see the data */
 		deny(s, &n, -EACCES);
 		if (!policy.permissive)

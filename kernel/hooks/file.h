@@ -6,11 +6,6 @@
 #define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC in f_flags: opened to be executed */
 
-static __always_inline u64 file_dentry(struct file *file)
-{
-	return address(file->f_path.dentry);
-}
-
 /* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
 static __noinline int create_unnamed(struct file *file)
 {
@@ -70,11 +65,11 @@ int BPF_PROG(hook_file_open, struct file *file)
 		if (err)
 			return err;
 	}
-	if (type == S_IFIFO || inode_is_memory(inode))
-		return join(file, TG_OP_OPEN_READ);
 	/* an exec is observed by the new program, not by who asks for it */
 	if (file->f_flags & FMODE_EXEC_FLAG)
 		mode = 0;
+	else if (type == S_IFIFO || inode_is_memory(inode))
+		return join(file, TG_OP_OPEN_READ);
 	if (mode == FMODE_WRITE) {
 		struct tg_subject *s = subject_current();
 

@@ -22,6 +22,11 @@ static __always_inline int kernel_object_make(u64 key)
 	return bpf_map_update_elem(&kernel_objects, &key, &level, BPF_ANY) ? -ENOMEM : 0;
 }
 
+static __always_inline void kernel_object_free(u64 key)
+{
+	bpf_map_delete_elem(&kernel_objects, &key);
+}
+
 static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
 {
 	struct tg_subject *s = subject_current();
@@ -62,11 +67,6 @@ SEC("lsm/msg_queue_alloc_security")
 int BPF_PROG(hook_msg_alloc, struct kern_ipc_perm *perm)
 {
 	return kernel_object_make(address(perm));
-}
-
-static __always_inline void kernel_object_free(u64 key)
-{
-	bpf_map_delete_elem(&kernel_objects, &key);
 }
 
 SEC("lsm/shm_free_security")
@@ -130,22 +130,39 @@ int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
 #define KEY_NEED_SETATTR 6
 
 /*
- * The hook may not look at the key (its type is opaque to BPF), so ownership has
- * to tell: a user reaches his own keys by ordinary permission, while root reaches
- * everybody's. Root below the top level changes none.
+ * A user reaches his own keys by ordinary permission, while root reaches everybody's.
+ * Root below the top level changes those that were made at its level or below.
  */
+SEC("lsm/key_alloc")
+int BPF_PROG(hook_key_alloc, void *key)
+{
+	/* no hook tells of its end: whoever had this address before */
+	kernel_object_free(address(key));
+	return kernel_object_make(address(key));
+}
+
 SEC("lsm/key_permission")
 int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int need)
 {
 	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u, .reason = TG_R_TOP_ONLY };
+	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o;
+	u64 key = 0;
 
 	if (need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR)
 		return 0;
 	if (subject_level(s) >= policy.top || (u32)bpf_get_current_uid_gid())
 		return 0;
 	count_query(TG_C_IPC);
-	n.object = policy.top;
+	/*
+	 * The first argument, whose type is opaque to the verifier; a reference is an
+	 * address whose lowest bit says how it was come by.
+	 */
+	bpf_probe_read_kernel(&key, sizeof(key), ctx);
+	o = kernel_object(key & ~1ull);
+	if (lomac_modify(subject(s), o, policy.top))
+		return 0;
+	n.object = o.level;
 	return deny(s, &n, -EPERM);
 }
 

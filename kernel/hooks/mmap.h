@@ -33,7 +33,7 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 		return refuse(inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_MMAP, TG_C_MMAP);
 	if (inode_is_memory(inode))
-		return bind_memory(inode, mode);
+		return bind_memory(inode, file_dentry(file), mode);
 	return bind(inode, file_dentry(file), mode, TG_OP_MMAP, TG_C_MMAP);
 }
 

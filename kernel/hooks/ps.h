@@ -57,38 +57,6 @@ struct mm_struct___ps { struct file *exe_file; };
 #define VM_READ 1
 #define VM_EXEC 4
 
-/* The label by cache and server: these programs have no inode storage. */
-static __always_inline u64 label_told(struct inode *inode, u64 dentry, u32 *source)
-{
-	u64 label = label_of_kind(inode, policy.seqno), magic = inode->i_sb->s_magic;
-	struct tg_found found = {};
-	struct tg_given_key key;
-	u32 *level;
-	int r;
-
-	*source = ~0u;
-	if (!label && magic == PROC_MAGIC)
-		label = label_of_process(inode, policy.seqno);
-	if (label)
-		return label;
-	r = path_rule(dentry, &found);
-	if (r < 0)
-		return LABEL_UNKNOWN;
-	if (!r)
-		*source = found.rule.source;
-	label = r ? label_unmounted(inode, policy.seqno)
-		  : label_make(found.rule.level, found.rule.attrs, TG_FROM_RULE, policy.seqno);
-	if (!r && fs_is_kernel(magic))
-		label |= TG_KERNEL << 8;
-	if (!r && fs_is_foreign(magic) && !(found.rule.attrs & TG_EXPLICIT))
-		label = label_make(0, found.rule.attrs & TG_LOWNOOPEN, TG_FROM_KIND, policy.seqno);
-	key = given_key(inode);
-	level = bpf_map_lookup_elem(&given, &key);
-	if (level)
-		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, policy.seqno);
-	return label;
-}
-
 static __always_inline void held_socket(struct tg_held *line, struct file *f, struct lomac_subject who)
 {
 	struct socket *sock = CAST(struct socket, f->private_data);
@@ -139,7 +107,7 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 
 		if (inode_is_memory(inode) && !own)
 			return;
-		line.label = label_told(inode, address(f->f_path.dentry), &line.source);
+		line.label = label_peek(address(inode), address(f->f_path.dentry), &line.source);
 		o = object(line.label);
 		if (mode & FMODE_READ)
 			line.to = lomac_observe(who, o);
@@ -182,7 +150,7 @@ int ps_task(struct bpf_iter__task *ctx)
 	if (task->mm && mm->exe_file) {
 		struct file *f = CAST(struct file, mm->exe_file);
 
-		line.exe = label_told(CAST(struct inode, f->f_inode), address(f->f_path.dentry), &source);
+		line.exe = label_peek(address(f->f_inode), address(f->f_path.dentry), &source);
 	}
 	bpf_probe_read_kernel_str(line.comm, sizeof(line.comm), task->comm);
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));

@@ -57,6 +57,23 @@ static __always_inline void net_peer_of(struct sock *sk, struct net_peer *p)
 	}
 }
 
+/* A socket bound to a loopback address is reached by this machine alone: then that is the network. */
+static __always_inline void net_bound(struct sock *sk, struct net_peer *p)
+{
+	u64 half[2] = {};
+
+	if (p->family == AF_INET) {
+		if ((sk->__sk_common.skc_rcv_saddr & 0xff) == 127)
+			net_peer_v4(p, sk->__sk_common.skc_rcv_saddr);
+		return;
+	}
+	bpf_probe_read_kernel(half, sizeof(half), &sk->__sk_common.skc_v6_rcv_saddr);
+	if (!half[0] && half[1] == bpf_cpu_to_be64(1)) {
+		__builtin_memcpy(p->addr, half, sizeof(half));
+		p->known = true;
+	}
+}
+
 static __always_inline int observe_net(struct net_peer *p, u8 op)
 {
 	struct tg_subject *s = subject_current();
@@ -113,8 +130,7 @@ int BPF_PROG(hook_socket_accept, struct socket *sock, struct socket *newsock)
 	if (p.family != AF_INET && p.family != AF_INET6)
 		return 0;
 	count_query(TG_C_SOCKET);
-	if (p.family == AF_INET && (sk->__sk_common.skc_rcv_saddr & 0xff) == 127)
-		net_peer_v4(&p, sk->__sk_common.skc_rcv_saddr);
+	net_bound(sk, &p);
 	return observe_net(&p, TG_OP_ACCEPT);
 }
 
@@ -133,8 +149,10 @@ int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
 	/* what was queued before a datagram socket connected came from anywhere */
-	if (sk->sk_type != SOCK_STREAM)
+	if (sk->sk_type != SOCK_STREAM) {
 		p.known = false;
+		net_bound(sk, &p);
+	}
 	return observe_net(&p, TG_OP_RECEIVE);
 }
 
@@ -202,7 +220,7 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 		if (family == AF_NETLINK)
 			return modify_netlink(address);
 		if (family == AF_UNIX)
-			tx_let_pass();
+			tx_take_turn();
 		return 0;
 	}
 	count_query(TG_C_SOCKET);
@@ -224,7 +242,7 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 		return 0;
 	p.family = sk->__sk_common.skc_family;
 	if (p.family == AF_UNIX && tx.lock && sk->sk_type == SOCK_DGRAM)
-		tx_let_pass();
+		tx_take_turn();
 	if (p.family == AF_UNIX)
 		return guard_armed ? guard_unix(sk, -EIO) : 0;
 	if (p.family == AF_NETLINK)

@@ -122,6 +122,9 @@ static __always_inline int admin_call(void)
 	case 87:  /* swapon of i386; unlink of x86-64 asks for no CAP_SYS_ADMIN */
 	case 115: /* swapoff of i386; getgroups asks for none */
 		return top_only(TG_OP_SYSTEM);
+	case 298: /* perf_event_open, as far as it asks for privilege */
+	case 336: /* the same of i386 */
+		return top_only(TG_OP_BPF);
 	case 442: /* mount_setattr */
 		return mounts();
 	}

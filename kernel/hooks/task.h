@@ -128,14 +128,32 @@ int BPF_PROG(hook_task_movememory, struct task_struct *p)
 
 #define LSM_PRLIMIT_WRITE 2
 
-/* The hook is told credentials, not the process, and only for another's limits. */
+/* The hook is told credentials, not the process: whoever has them is looked for. */
 SEC("lsm/task_prlimit")
 int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcred, unsigned int flags)
 {
 	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = TG_OP_SCHED, .class = TG_C_TASK, .source = ~0u, .reason = TG_R_TOP_ONLY };
+	struct tg_note n = { .op = TG_OP_SCHED, .class = TG_C_TASK, .source = ~0u };
+	struct task_struct *t;
+	bool found = false;
 
 	if (!(flags & LSM_PRLIMIT_WRITE) || subject_level(s) >= policy.top)
+		return 0;
+	count_query(TG_C_TASK);
+	n.object = subject_level(s);
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		u8 level;
+
+		if ((u64)t->real_cred != (u64)tcred)
+			continue;
+		found = true;
+		level = subject_level(subject_of(t));
+		if (level > n.object) {
+			n.object = level;
+			n.peer = t->tgid;
+		}
+	}
+	if (found && lomac_act(subject(s), n.object))
 		return 0;
 	return deny(s, &n, -EPERM);
 }

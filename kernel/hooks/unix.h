@@ -24,7 +24,7 @@ static __always_inline int unix_bind_peer(struct sock *other)
 		return 0;
 	if (s && u->path.dentry) {
 		struct dentry *d = CAST(struct dentry, u->path.dentry);
-		u64 label = label_peek(address(d->d_inode), address(u->path.dentry));
+		u64 label = label_peek(address(d->d_inode), address(u->path.dentry), &n.source);
 
 		if (!lomac_modify(subject(s), object(label), policy.top)) {
 			n.inode = address(d->d_inode);

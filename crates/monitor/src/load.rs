@@ -10,6 +10,7 @@ use libbpf_rs::{MapCore, PrintLevel, ProgramType};
 use crate::error::{Error, Result, Trying, io_of};
 use crate::globals::Globals;
 use crate::pins::{self, Pinned};
+use crate::probe;
 use crate::skel::{TidegateSkelBuilder, types};
 use crate::sys::{self, Map};
 
@@ -118,6 +119,13 @@ impl Monitor {
             .given
             .set_max_entries(options.given_entries)
             .map_err(failed)?;
+        for mut program in open.open_object_mut().progs_mut() {
+            // hooks that only newer kernels have: SEC("?lsm/…")
+            let section = program.section().to_string_lossy().into_owned();
+            if let (false, Some((_, hook))) = (program.autoload(), section.split_once('/')) {
+                program.set_autoload(probe::has_hook(hook).unwrap_or(false));
+            }
+        }
         let mut skel = open.load().map_err(failed)?;
 
         use libbpf_rs::skel::Skel;

@@ -1,19 +1,28 @@
 //! Whether this kernel takes an LSM program at all.
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::AsFd;
 
 use crate::sys;
 
 /// A hook that is hardly ever called, to try on.
-const HOOK: &std::ffi::CStr = c"bpf_lsm_quotactl";
+const HOOK: &str = "quotactl";
 
 /// Whether the kernel was built with BPF LSM: its BTF has the hooks' functions.
 ///
 /// # Errors
 /// Without BTF.
 pub fn has_bpf_lsm() -> io::Result<bool> {
-    Ok(hook_id()?.is_some())
+    has_hook(HOOK)
+}
+
+/// Whether the kernel has the LSM hook of this name.
+///
+/// # Errors
+/// Without BTF.
+pub fn has_hook(name: &str) -> io::Result<bool> {
+    Ok(hook_id(name)?.is_some())
 }
 
 /// Loads an LSM program that allows everything, attaches it and lets it go.
@@ -21,7 +30,7 @@ pub fn has_bpf_lsm() -> io::Result<bool> {
 /// # Errors
 /// What the kernel says.
 pub fn try_lsm_program() -> io::Result<()> {
-    let hook = hook_id()?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    let hook = hook_id(HOOK)?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
     // r0 = 0; exit
     let code = [
         libbpf_sys::bpf_insn {
@@ -55,7 +64,8 @@ pub fn try_lsm_program() -> io::Result<()> {
 }
 
 /// The hook's number in the kernel's BTF; `None`: it has no such hook.
-fn hook_id() -> io::Result<Option<u32>> {
+fn hook_id(hook: &str) -> io::Result<Option<u32>> {
+    let name = CString::new(format!("bpf_lsm_{hook}"))?;
     // SAFETY: no arguments.
     let btf = unsafe { libbpf_sys::btf__load_vmlinux_btf() };
     if btf.is_null() {
@@ -63,7 +73,7 @@ fn hook_id() -> io::Result<Option<u32>> {
     }
     // SAFETY: a BTF that was just loaded, and a NUL-terminated name.
     let id = unsafe {
-        libbpf_sys::btf__find_by_name_kind(btf, HOOK.as_ptr(), libbpf_sys::BTF_KIND_FUNC)
+        libbpf_sys::btf__find_by_name_kind(btf, name.as_ptr(), libbpf_sys::BTF_KIND_FUNC)
     };
     // SAFETY: loaded above, used no more.
     unsafe { libbpf_sys::btf__free(btf) };

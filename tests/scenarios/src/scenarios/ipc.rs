@@ -301,6 +301,9 @@ fn update_key(key: i64, value: &str) -> Result<i64, Errno> {
     )
 }
 
+/// keyctl: a new keyring for this process and its children.
+const JOIN: i32 = 1;
+
 fn keys_own() -> Outcome {
     for level in Level::ALL {
         for alice in [true, false] {
@@ -308,6 +311,8 @@ fn keys_own() -> Outcome {
                 if alice {
                     become_alice()?;
                 }
+                // root's own until then is everybody's who is root
+                syscall!(libc::SYS_keyctl, JOIN, 0)?;
                 for keyring in [PROCESS, SESSION] {
                     let key = allowed(add_key(keyring, "mine"))?;
                     allowed(update_key(key, "changed"))?;
@@ -320,7 +325,6 @@ fn keys_own() -> Outcome {
 }
 
 fn keys_of_others() -> Outcome {
-    const JOIN: i32 = 1;
     const SETPERM: i32 = 5;
     let alice = start(|| {
         become_alice()?;

@@ -241,8 +241,8 @@ fn connecting() -> Outcome {
 fn accepting() -> Outcome {
     for (at, level) in [(address(Untrusted), Untrusted), (address(User), User)] {
         let (listener, to) = listener(at)?;
-        let client = spawn(Untrusted, || {
-            drop(connect(to));
+        let client = spawn(level, || {
+            drop(connect(to)?);
             Ok(())
         })?;
         start(|| {
