@@ -384,14 +384,19 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 }
 
 /*
- * The lowest level whose data memory that no path names may hold: what a tmpfs file
- * had before it lost its name, and since then its writers'.
+ * The lowest level whose data memory that no path names may hold: its writers', and
+ * of a tmpfs file that has lost its name, what it had before.
  */
 static __always_inline u8 memory_level(struct inode *inode, u64 dentry, u32 class)
 {
-	u64 label = label_of(inode, dentry, class);
-	u8 floor = floor_of(address(inode)), level = label & LABEL_UNKNOWN ? 0 : label_level(label);
+	struct dentry *d = CAST(struct dentry, dentry);
+	u8 floor = floor_of(address(inode)), level = policy.top;
 
+	if (d->d_parent != d) {
+		u64 label = label_of(inode, dentry, class);
+
+		level = label & LABEL_UNKNOWN ? 0 : label_level(label);
+	}
 	return floor < level ? floor : level;
 }
 

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 
 use crate::check::{Attempt, Outcome};
 use crate::subject::Level;
-use crate::{level, place, run, unixsock};
+use crate::{level, place, run, sys, unixsock};
 
 /// The exit status of `level`: this and the level's number.
 pub const LEVEL: i32 = 200;
@@ -25,6 +25,14 @@ pub fn main(args: Vec<String>) -> ExitCode {
         ["write", path] => errno(append(path)),
         ["read-write", from, to] => errno(fs::read(from).and_then(|_| append(to))),
         ["read-exec-read-write", from, to] => exec(&["read-write", from, to]),
+        ["open-exec-get-write", from, to] => match sys::reads(from) {
+            Ok(file) => match sys::keep_as(&file, 100) {
+                Ok(_) => exec(&["get-write", to]),
+                Err(_) => ExitCode::FAILURE,
+            },
+            Err(e) => errno(Err::<(), _>(e)),
+        },
+        ["get-write", to] => errno(get_write(to)),
         ["stand"] => status(crate::subject::step()),
         // through a descriptor that it inherited
         ["write-fd", fd] => errno(write_fd(fd)),
@@ -90,6 +98,16 @@ fn write_fd(fd: &str) -> Result<(), Errno> {
     // SAFETY: the buffer is a byte long; whether the descriptor is open the kernel says.
     let n = unsafe { libc::write(fd, c"x".as_ptr().cast(), 1) };
     if n == 1 { Ok(()) } else { Err(Errno::last()) }
+}
+
+/// Reads what it inherited, and writes.
+fn get_write(to: &str) -> std::io::Result<()> {
+    let mut buffer = [0u8; 8];
+    // SAFETY: the buffer is as long as said; whether the descriptor is open the kernel says.
+    if unsafe { libc::read(100, buffer.as_mut_ptr().cast(), buffer.len()) } <= 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    append(to)
 }
 
 fn net_write(address: &str, path: &str) -> std::io::Result<()> {

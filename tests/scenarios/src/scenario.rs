@@ -107,30 +107,6 @@ pub const fn life(name: &'static str, about: &'static str, play: fn() -> Outcome
 /// Played and failing, and not yet looked into one by one: docs/limitations.md,
 /// *Open scenarios*, says what each met.
 const OPEN: &[&str] = &[
-    "aio-gone",
-    "exec-memfd-of-low",
-    "exec-own-memfd",
-    "fuse-named",
-    "ipc-shm",
-    "ipc-sysv-own",
-    "keys-own",
-    "net-accept",
-    "net-connect",
-    "net-trusted-udp",
-    "pipe-down",
-    "pipe-floats-on",
-    "pipe-read-under-way",
-    "ptrace-then-fall",
-    "shm-attached-before",
-    "shm-exec-key",
-    "system-bpf",
-    "task-down",
-    "task-own",
-    "tty-own",
-    "tty-steal",
-    "unix-connect-under-load",
-    "unlinked-memory-file",
-    "uring-gone",
 ];
 
 /// Every scenario, in the order they are played.

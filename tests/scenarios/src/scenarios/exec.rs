@@ -104,6 +104,11 @@ pub const SCENARIOS: &[Scenario] = &[
         trusted_ends,
     ),
     bypass(
+        "trusted-leaves-open",
+        "a low file that a trusted program leaves open in what it executes",
+        trusted_leaves_open,
+    ),
+    bypass(
         "trusted-copy",
         "a copy of a trusted program, or another name for it",
         trusted_copy,
@@ -379,6 +384,15 @@ fn trusted_ends() -> Outcome {
     let code = run(
         &format!("{BIN}/trusted"),
         &["--helper", "read-exec-read-write", &low, &high],
+    )?;
+    same("its errno", code, libc::EPERM)
+}
+
+fn trusted_leaves_open() -> Outcome {
+    let (low, high) = (place::file(LOW, "low")?, place::file(SYSTEM, "high")?);
+    let code = run(
+        &format!("{BIN}/trusted"),
+        &["--helper", "open-exec-get-write", &low, &high],
     )?;
     same("its errno", code, libc::EPERM)
 }

@@ -100,6 +100,11 @@ pub const SCENARIOS: &[Scenario] = &[
         mem_before,
     ),
     bypass(
+        "proc-mem-kept",
+        "another's memory, opened while it was high, read when it has fallen",
+        mem_read_after,
+    ),
+    bypass(
         "ptrace-exec",
         "a tracer's child executes something higher",
         traced_exec,
@@ -626,6 +631,30 @@ fn mem_before() -> Outcome {
     attacker.join()?;
     same("its memory", read_memory(victim.pid)?, WORD)?;
     victim.kill()
+}
+
+fn mem_read_after() -> Outcome {
+    let low = place::file(LOW, "low")?;
+    let watched = spawn(User, || {
+        step()?;
+        fs::read(&low)?;
+        level::is(Untrusted)?;
+        step()
+    })?;
+    watched.stands()?;
+    let watcher = spawn(User, || {
+        let memory = sys::both(format!("/proc/{}/mem", watched.pid))?;
+        step()?;
+        // the other fell: so has who can still read it
+        let fell = level::by_writing()?;
+        drop(memory);
+        same("its level", fell, Untrusted)
+    })?;
+    watcher.stands()?;
+    watched.go()?;
+    watched.stands()?;
+    watcher.join_after_step()?;
+    watched.join_after_step()
 }
 
 fn traced_exec() -> Outcome {
