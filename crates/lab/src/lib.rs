@@ -2,7 +2,8 @@
 //!
 //! [`artefact`] makes what a machine is put together from (QEMU, kernels, the
 //! root image, the guest's init), each once and kept in a cache; [`vm`] boots
-//! a machine, runs one command in it and says how that ended.
+//! a machine, runs one command in it and says how that ended; [`cost`] compares
+//! what operations cost without Tidegate and with it.
 //!
 //! ```no_run
 //! use tidegate_lab::artefact::{Kernel, Lab};
@@ -17,5 +18,6 @@
 #![warn(missing_docs)]
 
 pub mod artefact;
+pub mod cost;
 pub mod progress;
 pub mod vm;

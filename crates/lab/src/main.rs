@@ -1,13 +1,15 @@
 //! `tidegate-lab`: machines with stock Debian kernels.
 #![warn(missing_docs)]
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use tidegate_lab::artefact::{Kernel, Lab};
+use tidegate_lab::cost;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
 
 /// The kernel complained, whatever the command returned.
@@ -37,6 +39,11 @@ enum Command {
     /// Exit status: the command's own; 123 if the kernel printed BUG, Oops or
     /// WARNING; 124 after the timeout; 125 if the machine itself failed.
     Vm(Vm),
+    /// Compare what operations cost without Tidegate and with it, in instructions
+    ///
+    /// Prints a table. Exit status: 0; 1 if a budget is exceeded; 125 if it could not
+    /// be measured.
+    Cost(Cost),
     /// Say which accelerator machines use here, and why
     Doctor,
 }
@@ -80,10 +87,38 @@ struct Vm {
     argv: Vec<String>,
 }
 
+#[derive(Args)]
+struct Cost {
+    /// Kernel series, such as 6.12 or 7.2
+    #[arg(long, default_value = "6.12")]
+    kernel: Kernel,
+    /// Count the operations only, and fail for no budget; what was counted earlier of
+    /// the very same build is not counted again
+    #[arg(long)]
+    brief: bool,
+    /// Write the figures here, as JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    json: Option<PathBuf>,
+    /// Write the whole report here, as a page
+    #[arg(long, value_name = "FILE")]
+    document: Option<PathBuf>,
+    /// Count nothing, take the figures from here
+    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
+    from: Option<PathBuf>,
+    /// The static program to measure
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "target/x86_64-unknown-linux-gnu/release/tidegate"
+    )]
+    tidegate: PathBuf,
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Setup { rebuild } => setup(rebuild),
         Command::Vm(options) => vm(options),
+        Command::Cost(options) => cost(options),
         Command::Doctor => doctor(),
     };
     result.unwrap_or_else(|error| {
@@ -129,6 +164,29 @@ fn vm(options: Vm) -> Result<ExitCode> {
         eprintln!("tidegate-lab: {}", outcome.explain());
     }
     Ok(ExitCode::from(code))
+}
+
+fn cost(options: Cost) -> Result<ExitCode> {
+    let wanted = cost::Options {
+        kernel: options.kernel,
+        tidegate: options.tidegate,
+        brief: options.brief,
+    };
+    let report = match &options.from {
+        Some(file) => {
+            cost::Report::read(file).with_context(|| format!("reading {}", file.display()))?
+        }
+        None if options.brief => cost::recall_or_measure(&Lab::open()?, &wanted)?,
+        None => cost::measure(&Lab::open()?, &wanted)?,
+    };
+    let write = |file: &Option<PathBuf>, text: String| match file {
+        Some(file) => fs::write(file, text).with_context(|| format!("writing {}", file.display())),
+        None => Ok(()),
+    };
+    write(&options.json, report.to_json()?)?;
+    write(&options.document, report.document())?;
+    print!("{}", report.table());
+    Ok(ExitCode::from(u8::from(!options.brief && !report.held())))
 }
 
 fn exit_code(outcome: &Outcome) -> u8 {

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 const HASH_DIGITS: usize = 12;
 
-/// The artefacts besides `kernel-SERIES`. Nothing else in the directory is ever
+/// The artefacts besides `kernel-SERIES` and `cost-SERIES`. Nothing else in the directory is ever
 /// removed: it may be anybody's.
 const KINDS: [&str; 3] = ["tools", "root", "init"];
 
@@ -51,7 +51,7 @@ impl Cache {
     /// Returns the artefact's directory, built by `build` if this recipe has
     /// not been built before. Processes that want the same one wait for the
     /// first.
-    pub(super) fn ensure(
+    pub(crate) fn ensure(
         &self,
         kind: &str,
         recipe: &[&str],
@@ -113,7 +113,7 @@ impl Cache {
 /// The kind in an artefact's name; none for what is no artefact of ours.
 fn kind_of(name: &str) -> Option<&str> {
     let (kind, hash) = name.rsplit_once('-')?;
-    let known = KINDS.contains(&kind) || kind.starts_with("kernel-");
+    let known = KINDS.contains(&kind) || kind.starts_with("kernel-") || kind.starts_with("cost-");
     let hashed = hash.len() == HASH_DIGITS && hash.bytes().all(|b| b.is_ascii_hexdigit());
     (known && hashed).then_some(kind)
 }

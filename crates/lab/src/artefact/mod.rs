@@ -47,6 +47,12 @@ impl Lab {
         &self.cache
     }
 
+    /// Where long steps are told.
+    #[must_use]
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
     /// Builds whatever is missing for `kernels`, in parallel.
     ///
     /// # Errors

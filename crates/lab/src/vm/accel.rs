@@ -175,6 +175,7 @@ fn boot_with_kvm(lab: &Lab) -> Result<(Option<Duration>, String)> {
         disks: &[],
         console: &dir.console(),
         cmdline: &qemu::cmdline(false, None, ""),
+        rtc: qemu::RTC,
     };
     let mut command = lab.tools()?.qemu();
     command.args(boot.arguments());

@@ -40,6 +40,7 @@ pub struct Machine {
     memory_mib: u32,
     lsm: Option<String>,
     append: String,
+    rtc: String,
     payload: Option<PathBuf>,
     timeout: Duration,
 }
@@ -57,6 +58,7 @@ impl Machine {
             memory_mib: 2048,
             lsm: None,
             append: String::new(),
+            rtc: qemu::RTC.into(),
             payload: None,
             timeout: Duration::from_secs(600),
         }
@@ -104,6 +106,14 @@ impl Machine {
     #[must_use]
     pub fn append(mut self, words: impl Into<String>) -> Self {
         self.append = words.into();
+        self
+    }
+
+    /// What the guest's clock starts from where instructions are counted, as
+    /// YYYY-MM-DDTHH:MM:SS.
+    #[must_use]
+    pub fn rtc(mut self, base: impl Into<String>) -> Self {
+        self.rtc = base.into();
         self
     }
 
@@ -184,6 +194,7 @@ impl Machine {
             disks: &disks,
             console: &dir.console(),
             cmdline: &qemu::cmdline(self.icount, self.lsm.as_deref(), &self.append),
+            rtc: &self.rtc,
         };
         let mut qemu = tools.qemu();
         qemu.args(boot.arguments());

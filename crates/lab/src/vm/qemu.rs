@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::accel::Accelerator;
 
+/// The first second that a counting guest sees, unless it is told another.
+pub(super) const RTC: &str = "2026-01-01T00:00:00";
+
 /// One boot.
 pub(super) struct Boot<'a> {
     pub accelerator: Accelerator,
@@ -20,6 +23,8 @@ pub(super) struct Boot<'a> {
     pub console: &'a Path,
     /// The whole kernel command line.
     pub cmdline: &'a str,
+    /// What the guest's clock starts from where instructions are counted.
+    pub rtc: &'a str,
 }
 
 impl Boot<'_> {
@@ -50,7 +55,7 @@ impl Boot<'_> {
                     "-cpu",
                     "Nehalem",
                 ]);
-                add(&["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
+                add(&["-rtc", &format!("base={},clock=vm", self.rtc)]);
             }
             Accelerator::Tcg => add(&["-accel", "tcg,thread=multi", "-cpu", "Nehalem"]),
         }
@@ -144,6 +149,7 @@ mod tests {
             ],
             console: Path::new("/c"),
             cmdline: "quiet",
+            rtc: RTC,
         }
         .arguments()
         .join(" ")

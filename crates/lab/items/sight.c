@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the first sight of a file costs, and what it leaves in memory.
+ *   sight make DIR PREFIX N     makes files, before anything labels them
+ *   sight open DIR PREFIX N     opens each once, and once again: instructions per
+ *                               open+close, and kernel memory that stays, in bytes
+ *   sight fork N                so many processes: kernel memory each, in bytes
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static void must(int good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "sight: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static long long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* The kernel's own memory, but page tables and stacks: KiB. */
+static long slab(void)
+{
+	char line[128];
+	long kib, sum = 0;
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	must(!!f, "/proc/meminfo");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Slab: %ld", &kib) == 1 || sscanf(line, "Percpu: %ld", &kib) == 1)
+			sum += kib;
+	fclose(f);
+	return sum;
+}
+
+static const char *name(char **argv, int i)
+{
+	static char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s%d", argv[2], argv[3], i);
+	return path;
+}
+
+static void make(char **argv, int n)
+{
+	for (int i = 0; i < n; i++) {
+		int fd = open(name(argv, i), O_WRONLY | O_CREAT | O_EXCL, 0644);
+
+		must(fd >= 0 && !close(fd), "make");
+	}
+}
+
+static void open_all(char **argv, int n)
+{
+	struct stat st;
+	long before;
+
+	/* the inodes are in memory, whatever else is found out about them */
+	for (int i = 0; i < n; i++)
+		must(!stat(name(argv, i), &st), "stat");
+	before = slab();
+	for (int round = 1; round <= 2; round++) {
+		long long start = now();
+
+		for (int i = 0; i < n; i++) {
+			int fd = open(name(argv, i), O_RDONLY);
+
+			must(fd >= 0 && !close(fd), "open");
+		}
+		printf("open %d\t%.1f\n", round, (double)(now() - start) / n);
+	}
+	printf("bytes\t%.1f\n", (slab() - before) * 1024.0 / n);
+}
+
+static void fork_all(int n)
+{
+	pid_t *pids = calloc(n, sizeof(*pids));
+	long before = slab();
+
+	for (int i = 0; i < n; i++) {
+		pids[i] = fork();
+		must(pids[i] >= 0, "fork");
+		if (!pids[i])
+			for (;;)
+				pause();
+	}
+	printf("bytes\t%.1f\n", (slab() - before) * 1024.0 / n);
+	for (int i = 0; i < n; i++)
+		kill(pids[i], SIGKILL);
+	while (wait(NULL) > 0)
+		;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 5 && !strcmp(argv[1], "make"))
+		make(argv, atoi(argv[4]));
+	else if (argc == 5 && !strcmp(argv[1], "open"))
+		open_all(argv, atoi(argv[4]));
+	else if (argc == 3 && !strcmp(argv[1], "fork"))
+		fork_all(atoi(argv[2]));
+	else
+		return 2;
+	return 0;
+}
