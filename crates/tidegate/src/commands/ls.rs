@@ -76,7 +76,7 @@ fn show(monitor: &Monitor, policy: Option<&Policy>, paths: &[PathBuf], json: boo
             let rule = line.rule.as_deref().unwrap_or("-");
             let attributes = line.attributes.join(",");
             say!(
-                "{:<12} {:<8} {:<28} {:<24} {}",
+                "{:<10} {:<7} {:<20} {:<16} {}",
                 line.level,
                 line.from,
                 rule,

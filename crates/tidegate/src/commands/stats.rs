@@ -52,7 +52,7 @@ pub fn run(json: bool) -> Outcome {
         denied: total(|l| l.denied),
     });
     say!(
-        "{:<14} {:>12}  {:>20}  {:>20}  {:>20}  {:>8}",
+        "{:<14} {:>7} {:>14} {:>14} {:>14} {:>6}",
         "object manager",
         "queries",
         "by hint",
@@ -61,9 +61,9 @@ pub fn run(json: bool) -> Outcome {
         "denied"
     );
     for l in lines {
-        let part = |n: u64| format!("{n} ({:5.1} %)", percent(n, l.queries));
+        let part = |n: u64| format!("{n} {:5.1} %", percent(n, l.queries));
         say!(
-            "{:<14} {:>12}  {:>20}  {:>20}  {:>20}  {:>8}",
+            "{:<14} {:>7} {:>14} {:>14} {:>14} {:>6}",
             l.object_manager,
             l.queries,
             part(l.hint),
