@@ -28,8 +28,8 @@ fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECO
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: cost
-cost: ## What enforcement costs, in instructions, on a kernel of its own (KERNEL=6.12)
-	@scripts/run.sh --kernel $(KERNEL) --cost
+cost: ## What enforcement costs, in instructions: counts and writes docs/cost-lomac.md
+	@scripts/cost.sh $(KERNEL)
 
 ##@ Build it
 .PHONY: build
@@ -56,4 +56,4 @@ clean: ## Remove what was built, but not the virtual machines' parts
 help: ## This list
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -24,15 +24,21 @@ attacks_on_alice() {
 	say "Then it looks for somebody at her level to do the work:"
 	attack pipe .bashrc "have a shell do it that reads what it prints (curl | sh)" \
 		in_app "pkg install leftpad pipe | sh"
-	attack file .bashrc "have her build watcher do it, by a file in /tmp" with_helper file
-	attack fifo .bashrc "the same by a FIFO" with_helper fifo
-	attack abstract .bashrc "the same by an abstract socket" with_helper abstract
-	attack socket /tmp/jobs.sock "the same by her watcher's socket in /tmp" with_helper socket
+	attack file .bashrc "have her build watcher do it, by a file in /tmp" with_helper /tmp/job file
+	attack linked .bashrc "the same by a hard link to a file of its own" with_helper job linked
+	attack renamed .bashrc "the same by a file it renames" with_helper job renamed
+	attack mounted .bashrc "the same by a bind mount in a namespace of its own" with_helper job mounted
+	attack fifo .bashrc "the same by a FIFO" with_helper fifo fifo
+	attack abstract .bashrc "the same by an abstract socket" with_helper abstract abstract
+	attack socket /tmp/jobs.sock "the same by her watcher's socket in /tmp" with_helper socket socket
 }
 
-# A helper of alice's does jobs from /tmp while the package installs.
+# with_helper WAY JOB: a helper of alice's waits for work to come that way, while the
+# package installs.
 with_helper() {
-	in_app "helper $1 & sleep 1; pkg install leftpad $1; wait"
+	in_app "helper $1 &
+		for _ in \$(seq 150); do [ -e /tmp/ready ] && break; sleep 0.1; done
+		pkg install leftpad $2; kill \$! 2>/dev/null; wait"
 }
 
 attacks_as_root() {

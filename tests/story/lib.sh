@@ -32,18 +32,60 @@ else
 	BOLD='' DIM='' RED='' GREEN='' PLAIN=''
 fi
 
-say() {
-	[ "$MODE" = bare ] || echo "  $*"
-}
-
 scene() {
 	printf '\n%s== %s%s\n' "$BOLD" "$*" "$PLAIN"
+}
+
+# Wraps each line of its input for 80 columns: the first one is indented by $1
+# blanks, what does not fit by $2 blanks more.
+wrap() {
+	awk -v first="$1" -v more="$2" -v width=80 '
+		function flush_line() {
+			printf "%*s%s\n", line == "" ? 0 : indent, "", line
+			line = ""
+			indent = first + more
+		}
+		{
+			indent = first
+			line = ""
+			# runs of blanks are kept, for tables
+			while (match($0, /^ *[^ ]+/)) {
+				word = substr($0, 1, RLENGTH)
+				$0 = substr($0, RLENGTH + 1)
+				if (line != "" && indent + length(line) + length(word) > width) {
+					flush_line()
+					sub(/^ +/, "", word)
+				}
+				line = line word
+			}
+			flush_line()
+		}'
+}
+
+# A paragraph between the steps; an empty line without words.
+say() {
+	[ "$MODE" = bare ] || echo "$*" | wrap 2 0
 }
 
 # Runs a command for the reader to see.
 show() {
 	printf '  %s# %s%s\n' "$DIM" "$*" "$PLAIN"
-	"$@" 2>&1 | sed 's/^/    /'
+	"$@" 2>&1 | wrap 4 4
+}
+
+# The same for one that takes its time, which is counted on a terminal.
+show_slowly() {
+	printf '  %s# %s%s\n' "$DIM" "$*" "$PLAIN"
+	"$@" >"$ASIDE/slow" 2>&1 &
+	seconds=0
+	while kill -0 $! 2>/dev/null; do
+		[ "$COLOUR" = no ] || printf '\r    %s s ' "$seconds"
+		seconds=$((seconds + 1))
+		sleep 1
+	done
+	[ "$COLOUR" = no ] || printf '\r'
+	wrap 4 4 <"$ASIDE/slow"
+	wait $! && echo "    after $seconds s"
 }
 
 good() {
@@ -54,7 +96,7 @@ good() {
 bad() {
 	steps=$((steps + 1))
 	broken=$((broken + 1))
-	printf '  %s✗ NOT AS PROMISED: %s%s\n' "$RED" "$*" "$PLAIN"
+	echo "$RED✗ NOT AS PROMISED: $*$PLAIN" | wrap 2 4
 }
 
 # What has to work.
@@ -75,7 +117,9 @@ no_refusals() {
 
 # The newest refusal and how it came to that, a link a line.
 explain() {
-	tidegate why last | sed "s/^denied: /      ${DIM}why: /; s/ ← /\n         ← /g; s/\$/${PLAIN}/"
+	printf '%s' "$DIM"
+	tidegate why last | sed 's/^denied: /why: /; s/ ← /\n   ← /g' | wrap 6 5
+	printf '%s' "$PLAIN"
 }
 
 # attack NAME REFUSED WHAT COMMAND…: the command plays it; it has come off if the
@@ -84,7 +128,7 @@ explain() {
 attack() {
 	name=$1 expected=$2 what=$3
 	shift 3
-	rm -f "$APP/result"
+	rm -f "$APP/result" "$APP/job" /tmp/job /tmp/jobs /tmp/jobs.sock /tmp/ready
 	if [ "$MODE" = bare ]; then
 		"$@" >"$OUTPUT" 2>&1 || true
 		if came_off; then echo "$name done"; else echo "$name failed" && said >&2; fi
@@ -97,7 +141,7 @@ attack() {
 		bad "it could $what"
 		restore
 	elif [ "$expected" = "$ITSELF" ] && grep -q "$ITSELF" "$OUTPUT"; then
-		good "$what: ${BOLD}refused${PLAIN} by itself"
+		good "$what: ${BOLD}refused${PLAIN}, by the program itself"
 		said
 	elif [ "$(newest_refusal)" = "$before" ]; then
 		bad "$what: it failed, but nothing was refused"
@@ -107,7 +151,7 @@ attack() {
 		explain
 		said
 	else
-		good "$what: ${BOLD}refused${PLAIN}$(without "$name")"
+		good "$what: ${BOLD}refused${PLAIN}"
 		explain
 	fi
 }
@@ -120,17 +164,7 @@ came_off() {
 # What the attack printed, for whoever has to find out why.
 said() {
 	# in a shell of its own, which falls: whoever forks a pipe's ends may share them
-	sh -c "tail -n 8 '$OUTPUT' | sed 's/^/      | /'"
-}
-
-# How the same went on a machine without Tidegate.
-without() {
-	[ -f "$STORY/without.txt" ] || return 0
-	if grep -qx "$1 done" "$STORY/without.txt"; then
-		echo " ${DIM}(without Tidegate: done)${PLAIN}"
-	else
-		echo " (on its own)"
-	fi
+	sh -c "tail -n 8 '$OUTPUT' | cut -c 1-70 | sed 's/^/      | /'"
 }
 
 verdict() {

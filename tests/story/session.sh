@@ -37,7 +37,8 @@ type_ git commit -q -a -m louder
 type_ git switch -q main
 type_ git merge -q louder
 type_ git log --oneline --graph
-type_ "tar czf ~/hello.tar.gz . && cp ~/hello.tar.gz /tmp/ && mv /tmp/hello.tar.gz ~/Downloads/"
+type_ tar czf /tmp/hello.tar.gz .
+type_ "mv /tmp/hello.tar.gz ~/Downloads/"
 type_ "ssh-add -l 2>/dev/null || cat ~/.ssh/id_ed25519.pub"
 type_ "echo \"alias ll='ls -l'\" >>~/.bashrc"
 type_ python3 -c "'print(sum(range(10)))' > sum.txt && cat sum.txt"

@@ -26,7 +26,7 @@ network() {
 	ip link set registry0 up
 	(cd "$STORY" && tar cf "$ASIDE/leftpad.tar" --owner=0 --group=0 --transform='s,^package,leftpad,' package)
 	python3 "$STORY/registry.py" "$REGISTRY" "$ASIDE/leftpad.tar" </dev/null >/dev/null 2>&1 &
-	for _ in 1 2 3 4 5 6 7 8 9; do
+	for _ in $(seq 120); do
 		[ -z "$(ss -Hltn "src $REGISTRY")" ] || return 0
 		sleep 0.5
 	done
@@ -42,6 +42,11 @@ restore() {
 # A command of alice's, in her project, at the level of her session.
 in_app() {
 	su - alice -c "cd src/app || exit; $*"
+}
+
+# In the package's directory, as who plays this.
+in_leftpad() {
+	(cd "$APP/node_modules/leftpad" && "$@")
 }
 
 # Typed into a shell of hers, on a terminal of its own.

@@ -1,0 +1,114 @@
+#!/bin/bash
+# The story: a stock Debian kernel in a virtual machine under this build, and what
+# that costs. Installs and builds what is missing, and asks nothing.
+#   run.sh [--kernel 6.12|7.2] [--no-cost]
+# Fails if any step does not come out as promised.
+set -eu
+
+cd "$(dirname "$0")/.."
+PATH="$PATH:$HOME/.cargo/bin"
+TARGET=${CARGO_TARGET_DIR:-target}
+LAB=$TARGET/release/tidegate-lab
+OUT=$TARGET/story
+kernel=6.12
+cost=yes
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--kernel)
+		kernel=${2:?which kernel?}
+		shift
+		;;
+	--no-cost) cost=no ;;
+	*)
+		sed -n '2,5s/^# \{0,1\}//p' "$0" >&2
+		exit 2
+		;;
+	esac
+	shift
+done
+
+say() {
+	echo "run: $*"
+}
+
+colour=()
+[ ! -t 1 ] || [ -n "${NO_COLOR:-}" ] || colour=(--colour)
+
+build() {
+	cargo build --locked --release -p tidegate-lab
+	cargo static --locked -p tidegate
+	rm -rf "$OUT"
+	mkdir -p "$OUT"
+	tests/story/build.sh "$OUT/payload/story"
+	scripts/build.sh payload "$OUT/payload" tidegate
+}
+
+# The player in a machine; what else is given are its arguments.
+play() {
+	"$LAB" vm --kernel "$kernel" --payload "$OUT/payload" --timeout 900 -- /payload/story/play.sh "$@"
+}
+
+# The same attacks where nothing is enforced: each has to come off, or its refusal
+# would show nothing. And what enforcement costs, counted once for a build.
+alongside() {
+	renice -n 10 $BASHPID >/dev/null
+	play --bare >"$OUT/control"
+	[ "$cost" = no ] || "$LAB" cost --brief --kernel "$kernel" --tidegate "$OUT/payload/tidegate" >"$OUT/cost"
+}
+
+start_alongside() {
+	alongside 2>"$OUT/errors" &
+	other=$!
+}
+
+# On a terminal it tells how long it has been waiting.
+wait_for_other() {
+	local start=$SECONDS
+	while kill -0 "$other" 2>/dev/null; do
+		[ ! -t 1 ] || printf '\rthe same without Tidegate: %d s ' $((SECONDS - start))
+		sleep 1
+	done
+	[ ! -t 1 ] || printf '\r\033[K'
+	wait "$other"
+}
+
+tell_control() {
+	local all off
+	all=$(grep -c . "$OUT/control")
+	off=$(grep -c " done\$" "$OUT/control" || true)
+	echo "The same attacks on the same machine without Tidegate: $off of $all come off."
+	[ "$off" = "$all" ] || { grep -v ' done$' "$OUT/control" && false; }
+}
+
+tell_cost() {
+	cat <<-'END'
+
+		What enforcement costs: instructions of one operation on this kernel without
+		Tidegate, and how many more with it, for root at the level system and for alice
+		at the level user. Instructions, not time; `make cost` tells more.
+
+	END
+	cat "$OUT/cost"
+}
+
+scripts/setup.sh
+say "building"
+build
+"$LAB" setup
+say "booting Debian's $kernel kernel, under this build"
+
+good=yes
+several=$([ "$(nproc)" -gt 1 ] && echo yes || echo no)
+[ "$several" = no ] || start_alongside
+play "${colour[@]}" || good=no
+[ "$several" = yes ] || start_alongside
+if wait_for_other; then
+	tell_control || good=no
+	[ "$cost" = no ] || tell_cost
+else
+	say "the machine without Tidegate, or counting there, failed:"
+	cat "$OUT/errors"
+	good=no
+fi
+[ "$good" = yes ]
