@@ -104,7 +104,7 @@ struct tg_stats {
 enum tg_event_kind {
 	TG_E_DENIED = 1,
 	TG_E_DEMOTED = 2,
-	TG_E_STARTED = 3,  /* a governed subject executed a program */
+	TG_E_STARTED = 3,  /* a governed subject executed a program, and its label changed */
 	TG_E_WOULD = 4,	   /* permissive: would have been denied */
 	TG_E_GUARD = 5,	   /* a held demotion asks for the guard */
 	TG_E_PROMOTED = 6,

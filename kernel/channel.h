@@ -8,8 +8,18 @@
 
 #define TX_ROUNDS 16
 #define TX_STAY 0xff /* the level it has */
-#define TX_DEADLINE_NS 2000000000ull
+#define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
+#define TX_GUARD_NS 10000000000ull /* for the daemon to attach the guard */
+#define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 #define TX_FDS (1 << 20)
+
+/* What a pass over descriptors and mappings is for. */
+enum tx_stage {
+	TX_SPREAD, /* who falls with whom */
+	TX_COUNT,  /* the mappings that they have of each channel */
+	TX_VERIFY, /* are those all, and is every reader known? */
+	TX_FLOORS, /* it will not be refused: channels remember their writers */
+};
 
 /* One at a time, system-wide. `lock` is held while the rest is written. */
 struct tg_tx {
@@ -23,7 +33,7 @@ struct tg_tx {
 	u32 born;     /* tasks marked since the levels were last published */
 	u32 channels; /* descriptors of channels seen */
 	u32 channels_used; /* entries made in the table of channels */
-	u32 verify; /* the pass that compares mappings */
+	u32 stage; /* enum tx_stage of the pass */
 	u32 pending;  /* entries in tx_pending */
 	u32 overflow; /* it was too short */
 	u32 published; /* levels have been changed */
@@ -32,6 +42,7 @@ struct tg_tx {
 	u32 others;    /* somebody else would fall */
 	u32 reopen;    /* of an open by path, which may drag nobody */
 	u32 join_waiter; /* thread that waits in open() to read from `join` */
+	u32 failing;   /* threads did not come to rest in time */
 	u32 trusted;   /* the task looked at is not lowered by what it reads */
 	u64 id;
 	u64 join;	/* a channel's descriptor that the subject is about to get */
@@ -262,16 +273,19 @@ __noinline int tx_memory(u64 inode)
 	return 0;
 }
 
-__noinline int channel_map(u64 key)
+__noinline int channel_map(u64 key, u8 level)
 {
 	struct tg_channel *c = channel(key);
 
 	if (!c)
 		return 0;
-	if (c->maps_pass != tx.pass)
+	if (c->maps_pass != tx.pass) {
 		c->maps = 0;
+		c->maps_level = level;
+	}
 	c->maps_pass = tx.pass;
-	c->maps++;
+	/* who shares memory has one level */
+	c->maps += c->maps_level == level ? 1 : TG_DEPTH;
 	return 0;
 }
 
@@ -311,7 +325,7 @@ static __always_inline void tx_unseen(struct unix_sock *u, u8 level)
 	c = channel(address(u->peer));
 	if (!c || !c->seen)
 		tx.overflow = 1;
-	else if (c->lowest_writer <= level)
+	else if (tx.stage == TX_FLOORS && c->lowest_writer <= level)
 		floor_lower(address(u->peer), level);
 }
 
@@ -360,18 +374,18 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 
 	if (kind == TX_PIPE || kind == TX_MEMORY) {
 		tx.channels++;
-		if (tx.verify) {
-			if (falls && mode & FMODE_WRITE && CAST(struct inode, key)->i_sb->s_magic == MQUEUE_MAGIC)
+		if (tx.stage == TX_FLOORS && falls && mode & FMODE_WRITE)
+			floor_lower(key, level);
+		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
+			if (CAST(struct inode, key)->i_sb->s_magic == MQUEUE_MAGIC)
 				tx.mapping++; /* its messages outlive it, and its level is the object's */
-			if (falls && mode & FMODE_WRITE) {
-				floor_lower(key, level);
-				if (kind == TX_MEMORY)
-					tx_later(key);
-				else
-					tx_unread(key);
-			}
-			return level;
+			if (kind == TX_MEMORY)
+				tx_later(key);
+			else
+				tx_unread(key);
 		}
+		if (tx.stage != TX_SPREAD)
+			return level;
 		if (mode & FMODE_WRITE)
 			channel_write(key, level);
 		if (mode & FMODE_READ) {
@@ -383,7 +397,7 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		struct socket *sock = CAST(struct socket, f->private_data);
 
 		tx.channels++;
-		if (!tx.verify)
+		if (tx.stage == TX_SPREAD)
 			level = tx_unix(CAST(struct unix_sock, sock->sk), level, falls);
 		else if (falls)
 			tx_unseen(CAST(struct unix_sock, sock->sk), level);
@@ -394,11 +408,11 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 
 		/* it fills in the memory of the process that made it */
 		tx.channels++;
-		if (!tx.verify)
+		if (tx.stage == TX_SPREAD)
 			channel_write(address(uffd->mm), level);
 	} else if (kind == TX_PROCESS && mode & FMODE_READ) {
 		tx.channels++;
-		if (!tx.verify)
+		if (tx.stage == TX_SPREAD)
 			level = channel_read(address(f->private_data), level);
 	}
 	if ((kind == TX_FILE || kind == TX_PROCESS) && falls && mode & FMODE_WRITE) {
@@ -439,43 +453,45 @@ __noinline u8 tx_files(u64 table, u8 level, bool falls)
 	return level;
 }
 
+/* What a mapping means to a task that stands, or will stand, at `level`. */
+__noinline int tx_mapping(u64 addr, u8 level)
+{
+	struct vm_area_struct *vma = CAST(struct vm_area_struct, addr);
+	bool shared = vma->vm_flags & VM_SHARED, writable = vma->vm_flags & VM_MAYWRITE;
+	struct file *f = CAST(struct file, vma->vm_file);
+	struct inode *inode = CAST(struct inode, f->f_inode);
+	u64 key = address(f->f_inode);
+	u16 type = inode->i_mode & S_IFMT;
+
+	if (inode_is_memory(inode)) {
+		/* a private or read-only mapping shows it, too */
+		if (tx.stage == TX_COUNT)
+			return channel_map(key, level);
+		if (tx.stage == TX_VERIFY && shared && writable)
+			tx_later(key);
+		if (tx.stage == TX_FLOORS && shared && writable)
+			floor_lower(key, level);
+		return 0;
+	}
+	if (!shared || (type == S_IFCHR && device_is_neutral(inode->i_rdev)))
+		return 0;
+	if (tx_kind_of(f) == TX_RING)
+		tx.async++;
+	else if (writable && (type == S_IFREG || type == S_IFBLK || type == S_IFCHR))
+		tx.mapping++;
+	return 0;
+}
+
 /* Shared writable mappings that a falling task would keep. */
-static __always_inline void tx_mappings(struct task_struct *t)
+static __always_inline void tx_mappings(struct task_struct *t, u8 level)
 {
 	struct vm_area_struct *vma;
 
 	tx.mapped = 0;
 	bpf_for_each(task_vma, vma, t, 0) {
-		struct inode *inode;
-		struct file *f;
-		u64 key;
-		u16 type;
-
 		tx.mapped = 1;
-		if (!(vma->vm_flags & VM_SHARED) || !vma->vm_file)
-			continue;
-		f = CAST(struct file, vma->vm_file);
-		inode = CAST(struct inode, f->f_inode);
-		key = address(f->f_inode);
-		if (inode_is_memory(inode)) {
-			if (tx.verify) {
-				if (vma->vm_flags & VM_MAYWRITE) {
-					floor_lower(key, subject_level(subject_of(t)));
-					tx_later(key);
-				}
-			} else {
-				channel_map(key);
-			}
-			continue;
-		}
-		type = inode->i_mode & S_IFMT;
-		if (type == S_IFCHR && device_is_neutral(inode->i_rdev))
-			continue;
-		if (tx_kind_of(f) == TX_RING)
-			tx.async++;
-		else if (vma->vm_flags & VM_MAYWRITE &&
-			 (type == S_IFREG || type == S_IFBLK || type == S_IFCHR))
-			tx.mapping++;
+		if (vma->vm_file)
+			tx_mapping(address(vma), level);
 	}
 	/* the iterator could not have the lock: what is mapped is not known */
 	if (!tx.mapped && t->mm && !(t->flags & PF_EXITING))

@@ -151,10 +151,13 @@ static __noinline int join(struct file *file, u8 op)
 	} else if (inode_is_memory(inode)) {
 		u8 floor = memory_level(inode, file_dentry(file), TG_C_FILE);
 
-		if (file->f_mode & FMODE_WRITE && level < floor && memory_is_mapped(key)) {
-			n.reason = TG_R_MAPPING;
+		struct dentry *d = CAST(struct dentry, file_dentry(file));
+
+		/* a file that has lost its name keeps its level; the rest floats while nobody has it mapped */
+		n.reason = d->d_parent != d ? TG_R_RULE : TG_R_MAPPING;
+		n.object = floor;
+		if (file->f_mode & FMODE_WRITE && level < floor && (d->d_parent != d || memory_is_mapped(key)))
 			return deny(s, &n, -EPERM);
-		}
 		floor_lower(key, floor);
 	}
 	n.reason = TG_R_RULE;

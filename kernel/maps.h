@@ -147,6 +147,7 @@ struct tg_channel {
 	u32 maps; /* shared mappings of it that the falling tasks have, */
 	u32 maps_pass; /* counted in this pass */
 	u32 pass; /* an address space's: the pass that looked at it last */
+	u8 maps_level; /* theirs */
 	u8 lowest_writer;
 	u8 seen;   /* somebody who reads it was met */
 	u8 admits; /* a named socket's: lowest level that may write, 0xff: not looked up */

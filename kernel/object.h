@@ -179,12 +179,6 @@ __noinline int floor_lower(u64 key, u8 level)
 	return 0;
 }
 
-/* What a subject below the top makes holds that subject's data from the start. */
-static __always_inline bool inode_is_channel(struct inode *inode)
-{
-	return (inode->i_mode & S_IFMT) == S_IFIFO || inode_is_memory(inode);
-}
-
 /*
  * /proc/PID and what is in it has its process's level, from moment to moment; 0:
  * not such a file. The numbers in its name may be another namespace's.

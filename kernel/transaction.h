@@ -83,6 +83,32 @@ static __always_inline u8 tx_joins(u8 level)
 	return level;
 }
 
+/* The level a task has to fall to by what it shares, and by what it has open. */
+__noinline u8 tx_holds(u64 task, u8 level, bool falls)
+{
+	struct task_struct *t = CAST(struct task_struct, task);
+	u64 mm = address(t->mm), files = address(t->files), parent = address(t->parent);
+	u8 low = level;
+
+	/* a tracer reads and writes its tracee's memory without a hook */
+	if (t->ptraced.next != &t->ptraced) {
+		channel_write(task, level);
+		low = channel_read(task + 1, low);
+	}
+	if (t->ptrace) {
+		channel_write(parent + 1, level);
+		low = channel_read(parent, low);
+	}
+	channel_write(mm, level);
+	low = channel_read(mm, low);
+	if (files) {
+		channel_write(files, level);
+		low = channel_read(files, low);
+		low = tx_files(files, low, falls);
+	}
+	return low;
+}
+
 /* One pass over every task: who has to fall with whom. */
 __noinline int tx_spread(void)
 {
@@ -90,7 +116,6 @@ __noinline int tx_spread(void)
 
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct files_struct *files = t->files;
 		struct tg_subject *s;
 		u8 level, low;
 		bool falls;
@@ -101,23 +126,7 @@ __noinline int tx_spread(void)
 		falls = s && s->tx == tx.id;
 		tx.trusted = s && s->attrs & TG_NODEMOTE;
 		level = falls ? s->tx_level : subject_level(s);
-		low = level;
-		/* a tracer reads and writes its tracee's memory without a hook */
-		if (t->ptraced.next != &t->ptraced) {
-			channel_write(address(t), level);
-			low = channel_read(address(t) + 1, low);
-		}
-		if (t->ptrace) {
-			channel_write(address(t->parent) + 1, level);
-			low = channel_read(address(t->parent), low);
-		}
-		channel_write(address(t->mm), level);
-		low = channel_read(address(t->mm), low);
-		if (files) {
-			channel_write(address(files), level);
-			low = channel_read(address(files), low);
-			low = tx_files(address(files), low, falls);
-		}
+		low = tx_holds(address(t), level, falls);
 		if (t->pid == me->pid)
 			low = tx_joins(low);
 		if (tx.join_waiter && t->pid == tx.join_waiter)
@@ -129,6 +138,24 @@ __noinline int tx_spread(void)
 	bpf_rcu_read_unlock();
 	return 0;
 }
+
+#define TX_CALL(nr) (1ull << ((nr) & 63))
+const u64 tx_calls_at_rest[8] = {
+	/* read, poll, pread64, readv, select, sched_yield, pause, nanosleep, accept, recvfrom, wait4 */
+	TX_CALL(0) | TX_CALL(7) | TX_CALL(17) | TX_CALL(19) | TX_CALL(23) | TX_CALL(24) | TX_CALL(34) |
+		TX_CALL(35) | TX_CALL(43) | TX_CALL(45) | TX_CALL(61),
+	/* flock, fsync, fdatasync */
+	TX_CALL(73) | TX_CALL(74) | TX_CALL(75),
+	/* rt_sigtimedwait, rt_sigsuspend */
+	TX_CALL(128) | TX_CALL(130),
+	/* futex, restart_syscall, clock_nanosleep, epoll_wait, waitid */
+	TX_CALL(202) | TX_CALL(219) | TX_CALL(230) | TX_CALL(232) | TX_CALL(247),
+	/* pselect6, ppoll, epoll_pwait, accept4 */
+	TX_CALL(270) | TX_CALL(271) | TX_CALL(281) | TX_CALL(288),
+	0,
+	/* epoll_pwait2, futex_waitv */
+	TX_CALL(441) | TX_CALL(449),
+};
 
 /*
  * A thread is at rest if it is in user space, or in a call that can only wait
@@ -148,35 +175,7 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	/* and so is a tracer's, but for the events that a call reports (exec, fork) */
 	if (t->__state & TASK_TRACED && (!(t->exit_code >> 8) || t->exit_code >> 8 == PTRACE_EVENT_STOP))
 		return true;
-	switch (nr) {
-	case 0:	  /* read */
-	case 7:	  /* poll */
-	case 17:  /* pread64 */
-	case 19:  /* readv */
-	case 23:  /* select */
-	case 24:  /* sched_yield */
-	case 34:  /* pause */
-	case 35:  /* nanosleep */
-	case 43:  /* accept */
-	case 45:  /* recvfrom */
-	case 61:  /* wait4 */
-	case 73:  /* flock */
-	case 128: /* rt_sigtimedwait */
-	case 130: /* rt_sigsuspend */
-	case 202: /* futex */
-	case 219: /* restart_syscall */
-	case 230: /* clock_nanosleep */
-	case 232: /* epoll_wait */
-	case 247: /* waitid */
-	case 270: /* pselect6 */
-	case 271: /* ppoll */
-	case 281: /* epoll_pwait */
-	case 288: /* accept4 */
-	case 441: /* epoll_pwait2 */
-	case 449: /* futex_waitv */
-		return true;
-	}
-	return false;
+	return nr < 512 && tx_calls_at_rest[BOUND(nr >> 6, 8)] >> (nr & 63) & 1;
 }
 
 /* Is this thread only waiting for a child that vfork gave its memory to? */
@@ -186,8 +185,9 @@ static __always_inline bool tx_waits_for(struct task_struct *t, struct task_stru
 }
 
 /* Has it a ring that is not torn down, or an AIO context? */
-static __always_inline bool tx_asynchronous(struct task_struct *t)
+__noinline bool tx_asynchronous(u64 task)
 {
+	struct task_struct *t = CAST(struct task_struct, task);
 	struct kioctx_table *contexts;
 	u32 i;
 
@@ -209,7 +209,7 @@ static __always_inline bool tx_asynchronous(struct task_struct *t)
 	return true;
 }
 
-enum tx_step { TX_PUBLISH, TX_SETTLE, TX_COUNT, TX_VERIFY, TX_COMMIT, TX_BACK };
+enum tx_step { TX_PUBLISH, TX_COMMIT, TX_BACK };
 
 /* The record of a process that fell with another's channel. */
 static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *s, struct task_struct *me)
@@ -239,46 +239,67 @@ __noinline int tx_each(u32 step, u64 cause)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
 
-	tx.busy = 0;
-	tx.verify = step == TX_VERIFY;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s = subject_of(t);
 
 		if (!s || s->tx != tx.id)
 			continue;
-		switch (step) {
-		case TX_PUBLISH:
+		if (step == TX_PUBLISH)
 			s->level = s->tx_level;
-			break;
-		case TX_SETTLE:
-			if (s->settled || t->pid == me->pid || t->exit_state)
-				break;
-			/* a ring's worker counts where rings are looked for */
-			if (t->flags & (PF_EXITING | PF_IO_WORKER) || tx_at_rest(t) || tx_waits_for(t, me) ||
-			    t->pid == tx.join_waiter)
-				s->settled = 1;
-			else
-				tx.busy++;
-			break;
-		case TX_COUNT:
-		case TX_VERIFY:
-			tx.async += tx_asynchronous(t);
-			if (t->mm && channel_first(address(t->mm)))
-				tx_mappings(t);
-			if (step == TX_VERIFY && t->files)
-				tx_files(address(t->files), s->level, true);
-			break;
-		case TX_COMMIT:
-			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
-			break;
-		case TX_BACK:
+		else if (step == TX_BACK)
 			s->level = s->tx_old;
-			break;
-		}
+		else
+			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
 	}
 	bpf_rcu_read_unlock();
-	tx.verify = 0;
+	return 0;
+}
+
+/* Counts the threads that fall and are not at rest yet. */
+__noinline int tx_wait(void)
+{
+	struct task_struct *t, *me = bpf_get_current_task_btf();
+
+	tx.busy = 0;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct tg_subject *s = subject_of(t);
+
+		if (!s || s->tx != tx.id || s->settled || t->pid == me->pid || t->exit_state)
+			continue;
+		/* a ring's worker counts where rings are looked for */
+		if (t->flags & (PF_EXITING | PF_IO_WORKER) || tx_at_rest(t) || tx_waits_for(t, me) ||
+		    t->pid == tx.join_waiter)
+			s->settled = 1;
+		else
+			tx.busy++;
+	}
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/* Looks at the mappings and the asynchronous I/O of who falls, and but to count at the descriptors. */
+__noinline int tx_look(u32 stage)
+{
+	struct task_struct *t;
+
+	tx.stage = stage;
+	tx.pass++;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct tg_subject *s = subject_of(t);
+
+		if (!s || s->tx != tx.id)
+			continue;
+		tx.async += tx_asynchronous(address(t));
+		if (t->mm && channel_first(address(t->mm)))
+			tx_mappings(t, s->level);
+		if (tx.stage != TX_COUNT && t->files)
+			tx_files(address(t->files), s->level, true);
+	}
+	bpf_rcu_read_unlock();
+	tx.stage = TX_SPREAD;
 	return 0;
 }
 
@@ -303,6 +324,7 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 	audit(&tx_note);
 	if (!may_sleep)
 		return false;
+	tx.deadline = bpf_ktime_get_ns() + TX_GUARD_NS;
 	bpf_for(i, 0, 1 << 20) {
 		if (*(volatile u32 *)&guard_armed)
 			return true;
@@ -354,7 +376,7 @@ static __always_inline bool tx_settle_body(bool may_sleep)
 	u32 i;
 
 	bpf_for(i, 0, 1 << 20) {
-		tx_each(TX_SETTLE, 0);
+		tx_wait();
 		if (!tx.busy)
 			return true;
 		if (!may_sleep || bpf_ktime_get_ns() > tx.deadline)
@@ -371,11 +393,9 @@ static __noinline u8 tx_irrevocable(void)
 	u32 i;
 
 	tx.overflow = 0;
-	tx.pass++;
-	tx_each(TX_COUNT, 0);
+	tx_look(TX_COUNT);
 	tx.pending = 0;
-	tx.pass++;
-	tx_each(TX_VERIFY, 0);
+	tx_look(TX_VERIFY);
 	bpf_for(i, 0, tx.pending)
 		tx_memory(tx_pending[BOUND(i, TX_PENDING)]);
 	return tx.overflow ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
@@ -410,8 +430,10 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		tx.born = 0;
 		tx.published = 1;
 		tx_each(TX_PUBLISH, 0);
-		if (!(may_sleep ? tx_settle_held() : tx_settle_now()))
+		if (!(may_sleep ? tx_settle_held() : tx_settle_now())) {
+			tx.failing = may_sleep;
 			return tx_fail(TG_R_BUSY, n);
+		}
 		reason = tx_irrevocable();
 		if (reason)
 			return tx_fail(reason, n);
@@ -423,13 +445,15 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return 0;
 	if (tx.published || tx.join)
 		epoch++;
-	if (tx.join && subject_level(s) < policy.top) {
-		tx.verify = 1;
-		tx_file(tx.join, subject_level(s), true);
-		tx.verify = 0;
-	}
 	if (tx.writable && !(may_sleep ? tx_guard_held() : tx_guard_now()))
 		return tx_fail(TG_R_BUSY, n);
+	if (tx.published)
+		tx_look(TX_FLOORS);
+	if (tx.join && subject_level(s) < policy.top) {
+		tx.stage = TX_FLOORS;
+		tx_file(tx.join, subject_level(s), true);
+		tx.stage = TX_SPREAD;
+	}
 	tx.drag_tgid = 0;
 	if (s && s->tx == tx.id) {
 		tx_note = *n;
@@ -474,7 +498,7 @@ static __always_inline bool tx_is_free(bool may_sleep)
  */
 static __always_inline bool tx_lock_body(bool may_sleep)
 {
-	u64 deadline = bpf_ktime_get_ns() + 3 * TX_DEADLINE_NS; /* there may be a queue */
+	u64 deadline = bpf_ktime_get_ns() + TX_QUEUE_NS;
 	u32 i;
 
 	bpf_for(i, 0, 1 << 20) {
@@ -488,17 +512,33 @@ static __always_inline bool tx_lock_body(bool may_sleep)
 }
 TX_TWICE(tx_lock)
 
+/* Whose threads do not come to rest leaves the others as much time as it took from them. */
+static __noinline int tx_stand_back(void)
+{
+	u64 until = bpf_ktime_get_ns() + TX_SETTLE_NS;
+	u32 i;
+
+	bpf_for(i, 0, 1 << 20) {
+		if (bpf_ktime_get_ns() > until)
+			break;
+		tx_pause();
+	}
+	return 0;
+}
+
 static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter, bool reopen,
 				     struct tg_note *n, bool may_sleep)
 {
+	u32 failing;
 	int err;
 
 	if (!(may_sleep ? tx_lock_held() : tx_lock_now())) {
 		n->reason = TG_R_BUSY;
 		return -EAGAIN;
 	}
+	tx.failing = 0;
 	tx.id++;
-	tx.deadline = bpf_ktime_get_ns() + TX_DEADLINE_NS;
+	tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;
 	if (tx.channels_used > (1 << 15)) {
 		bpf_for_each_map_elem(&channels, tx_forget, NULL, 0);
 		tx.channels_used = 0;
@@ -509,7 +549,10 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	tx.join_waiter = waiter;
 	tx.join_inode = join ? address(CAST(struct file, join)->f_inode) : 0;
 	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
+	failing = tx.failing;
 	__sync_lock_test_and_set(&tx.lock, 0);
+	if (may_sleep && failing)
+		tx_stand_back();
 	return err;
 }
 

@@ -174,7 +174,8 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 
 	if (!s || !inode)
 		return 0;
-	if (s->level < policy.top && inode_is_channel(inode))
+	/* it holds its maker's data from the start */
+	if (s->level < policy.top && inode_is_memory(inode))
 		floor_lower(address(inode), s->level);
 	if (!s->creating)
 		return 0;
@@ -276,6 +277,7 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 	struct lomac_object o = object(label);
 	u8 level = lomac_rename(o, place_object(place));
 	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+	bool admits; /* lower subjects may have it open that the new place does not admit */
 
 	if (o.known && o.attrs & TG_NEUTRAL)
 		return 0;
@@ -289,7 +291,8 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		n.reason = TG_R_TREE;
 		return deny(s, &n, -EXDEV);
 	}
-	if (level < o.level && (inode->i_readcount.counter || inode->i_writecount.counter)) {
+	admits = o.attrs & TG_LOWWRITE && (!(place->rule.attrs & TG_LOWWRITE) || level != place->rule.level);
+	if ((level < o.level || admits) && (inode->i_readcount.counter || inode->i_writecount.counter)) {
 		n.reason = TG_R_BUSY;
 		return deny(s, &n, -EBUSY);
 	}

@@ -4,6 +4,7 @@
 #define TIDEGATE_HOOK_FILE_H
 
 #define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
+#define O_EXCL_FLAG 0200
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC in f_flags: opened to be executed */
 
 /* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
@@ -12,12 +13,20 @@ static __noinline int create_unnamed(struct file *file)
 	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_FILE };
 	struct tg_subject *s = subject_current();
 	struct inode *inode = file->f_inode;
+	struct dentry *dir = file->f_path.dentry->d_parent;
 	struct lomac_object place;
 	u64 label;
 	u8 level;
 
 	if (!s)
 		return 0;
+	label = label_peek(address(dir->d_inode), address(dir), &n.source);
+	if (!lomac_names(subject(s), object(label), policy.top)) {
+		n.inode = address(dir->d_inode);
+		n.dentry = address(dir);
+		n.object = label_level(label);
+		return deny(s, &n, -EPERM);
+	}
 	label = label_of(inode, file_dentry(file), TG_C_FILE);
 	place = object(label);
 	level = lomac_create(subject(s), place);
@@ -56,6 +65,7 @@ int BPF_PROG(hook_file_open, struct file *file)
 	struct inode *inode = file->f_inode;
 	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE);
 	u16 type = inode->i_mode & S_IFMT;
+	bool memory = inode_is_memory(inode);
 
 	if (type == S_IFDIR)
 		return 0;
@@ -64,11 +74,13 @@ int BPF_PROG(hook_file_open, struct file *file)
 
 		if (err)
 			return err;
+		/* it can get a name, though the inode does not say so yet */
+		memory = memory && file->f_flags & O_EXCL_FLAG;
 	}
 	/* an exec is observed by the new program, not by who asks for it */
 	if (file->f_flags & FMODE_EXEC_FLAG)
 		mode = 0;
-	else if (type == S_IFIFO || inode_is_memory(inode))
+	else if (type == S_IFIFO || memory)
 		return join(file, TG_OP_OPEN_READ);
 	if (mode == FMODE_WRITE) {
 		struct tg_subject *s = subject_current();

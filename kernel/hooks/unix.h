@@ -35,7 +35,7 @@ static __always_inline int unix_bind_peer(struct sock *other)
 	}
 	err = join_unix(address(other), &n);
 	if (err)
-		return deny(s, &n, -EAGAIN);
+		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : -EACCES);
 	if (memo) {
 		memo->level = level;
 		memo->seqno = policy.seqno;
@@ -54,7 +54,8 @@ int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, st
 		return err;
 	/* whoever gets hold of either end later meets what was said at this level */
 	level = subject_level(subject_current());
-	floor_lower(address(newsk), level);
+	if (level >= unix_admits(address(other)))
+		floor_lower(address(newsk), level);
 	floor_lower(address(sock), level);
 	return 0;
 }
