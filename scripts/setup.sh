@@ -1,15 +1,20 @@
 #!/bin/sh
 # Installs what building and testing Tidegate needs, from the distribution's own
 # packages. Asks nothing, may be run again at any time; as root or through sudo.
-# For Debian 12, Debian 13 and Ubuntu 24.04.
+# For Debian 12, Debian 13 and Ubuntu 24.04. None of them packages a Rust that is new
+# enough (1.63, 1.85, 1.75): Debian 13 and Ubuntu package rustup, which fetches one for
+# the user who runs this; on Debian 12 rustup has to be there already.
 set -eu
 
-# The oldest Rust that the workspace is written for (rust-version in Cargo.toml).
-RUST_MAJOR=1
-RUST_MINOR=85
+cd "$(dirname "$0")/.."
+
+# The oldest Rust that the workspace takes, as 1.88.
+RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 
 # Compilers and libraries for the BPF object and for libbpf.
 BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev"
+# Checks: the sanitizers and the fuzzer of clang, and the linter of the scripts.
+CHECK="libclang-rt-19-dev shellcheck"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
 LAB="mmdebstrap debian-archive-keyring uidmap e2fsprogs cpio zstd xz-utils"
 NET="curl ca-certificates"
@@ -51,12 +56,13 @@ first_available() {
 }
 
 rust_is_new_enough() {
-	version=$(cargo --version 2>/dev/null | cut -d' ' -f2) || return 1
-	major=${version%%.*}
-	rest=${version#*.}
-	minor=${rest%%.*}
-	[ -n "$major" ] || return 1
-	[ "$major" -gt "$RUST_MAJOR" ] || { [ "$major" -eq "$RUST_MAJOR" ] && [ "$minor" -ge "$RUST_MINOR" ]; }
+	version=$(cargo --version 2>/dev/null | cut -d' ' -f2)
+	dpkg --compare-versions "${version:-0}" ge "$RUST"
+}
+
+# With what `make check` asks of it.
+rust_is_whole() {
+	rust_is_new_enough && cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1
 }
 
 not_installed() {
@@ -74,31 +80,31 @@ install_packages() {
 }
 
 setup_rust() {
-	if rust_is_new_enough; then
+	if rust_is_whole; then
 		say "$(cargo --version) is there"
 		return
 	fi
-	packaged=$(candidate cargo)
-	if dpkg --compare-versions "${packaged:-0}" ge "$RUST_MAJOR.$RUST_MINOR"; then
-		install_packages cargo rustc
-	elif [ -n "$(candidate rustup)" ]; then
-		install_packages rustup
+	if dpkg --compare-versions "$(candidate cargo)" ge "$RUST"; then
+		install_packages cargo rustc rustfmt rust-clippy
+	else
+		if ! command -v rustup >/dev/null; then
+			[ -n "$(candidate rustup)" ] || fail "neither cargo $RUST or newer nor rustup is packaged here (Debian 12):
+       install rustup as its project describes, put ~/.cargo/bin into PATH, and run this again"
+			install_packages rustup
+		fi
 		rustup toolchain install stable --profile minimal --component clippy,rustfmt
 		rustup default stable
-	else
-		fail "no cargo $RUST_MAJOR.$RUST_MINOR or newer is packaged here (Debian 12): install rustup as
-       its project describes, put ~/.cargo/bin into PATH, and run this again"
 	fi
 	hash -r
-	rust_is_new_enough || fail "cargo $RUST_MAJOR.$RUST_MINOR or newer is needed; found $(command -v cargo || echo none) first in PATH"
+	rust_is_whole || fail "cargo $RUST or newer with fmt and clippy is needed; found $(command -v cargo || echo none) first in PATH"
 }
 
 command -v apt-get >/dev/null || fail "this script knows Debian and Ubuntu only"
 [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run it as root, or install sudo"
 
 # shellcheck disable=SC2086 # lists of words
-missing=$(not_installed $BUILD $LAB $NET)
-if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_new_enough; then
+missing=$(not_installed $BUILD $CHECK $LAB $NET)
+if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_whole; then
 	say "refreshing the package lists"
 	as_root apt-get update -q
 	for package in $missing; do
@@ -107,11 +113,6 @@ if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_new_enough;
 	# Ubuntu 24.04 ships bpftool within its kernel tools.
 	# shellcheck disable=SC2086
 	install_packages $missing "$(first_available bpftool linux-tools-generic)"
-fi
-if [ -n "$(candidate cbmc)" ]; then
-	install_packages cbmc
-else
-	say "cbmc is not packaged here: the model checks will be skipped"
 fi
 setup_rust
 say "done"
