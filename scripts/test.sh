@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 LOGS=target/test-logs
 QUICK="unit scenarios-6.12"
-ALL="unit fuzz scenarios-6.12 scenarios-7.2 story"
+ALL="unit fuzz core scenarios-6.12 scenarios-7.2 story"
 
 passed=0
 failed=0

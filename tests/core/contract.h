@@ -51,7 +51,7 @@ static const struct row MODIFY[] = {
 	{ 0, 0, ANY, IF_NOT_BELOW },
 };
 
-/* `creator`: "any level may create in this directory". */
+/* "where the rule of d says `creator`, anybody may make names in it" */
 static const struct row NAMES[] = {
 	{ TG_CREATOR, 0, KNOWN, ALLOW },
 	{ 0, 0, UNKNOWN, IF_TOP },

@@ -14,7 +14,7 @@
  * Neutral objects and those of the kernel carry no bytes from writer to reader
  * (docs/lomac.md, Objects); that is assumed, not shown.
  *
- * Steps are those of the hooks; the model checker (proofs.c) and the fuzzer
+ * Steps are those of the hooks; the model checker (proofs_lomac.c) and the fuzzer
  * (fuzz_lomac.c) choose them.
  */
 #ifndef CORE_MACHINE_H

@@ -41,19 +41,4 @@ static inline u8 take(struct bytes *b)
 	return *b->at++;
 }
 
-/* xorshift64*: the same cases in every run. */
-static inline u64 random_next(u64 *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 2685821657736338717ull;
-}
-
-static inline void random_fill(u64 *state, u8 *to, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = random_next(state) >> 56;
-}
-
 #endif

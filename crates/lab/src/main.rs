@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -44,6 +45,12 @@ enum Command {
     /// Prints a table. Exit status: 0; 1 if a budget is exceeded; 125 if it could not
     /// be measured.
     Cost(Cost),
+    /// Run cbmc, the model checker, with these arguments
+    Cbmc {
+        /// The arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Say which accelerator machines use here, and why
     Doctor,
 }
@@ -119,6 +126,7 @@ fn main() -> ExitCode {
         Command::Setup { rebuild } => setup(rebuild),
         Command::Vm(options) => vm(options),
         Command::Cost(options) => cost(options),
+        Command::Cbmc { args } => cbmc(&args),
         Command::Doctor => doctor(),
     };
     result.unwrap_or_else(|error| {
@@ -142,6 +150,11 @@ fn doctor() -> Result<ExitCode> {
     println!("accelerator: {} ({})", choice.accelerator, choice.reason);
     println!("cache: {}", lab.cache().root().display());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Becomes cbmc.
+fn cbmc(args: &[String]) -> Result<ExitCode> {
+    Err(Lab::open()?.prover()?.cbmc().args(args).exec().into())
 }
 
 fn vm(options: Vm) -> Result<ExitCode> {

@@ -79,7 +79,15 @@ impl Lab {
     /// # Errors
     /// When the tree cannot be built.
     pub fn tools(&self) -> Result<Tools> {
-        tools::ensure(&self.cache, &self.progress)
+        tools::MACHINES.ensure(&self.cache, &self.progress)
+    }
+
+    /// The model checker, from Debian trixie.
+    ///
+    /// # Errors
+    /// When the tree cannot be built.
+    pub fn prover(&self) -> Result<Tools> {
+        tools::PROVER.ensure(&self.cache, &self.progress)
     }
 
     /// A stock Debian kernel with its modules.

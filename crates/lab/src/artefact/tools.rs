@@ -1,8 +1,10 @@
-//! QEMU 10, mke2fs, kmod and zstd from Debian trixie, in a tree of their own.
+//! Programs from Debian trixie, in trees of their own: QEMU 10, mke2fs, kmod and
+//! zstd for the machines, cbmc for the proofs.
 //!
-//! Debian 12's QEMU crashes about half of its boots of 6.12, and its mke2fs
-//! cannot read a tar file; the tree makes every machine use the same ones. Its
-//! programs run through its own dynamic loader, so that nothing is installed.
+//! Debian 12's QEMU crashes about half of its boots of 6.12, its mke2fs cannot
+//! read a tar file, and it has no cbmc; the trees make every machine use the same
+//! ones. Their programs run through their own dynamic loader, so that nothing is
+//! installed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,9 +15,17 @@ use super::cache::Cache;
 use super::debian::{Bootstrap, unpack};
 use crate::progress::Progress;
 
-const TREE: Bootstrap = Bootstrap {
-    suite: "trixie",
-    variant: "extract",
+/// A tree to be made.
+pub(super) struct Toolbox {
+    kind: &'static str,
+    about: &'static str,
+    include: &'static [&'static str],
+}
+
+/// What machines are made and run by.
+pub(super) const MACHINES: Toolbox = Toolbox {
+    kind: "tools",
+    about: "QEMU 10 from Debian trixie",
     include: &[
         "qemu-system-x86",
         "e2fsprogs",
@@ -23,28 +33,41 @@ const TREE: Bootstrap = Bootstrap {
         "kmod",
         "zstd",
     ],
-    exclude: &[],
-    customize: None,
 };
 
-/// The tree of programs.
+/// The model checker.
+pub(super) const PROVER: Toolbox = Toolbox {
+    kind: "prover",
+    about: "cbmc from Debian trixie",
+    include: &["cbmc"],
+};
+
+/// A tree of programs.
 #[derive(Debug, Clone)]
 pub struct Tools {
     tree: PathBuf,
 }
 
-pub(super) fn ensure(cache: &Cache, progress: &Progress) -> Result<Tools> {
-    let tree = cache.ensure("tools", &[&TREE.recipe()], |dir| {
-        let step = progress.step("QEMU 10 from Debian trixie");
-        let tar = dir.join("tree.tar");
-        TREE.to_tar(&tar)?;
-        unpack(&tar, dir, Some("./usr"))?;
-        unpack(&tar, dir, Some("./etc"))?;
-        std::fs::remove_file(tar)?;
-        step.done();
-        Ok(())
-    })?;
-    Ok(Tools { tree })
+impl Toolbox {
+    pub(super) fn ensure(&self, cache: &Cache, progress: &Progress) -> Result<Tools> {
+        let bootstrap = Bootstrap {
+            suite: "trixie",
+            variant: "extract",
+            include: self.include,
+            ..Default::default()
+        };
+        let tree = cache.ensure(self.kind, &[&bootstrap.recipe()], |dir| {
+            let step = progress.step(self.about);
+            let tar = dir.join("tree.tar");
+            bootstrap.to_tar(&tar)?;
+            unpack(&tar, dir, Some("./usr"))?;
+            unpack(&tar, dir, Some("./etc"))?;
+            std::fs::remove_file(tar)?;
+            step.done();
+            Ok(())
+        })?;
+        Ok(Tools { tree })
+    }
 }
 
 impl Tools {
@@ -58,10 +81,13 @@ impl Tools {
     /// root; `name` is what the program sees as its own name.
     #[must_use]
     pub fn command(&self, program: &str, name: &str) -> Command {
+        let mut libraries = self.tree.join("usr/lib/x86_64-linux-gnu").into_os_string();
+        libraries.push(":");
+        libraries.push(self.tree.join("usr/lib"));
         let mut command = Command::new(self.tree.join("usr/lib64/ld-linux-x86-64.so.2"));
         command
             .arg("--library-path")
-            .arg(self.tree.join("usr/lib/x86_64-linux-gnu"))
+            .arg(libraries)
             .args(["--argv0", name])
             .arg(self.tree.join(program))
             .env("MKE2FS_CONFIG", self.tree.join("etc/mke2fs.conf"));
@@ -76,5 +102,11 @@ impl Tools {
             command.arg("-L").arg(self.tree.join(firmware));
         }
         command
+    }
+
+    /// `cbmc`, of the prover's tree. It calls this machine's `gcc` to preprocess.
+    #[must_use]
+    pub fn cbmc(&self) -> Command {
+        self.command("usr/bin/cbmc", "cbmc")
     }
 }
