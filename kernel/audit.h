@@ -37,16 +37,16 @@ struct tg_other {
 } audit_other;
 
 /* Writes a path's text, its end if it is too long. Returns the bytes used. */
-static __always_inline u32 path_text(u64 dentry, struct tg_scratch *w)
+__noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 {
 	struct dentry *d = CAST(struct dentry, dentry);
-	struct mount *m;
 	u32 i, first;
+	u64 m;
 
-	if (!walk_filesystem(d, w))
+	if (!w || !walk_filesystem(dentry, w))
 		return 0;
-	m = canonical_mount(d->d_sb, w);
-	if (m && !walk_mounts(CAST(struct mount, m), w))
+	m = canonical_mount(address(d->d_sb), w);
+	if (m && !walk_mounts(m, w))
 		return 0;
 	w->off = w->first = 0;
 	bpf_for(i, 0, w->n) {

@@ -148,8 +148,9 @@ static __always_inline struct tg_given_key given_key(struct inode *inode)
 }
 
 /* A label that the object's kind decides; 0: the map does. */
-static __always_inline u64 label_of_kind(struct inode *inode, u32 seqno)
+__noinline u64 label_of_kind(u64 addr, u32 seqno)
 {
+	struct inode *inode = CAST(struct inode, addr);
 	u16 mode = inode->i_mode & S_IFMT;
 	u64 magic = inode->i_sb->s_magic;
 
@@ -201,10 +202,8 @@ static __always_inline u64 label_of_process(struct inode *inode, u32 seqno)
 }
 
 /* Found without a place in the initial namespace. */
-static __always_inline u64 label_unmounted(struct inode *inode, u32 seqno)
+__noinline u64 label_unmounted(u64 magic, u32 seqno)
 {
-	u64 magic = inode->i_sb->s_magic;
-
 	if (fs_is_kernel(magic))
 		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
 	if (fs_is_memory(magic))
@@ -215,17 +214,23 @@ static __always_inline u64 label_unmounted(struct inode *inode, u32 seqno)
 }
 
 /* What others fill is the lowest unless the map names the place where it is mounted. */
-__noinline bool mount_is_named(u64 inode)
+__noinline bool is_foreign(u64 inode)
 {
 	struct inode *i = CAST(struct inode, inode);
 	struct tg_found mount = {};
 
-	return !path_rule(address(i->i_sb->s_root), &mount) && mount.rule.attrs & TG_EXPLICIT;
+	if (!fs_is_foreign(i->i_sb->s_magic))
+		return false;
+	return path_rule(address(i->i_sb->s_root), &mount) || !(mount.rule.attrs & TG_EXPLICIT);
 }
 
-static __always_inline u64 label_by_rule(struct tg_found *found, u64 magic, bool foreign, u32 seqno)
+__noinline u64 label_by_rule(struct tg_found *found, u64 magic, bool foreign, u32 seqno)
 {
-	u16 attrs = found->rule.attrs;
+	u16 attrs;
+
+	if (!found)
+		return LABEL_UNKNOWN;
+	attrs = found->rule.attrs;
 
 	if (foreign)
 		return label_make(0, attrs & TG_LOWNOOPEN, TG_FROM_KIND, seqno);
@@ -252,7 +257,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	if (!inode)
 		return LABEL_UNKNOWN;
 	magic = inode->i_sb->s_magic;
-	label = label_of_kind(inode, seqno);
+	label = label_of_kind(address(inode), seqno);
 	if (label)
 		goto out;
 	if (magic == PROC_MAGIC) {
@@ -262,7 +267,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	}
 	key = given_key(inode);
 	level = bpf_map_lookup_elem(&given, &key);
-	foreign = fs_is_foreign(magic) && !mount_is_named(address(inode));
+	foreign = is_foreign(address(inode));
 	r = path_rule(dentry, &found);
 	if (st) {
 		if (level)
@@ -271,7 +276,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 			__sync_fetch_and_add(&st->server, 1);
 	}
 	if (r > 0) {
-		label = label_unmounted(inode, seqno);
+		label = label_unmounted(magic, seqno);
 	} else if (r == 0) {
 		label = label_by_rule(&found, magic, foreign, seqno);
 	} else if (!level) {
@@ -346,10 +351,10 @@ __noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 lev
 __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 {
 	struct inode *i = CAST(struct inode, inode);
-	u64 magic = i->i_sb->s_magic, label = label_of_kind(i, policy.seqno);
+	u64 magic = i->i_sb->s_magic, label = label_of_kind(inode, policy.seqno);
 	struct tg_given_key key = given_key(i);
 	struct tg_found found = {};
-	bool foreign = false;
+	bool foreign;
 	u32 *level;
 	int r;
 
@@ -360,14 +365,13 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 		label = label_of_process(i, policy.seqno);
 	if (label)
 		return label;
-	if (fs_is_foreign(magic))
-		foreign = !mount_is_named(inode);
+	foreign = is_foreign(inode);
 	r = path_rule(dentry, &found);
 	level = bpf_map_lookup_elem(&given, &key);
 	if (r < 0 && !level)
 		return LABEL_UNKNOWN;
 	if (r > 0)
-		label = label_unmounted(i, policy.seqno);
+		label = label_unmounted(magic, policy.seqno);
 	else if (r == 0)
 		label = label_by_rule(&found, magic, foreign, policy.seqno);
 	if (!r)

@@ -88,12 +88,16 @@ static __always_inline bool mount_covers(struct mount *m, struct tg_scratch *w)
  * be reached. A mount of a subdirectory (bind, btrfs subvolume) serves only
  * where the filesystem's own root is not mounted.
  */
-static __always_inline struct mount *canonical_mount(struct super_block *sb, struct tg_scratch *w)
+__noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 {
-	struct mount *whole = NULL, *part = NULL, *m;
+	struct super_block *sb = CAST(struct super_block, super);
+	u64 whole = 0, part = 0;
+	struct mount *m;
 	struct dentry *root = sb->s_root;
 	u32 i;
 
+	if (!w)
+		return 0;
 	/* a dentry that nothing connects to the root (by handle, say) has no path */
 	if (!w->n || w->up[BOUND(w->n - 1, TG_DEPTH)] != address(root))
 		root = NULL;
@@ -106,9 +110,9 @@ static __always_inline struct mount *canonical_mount(struct super_block *sb, str
 			m = CAST(struct mount, m);
 			if (mount_is_initial(m)) {
 				if (m->mnt.mnt_root == root)
-					whole = m;
+					whole = address(m);
 				else if (mount_covers(m, w))
-					part = m;
+					part = address(m);
 			}
 			m = ((struct mount___6_18 *)m)->mnt_next_for_sb;
 		}
@@ -123,11 +127,11 @@ static __always_inline struct mount *canonical_mount(struct super_block *sb, str
 			m = CAST(struct mount, (u64)p - off);
 			if (mount_is_initial(m)) {
 				if (m->mnt.mnt_root == root) {
-					whole = m;
+					whole = address(m);
 					break;
 				}
 				if (!part && mount_covers(m, w))
-					part = m;
+					part = address(m);
 			}
 			p = m->mnt_instance.next;
 		}
@@ -136,9 +140,13 @@ static __always_inline struct mount *canonical_mount(struct super_block *sb, str
 }
 
 /* Notes the dentries from d up to its filesystem's root. False: too deep. */
-static __always_inline bool walk_filesystem(struct dentry *d, struct tg_scratch *w)
+__noinline bool walk_filesystem(u64 dentry, struct tg_scratch *w)
 {
+	struct dentry *d = CAST(struct dentry, dentry);
 	u32 i;
+
+	if (!w)
+		return false;
 
 	w->n = 0;
 	bpf_for(i, 0, TG_DEPTH) {
@@ -154,11 +162,15 @@ static __always_inline bool walk_filesystem(struct dentry *d, struct tg_scratch 
 }
 
 /* Goes on from the mount's root to the namespace's; drops what is above it. */
-static __always_inline bool walk_mounts(struct mount *m, struct tg_scratch *w)
+__noinline bool walk_mounts(u64 mount, struct tg_scratch *w)
 {
+	struct mount *m = CAST(struct mount, mount);
 	u64 root = (u64)m->mnt.mnt_root;
 	struct dentry *d;
 	u32 i;
+
+	if (!w)
+		return false;
 
 	bpf_for(i, 0, w->n)
 		if (w->up[BOUND(i, TG_DEPTH)] == root)
@@ -222,6 +234,12 @@ static __always_inline void plm_end(struct tg_scratch *w)
 
 #include "models/plm.h"
 
+/* Of functions with a body of their own the verifier looks at each once, and not at every path to it. */
+__noinline bool walk_map(struct tg_scratch *w, struct tg_found *out)
+{
+	return w && out && plm_walk(w, out);
+}
+
 /*
  * The rule of an object's canonical path. 0: found. -1: the path cannot be
  * known. 1: its filesystem is not mounted where the map can see it.
@@ -241,19 +259,18 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 	bpf_for(try, 0, 4) {
 		struct dentry *d = CAST(struct dentry, dentry);
 		u64 before = path_sequence();
-		struct mount *m;
+		u64 m;
 
 		if (before & 0x100000001ull)
 			continue;
-		if (!walk_filesystem(d, w))
+		if (!walk_filesystem(dentry, w))
 			break;
-		m = canonical_mount(d->d_sb, w);
+		m = canonical_mount(address(d->d_sb), w);
 		if (!m) {
 			/* a dentry that nothing connects to its root has no path at all */
 			ret = w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root) ? 1 : -1;
 		} else {
-			m = CAST(struct mount, m);
-			if (!walk_mounts(m, w) || !plm_walk(w, out))
+			if (!walk_mounts(m, w) || !walk_map(w, out))
 				break;
 			ret = 0;
 		}
