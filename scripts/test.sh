@@ -12,8 +12,8 @@ cd "$(dirname "$0")/.."
 . scripts/test-parts.sh
 
 LOGS=target/test-logs
-QUICK="unit scenarios-6.12"
-ALL="unit fuzz core scenarios-6.12 scenarios-7.2 story"
+QUICK="lint unit scenarios-6.12"
+ALL="lint unit fuzz core lab scenarios-6.12 scenarios-7.2 commands-7.2 story"
 
 passed=0
 failed=0

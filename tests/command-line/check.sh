@@ -4,6 +4,7 @@
 #
 # Runs as root in the VM, beside the `tidegate` program; takes what it likes of
 # /tmp, /etc/tidegate and /home/alice. The last line is `N passed, N failed`.
+# shellcheck disable=SC2016 # what is quoted is for another shell, or for Perl
 set -u
 cd "$(dirname "$0")" || exit 1
 
@@ -29,7 +30,9 @@ expect() {
 	"$@" >/tmp/out 2>&1 </dev/null || status=$?
 	echo "exit $status" >>/tmp/out
 	[ $status = "$code" ] && grep -qE -- "$pattern" /tmp/out
-	say $? "$(echo "$*" | sed "s|$T|tidegate|g") → $code /$pattern/"
+	local result=$?
+	local command=$*
+	say $result "${command//$T/tidegate} → $code /$pattern/"
 }
 
 # alice's shell, at the top level to begin with
@@ -37,6 +40,7 @@ alice() { su alice -s /bin/bash -c "$1"; }
 # the same, fallen to untrusted itself (a child that falls does not take it along)
 low() { alice "exec 9</run/tidegate/level/untrusted; $1"; }
 
+# shellcheck disable=SC2119,SC2120 # its arguments come through expect
 begin() { timeout 300 "$T" start --preset workstation "$@"; }
 # what commands write to: at the lowest level, or low ones could not
 low_out() { rm -f /tmp/out && "$T" run --level untrusted -- touch /tmp/out; }
@@ -49,6 +53,7 @@ echo "# a machine on which nothing runs"
 expect 0 'can enforce' "$T" doctor
 expect 0 '"can_enforce":true' "$T" doctor --json
 for command in ps ls status stats stop why "promote /etc/passwd"; do
+	# shellcheck disable=SC2086 # a command and its argument
 	expect 5 'not running' "$T" $command
 done
 expect 5 'not running' "$T" run --level user -- true
@@ -222,7 +227,9 @@ rm -f /tmp/out
 
 echo "# two at once"
 two() {
+	# shellcheck disable=SC2119
 	begin >/tmp/one 2>&1 &
+	# shellcheck disable=SC2119
 	begin
 	wait $!
 	cat /tmp/one

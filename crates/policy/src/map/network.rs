@@ -93,13 +93,13 @@ pub(super) fn parse(word: &str) -> Result<Vec<Cidr>, NetworkProblem> {
             host: addr,
         });
     }
-    if let (IpAddr::V6(v6), 96..) = (addr, prefix) {
-        if let Some(network) = v6.to_ipv4_mapped() {
-            return Err(NetworkProblem::Mapped {
-                network,
-                prefix: prefix - 96,
-            });
-        }
+    if let (IpAddr::V6(v6), 96..) = (addr, prefix)
+        && let Some(network) = v6.to_ipv4_mapped()
+    {
+        return Err(NetworkProblem::Mapped {
+            network,
+            prefix: prefix - 96,
+        });
     }
     Ok(vec![(addr, prefix)])
 }

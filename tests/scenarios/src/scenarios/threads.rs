@@ -116,7 +116,7 @@ fn waiting() -> Outcome {
         std::thread::spawn(move || syscall!(libc::SYS_recvfrom, raw.0, 0, 0, 0, 0, 0));
         std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
         std::thread::spawn(|| syscall!(libc::SYS_poll, 0, 0, -1));
-        std::thread::spawn(|| std::thread::park());
+        std::thread::spawn(std::thread::park);
         std::thread::sleep(Duration::from_millis(50));
         allowed(fs::read(&low))?;
         level::is(Untrusted)
