@@ -221,16 +221,27 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 	return TX_OTHER;
 }
 
+/* Not of the address space that the current task's exec has just left, and nobody else has. */
+static __always_inline bool mapping_counts(u64 node)
+{
+	u64 at = node - bpf_core_field_offset(struct vm_area_struct, shared.rb);
+	struct mm_struct *mm = CAST(struct mm_struct, CAST(struct vm_area_struct, at)->vm_mm);
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	return !bpf_core_field_exists(struct mm_struct, owner) || address(mm->owner) != address(me) ||
+	       address(mm) == address(me->mm) || mm->mm_users.counter != 1;
+}
+
 /* Mappings of an object that exist anywhere; up to TG_DEPTH, then more. */
 static __always_inline u32 mappings_of(struct inode *inode)
 {
 	struct address_space *as = CAST(struct address_space, inode->i_mapping);
 	struct tg_scratch *w = scratch_get();
-	u32 i, count = 0;
+	u32 i, count;
 
 	if (!w)
 		return ~0u;
-	w->n = 0;
+	w->n = w->off = 0;
 	if (as->i_mmap.rb_root.rb_node) {
 		w->up[0] = address(as->i_mmap.rb_root.rb_node);
 		w->n = 1;
@@ -242,7 +253,7 @@ static __always_inline u32 mappings_of(struct inode *inode)
 			break;
 		w->n--;
 		node = CAST(struct rb_node, w->up[BOUND(w->n, TG_DEPTH)]);
-		count = i + 1;
+		w->off += mapping_counts(address(node));
 		if (node->rb_left) {
 			w->up[BOUND(w->n, TG_DEPTH)] = address(node->rb_left);
 			w->n++;
@@ -252,8 +263,7 @@ static __always_inline u32 mappings_of(struct inode *inode)
 			w->n++;
 		}
 	}
-	if (w->n)
-		count = ~0u;
+	count = w->n ? ~0u : w->off;
 	scratch_put(w);
 	return count;
 }

@@ -33,6 +33,7 @@ struct tg_inode {
 	u64 word; /* see label.h */
 	u32 node; /* node of the map reached by its path */
 	u32 rule; /* source of the rule that gave the level */
+	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
 };
 
 struct {

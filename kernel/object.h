@@ -239,6 +239,14 @@ __noinline u64 label_by_rule(struct tg_found *found, u64 magic, bool foreign, u3
 	return label_make(found->rule.level, attrs, TG_FROM_RULE, seqno);
 }
 
+/* What a name is known by while it stands; never 0. */
+static __always_inline u64 name_of(u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+
+	return (address(d->d_parent) ^ d->d_name.hash_len) | 1;
+}
+
 /*
  * The label by cache and server, remembered in the inode. LABEL_UNKNOWN if
  * there is none to be had.
@@ -293,6 +301,9 @@ out:
 		return label;
 	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (memo) {
+		if (memo->moving && memo->moving == name_of(dentry))
+			return label;
+		memo->moving = 0;
 		memo->node = found.node;
 		memo->rule = found.rule.source;
 		__sync_lock_test_and_set(&memo->word, label);

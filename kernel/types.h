@@ -125,10 +125,20 @@ struct fdtable {
 };
 struct files_struct { atomic_t count; struct fdtable *fdt; };
 
-struct vm_area_struct { unsigned long vm_flags; struct file *vm_file; };
+struct vm_area_struct {
+	unsigned long vm_flags;
+	struct file *vm_file;
+	struct mm_struct *vm_mm;
+	struct { struct rb_node rb; } shared;
+};
 struct kioctx;
 struct kioctx_table { unsigned int nr; struct kioctx *table[]; };
-struct mm_struct { atomic_t mm_count; atomic_t mm_users; struct kioctx_table *ioctx_table; };
+struct mm_struct {
+	atomic_t mm_count;
+	atomic_t mm_users;
+	struct kioctx_table *ioctx_table;
+	struct task_struct *owner; /* with CONFIG_MEMCG */
+};
 struct completion;
 struct mnt_idmap;
 struct kern_ipc_perm;

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs what building and testing Tidegate needs, from the distribution's own
 # packages. Asks nothing, may be run again at any time; as root or through sudo.
-# For Debian 12, Debian 13 and Ubuntu 24.04. None of them packages a Rust that is new
-# enough (1.63, 1.85, 1.75): Debian 13 and Ubuntu package rustup, which fetches one for
-# the user who runs this; on Debian 12 rustup has to be there already.
+# For Debian 12, Debian 13 and Ubuntu 24.04. Their cargo is too old (1.63, 1.85, 1.75).
+# Debian 12 packages a newer one for its browsers, cargo-web, without clippy; the others
+# package rustup, which fetches one for the user who runs this.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -60,11 +60,6 @@ rust_is_new_enough() {
 	dpkg --compare-versions "${version:-0}" ge "$RUST"
 }
 
-# With what `make check` asks of it.
-rust_is_whole() {
-	rust_is_new_enough && cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1
-}
-
 not_installed() {
 	for package in "$@"; do
 		installed "$package" || printf '%s ' "$package"
@@ -79,24 +74,28 @@ install_packages() {
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $packages
 }
 
+# Is the package there, in a version that is new enough?
+offers() {
+	dpkg --compare-versions "$(candidate "$1")" ge "$RUST"
+}
+
 setup_rust() {
-	if rust_is_whole; then
+	if rust_is_new_enough; then
 		say "$(cargo --version) is there"
 		return
 	fi
-	if dpkg --compare-versions "$(candidate cargo)" ge "$RUST"; then
+	if offers cargo; then
 		install_packages cargo rustc rustfmt rust-clippy
-	else
-		if ! command -v rustup >/dev/null; then
-			[ -n "$(candidate rustup)" ] || fail "neither cargo $RUST or newer nor rustup is packaged here (Debian 12):
-       install rustup as its project describes, put ~/.cargo/bin into PATH, and run this again"
-			install_packages rustup
-		fi
+	elif offers cargo-web; then
+		install_packages cargo-web rustc-web rustfmt-web
+	elif command -v rustup >/dev/null || [ -n "$(candidate rustup)" ]; then
+		command -v rustup >/dev/null || install_packages rustup
 		rustup toolchain install stable --profile minimal --component clippy,rustfmt
 		rustup default stable
 	fi
 	hash -r
-	rust_is_whole || fail "cargo $RUST or newer with fmt and clippy is needed; found $(command -v cargo || echo none) first in PATH"
+	rust_is_new_enough || fail "cargo $RUST or newer is needed and not packaged here; found $(command -v cargo || echo none) first in PATH:
+       install it as Rust's project describes, put ~/.cargo/bin into PATH, and run this again"
 }
 
 command -v apt-get >/dev/null || fail "this script knows Debian and Ubuntu only"
@@ -104,7 +103,7 @@ command -v apt-get >/dev/null || fail "this script knows Debian and Ubuntu only"
 
 # shellcheck disable=SC2086 # lists of words
 missing=$(not_installed $BUILD $CHECK $LAB $NET)
-if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_whole; then
+if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_new_enough; then
 	say "refreshing the package lists"
 	as_root apt-get update -q
 	for package in $missing; do

@@ -296,6 +296,11 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		n.reason = TG_R_BUSY;
 		return deny(s, &n, -EBUSY);
 	}
+	/* until it has moved, nothing is to be remembered by its old place */
+	if (memo && op == TG_OP_RENAME) {
+		memo->moving = name_of(address(old));
+		__sync_lock_test_and_set(&memo->word, 0);
+	}
 	if (level != place->rule.level || label_origin(label) == TG_FROM_GIVEN ||
 	    (level != o.level && (op == TG_OP_LINK || inode->i_nlink > 1))) {
 		if (label_give(inode, address(old), level)) {
@@ -303,10 +308,6 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 			return deny(s, &n, -ENOSPC);
 		}
 		return 0;
-	}
-	/* what is remembered of the old place is over */
-	if (memo && op == TG_OP_RENAME && label_origin(label) == TG_FROM_RULE) {
-		__sync_lock_test_and_set(&memo->word, 0);
 	}
 	return 0;
 }

@@ -30,6 +30,20 @@ static __always_inline u64 exec_label(struct file *file)
 	return label_of(inode, file_dentry(file), TG_C_EXEC);
 }
 
+/* Does the kernel start it to feed it what a process left, a core dump? */
+static __noinline bool reads_a_core(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct file **fds;
+	u64 f = 0;
+
+	if (!(me->real_parent->flags & PF_KTHREAD))
+		return false;
+	fds = CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt)->fd;
+	bpf_probe_read_kernel(&f, sizeof(f), fds);
+	return f && (CAST(struct inode, CAST(struct file, f)->f_inode)->i_mode & S_IFMT) == S_IFIFO;
+}
+
 /*
  * An exec is observed when the new program is alone in its memory: a vfork
  * child's parent, which lends it memory until then, has observed nothing. Until
@@ -49,6 +63,8 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	s = subject_current();
 	who.level = subject_level(s);
 	to = lomac_observe(who, object(label));
+	if (first && reads_a_core())
+		to = 0;
 	if (first) {
 		u16 rule = label_attrs(label);
 

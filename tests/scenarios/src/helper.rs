@@ -33,6 +33,7 @@ pub fn main(args: Vec<String>) -> ExitCode {
             Err(e) => errno(Err::<(), _>(e)),
         },
         ["get-write", to] => errno(get_write(to)),
+        ["core", to, report] => core(to, report),
         ["stand"] => status(crate::subject::step()),
         // through a descriptor that it inherited
         ["write-fd", fd] => errno(write_fd(fd)),
@@ -41,6 +42,13 @@ pub fn main(args: Vec<String>) -> ExitCode {
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         _ => ExitCode::from(2),
     }
+}
+
+/// Handles a core dump: reads it, tries to write, and reports both.
+fn core(to: &str, report: &str) -> ExitCode {
+    let read = std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap_or(0);
+    let errno = append(to).made().err().map_or(0, |e| e as i32);
+    status(fs::write(report, format!("{read} {errno}\n")).map_err(Into::into))
 }
 
 /// Has a file open from before Tidegate starts, and makes one once it has started.

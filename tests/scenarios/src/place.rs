@@ -29,6 +29,10 @@ pub const TMPFS_SYSTEM: &str = "/scn/tmp/system";
 pub const TMPFS_LOW: &str = "/scn/tmp/low";
 /// `system`, and no lower subject may even read it.
 pub const SECRET: &str = "/scn/secret";
+/// `system`, where every level may create and no lower subject may open.
+pub const VAULT: &str = "/scn/vault";
+/// A `user` file that every level may write.
+pub const OPEN_LOG: &str = "/scn/open-log";
 /// A `system` file that every level may write.
 pub const LOG: &str = "/scn/log";
 /// Where a socket at `system` admits every level.

@@ -38,6 +38,7 @@ pub fn prepare() -> io::Result<()> {
         USER,
         LOW,
         AREA,
+        VAULT,
         RUN_AREA,
         TMPFS,
         NAMED_MOUNT,
@@ -61,6 +62,7 @@ pub fn prepare() -> io::Result<()> {
         USER,
         LOW,
         AREA,
+        VAULT,
         RUN_AREA,
         TMPFS,
         TMPFS_SYSTEM,
@@ -75,7 +77,8 @@ pub fn prepare() -> io::Result<()> {
     }
     fs::write(LOG, "log\n")?;
     fs::write(SECRET, "secret\n")?;
-    for path in [LOG, SECRET] {
+    fs::write(OPEN_LOG, "log\n")?;
+    for path in [LOG, SECRET, OPEN_LOG] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
     }
     for (_, path) in PROBES {

@@ -229,6 +229,11 @@ impl Map {
         unsafe { self.0.read_volatile() }
     }
 
+    /// Where it is.
+    pub fn address(&self) -> *mut libc::c_void {
+        self.0.cast()
+    }
+
     /// Changes its protection.
     pub fn protect(&self, prot: i32) -> Result<(), Errno> {
         syscall!(libc::SYS_mprotect, self.0, PAGE, prot).map(drop)

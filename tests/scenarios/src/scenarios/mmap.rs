@@ -10,7 +10,7 @@ use crate::check::{Failed, Outcome, allowed, refused, refused_any, same};
 use crate::level;
 use crate::place::{self, LOW, SYSTEM, TMPFS_SYSTEM, USER, home, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Level, at, start, step};
+use crate::subject::{Level, at, lower, start, step};
 use crate::sys::{self, Map};
 
 use Level::{Untrusted, User};
@@ -88,6 +88,12 @@ pub const SCENARIOS: &[Scenario] = &[
         by_child,
     ),
     bypass("mmap-remap", "a mapping grown or doubled by mremap", remap),
+    bypass(
+        "vmsplice-lent",
+        "a page lent to a pipe, changed after its owner fell",
+        lent,
+    )
+    .gap("vmsplice"),
 ];
 
 fn own() -> Outcome {
@@ -326,4 +332,38 @@ fn remap() -> Outcome {
         allowed(fs::read(&low)).map(drop)
     })?;
     child.join()
+}
+
+fn lent() -> Outcome {
+    let (read, write) = nix::unistd::pipe()?;
+    let owner = start(|| {
+        let page = Map::anonymous(MAP_PRIVATE)?;
+        page.poke(b'h');
+        let part = libc::iovec {
+            iov_base: page.address(),
+            iov_len: 1,
+        };
+        crate::syscall!(
+            libc::SYS_vmsplice,
+            std::os::fd::AsRawFd::as_raw_fd(&write),
+            &raw const part,
+            1,
+            0
+        )?;
+        drop(write);
+        step()?;
+        lower(Untrusted)?;
+        page.poke(b'l');
+        step()
+    })?;
+    owner.stands()?;
+    owner.go()?;
+    owner.stands()?;
+    // high data at the top level, or low data below it
+    if sys::get(&read)? == b"h" {
+        level::is(Level::System)?;
+    } else {
+        level::is(Untrusted)?;
+    }
+    owner.kill()
 }

@@ -1,6 +1,7 @@
 //! The scenarios, a file a topic.
 
 mod asynchronous;
+mod bpffs;
 mod commands;
 mod dirs;
 mod exec;
@@ -10,12 +11,15 @@ mod ipc;
 mod labels;
 mod life;
 mod mmap;
+mod mounts;
+mod moves;
 mod net;
 mod pipes;
 mod revocation;
 mod system;
 mod tasks;
 mod threads;
+mod tracing;
 mod tty;
 mod unix;
 
@@ -29,6 +33,7 @@ use crate::scenario::Scenario;
 pub const TOPICS: &[&[Scenario]] = &[
     files::SCENARIOS,
     dirs::SCENARIOS,
+    moves::SCENARIOS,
     labels::SCENARIOS,
     exec::SCENARIOS,
     mmap::SCENARIOS,
@@ -37,7 +42,10 @@ pub const TOPICS: &[&[Scenario]] = &[
     net::SCENARIOS,
     ipc::SCENARIOS,
     tasks::SCENARIOS,
+    tracing::SCENARIOS,
     system::SCENARIOS,
+    bpffs::SCENARIOS,
+    mounts::SCENARIOS,
     tty::SCENARIOS,
     revocation::SCENARIOS,
     asynchronous::SCENARIOS,

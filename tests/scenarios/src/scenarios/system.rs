@@ -6,21 +6,21 @@ use std::os::fd::AsRawFd;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sched::{CloneFlags, setns};
+use nix::sched::CloneFlags;
 
-use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
-use crate::place::{self, AREA, LOW, MOUNT, SYSTEM, path};
+use crate::place::{self, AREA, BIN, MOUNT, SYSTEM, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Level, at, own_namespaces, spawn, step};
+use crate::subject::{Level, at, own_namespaces, spawn};
 use crate::{sys, syscall};
 
 use Level::{System, Untrusted, User};
 
-const ROW: &str = "mount, umount";
+pub(super) const ROW: &str = "mount, umount";
 
 /// Refused by a hook, or for want of the capability that a hook took away.
-const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES];
+pub(super) const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES];
 
 pub const SCENARIOS: &[Scenario] = &[
     allow(
@@ -34,13 +34,6 @@ pub const SCENARIOS: &[Scenario] = &[
         "lower subjects read /proc and /sys as ever",
         read_below,
     ),
-    allow(
-        "system-own-namespace",
-        "a lower subject mounts in a user namespace of its own",
-        own_namespace,
-    )
-    .of(ROW),
-    deny("system-mount", "mounts, old and new calls", mounts).of(ROW),
     deny("system-modules", "modules, kexec and reboot", modules).of(ROW),
     deny(
         "system-bpf",
@@ -76,39 +69,14 @@ pub const SCENARIOS: &[Scenario] = &[
         core_pattern,
     ),
     bypass(
+        "core-handler",
+        "what a low process leaves in its core dump, read by a handler",
+        core_handler,
+    ),
+    bypass(
         "binfmt-register",
         "an interpreter of the attacker's for every program",
         binfmt,
-    ),
-    bypass(
-        "bpffs-pins",
-        "the pins removed, moved, or reached through another mount",
-        pins,
-    ),
-    bypass(
-        "bpffs-unmount",
-        "the BPF filesystem unmounted or covered",
-        bpf_unmount,
-    ),
-    bypass(
-        "bpf-detach",
-        "links and programs found by id and detached",
-        bpf_ids,
-    ),
-    bypass(
-        "mount-propagation",
-        "a mount made in a namespace of one's own shows up in the host",
-        propagation,
-    ),
-    bypass(
-        "mount-by-setns",
-        "root enters a lower user's mount namespace to change what all share",
-        by_setns,
-    ),
-    bypass(
-        "mount-setattr",
-        "a read-only mount made writable by mount_setattr",
-        setattr,
     ),
     bypass("swap-file", "a file of the attacker's as swap", swap),
     bypass(
@@ -123,11 +91,11 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-fn bind(from: &str, to: &str) -> Result<(), Errno> {
+pub(super) fn bind(from: &str, to: &str) -> Result<(), Errno> {
     mount(Some(from), to, None::<&str>, MsFlags::MS_BIND, None::<&str>)
 }
 
-fn tmpfs(at: &str) -> Result<(), Errno> {
+pub(super) fn tmpfs(at: &str) -> Result<(), Errno> {
     mount(
         Some("scenario"),
         at,
@@ -172,114 +140,6 @@ fn read_below() -> Outcome {
     Ok(())
 }
 
-fn own_namespace() -> Outcome {
-    let dir = place::directory(SYSTEM, "dir")?;
-    for level in Level::LOWER {
-        at(level, || {
-            own_namespaces(
-                CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET,
-            )?;
-            allowed(tmpfs(MOUNT))?;
-            allowed(bind(LOW, &dir))?;
-            allowed(fs::read_dir(&dir))?;
-            allowed(umount2(dir.as_str(), MntFlags::MNT_DETACH))?;
-            allowed(umount2(MOUNT, MntFlags::empty()))?;
-            level::is(level)
-        })?;
-    }
-    Ok(())
-}
-
-fn mounts() -> Outcome {
-    let (dir, own) = (
-        place::directory(SYSTEM, "dir")?,
-        place::directory(LOW, "own")?,
-    );
-    let before = fs::read_to_string("/proc/self/mountinfo")?;
-    for level in Level::LOWER {
-        at(level, || {
-            for at in [&dir, &own] {
-                refused(Errno::EPERM, tmpfs(at))?;
-                refused(Errno::EPERM, bind(&own, at))?;
-                refused(
-                    Errno::EPERM,
-                    mount(
-                        Some("/scn/tmp"),
-                        at.as_str(),
-                        None::<&str>,
-                        MsFlags::MS_MOVE,
-                        None::<&str>,
-                    ),
-                )?;
-            }
-            let remount = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-            refused(
-                Errno::EPERM,
-                mount(
-                    None::<&str>,
-                    "/scn/tmp",
-                    None::<&str>,
-                    remount,
-                    None::<&str>,
-                ),
-            )?;
-            let bind_remount = remount | MsFlags::MS_BIND;
-            refused(
-                Errno::EPERM,
-                mount(
-                    None::<&str>,
-                    "/scn/tmp",
-                    None::<&str>,
-                    bind_remount,
-                    None::<&str>,
-                ),
-            )?;
-            refused(
-                Errno::EPERM,
-                mount(
-                    None::<&str>,
-                    "/scn/tmp",
-                    None::<&str>,
-                    MsFlags::MS_PRIVATE,
-                    None::<&str>,
-                ),
-            )?;
-            refused(Errno::EPERM, umount2("/scn/tmp", MntFlags::MNT_DETACH))?;
-            refused(Errno::EPERM, move_mount_tmpfs(&own))?;
-            let (new, old) = (sys::c("/scn/tmp"), sys::c("/scn/tmp/low"));
-            refused_any(
-                &[Errno::EPERM, Errno::EINVAL],
-                syscall!(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()),
-            )
-        })?;
-    }
-    same(
-        "the mounts",
-        fs::read_to_string("/proc/self/mountinfo")?,
-        before,
-    )
-}
-
-/// A tmpfs by the calls that came with 5.2.
-fn move_mount_tmpfs(at: &str) -> Result<(), Errno> {
-    const CREATE: u32 = 6;
-    const EMPTY_FROM: u32 = 4;
-    let context = sys::owned(syscall!(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0)?)?;
-    syscall!(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, 0, 0, 0)?;
-    let made = sys::owned(syscall!(libc::SYS_fsmount, context.as_raw_fd(), 0, 0)?)?;
-    let at = sys::c(at);
-    let empty = sys::c("");
-    syscall!(
-        libc::SYS_move_mount,
-        made.as_raw_fd(),
-        empty.as_ptr(),
-        libc::AT_FDCWD,
-        at.as_ptr(),
-        EMPTY_FROM
-    )
-    .map(drop)
-}
-
 fn modules() -> Outcome {
     const CAD_OFF: u32 = 0;
     for level in Level::LOWER {
@@ -309,7 +169,7 @@ fn modules() -> Outcome {
 }
 
 /// BPF_MAP_CREATE of an array of one element.
-fn bpf_map() -> Result<std::os::fd::OwnedFd, Errno> {
+pub(super) fn bpf_map() -> Result<std::os::fd::OwnedFd, Errno> {
     let mut attr = [0u32; 32];
     attr[..4].copy_from_slice(&[2, 4, 4, 1]);
     sys::owned(syscall!(libc::SYS_bpf, 0, attr.as_mut_ptr(), 128)?)
@@ -469,6 +329,37 @@ fn other_proc() -> Outcome {
     result
 }
 
+fn core_handler() -> Outcome {
+    const PATTERN: &str = "/proc/sys/kernel/core_pattern";
+    let high = place::file(SYSTEM, "high")?;
+    let said = place::path(AREA, "said");
+    let before = fs::read(PATTERN)?;
+    fs::write(
+        PATTERN,
+        format!("|{BIN}/scenarios --helper core {high} {said}"),
+    )?;
+    let crashed = spawn(Untrusted, || {
+        nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_CORE, 1 << 20, 1 << 20)?;
+        std::process::abort()
+    })?;
+    let ended = crashed.status();
+    fs::write(PATTERN, before)?;
+    ended?;
+    for _ in 0..100 {
+        if fs::read_to_string(&said).is_ok_and(|s| s.ends_with('\n')) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let said = fs::read_to_string(&said)?;
+    let (bytes, errno) = said.trim().split_once(' ').unwrap_or_default();
+    ensure(
+        bytes.parse::<u64>().is_ok_and(|n| n > 0),
+        "the handler read nothing",
+    )?;
+    same("its errno", errno, libc::EPERM.to_string().as_str())
+}
+
 fn sysfs() -> Outcome {
     let files = [
         "/sys/kernel/mm/transparent_hugepage/enabled",
@@ -546,198 +437,6 @@ fn binfmt() -> Outcome {
         })?;
     }
     Ok(())
-}
-
-const PINS: &str = "/sys/fs/bpf/tidegate";
-
-fn pins() -> Outcome {
-    let mut links: Vec<_> = fs::read_dir(format!("{PINS}/links"))?
-        .flatten()
-        .map(|e| e.path())
-        .collect();
-    let link = links.pop().ok_or_else(|| Failed::because("no links"))?;
-    for level in Level::LOWER {
-        at(level, || {
-            refused(Errno::EPERM, fs::remove_file(&link))?;
-            refused(
-                Errno::EPERM,
-                fs::rename(&link, format!("{PINS}/links/gone")),
-            )?;
-            refused(Errno::EPERM, fs::rename(PINS, "/sys/fs/bpf/gone"))?;
-            refused(Errno::EPERM, fs::hard_link(&link, "/sys/fs/bpf/second"))?;
-            refused(Errno::EPERM, fs::create_dir("/sys/fs/bpf/own"))?;
-            refused(
-                Errno::EPERM,
-                fs::set_permissions(PINS, std::os::unix::fs::PermissionsExt::from_mode(0o777)),
-            )?;
-            refused(Errno::EPERM, fs::remove_file(format!("{PINS}/maps/bss")))?;
-            let name = sys::c(format!("{PINS}/maps/bss"));
-            let mut attr = [0u64; 16];
-            attr[0] = name.as_ptr() as u64;
-            refused(
-                Errno::EPERM,
-                syscall!(libc::SYS_bpf, 7, attr.as_mut_ptr(), 24),
-            )
-        })?;
-    }
-    ensure(fs::symlink_metadata(&link).is_ok(), "the pin is gone")
-}
-
-fn bpf_unmount() -> Outcome {
-    let own = place::directory(LOW, "own")?;
-    for level in Level::LOWER {
-        at(level, || {
-            refused(Errno::EPERM, umount2("/sys/fs/bpf", MntFlags::MNT_DETACH))?;
-            refused(Errno::EPERM, umount2("/sys/fs/bpf", MntFlags::MNT_FORCE))?;
-            refused(Errno::EPERM, umount2("/sys", MntFlags::MNT_DETACH))?;
-            refused(Errno::EPERM, tmpfs("/sys/fs/bpf"))?;
-            refused(
-                Errno::EPERM,
-                mount(
-                    Some("/sys/fs/bpf"),
-                    own.as_str(),
-                    None::<&str>,
-                    MsFlags::MS_MOVE,
-                    None::<&str>,
-                ),
-            )?;
-            // unmounted where only it looks, it is still mounted for all others
-            own_namespaces(CloneFlags::CLONE_NEWNS)?;
-            let _ = umount2("/sys/fs/bpf", MntFlags::MNT_DETACH);
-            Ok(())
-        })?;
-    }
-    ensure(
-        fs::read_dir(format!("{PINS}/links"))?.count() > 10,
-        "the links are gone",
-    )?;
-    at(Untrusted, || {
-        refused(Errno::EPERM, sys::writes(place::PROBES[0].1))
-    })
-}
-
-fn bpf_ids() -> Outcome {
-    for level in Level::LOWER {
-        at(level, || {
-            // BPF_PROG_GET_NEXT_ID … BPF_LINK_DETACH, by every id there may be
-            for command in [11, 12, 13, 14, 23, 30, 31, 34, 29] {
-                for id in 0..20 {
-                    let mut attr = [0u32; 32];
-                    attr[0] = id;
-                    refused(
-                        Errno::EPERM,
-                        syscall!(libc::SYS_bpf, command, attr.as_mut_ptr(), 128),
-                    )?;
-                }
-            }
-            own_namespaces(CloneFlags::empty())?;
-            refused(Errno::EPERM, bpf_map())
-        })?;
-    }
-    Ok(())
-}
-
-fn propagation() -> Outcome {
-    let dir = place::directory(SYSTEM, "shared")?;
-    fs::write(format!("{dir}/file"), "high")?;
-    bind(&dir, &dir)?;
-    mount(
-        None::<&str>,
-        dir.as_str(),
-        None::<&str>,
-        MsFlags::MS_SHARED,
-        None::<&str>,
-    )?;
-    let result = at(Untrusted, || {
-        own_namespaces(CloneFlags::CLONE_NEWNS)?;
-        let made = tmpfs(&dir);
-        if made.is_ok() {
-            fs::write(format!("{dir}/file"), "low")?;
-        }
-        let _ = mount(
-            None::<&str>,
-            dir.as_str(),
-            None::<&str>,
-            MsFlags::MS_SHARED,
-            None::<&str>,
-        );
-        Ok(())
-    });
-    let seen = fs::read_to_string(format!("{dir}/file"))?;
-    umount2(dir.as_str(), MntFlags::MNT_DETACH)?;
-    result?;
-    same("what the host sees", seen.as_str(), "high")
-}
-
-fn by_setns() -> Outcome {
-    let other = spawn(Untrusted, || {
-        own_namespaces(CloneFlags::CLONE_NEWNS)?;
-        step()
-    })?;
-    other.stands()?;
-    let before = fs::read_to_string("/proc/self/mountinfo")?;
-    at(Untrusted, || {
-        let there = sys::reads(format!("/proc/{}/ns/mnt", other.pid))?;
-        allowed(setns(&there, CloneFlags::CLONE_NEWNS))?;
-        // it has the host's capabilities and the other's view: superblocks belong to all
-        let none = None::<&str>;
-        for flags in [
-            MsFlags::MS_REMOUNT,
-            MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY,
-        ] {
-            refused(
-                Errno::EPERM,
-                mount(none, "/scn/tmp", none, flags, Some("size=32m")),
-            )?;
-        }
-        Ok(())
-    })?;
-    same(
-        "the mounts",
-        fs::read_to_string("/proc/self/mountinfo")?,
-        before,
-    )?;
-    other.kill()
-}
-
-fn setattr() -> Outcome {
-    let (dir, view) = (
-        place::directory(LOW, "dir")?,
-        place::directory(SYSTEM, "view")?,
-    );
-    bind(&dir, &view)?;
-    let read_only = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
-    mount(
-        None::<&str>,
-        view.as_str(),
-        None::<&str>,
-        read_only,
-        None::<&str>,
-    )?;
-    let result = (|| {
-        for level in Level::LOWER {
-            at(level, || {
-                // struct mount_attr: set, clear MOUNT_ATTR_RDONLY, propagation, user namespace
-                let attributes = [0u64, 1, 0, 0];
-                let at = sys::c(&view);
-                let set = syscall!(
-                    libc::SYS_mount_setattr,
-                    libc::AT_FDCWD,
-                    at.as_ptr(),
-                    0,
-                    attributes.as_ptr(),
-                    32
-                );
-                refused(Errno::EPERM, set)
-            })?;
-        }
-        refused(
-            Errno::EROFS,
-            sys::open(format!("{view}/file"), OFlag::O_CREAT | OFlag::O_WRONLY),
-        )
-    })();
-    umount2(view.as_str(), MntFlags::MNT_DETACH)?;
-    result
 }
 
 fn swap() -> Outcome {

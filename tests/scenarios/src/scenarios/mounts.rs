@@ -1,0 +1,255 @@
+//! Mounts: the view that all processes share.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns};
+
+use super::system::{ROW, bind, tmpfs};
+use crate::check::{Outcome, allowed, refused, refused_any, same};
+use crate::level;
+use crate::place::{self, LOW, MOUNT, SYSTEM};
+use crate::scenario::{Scenario, allow, bypass, deny};
+use crate::subject::{Level, at, own_namespaces, spawn, step};
+use crate::{sys, syscall};
+
+use Level::Untrusted;
+
+pub const SCENARIOS: &[Scenario] = &[
+    allow(
+        "system-own-namespace",
+        "a lower subject mounts in a user namespace of its own",
+        own_namespace,
+    )
+    .of(ROW),
+    deny("system-mount", "mounts, old and new calls", mounts).of(ROW),
+    bypass(
+        "mount-propagation",
+        "a mount made in a namespace of one's own shows up in the host",
+        propagation,
+    ),
+    bypass(
+        "mount-by-setns",
+        "root enters a lower user's mount namespace to change what all share",
+        by_setns,
+    ),
+    bypass(
+        "mount-setattr",
+        "a read-only mount made writable by mount_setattr",
+        setattr,
+    ),
+];
+
+fn own_namespace() -> Outcome {
+    let dir = place::directory(SYSTEM, "dir")?;
+    for level in Level::LOWER {
+        at(level, || {
+            own_namespaces(
+                CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET,
+            )?;
+            allowed(tmpfs(MOUNT))?;
+            allowed(bind(LOW, &dir))?;
+            allowed(fs::read_dir(&dir))?;
+            allowed(umount2(dir.as_str(), MntFlags::MNT_DETACH))?;
+            allowed(umount2(MOUNT, MntFlags::empty()))?;
+            level::is(level)
+        })?;
+    }
+    Ok(())
+}
+
+fn mounts() -> Outcome {
+    let (dir, own) = (
+        place::directory(SYSTEM, "dir")?,
+        place::directory(LOW, "own")?,
+    );
+    let before = fs::read_to_string("/proc/self/mountinfo")?;
+    for level in Level::LOWER {
+        at(level, || {
+            for at in [&dir, &own] {
+                refused(Errno::EPERM, tmpfs(at))?;
+                refused(Errno::EPERM, bind(&own, at))?;
+                refused(
+                    Errno::EPERM,
+                    mount(
+                        Some("/scn/tmp"),
+                        at.as_str(),
+                        None::<&str>,
+                        MsFlags::MS_MOVE,
+                        None::<&str>,
+                    ),
+                )?;
+            }
+            let remount = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+            refused(
+                Errno::EPERM,
+                mount(
+                    None::<&str>,
+                    "/scn/tmp",
+                    None::<&str>,
+                    remount,
+                    None::<&str>,
+                ),
+            )?;
+            let bind_remount = remount | MsFlags::MS_BIND;
+            refused(
+                Errno::EPERM,
+                mount(
+                    None::<&str>,
+                    "/scn/tmp",
+                    None::<&str>,
+                    bind_remount,
+                    None::<&str>,
+                ),
+            )?;
+            refused(
+                Errno::EPERM,
+                mount(
+                    None::<&str>,
+                    "/scn/tmp",
+                    None::<&str>,
+                    MsFlags::MS_PRIVATE,
+                    None::<&str>,
+                ),
+            )?;
+            refused(Errno::EPERM, umount2("/scn/tmp", MntFlags::MNT_DETACH))?;
+            refused(Errno::EPERM, move_mount_tmpfs(&own))?;
+            let (new, old) = (sys::c("/scn/tmp"), sys::c("/scn/tmp/low"));
+            refused_any(
+                &[Errno::EPERM, Errno::EINVAL],
+                syscall!(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()),
+            )
+        })?;
+    }
+    same(
+        "the mounts",
+        fs::read_to_string("/proc/self/mountinfo")?,
+        before,
+    )
+}
+
+fn propagation() -> Outcome {
+    let dir = place::directory(SYSTEM, "shared")?;
+    fs::write(format!("{dir}/file"), "high")?;
+    bind(&dir, &dir)?;
+    mount(
+        None::<&str>,
+        dir.as_str(),
+        None::<&str>,
+        MsFlags::MS_SHARED,
+        None::<&str>,
+    )?;
+    let result = at(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        let made = tmpfs(&dir);
+        if made.is_ok() {
+            fs::write(format!("{dir}/file"), "low")?;
+        }
+        let _ = mount(
+            None::<&str>,
+            dir.as_str(),
+            None::<&str>,
+            MsFlags::MS_SHARED,
+            None::<&str>,
+        );
+        Ok(())
+    });
+    let seen = fs::read_to_string(format!("{dir}/file"))?;
+    umount2(dir.as_str(), MntFlags::MNT_DETACH)?;
+    result?;
+    same("what the host sees", seen.as_str(), "high")
+}
+
+fn by_setns() -> Outcome {
+    let other = spawn(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        step()
+    })?;
+    other.stands()?;
+    let before = fs::read_to_string("/proc/self/mountinfo")?;
+    at(Untrusted, || {
+        let there = sys::reads(format!("/proc/{}/ns/mnt", other.pid))?;
+        allowed(setns(&there, CloneFlags::CLONE_NEWNS))?;
+        // it has the host's capabilities and the other's view: superblocks belong to all
+        let none = None::<&str>;
+        for flags in [
+            MsFlags::MS_REMOUNT,
+            MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY,
+        ] {
+            refused(
+                Errno::EPERM,
+                mount(none, "/scn/tmp", none, flags, Some("size=32m")),
+            )?;
+        }
+        Ok(())
+    })?;
+    same(
+        "the mounts",
+        fs::read_to_string("/proc/self/mountinfo")?,
+        before,
+    )?;
+    other.kill()
+}
+
+fn setattr() -> Outcome {
+    let (dir, view) = (
+        place::directory(LOW, "dir")?,
+        place::directory(SYSTEM, "view")?,
+    );
+    bind(&dir, &view)?;
+    let read_only = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
+    mount(
+        None::<&str>,
+        view.as_str(),
+        None::<&str>,
+        read_only,
+        None::<&str>,
+    )?;
+    let result = (|| {
+        for level in Level::LOWER {
+            at(level, || {
+                // struct mount_attr: set, clear MOUNT_ATTR_RDONLY, propagation, user namespace
+                let attributes = [0u64, 1, 0, 0];
+                let at = sys::c(&view);
+                let set = syscall!(
+                    libc::SYS_mount_setattr,
+                    libc::AT_FDCWD,
+                    at.as_ptr(),
+                    0,
+                    attributes.as_ptr(),
+                    32
+                );
+                refused(Errno::EPERM, set)
+            })?;
+        }
+        refused(
+            Errno::EROFS,
+            sys::open(format!("{view}/file"), OFlag::O_CREAT | OFlag::O_WRONLY),
+        )
+    })();
+    umount2(view.as_str(), MntFlags::MNT_DETACH)?;
+    result
+}
+
+/// A tmpfs by the calls that came with 5.2.
+fn move_mount_tmpfs(at: &str) -> Result<(), Errno> {
+    const CREATE: u32 = 6;
+    const EMPTY_FROM: u32 = 4;
+    let context = sys::owned(syscall!(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0)?)?;
+    syscall!(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, 0, 0, 0)?;
+    let made = sys::owned(syscall!(libc::SYS_fsmount, context.as_raw_fd(), 0, 0)?)?;
+    let at = sys::c(at);
+    let empty = sys::c("");
+    syscall!(
+        libc::SYS_move_mount,
+        made.as_raw_fd(),
+        empty.as_ptr(),
+        libc::AT_FDCWD,
+        at.as_ptr(),
+        EMPTY_FROM
+    )
+    .map(drop)
+}
