@@ -52,7 +52,7 @@ lint_man() {
 }
 
 unit() {
-	cargo test --locked --workspace --exclude tidegate-policy-fuzz
+	cargo test --locked --no-fail-fast --workspace --exclude tidegate-policy-fuzz
 }
 
 # The lab's own tests, which boot machines.

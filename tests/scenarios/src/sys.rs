@@ -13,10 +13,16 @@ use nix::sys::stat::Mode;
 #[macro_export]
 macro_rules! syscall {
     ($number:expr $(, $arg:expr)* $(,)?) => {{
-        // SAFETY: see the macro's own words; the kernel checks all else.
-        let ret = unsafe { libc::syscall($number $(, $arg as libc::c_long)*) };
-        nix::errno::Errno::result(ret)
+        $crate::sys::by_number($number, &[$($arg as libc::c_long),*])
     }};
+}
+
+/// What [`syscall!`] calls: six arguments, 0 where there are fewer.
+pub fn by_number(number: libc::c_long, args: &[libc::c_long]) -> Result<libc::c_long, Errno> {
+    let arg = |n: usize| args.get(n).copied().unwrap_or(0);
+    // SAFETY: see the macro's own words; the kernel checks all else.
+    let ret = unsafe { libc::syscall(number, arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)) };
+    Errno::result(ret)
 }
 
 /// A descriptor that a system call returned.
