@@ -192,7 +192,7 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 	if (s->create_opens) {
 		s->created = given_key(inode);
 		s->created_level = level;
-		s->created_at = bpf_ktime_get_ns();
+		s->created_at = bpf_jiffies64();
 	}
 	return 0;
 }
@@ -266,26 +266,45 @@ static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct t
 }
 
 /*
+ * Does the place's rule say of the object what it already says? Of a directory not, as
+ * its node counts for what is below it.
+ */
+static __always_inline bool same_label(struct inode *inode, u64 label, u8 level, struct tg_found *place)
+{
+	bool is_given = label_origin(label) == TG_FROM_GIVEN;
+	u16 differs = label_attrs(label) ^ place->rule.attrs;
+
+	/* explicitness is for mount points; what has a level of its own is not `lowwrite` */
+	differs &= ~(TG_EXPLICIT | TG_KERNEL | (is_given ? TG_LOWWRITE : 0));
+	return (inode->i_mode & S_IFMT) != S_IFDIR && !differs && level == label_level(label) &&
+	       (is_given || level == place->rule.level);
+}
+
+/*
  * An object gets a further name. A higher place would launder it; at a lower one
  * its level falls, unless somebody has it open and would go on trusting it.
  */
-static __always_inline int name_again(struct tg_subject *s, struct inode *inode, struct dentry *old,
+static __always_inline int name_again(struct tg_subject *s, struct inode *inode, struct dentry *old, u64 label,
 				      struct dentry *new, struct tg_found *place, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
-	u64 label = label_of(inode, address(old), TG_C_DIR);
 	struct lomac_object o = object(label);
 	u8 level = lomac_rename(o, place_object(place));
-	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+	struct tg_inode *memo;
 	bool admits; /* lower subjects may have it open that the new place does not admit */
 
-	if (o.known && o.attrs & TG_NEUTRAL)
+	if (o.known && (o.attrs & TG_NEUTRAL || same_label(inode, label, level, place)))
 		return 0;
 	note_object(&n, inode, address(new), label);
 	if (level == LOMAC_REFUSED) {
 		n.reason = TG_R_LAUNDER;
 		n.source = place->rule.source;
 		return deny(s, &n, -EPERM);
+	}
+	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!memo) {
+		n.reason = TG_R_NO_LABEL;
+		return deny(s, &n, -ENOMEM);
 	}
 	if ((inode->i_mode & S_IFMT) == S_IFDIR && !same_tree(memo, label, place)) {
 		n.reason = TG_R_TREE;
@@ -297,19 +316,25 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		return deny(s, &n, -EBUSY);
 	}
 	/* until it has moved, nothing is to be remembered by its old place */
-	if (memo && op == TG_OP_RENAME) {
+	if (op == TG_OP_RENAME) {
 		memo->moving = name_of(address(old));
 		__sync_lock_test_and_set(&memo->word, 0);
 	}
-	if (level != place->rule.level || label_origin(label) == TG_FROM_GIVEN ||
-	    (level != o.level && (op == TG_OP_LINK || inode->i_nlink > 1))) {
-		if (label_give(inode, address(old), level)) {
-			n.reason = TG_R_TABLE_FULL;
-			return deny(s, &n, -ENOSPC);
-		}
-		return 0;
+	if ((level != place->rule.level || label_origin(label) == TG_FROM_GIVEN ||
+	     (level != o.level && (op == TG_OP_LINK || inode->i_nlink > 1))) &&
+	    label_give(inode, address(old), level)) {
+		n.reason = TG_R_TABLE_FULL;
+		return deny(s, &n, -ENOSPC);
 	}
 	return 0;
+}
+
+/* What a rename or a link is about: of a directory the label as it is remembered, with its node. */
+static __always_inline u64 label_moved(struct inode *dir, struct dentry *dentry, struct inode *inode)
+{
+	if ((inode->i_mode & S_IFMT) == S_IFDIR)
+		return label_of(inode, address(dentry), TG_C_DIR);
+	return label_named(dir, dentry, inode);
 }
 
 SEC("lsm.s/inode_rename")
@@ -319,21 +344,23 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 	struct tg_subject *s = subject_current();
 	struct inode *inode = old_dentry->d_inode, *over = new_dentry->d_inode;
 	struct tg_found place = {};
+	u64 label;
 	int err;
 
 	if (!inode)
 		return 0;
 	err = names(s, old_dir, old_dentry, TG_OP_RENAME, NULL);
-	if (!err)
-		err = modify(s, inode, address(old_dentry), label_of(inode, address(old_dentry), TG_C_DIR),
-			     TG_OP_RENAME, TG_C_DIR);
+	if (err)
+		return err;
+	label = label_moved(old_dir, old_dentry, inode);
+	err = modify(s, inode, address(old_dentry), label, TG_OP_RENAME, TG_C_DIR);
 	if (!err)
 		err = names(s, new_dir, new_dentry, TG_OP_RENAME, &place);
 	if (!err && over)
-		err = modify(s, over, address(new_dentry), label_of(over, address(new_dentry), TG_C_DIR),
+		err = modify(s, over, address(new_dentry), label_named(new_dir, new_dentry, over),
 			     TG_OP_RENAME, TG_C_DIR);
 	if (!err)
-		err = name_again(s, inode, old_dentry, new_dentry, &place, TG_OP_RENAME);
+		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_RENAME);
 	return err;
 }
 
@@ -343,16 +370,17 @@ int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir, stru
 	struct tg_subject *s = subject_current();
 	struct inode *inode = old_dentry->d_inode;
 	struct tg_found place = {};
+	u64 label;
 	int err;
 
 	if (!inode)
 		return 0;
-	err = modify(s, inode, address(old_dentry), label_of(inode, address(old_dentry), TG_C_DIR),
-		     TG_OP_LINK, TG_C_DIR);
+	label = label_of(inode, address(old_dentry), TG_C_DIR);
+	err = modify(s, inode, address(old_dentry), label, TG_OP_LINK, TG_C_DIR);
 	if (!err)
 		err = names(s, dir, new_dentry, TG_OP_LINK, &place);
 	if (!err)
-		err = name_again(s, inode, old_dentry, new_dentry, &place, TG_OP_LINK);
+		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_LINK);
 	return err;
 }
 

@@ -40,8 +40,8 @@ static __noinline int create_unnamed(struct file *file)
 	return label_give(inode, file_dentry(file), level) ? deny(s, &n, -ENOSPC) : 0;
 }
 
-/* An open that creates and fails leaves its note behind; it is not good for long. */
-#define CREATE_TO_OPEN_NS 100000000ull
+/* An open that creates and fails leaves its note behind; it is not good for long: 25 to 250 ms. */
+#define CREATE_TO_OPEN_TICKS 25
 
 /*
  * Is it the object that the subject's creat() has just made? The creation was
@@ -52,7 +52,7 @@ static __always_inline bool just_created(struct tg_subject *s, struct inode *ino
 	bool same = s->created.ino && s->created.ino == inode->i_ino &&
 		    s->created.generation == inode->i_generation &&
 		    s->created.dev == inode->i_sb->s_dev && s->level >= s->created_level &&
-		    bpf_ktime_get_ns() - s->created_at < CREATE_TO_OPEN_NS;
+		    bpf_jiffies64() - s->created_at < CREATE_TO_OPEN_TICKS;
 
 	s->created.ino = 0;
 	return same;

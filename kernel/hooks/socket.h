@@ -134,18 +134,10 @@ int BPF_PROG(hook_socket_accept, struct socket *sock, struct socket *newsock)
 	return observe_net(&p, TG_OP_ACCEPT);
 }
 
-SEC("lsm.s/socket_recvmsg")
-int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
+static __noinline int receive(struct sock *sk)
 {
-	struct sock *sk = sock->sk;
 	struct net_peer p = {};
-	u16 family;
 
-	if (!sk)
-		return 0;
-	family = sk->__sk_common.skc_family;
-	if (family != AF_INET && family != AF_INET6)
-		return 0;
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
 	/* what was queued before a datagram socket connected came from anywhere */
@@ -154,6 +146,18 @@ int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 		net_bound(sk, &p);
 	}
 	return observe_net(&p, TG_OP_RECEIVE);
+}
+
+SEC("lsm.s/socket_recvmsg")
+int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	u16 family;
+
+	if (!sk)
+		return 0;
+	family = sk->__sk_common.skc_family;
+	return family == AF_INET || family == AF_INET6 ? receive(sk) : 0;
 }
 
 /* Sending to a network that is above the lowest level modifies it. */
@@ -228,23 +232,11 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 	return err ? err : observe_net(&p, TG_OP_CONNECT);
 }
 
-/*
- * TCP Fast Open connects without the connect hook. On a Unix socket it is part of
- * the guard (guard.h): a connection that the sender could not make any more.
- */
-SEC("lsm.s/socket_sendmsg")
-int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
+/* TCP Fast Open connects without the connect hook. */
+static __noinline int send(struct sock *sk, struct msghdr *msg)
 {
-	struct sock *sk = sock->sk;
-	struct net_peer p = {};
+	struct net_peer p = { .family = sk->__sk_common.skc_family };
 
-	if (!sk)
-		return 0;
-	p.family = sk->__sk_common.skc_family;
-	if (p.family == AF_UNIX && tx.lock && sk->sk_type == SOCK_DGRAM)
-		tx_take_turn();
-	if (p.family == AF_UNIX)
-		return guard_armed ? guard_unix(sk, -EIO) : 0;
 	if (p.family == AF_NETLINK)
 		return msg->msg_name ? modify_netlink(CAST(struct sockaddr, address(msg->msg_name))) : 0;
 	if (p.family != AF_INET && p.family != AF_INET6)
@@ -265,6 +257,21 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 	p.known = false;
 	count_query(TG_C_SOCKET);
 	return observe_net(&p, TG_OP_CONNECT);
+}
+
+/* On a Unix socket it is part of the guard (guard.h): a connection that the sender could not make any more. */
+SEC("lsm.s/socket_sendmsg")
+int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
+{
+	struct sock *sk = sock->sk;
+
+	if (!sk)
+		return 0;
+	if (sk->__sk_common.skc_family != AF_UNIX)
+		return send(sk, msg);
+	if (tx.lock && sk->sk_type == SOCK_DGRAM)
+		tx_take_turn();
+	return guard_armed ? guard_unix(sk, -EIO) : 0;
 }
 
 #endif
