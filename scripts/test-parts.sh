@@ -81,9 +81,14 @@ commands() {
 	"$LAB" vm --kernel "$1" --payload "$TARGET/test-commands" --timeout 900 -- bash /payload/check.sh
 }
 
-# Random operations on a kernel, against the reference model.
+# Random operations on a kernel, against the reference model; REPLAY_SEED=N plays others.
 replay() {
-	tests/replay/run.sh "$1"
+	build_lab
+	cargo static --locked -p tidegate -p tidegate-model
+	scripts/build.sh payload "$TARGET/replay-payload" tidegate tidegate-replay
+	cp crates/model/policy/replay.plm "$TARGET/replay-payload/"
+	"$LAB" vm --kernel "$1" --payload "$TARGET/replay-payload" --timeout 900 -- /bin/sh -c \
+		"/payload/tidegate start --policy /payload/replay.plm && /payload/tidegate-replay --seed ${REPLAY_SEED:-1}"
 }
 
 story() {

@@ -120,26 +120,33 @@ impl World {
         }
     }
 
-    /// What a further name does to a node: the level that it is given, if any.
-    pub(crate) fn naming(&self, node: NodeId, dir: NodeId, name: &str) -> Step<Option<Level>> {
+    /// What a new name does to a node: the level that it is given, if any. With
+    /// `further`, it keeps the names it has.
+    pub(crate) fn naming(
+        &self,
+        node: NodeId,
+        dir: NodeId,
+        name: &str,
+        further: bool,
+    ) -> Step<Option<Level>> {
         let place = self.policy.lookup(self.path_in(dir, name).as_bytes());
-        let (level, _) = self.label(node);
+        let (level, attrs) = self.label(node);
         if place.level > level && !place.attrs.contains(Attrs::CREATOR) {
             return refuse();
         }
         if self.nodes[node].is_dir() && !self.same_tree(node, dir, name) {
             return Err(Stop::Refused(Errno::Xdev));
         }
-        if place.level < level && self.is_open(node) {
+        let new = level.min(place.level);
+        let elsewhere = further || self.nodes[node].links > 1;
+        let given =
+            self.nodes[node].given.is_some() || new != place.level || new != level && elsewhere;
+        let closes =
+            attrs.contains(Attrs::LOWWRITE) && (given || !place.attrs.contains(Attrs::LOWWRITE));
+        if (new < level || closes) && self.is_open(node) {
             return Err(Stop::Refused(Errno::Busy));
         }
-        let new = level.min(place.level);
-        let unchanged = new == level && self.nodes[node].given.is_none();
-        Ok(if unchanged && place.level == new {
-            None
-        } else {
-            Some(new)
-        })
+        Ok(given.then_some(new))
     }
 
     /// Does one rule hold for all below a directory, here and there?

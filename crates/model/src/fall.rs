@@ -3,7 +3,7 @@
 use crate::Errno;
 use crate::Level;
 use crate::decide::{Step, Stop};
-use crate::world::{Mapped, Object, World};
+use crate::world::{Object, Open, World};
 
 /// The levels of everything that can fall.
 struct Levels {
@@ -43,6 +43,7 @@ impl World {
             for (c, level) in self.channels.iter_mut().zip(before.channels) {
                 c.level = level;
             }
+            self.kept_up = true;
             return Err(Stop::Refused(Errno::Acces));
         }
         Ok(())
@@ -67,14 +68,16 @@ impl World {
             }
         }
         for (process, mapping) in self.mapped().filter(|(_, m)| m.writable) {
-            let channel = self.memory(mapping.of);
-            writers.extend(channel.map(|channel| (channel, self.level(process.subject))));
+            if let Object::Memory(channel) = self.behind(mapping.of) {
+                writers.push((channel, self.level(process.subject)));
+            }
         }
         let mut fell = false;
         for (channel, level) in writers {
-            let channel = &mut self.channels[channel].level;
-            fell |= level < *channel;
-            *channel = level.min(*channel);
+            let channel = &mut self.channels[channel];
+            fell |= level < channel.level;
+            channel.level = level.min(channel.level);
+            channel.ever = level.min(channel.ever);
         }
         fell
     }
@@ -108,21 +111,27 @@ impl World {
     }
 
     /// Would somebody who fell keep a shared writable mapping of what is now
-    /// above it, or of memory that somebody who stays has mapped?
+    /// above it, or could it still write memory that somebody who stays has mapped?
     fn mapping_in_the_way(&self, before: &[Level]) -> bool {
         let fell = |subject: usize| self.level(subject) < before[subject];
-        self.mapped()
-            .filter(|(p, m)| m.writable && fell(p.subject))
-            .any(|(p, m)| match (m.of, self.memory(m.of)) {
-                (_, Some(channel)) => self
-                    .mapped()
-                    .any(|(q, other)| self.memory(other.of) == Some(channel) && !fell(q.subject)),
-                (Mapped::Segment(id), _) => self.level(p.subject) < self.segments[id].level,
-                (Mapped::Open(open), _) => match self.opens[open].object {
-                    Object::Node(node) => self.level(p.subject) < self.label(node).0,
-                    _ => false,
-                },
-                (Mapped::Memory(_), None) => false,
+        let stays = |memory: Object| {
+            self.mapped()
+                .any(|(q, m)| self.behind(m.of) == memory && !fell(q.subject))
+        };
+        let kept = self.mapped().filter(|(p, m)| m.writable && fell(p.subject));
+        let mapped = kept.into_iter().any(|(p, m)| match self.behind(m.of) {
+            Object::Node(node) => self.level(p.subject) < self.label(node).0,
+            memory => stays(memory),
+        });
+        let mut held = self.held().filter(|(subject, _)| fell(*subject));
+        mapped
+            || held.any(|(_, open)| match &self.opens[open] {
+                Open {
+                    object: memory @ Object::Memory(_),
+                    write: true,
+                    ..
+                } => stays(*memory),
+                _ => false,
             })
     }
 }

@@ -4,7 +4,7 @@ use tidegate_policy::Attrs;
 
 use crate::Level;
 use crate::tree::NodeId;
-use crate::world::{Mapped, Object, World};
+use crate::world::{Object, World};
 
 impl World {
     /// The lowest byte that a subject may have in it. What a trusted program
@@ -41,16 +41,6 @@ impl World {
         *content = voice.min(*content);
     }
 
-    /// The lowest byte to be found through a mapping.
-    fn seen_through(&self, of: Mapped) -> Level {
-        match (of, self.memory(of)) {
-            (_, Some(channel)) => self.channels[channel].content,
-            (Mapped::Segment(id), _) => self.segments[id].content,
-            (Mapped::Open(open), _) => self.content(self.opens[open].object),
-            (Mapped::Memory(_), None) => self.top(),
-        }
-    }
-
     /// The lowest byte to be read from an object.
     pub(crate) fn content(&self, object: Object) -> Level {
         match object {
@@ -71,23 +61,12 @@ impl World {
             let mapped: Vec<_> = self.mapped().map(|(p, m)| (p.subject, m)).collect();
             let before = self.traces();
             for (subject, mapping) in mapped {
-                self.hear(subject, self.seen_through(mapping.of));
-                if !mapping.writable {
-                    continue;
-                }
-                let voice = self.voice(subject);
-                match (mapping.of, self.memory(mapping.of)) {
-                    (_, Some(channel)) => self.speak(subject, channel),
-                    (Mapped::Segment(id), _) => {
-                        let content = &mut self.segments[id].content;
-                        *content = voice.min(*content);
-                    }
-                    (Mapped::Open(open), _) => {
-                        if let Object::Node(node) = self.opens[open].object {
-                            self.fill(subject, node);
-                        }
-                    }
-                    (Mapped::Memory(_), None) => {}
+                let object = self.behind(mapping.of);
+                self.hear(subject, self.content(object));
+                match object {
+                    Object::Node(node) if mapping.writable => self.fill(subject, node),
+                    Object::Memory(channel) if mapping.writable => self.speak(subject, channel),
+                    _ => {}
                 }
             }
             if self.traces() == before {
@@ -100,12 +79,7 @@ impl World {
         let subjects = self.subjects.iter().map(|s| s.seen);
         let nodes = self.nodes.iter().map(|n| n.content);
         let channels = self.channels.iter().map(|c| c.content);
-        let segments = self.segments.iter().map(|s| s.content);
-        subjects
-            .chain(nodes)
-            .chain(channels)
-            .chain(segments)
-            .collect()
+        subjects.chain(nodes).chain(channels).collect()
     }
 
     /// The property: no byte that was ever low is in something higher, and none
@@ -138,13 +112,8 @@ impl World {
                 return Err(format!("{} at {level} holds {content}", self.path(id)));
             }
         }
-        for (kind, ipc) in [("segment", &self.segments), ("queue", &self.queues)] {
-            if let Some(id) = ipc.iter().position(|i| i.content < i.level) {
-                return Err(format!(
-                    "{kind} {id} at {} holds {}",
-                    ipc[id].level, ipc[id].content
-                ));
-            }
+        if let Some(id) = self.queues.iter().position(|q| q.content < q.level) {
+            return Err(format!("queue {id} holds lower messages"));
         }
         Ok(())
     }

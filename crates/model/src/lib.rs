@@ -17,6 +17,7 @@ mod decide;
 mod draw;
 mod fall;
 mod flow;
+mod gap;
 mod op;
 mod shrink;
 mod step;

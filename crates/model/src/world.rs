@@ -57,7 +57,7 @@ pub(crate) enum Object {
     /// A pipe's or a FIFO's channel.
     Pipe(usize),
     Socket(usize),
-    /// A memfd's channel.
+    /// A memfd's channel, or other memory's.
     Memory(usize),
     /// A connection to a network of this level.
     Network(Level),
@@ -75,16 +75,16 @@ pub(crate) struct Mapping {
 pub(crate) enum Mapped {
     /// A file, by the description that was mapped: it stays open.
     Open(usize),
-    /// Memory without a descriptor.
+    /// Memory without a descriptor, System V's among it.
     Memory(usize),
-    /// A System V segment.
-    Segment(usize),
 }
 
 /// What floats: who reads it stands no higher than who could ever write it.
 #[derive(Debug, Clone)]
 pub(crate) struct Channel {
     pub level: Level,
+    /// The lowest that it ever was, a FIFO's earlier lives and its maker among that.
+    pub ever: Level,
     /// The lowest byte in it.
     pub content: Level,
     /// Bytes that wait in a pipe.
@@ -106,13 +106,21 @@ pub(crate) struct Socket {
     pub queue: VecDeque<Option<usize>>,
 }
 
-/// A System V segment or queue.
+/// A System V segment: attached as an object of its creator's level, and then
+/// memory like any other.
 #[derive(Debug, Clone)]
-pub(crate) struct Ipc {
+pub(crate) struct Segment {
+    pub level: Level,
+    pub channel: usize,
+    pub removed: bool,
+}
+
+/// A System V queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Queue {
     pub level: Level,
     pub content: Level,
     pub messages: u32,
-    pub removed: bool,
 }
 
 /// A small machine under a policy. See the crate's documentation.
@@ -130,8 +138,10 @@ pub struct World {
     pub(crate) sockets: Vec<Socket>,
     /// Who has an abstract name.
     pub(crate) names: BTreeMap<u8, usize>,
-    pub(crate) segments: Vec<Ipc>,
-    pub(crate) queues: Vec<Ipc>,
+    pub(crate) segments: Vec<Segment>,
+    pub(crate) queues: Vec<Queue>,
+    /// Whether the last step met a demotion that had to be refused.
+    pub(crate) kept_up: bool,
 }
 
 impl World {
@@ -149,6 +159,7 @@ impl World {
             names: BTreeMap::new(),
             segments: Vec::new(),
             queues: Vec::new(),
+            kept_up: false,
             policy,
         };
         world.plant();
@@ -214,15 +225,11 @@ impl World {
         living.flat_map(|p| p.mappings.values().map(move |m| (p, *m)))
     }
 
-    /// The channel behind a mapping, if it is memory.
-    pub(crate) fn memory(&self, of: Mapped) -> Option<usize> {
+    /// What is mapped: a node or memory.
+    pub(crate) fn behind(&self, of: Mapped) -> Object {
         match of {
-            Mapped::Memory(channel) => Some(channel),
-            Mapped::Open(open) => match self.opens[open].object {
-                Object::Memory(channel) => Some(channel),
-                _ => None,
-            },
-            Mapped::Segment(_) => None,
+            Mapped::Open(open) => self.opens[open].object,
+            Mapped::Memory(channel) => Object::Memory(channel),
         }
     }
 
@@ -276,6 +283,7 @@ impl World {
         let top = self.top();
         self.channels.push(Channel {
             level: top,
+            ever: top,
             content: top,
             bytes: 0,
         });

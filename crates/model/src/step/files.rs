@@ -68,6 +68,7 @@ impl World {
             Object::Pipe(channel) => {
                 sensible(access.reads() || self.pipe_has(channel, Direction::READ))?;
             }
+            Object::Memory(memory) if access.writes() => self.bind_memory(who.subject, memory)?,
             Object::Memory(_) => {}
             Object::Socket(_) | Object::Network(_) => return Err(Stop::Senseless),
         }

@@ -3,17 +3,8 @@
 use super::Actor;
 use crate::channel::Direction;
 use crate::decide::{Step, Stop, sensible};
-use crate::world::{Ipc, MAPPINGS, Mapped, Mapping, Object, World};
+use crate::world::{MAPPINGS, Mapped, Mapping, Object, Queue, Segment, World};
 use crate::{At, Errno, Slot};
-
-/// A segment or queue that was not removed.
-fn present(ipc: &[Ipc], id: u8) -> Step<usize> {
-    let id = usize::from(id);
-    ipc.get(id)
-        .filter(|i| !i.removed)
-        .map(|_| id)
-        .ok_or(Stop::Senseless)
-}
 
 /// What the calls of System V IPC say of every refusal but of a removal.
 fn said(stop: Stop) -> Stop {
@@ -29,6 +20,19 @@ impl World {
         let channel = self.new_channel();
         let open = self.new_open(Object::Memory(channel), Direction::BOTH);
         self.hold(who, to, open)
+    }
+
+    /// May the subject get a descriptor to write memory? Who has it mapped falls
+    /// with no descriptor, so nobody lower than its writers so far comes to it then.
+    pub(super) fn bind_memory(&self, subject: usize, memory: usize) -> Step {
+        let mapped = self
+            .mapped()
+            .any(|(_, m)| self.behind(m.of) == Object::Memory(memory));
+        if mapped {
+            self.modify(subject, self.channels[memory].level)
+        } else {
+            Ok(())
+        }
     }
 
     fn room_to_map(&self, who: Actor, at: At) -> Step {
@@ -48,12 +52,7 @@ impl World {
         sensible(open.read)?;
         let writable = shared && open.write;
         match open.object {
-            Object::Node(node) => {
-                self.observe(who.subject, self.label(node).0)?;
-                if writable {
-                    self.modify_node(who.subject, node)?;
-                }
-            }
+            Object::Node(node) => self.bind(who.subject, node, true, writable)?,
             Object::Memory(_) => {}
             _ => return Err(Stop::Senseless),
         }
@@ -73,63 +72,78 @@ impl World {
         mapping.map(drop).ok_or(Stop::Senseless)
     }
 
-    fn new_ipc(&self, who: Actor) -> Ipc {
-        Ipc {
-            level: self.level(who.subject),
-            content: self.top(),
-            messages: 0,
-            removed: false,
-        }
-    }
-
     pub(super) fn segment(&mut self, who: Actor, id: u8) -> Step {
         sensible(usize::from(id) == self.segments.len())?;
-        self.segments.push(self.new_ipc(who));
+        let (level, channel) = (self.level(who.subject), self.new_channel());
+        self.segments.push(Segment {
+            level,
+            channel,
+            removed: false,
+        });
         Ok(())
+    }
+
+    /// A segment that was not removed.
+    fn present(&self, id: u8) -> Step<&Segment> {
+        let segment = self.segments.get(usize::from(id));
+        segment.filter(|s| !s.removed).ok_or(Stop::Senseless)
     }
 
     pub(super) fn attach(&mut self, who: Actor, id: u8, write: bool, at: At) -> Step {
         self.room_to_map(who, at)?;
-        let id = present(&self.segments, id)?;
-        let level = self.segments[id].level;
+        let &Segment { level, channel, .. } = self.present(id)?;
         self.observe(who.subject, level)?;
         if write {
             self.modify(who.subject, level).map_err(said)?;
         }
-        self.put_mapping(who, at, Mapped::Segment(id), write);
+        self.observe(who.subject, self.channels[channel].level)?;
+        self.put_mapping(who, at, Mapped::Memory(channel), write);
         Ok(())
     }
 
     pub(super) fn drop_segment(&mut self, who: Actor, id: u8) -> Step {
-        let id = present(&self.segments, id)?;
-        self.modify(who.subject, self.segments[id].level)?;
-        self.segments[id].removed = true;
+        self.modify(who.subject, self.present(id)?.level)?;
+        self.segments[usize::from(id)].removed = true;
         Ok(())
     }
 
     pub(super) fn queue(&mut self, who: Actor, id: u8) -> Step {
         sensible(usize::from(id) == self.queues.len())?;
-        self.queues.push(self.new_ipc(who));
+        let (level, content) = (self.level(who.subject), self.top());
+        self.queues.push(Queue {
+            level,
+            content,
+            messages: 0,
+        });
         Ok(())
     }
 
+    fn queued(&self, id: u8) -> Step<Queue> {
+        self.queues
+            .get(usize::from(id))
+            .cloned()
+            .ok_or(Stop::Senseless)
+    }
+
     pub(super) fn enqueue(&mut self, who: Actor, id: u8) -> Step {
-        let id = present(&self.queues, id)?;
-        self.modify(who.subject, self.queues[id].level)
-            .map_err(said)?;
-        let voice = self.voice(who.subject);
-        let queue = &mut self.queues[id];
-        queue.content = voice.min(queue.content);
-        queue.messages += 1;
+        let queue = self.queued(id)?;
+        self.modify(who.subject, queue.level).map_err(said)?;
+        let content = self.voice(who.subject).min(queue.content);
+        let messages = queue.messages + 1;
+        self.queues[usize::from(id)] = Queue {
+            content,
+            messages,
+            ..queue
+        };
         Ok(())
     }
 
     pub(super) fn dequeue(&mut self, who: Actor, id: u8) -> Step {
-        let id = present(&self.queues, id)?;
-        sensible(self.queues[id].messages > 0)?;
-        self.observe(who.subject, self.queues[id].level)?;
-        self.queues[id].messages -= 1;
-        self.hear(who.subject, self.queues[id].content);
+        let queue = self.queued(id)?;
+        sensible(queue.messages > 0)?;
+        self.observe(who.subject, queue.level)?;
+        self.queues[usize::from(id)].messages -= 1;
+        self.hear(who.subject, queue.content);
         Ok(())
     }
 }

@@ -25,7 +25,11 @@ impl World {
         let kind = match what {
             Made::Directory => Kind::Directory(BTreeMap::new()),
             Made::Symlink => Kind::Symlink,
-            Made::Fifo => Kind::Fifo(self.new_channel()),
+            Made::Fifo => {
+                let channel = self.new_channel();
+                self.channels[channel].ever = self.level(who.subject);
+                Kind::Fifo(channel)
+            }
             Made::Device => Kind::Device,
         };
         let node = self.enter(dir, name, kind, given);
@@ -99,7 +103,7 @@ impl World {
         if let Some(over) = over {
             self.modify_node(who.subject, over)?;
         }
-        let given = self.naming(node, new_dir, new)?;
+        let given = self.naming(node, new_dir, new, false)?;
 
         let seen_by_it = self.nodes[node]
             .place
@@ -134,7 +138,7 @@ impl World {
 
         self.modify_node(who.subject, node)?;
         self.modify_names(who.subject, dir)?;
-        let given = self.naming(node, dir, name)?;
+        let given = self.naming(node, dir, name, true)?;
         self.put_name(dir, name, node);
         self.nodes[node].given = given;
         Ok(())

@@ -76,15 +76,21 @@ impl World {
         Ok(Verdict::Done)
     }
 
-    /// Does it hold a file that it could not have opened without its trust? Then
-    /// that program vouches for it, which is for the program to know.
+    /// Does it hold what it could not read without its trust? Then that program
+    /// vouches for it, which is for the program to know.
     fn holds_lower(&self, who: Actor) -> bool {
         let level = self.level(who.subject);
         self.tables[self.processes[who.process].table]
             .values()
             .any(|open| match self.opens[*open].object {
                 Object::Node(node) => self.label(node).0 < level,
-                _ => false,
+                Object::Pipe(channel) | Object::Memory(channel) => {
+                    self.channels[channel].level < level
+                }
+                Object::Socket(socket) => self
+                    .ends(socket)
+                    .any(|end| self.channels[self.sockets[end].channel].level < level),
+                Object::Network(_) => false,
             })
     }
 
@@ -122,13 +128,13 @@ impl World {
     }
 
     /// Looks into another's memory, or gets a hold on it: refused from below,
-    /// observed from above.
+    /// observed from above. The calls that do so say EPERM of every refusal.
     pub(super) fn attach_to(&mut self, who: Actor, target: Actor) -> Step {
         let level = self.level(target.subject);
         if self.level(who.subject) < level {
             refuse()
         } else {
-            self.observe(who.subject, level)
+            self.observe(who.subject, level).or_else(|_| refuse())
         }
     }
 

@@ -73,7 +73,7 @@ impl World {
     }
 
     /// The socket that a name leads to, while somebody has it.
-    fn addressed(&self, address: &Address) -> Step<usize> {
+    pub(crate) fn addressed(&self, address: &Address) -> Step<usize> {
         let socket = match address {
             Address::Path(path) => match self.nodes[self.existing(path)?].kind {
                 Kind::Socket(socket) => socket,
@@ -197,11 +197,12 @@ impl World {
 
     /// A descriptor comes from elsewhere.
     fn get(&mut self, who: Actor, open: usize, to: Slot) -> Step {
-        let Object::Node(node) = self.opens[open].object else {
-            return self.hold(who, to, open);
-        };
         let (read, write) = (self.opens[open].read, self.opens[open].write);
-        self.bind(who.subject, node, read, write)?;
+        match self.opens[open].object {
+            Object::Node(node) => self.bind(who.subject, node, read, write)?,
+            Object::Memory(memory) if write => self.bind_memory(who.subject, memory)?,
+            _ => {}
+        }
         self.hold(who, to, open)
     }
 
