@@ -43,7 +43,6 @@ impl World {
             for (c, level) in self.channels.iter_mut().zip(before.channels) {
                 c.level = level;
             }
-            self.kept_up = true;
             return Err(Stop::Refused(Errno::Acces));
         }
         Ok(())
@@ -74,10 +73,9 @@ impl World {
         }
         let mut fell = false;
         for (channel, level) in writers {
-            let channel = &mut self.channels[channel];
-            fell |= level < channel.level;
-            channel.level = level.min(channel.level);
-            channel.ever = level.min(channel.ever);
+            let channel = &mut self.channels[channel].level;
+            fell |= level < *channel;
+            *channel = level.min(*channel);
         }
         fell
     }

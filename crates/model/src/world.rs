@@ -83,8 +83,6 @@ pub(crate) enum Mapped {
 #[derive(Debug, Clone)]
 pub(crate) struct Channel {
     pub level: Level,
-    /// The lowest that it ever was, a FIFO's earlier lives and its maker among that.
-    pub ever: Level,
     /// The lowest byte in it.
     pub content: Level,
     /// Bytes that wait in a pipe.
@@ -140,8 +138,6 @@ pub struct World {
     pub(crate) names: BTreeMap<u8, usize>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) queues: Vec<Queue>,
-    /// Whether the last step met a demotion that had to be refused.
-    pub(crate) kept_up: bool,
 }
 
 impl World {
@@ -159,7 +155,6 @@ impl World {
             names: BTreeMap::new(),
             segments: Vec::new(),
             queues: Vec::new(),
-            kept_up: false,
             policy,
         };
         world.plant();
@@ -283,7 +278,6 @@ impl World {
         let top = self.top();
         self.channels.push(Channel {
             level: top,
-            ever: top,
             content: top,
             bytes: 0,
         });

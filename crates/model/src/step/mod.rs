@@ -34,7 +34,6 @@ impl World {
             process,
             subject: acting.subject,
         };
-        self.kept_up = false;
         let verdict = match self.act(who, &op.act) {
             Ok(verdict) => verdict,
             Err(Stop::Refused(errno)) => Verdict::Refused(errno),

@@ -25,11 +25,7 @@ impl World {
         let kind = match what {
             Made::Directory => Kind::Directory(BTreeMap::new()),
             Made::Symlink => Kind::Symlink,
-            Made::Fifo => {
-                let channel = self.new_channel();
-                self.channels[channel].ever = self.level(who.subject);
-                Kind::Fifo(channel)
-            }
+            Made::Fifo => Kind::Fifo(self.new_channel()),
             Made::Device => Kind::Device,
         };
         let node = self.enter(dir, name, kind, given);

@@ -8,7 +8,7 @@ use tidegate_policy::Attrs;
 use super::Actor;
 use crate::decide::{Step, Stop, refuse, sensible};
 use crate::world::{Object, PROCESSES, Process, Subject, Table, World};
-use crate::{Pid, Program, Verdict};
+use crate::{Level, Pid, Program, Verdict};
 
 impl World {
     /// A child has its parent's label. One that shares the descriptor table is
@@ -35,24 +35,23 @@ impl World {
     }
 
     /// A program begins with memory, a descriptor table and a label of its own.
-    /// It observes its files itself: what its predecessor was trusted with does
-    /// not count. Past the point of no return, so that where it cannot fall it dies.
+    /// It observes its files itself, and what its predecessor was trusted with and
+    /// left open. Past the point of no return, so that where it cannot fall it dies.
     pub(super) fn exec(&mut self, who: Actor, program: Program) -> Step<Verdict> {
         let (mut file, attrs) = self.program(program.path());
         if program == Program::Script {
             file = file.min(self.program(Program::Worker.path()).0);
         }
         let old = &self.subjects[who.subject];
-        let trusted = file == self.top();
+        let trusting = file == self.top();
         let new = Subject {
             level: old.level,
-            nodemote: trusted && attrs.contains(Attrs::NODEMOTE),
-            nonetdemote: trusted && attrs.contains(Attrs::NONETDEMOTE),
+            nodemote: trusting && attrs.contains(Attrs::NODEMOTE),
+            nonetdemote: trusting && attrs.contains(Attrs::NONETDEMOTE),
             seen: self.voice(who.subject).min(file),
         };
-        if old.nodemote && !new.nodemote {
-            sensible(!self.holds_lower(who))?;
-        }
+        let trusted = old.nodemote || old.nonetdemote;
+        let (still, network) = (new.nodemote, !new.nonetdemote);
         let table: Table = self.tables[self.processes[who.process].table].clone();
         self.subjects.push(new);
         self.tables.push(table);
@@ -64,8 +63,13 @@ impl World {
             threads: 1,
             alive: true,
         };
-        let fell = if file < self.level(subject) {
-            self.demote(subject, file)
+        let mut to = file;
+        if trusted && !still {
+            let left = self.left_open(Actor { subject, ..who }, network);
+            to = to.min(left);
+        }
+        let fell = if to < self.level(subject) {
+            self.demote(subject, to)
         } else {
             self.join()
         };
@@ -76,22 +80,17 @@ impl World {
         Ok(Verdict::Done)
     }
 
-    /// Does it hold what it could not read without its trust? Then that program
-    /// vouches for it, which is for the program to know.
-    fn holds_lower(&self, who: Actor) -> bool {
-        let level = self.level(who.subject);
-        self.tables[self.processes[who.process].table]
-            .values()
-            .any(|open| match self.opens[*open].object {
-                Object::Node(node) => self.label(node).0 < level,
-                Object::Pipe(channel) | Object::Memory(channel) => {
-                    self.channels[channel].level < level
-                }
-                Object::Socket(socket) => self
-                    .ends(socket)
-                    .any(|end| self.channels[self.sockets[end].channel].level < level),
-                Object::Network(_) => false,
-            })
+    /// The lowest of what a program has open for reading that began without the
+    /// trust of the one before it.
+    fn left_open(&self, who: Actor, network: bool) -> Level {
+        let table = &self.tables[self.processes[who.process].table];
+        let read = table.values().filter(|open| self.opens[**open].read);
+        let level = |open: &usize| match self.opens[*open].object {
+            Object::Node(node) => self.label(node).0,
+            Object::Network(level) if network => level,
+            _ => self.top(), // channels are looked at as always
+        };
+        read.map(level).min().unwrap_or(self.top())
     }
 
     pub(super) fn end(&mut self, process: usize) {
