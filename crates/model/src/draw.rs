@@ -232,7 +232,9 @@ impl Dice<'_> {
 
     fn memory(&mut self, who: Pid) -> Option<Act> {
         let (segments, queues) = (self.world.segments.len(), self.world.queues.len());
-        Some(match self.rng.u32(..18) {
+        Some(match self.rng.u32(..24) {
+            18..21 => Act::Load { at: self.at() },
+            21..24 => Act::Store { at: self.at() },
             0..3 => Act::Memfd {
                 to: self.free(who)?,
             },

@@ -2,16 +2,34 @@
 
 use tidegate_policy::Attrs;
 
-use crate::Level;
 use crate::tree::NodeId;
 use crate::world::{Object, World};
+use crate::{Act, Level, Op, Pid};
+
+/// A file of the sandbox.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    /// Its path in the sandbox.
+    pub path: String,
+    /// Its level.
+    pub level: Level,
+    /// Whether its rule lets everybody write it, and vouches for what it holds.
+    pub open_to_all: bool,
+    /// The lowest byte that it may hold.
+    pub lowest: Level,
+}
 
 impl World {
-    /// The lowest byte that a subject may have in it. What a trusted program
-    /// writes counts as its own level: that is the trust.
+    /// The lowest byte that a subject may write. Who has fallen may have learnt
+    /// what it fell for; what a trusted program writes counts as its own level:
+    /// that is the trust.
     pub(crate) fn voice(&self, subject: usize) -> Level {
         let s = &self.subjects[subject];
-        if s.nodemote { s.level } else { s.seen }
+        if s.nodemote {
+            s.level
+        } else {
+            s.level.min(s.seen)
+        }
     }
 
     /// A subject hears something.
@@ -23,15 +41,65 @@ impl World {
     /// A subject puts bytes into a node. What a rule opens to all (`lowwrite`) is
     /// trusted to hold what it holds.
     pub(crate) fn fill(&mut self, subject: usize, node: NodeId) {
+        let voice = self.voice(subject).max(self.vouched(node));
+        let content = &mut self.nodes[node].content;
+        *content = voice.min(*content);
+    }
+
+    fn vouched(&self, node: NodeId) -> Level {
         let (level, attrs) = self.label(node);
-        let floor = if attrs.contains(Attrs::LOWWRITE) {
+        if attrs.contains(Attrs::LOWWRITE) {
             level
         } else {
             0
+        }
+    }
+
+    /// The level that a rule vouches for in what an operation writes.
+    pub fn floor(&self, op: &Op) -> Level {
+        let node = self.written(op);
+        node.map_or(0, |node| self.vouched(node))
+    }
+
+    fn written(&self, op: &Op) -> Option<NodeId> {
+        let process = self.processes.get(usize::from(op.who))?;
+        let object = match &op.act {
+            Act::Write { slot } => self.opens[*self.tables[process.table].get(slot)?].object,
+            Act::Store { at } => self.behind(process.mappings.get(at)?.of),
+            Act::Change { path, .. } => Object::Node(self.find(path)?),
+            _ => return None,
         };
-        let voice = self.voice(subject).max(floor);
-        let content = &mut self.nodes[node].content;
-        *content = voice.min(*content);
+        match object {
+            Object::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// What the files of the sandbox are, and may hold.
+    pub fn contents(&self) -> Vec<Contents> {
+        let contents = |path: String| {
+            let node = self.find(&path)?;
+            let (level, attrs) = self.label(node);
+            Some(Contents {
+                path,
+                level,
+                open_to_all: attrs.contains(Attrs::LOWWRITE),
+                lowest: self.nodes[node].content,
+            })
+        };
+        self.paths().into_iter().filter_map(contents).collect()
+    }
+
+    /// The lowest level that a process may have read bytes of.
+    pub fn seen(&self, pid: Pid) -> Option<Level> {
+        let process = self.processes.get(usize::from(pid)).filter(|p| p.alive)?;
+        Some(self.subjects[process.subject].seen)
+    }
+
+    /// Whether the policy trusts a process with what it reads.
+    pub fn is_trusted(&self, pid: Pid) -> bool {
+        let process = self.processes.get(usize::from(pid));
+        process.is_some_and(|p| self.subjects[p.subject].nodemote)
     }
 
     /// A subject puts bytes into a channel.

@@ -25,6 +25,7 @@ mod tree;
 mod world;
 
 pub use draw::{draw, sequence};
+pub use flow::Contents;
 pub use op::{Access, Act, Address, At, Attribute, Errno, Made, Op, Pid, Program, Slot, Verdict};
 pub use shrink::shrink;
 pub use tree::{DIRECTORIES, FILES};

@@ -180,6 +180,10 @@ pub enum Act {
     /// `mmap` of shared memory without a name.
     MapFresh { at: At },
     Unmap { at: At },
+    /// Reads what is mapped.
+    Load { at: At },
+    /// Writes through a shared mapping, after `mprotect`.
+    Store { at: At },
     Segment { id: u8 },
     Attach { id: u8, write: bool, at: At },
     /// `shmctl(IPC_RMID)`

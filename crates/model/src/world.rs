@@ -186,6 +186,12 @@ impl World {
             .map(|(pid, p)| (pid, p.threads, self.subjects[p.subject].level))
     }
 
+    /// A process's level.
+    pub fn level_of(&self, pid: Pid) -> Level {
+        let process = self.processes.get(usize::from(pid));
+        process.map_or(self.top(), |p| self.subjects[p.subject].level)
+    }
+
     /// The highest level.
     pub(crate) fn top(&self) -> Level {
         self.policy.top()

@@ -69,7 +69,7 @@ impl Control {
         }
         inherited.push((answer, ANSWERS));
         let mut command = Command::new(Program::Worker.path());
-        command.arg(NURSERY.to_string()).env_clear();
+        command.arg(format!("{NURSERY}:0")).env_clear();
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -108,7 +108,9 @@ impl Control {
         self.processes.clear();
         for pid in 0..count {
             match self.ask(NURSERY, &Request::Spawn(pid))? {
-                Outcome::Answered(Answer { errno: 0, value }) => self.born(value)?,
+                Outcome::Answered(Answer {
+                    errno: 0, value, ..
+                }) => self.born(value)?,
                 other => bail!("the nursery did not fork: {other:?}"),
             }
         }

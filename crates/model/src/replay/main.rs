@@ -12,6 +12,7 @@
 
 mod attempt;
 mod control;
+mod inspect;
 mod play;
 mod sandbox;
 mod wire;
@@ -24,7 +25,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use fastrand::Rng;
-use tidegate_model::{Op, POLICY, World, sequence, shrink};
+use tidegate_model::{Op, POLICY, Program, World, sequence, shrink};
 use tidegate_policy::Policy;
 
 use crate::play::{Divergence, Player, Tally};
@@ -65,9 +66,12 @@ fn main() -> ExitCode {
         .next()
         .is_some_and(|program| program.starts_with(sandbox::PROGRAMS))
     {
-        // exec has named the process last, behind a script's name if there was one
-        let me = words.next_back().and_then(|me| me.parse().ok());
-        return match me.map(worker::live) {
+        // exec has named the process last, and what it had read
+        let trusted = std::env::args().next().as_deref() == Some(Program::Trusted.path());
+        let last = words.next_back();
+        let me = last.as_deref().and_then(|last| last.split_once(':'));
+        let me = me.and_then(|(me, seen)| Some((me.parse().ok()?, seen.parse().ok()?)));
+        return match me.map(|(me, seen)| worker::live(me, trusted, seen)) {
             Some(Ok(())) => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         };

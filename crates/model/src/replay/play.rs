@@ -15,8 +15,8 @@ use tidegate_policy::Policy;
 
 use crate::attempt::network;
 use crate::control::{Control, Outcome};
-use crate::sandbox;
 use crate::wire::{Answer, Request};
+use crate::{inspect, sandbox};
 
 /// Times that an operation is tried which the kernel was too busy for.
 const TRIES: u32 = 10;
@@ -91,6 +91,30 @@ pub fn changes(before: &World, after: &World) -> String {
         (was != level).then(|| format!(", p{pid} {} → {}", names.0, names.1))
     };
     after.living().filter_map(fell).collect()
+}
+
+/// The property, by the bytes that a process has really read.
+fn wrong_bytes(world: &World, pid: Pid, got: Outcome) -> Option<String> {
+    let Outcome::Answered(Answer { seen, .. }) = got else {
+        return None;
+    };
+    let (level, lowest) = (world.level_of(pid), seen.trailing_zeros() as Level);
+    if world.is_trusted(pid) {
+        None
+    } else if lowest < level {
+        let names = (world.level_name(level), world.level_name(lowest));
+        Some(format!(
+            "p{pid} at {} has read a byte of {}",
+            names.0, names.1
+        ))
+    } else if lowest < world.seen(pid)? {
+        let name = world.level_name(lowest);
+        Some(format!(
+            "how p{pid} came to a byte of {name} the model cannot tell"
+        ))
+    } else {
+        None
+    }
 }
 
 /// Whether its call says something else than `EAGAIN` where the kernel is busy.
@@ -203,10 +227,13 @@ impl Player {
             let Some(expected) = world.step(op) else {
                 continue;
             };
-            let got = self.attempt(op, root, expected, tally)?;
+            let got = self.attempt(op, root, &before, expected, tally)?;
             tally.count(&before, op, expected, &world);
             let wrong = match self.verdict(op, got)? {
-                (verdict, _) if verdict == Some(expected) => self.wrong_level(&world)?,
+                (verdict, _) if verdict == Some(expected) => match self.wrong_level(&world)? {
+                    None => wrong_bytes(&world, op.who, got),
+                    wrong => wrong,
+                },
                 (_, got) => Some(format!("the model says {expected}, the kernel {got}")),
             };
             if let Some(what) = wrong {
@@ -220,7 +247,12 @@ impl Player {
                 }));
             }
         }
-        Ok(None)
+        let wrong = inspect::wrong(&self.monitor, root, &world)?;
+        Ok(wrong.map(|what| Divergence {
+            at: ops.len() - 1,
+            what,
+            perhaps_busy: false,
+        }))
     }
 
     /// Has an operation tried, and again while the kernel is too busy for it.
@@ -228,6 +260,7 @@ impl Player {
         &mut self,
         op: &Op,
         root: &str,
+        before: &World,
         expected: Verdict,
         tally: &mut Tally,
     ) -> Result<Outcome> {
@@ -246,6 +279,8 @@ impl Player {
             op: op.clone(),
             root: root.to_owned(),
             number,
+            level: before.level_of(op.who),
+            floor: before.floor(op),
         };
         let mut tries = 1;
         loop {

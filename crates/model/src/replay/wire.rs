@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 
 use serde::{Deserialize, Serialize};
-use tidegate_model::{Op, Pid};
+use tidegate_model::{Level, Op, Pid};
 
 /// Where each worker has the writing end of the answers' pipe.
 pub const ANSWERS: RawFd = 200;
@@ -37,6 +37,10 @@ pub enum Request {
         /// The kernel's number of what the operation names: a process, a
         /// segment, a queue.
         number: i64,
+        /// The level of the process.
+        level: Level,
+        /// The level that the policy vouches for in what is written.
+        floor: Level,
     },
 }
 
@@ -47,6 +51,8 @@ pub struct Answer {
     pub errno: i32,
     /// The kernel's number of what was made.
     pub value: i64,
+    /// The levels that the process has read bytes of, a bit for each.
+    pub seen: u16,
 }
 
 impl Request {
@@ -71,22 +77,24 @@ impl Request {
 impl Answer {
     /// Sends it, whole.
     pub fn send(self, to: &mut impl Write) -> io::Result<()> {
-        let mut message = [0; 16];
+        let mut message = [0; 24];
         message[..8].copy_from_slice(&i64::from(self.errno).to_le_bytes());
-        message[8..].copy_from_slice(&self.value.to_le_bytes());
+        message[8..16].copy_from_slice(&self.value.to_le_bytes());
+        message[16..].copy_from_slice(&i64::from(self.seen).to_le_bytes());
         to.write_all(&message)
     }
 
     /// Waits for one.
     pub fn receive(from: &mut impl Read) -> io::Result<Answer> {
-        let mut words = [[0; 8]; 2];
+        let mut words = [[0; 8]; 3];
         for word in &mut words {
             from.read_exact(word)?;
         }
-        let [errno, value] = words.map(i64::from_le_bytes);
+        let [errno, value, seen] = words.map(i64::from_le_bytes);
         Ok(Answer {
             errno: errno as i32,
             value,
+            seen: seen as u16,
         })
     }
 }

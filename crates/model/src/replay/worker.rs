@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use rustix::io::Errno;
-use tidegate_model::{Act, Op, Pid};
+use tidegate_model::{Act, Level, Op, Pid};
 
-use crate::attempt;
+use crate::attempt::{self, bytes};
 use crate::wire::{ANSWERS, Answer, NURSERY, REQUESTS, Request};
 
 /// A descriptor that this process was born with.
@@ -21,8 +21,21 @@ fn inherited(fd: RawFd) -> ManuallyDrop<File> {
 
 /// The second thread: a request to it, its result from it.
 struct Second {
-    asks: Sender<(Op, String, i64)>,
+    asks: Sender<Task>,
     told: Receiver<attempt::Result>,
+}
+
+/// An operation, and what it needs to know.
+#[derive(Debug)]
+pub struct Task {
+    /// What to try.
+    pub op: Op,
+    /// The sandbox.
+    pub root: String,
+    /// The kernel's number of what it names.
+    pub number: i64,
+    /// What a byte that it writes tells.
+    pub voice: Level,
 }
 
 /// What a worker is, until it ends.
@@ -32,8 +45,9 @@ struct Worker {
 }
 
 /// Lives as process `me` of a sequence, or as the nursery, from an exec on.
-pub fn live(me: Pid) -> io::Result<()> {
+pub fn live(me: Pid, trusted: bool, seen: u16) -> io::Result<()> {
     attempt::prepare()?;
+    bytes::begin(trusted, seen);
     let mut worker = Worker { me, second: None };
     if me == NURSERY {
         adopt_orphans()?;
@@ -46,17 +60,33 @@ pub fn live(me: Pid) -> io::Result<()> {
                 let born = worker.birth(child, false);
                 worker.tell_of_birth(child, born)?;
             }
-            Request::Try { op, root, number } => worker.attempt(op, root, number)?,
+            Request::Try {
+                op,
+                root,
+                number,
+                level,
+                floor,
+            } => worker.attempt(Task {
+                op,
+                root,
+                number,
+                voice: bytes::voice(level).max(floor),
+            })?,
         }
     }
 }
 
 fn answer(result: attempt::Result) -> io::Result<()> {
     let answer = match result {
-        Ok(value) => Answer { errno: 0, value },
+        Ok(value) => Answer {
+            errno: 0,
+            value,
+            seen: bytes::seen(),
+        },
         Err(e) => Answer {
             errno: e.raw_os_error(),
             value: 0,
+            seen: bytes::seen(),
         },
     };
     answer.send(&mut *inherited(ANSWERS))
@@ -76,8 +106,8 @@ fn adopt_orphans() -> io::Result<()> {
 }
 
 impl Worker {
-    fn attempt(&mut self, op: Op, root: String, number: i64) -> io::Result<()> {
-        match op.act {
+    fn attempt(&mut self, task: Task) -> io::Result<()> {
+        match task.op.act {
             Act::Fork { child } => {
                 let born = self.birth(child, false);
                 self.tell_of_birth(child, born)
@@ -92,9 +122,9 @@ impl Worker {
                 // SAFETY: ends the process; nothing of it is needed any more.
                 unsafe { libc::_exit(0) }
             }
-            _ => answer(match (&self.second, op.second) {
-                (Some(second), true) => second.attempt(op, root, number),
-                _ => attempt::attempt(&op, &root, number),
+            _ => answer(match (&self.second, task.op.second) {
+                (Some(second), true) => second.attempt(task),
+                _ => attempt::attempt(&task),
             }),
         }
     }
@@ -131,14 +161,14 @@ impl Worker {
     }
 
     fn start_second(&mut self) -> attempt::Result {
-        let (asks, asked) = channel::<(Op, String, i64)>();
+        let (asks, asked) = channel::<Task>();
         let (tells, told) = channel();
         let (tells_tid, tid) = channel();
         thread::Builder::new()
             .spawn(move || {
                 let _ = tells_tid.send(rustix::thread::gettid().as_raw_pid());
-                while let Ok((op, root, number)) = asked.recv() {
-                    let _ = tells.send(attempt::attempt(&op, &root, number));
+                while let Ok(task) = asked.recv() {
+                    let _ = tells.send(attempt::attempt(&task));
                 }
             })
             .map_err(|_| Errno::AGAIN)?;
@@ -148,10 +178,8 @@ impl Worker {
 }
 
 impl Second {
-    fn attempt(&self, op: Op, root: String, number: i64) -> attempt::Result {
-        self.asks
-            .send((op, root, number))
-            .map_err(|_| Errno::SRCH)?;
+    fn attempt(&self, task: Task) -> attempt::Result {
+        self.asks.send(task).map_err(|_| Errno::SRCH)?;
         self.told.recv().map_err(|_| Errno::SRCH)?
     }
 }

@@ -72,6 +72,11 @@ impl World {
         mapping.map(drop).ok_or(Stop::Senseless)
     }
 
+    pub(crate) fn mapping(&self, who: Actor, at: At) -> Step<Mapping> {
+        let mappings = &self.processes[who.process].mappings;
+        mappings.get(&at).copied().ok_or(Stop::Senseless)
+    }
+
     pub(super) fn segment(&mut self, who: Actor, id: u8) -> Step {
         sensible(usize::from(id) == self.segments.len())?;
         let (level, channel) = (self.level(who.subject), self.new_channel());

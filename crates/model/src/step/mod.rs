@@ -84,6 +84,9 @@ impl World {
             Act::Map { slot, shared, at } => self.map(who, *slot, *shared, *at)?,
             Act::MapFresh { at } => self.map_fresh(who, *at)?,
             Act::Unmap { at } => self.unmap(who, *at)?,
+            // what passes through a mapping flows all the time
+            Act::Load { at } => self.mapping(who, *at).map(drop)?,
+            Act::Store { at } => sensible(self.mapping(who, *at)?.writable)?,
             Act::Segment { id } => self.segment(who, *id)?,
             Act::Attach { id, write, at } => self.attach(who, *id, *write, *at)?,
             Act::Drop { id } => self.drop_segment(who, *id)?,

@@ -6,10 +6,14 @@ use rustix::fs::{
 use rustix::io::Errno;
 use tidegate_model::{Access, Act, Attribute, Made};
 
-use super::{Result, check, done, keep, slot};
+use super::{Result, bytes, check, done, keep, slot};
+use crate::worker::Task;
 
 const CWD: rustix::fd::BorrowedFd<'static> = fs::CWD;
-const TAG: &str = "user.tag";
+/// The extended attribute that is set.
+pub const TAG: &str = "user.tag";
+/// What symbolic links say, before a byte.
+pub const NOWHERE: &str = "nowhere-";
 /// A major device number that no driver has.
 const NO_DEVICE: u32 = 240;
 
@@ -23,10 +27,12 @@ fn flags(access: Access) -> OFlags {
     how | OFlags::NONBLOCK
 }
 
-pub fn attempt(act: &Act, root: &str) -> Result {
+pub fn attempt(task: &Task) -> Result {
+    let Task { op, root, .. } = task;
+    let byte = bytes::byte(task.voice);
     let at = |path: &str| format!("{root}/{path}");
     let private = Mode::RUSR | Mode::WUSR;
-    match act {
+    match &op.act {
         Act::Open {
             path,
             access,
@@ -45,16 +51,23 @@ pub fn attempt(act: &Act, root: &str) -> Result {
         }
         Act::Close { slot } => close(*slot),
         Act::Read { slot: from } => read(*from),
-        Act::Write { slot: to } => done(rustix::io::write(slot(*to), b"x")),
+        Act::Write { slot: to } => done(rustix::io::write(slot(*to), &[byte])),
         Act::Resize { slot: of } => done(fs::ftruncate(slot(*of), 1)),
-        Act::Change { path, what } => change(&at(path), *what),
-        Act::GetXattr { path } => match fs::getxattr(at(path), TAG, &mut [0u8; 8]) {
-            Err(Errno::NODATA) => Ok(0),
-            read => done(read),
-        },
-        Act::Readlink { path } => done(fs::readlink(at(path), Vec::new())),
+        Act::Change { path, what } => change(&at(path), *what, byte),
+        Act::GetXattr { path } => {
+            let mut value = [0u8; 8];
+            match fs::getxattr(at(path), TAG, &mut value) {
+                Err(Errno::NODATA) => Ok(0),
+                read => done(read.map(|n| bytes::see(&value[..n]))),
+            }
+        }
+        Act::Readlink { path } => {
+            let target = fs::readlink(at(path), Vec::new())?;
+            bytes::see(target.to_bytes().split_at(NOWHERE.len()).1);
+            Ok(0)
+        }
         Act::Look { path } => look(&at(path)),
-        Act::Make { path, what } => make(&at(path), *what),
+        Act::Make { path, what } => make(&at(path), *what, byte),
         Act::Unnamed { dir, to } => {
             let flags = OFlags::TMPFILE | OFlags::RDWR;
             keep(fs::open(at(dir), flags, private)?, *to)
@@ -84,19 +97,21 @@ fn close(slot: u8) -> Result {
     check(unsafe { libc::close(crate::wire::SLOTS + i32::from(slot)) }.into())
 }
 
-/// From a file's beginning, or what comes next from a pipe.
+/// All of a file, or what comes next from a pipe.
 fn read(from: u8) -> Result {
-    let mut byte = [0u8; 1];
-    match rustix::io::pread(slot(from), &mut byte, 0) {
-        Err(Errno::SPIPE) => match rustix::io::read(slot(from), &mut byte)? {
-            0 => Err(Errno::NODATA),
-            _ => Ok(0),
+    let mut all = [0u8; super::PAGE_SIZE];
+    let n = match rustix::io::pread(slot(from), &mut all, 0) {
+        Err(Errno::SPIPE) => match rustix::io::read(slot(from), &mut all[..1])? {
+            0 => return Err(Errno::NODATA),
+            n => n,
         },
-        read => done(read),
-    }
+        read => read?,
+    };
+    bytes::see(&all[..n]);
+    Ok(0)
 }
 
-fn change(path: &str, what: Attribute) -> Result {
+fn change(path: &str, what: Attribute, byte: u8) -> Result {
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: UTIME_NOW,
@@ -116,7 +131,7 @@ fn change(path: &str, what: Attribute) -> Result {
             // SAFETY: a NUL-terminated path.
             check(unsafe { libc::truncate(path.as_ptr(), 1) }.into())
         }
-        Attribute::Xattr => done(fs::setxattr(path, TAG, b"x", XattrFlags::empty())),
+        Attribute::Xattr => done(fs::setxattr(path, TAG, &[byte], XattrFlags::empty())),
     }
 }
 
@@ -133,10 +148,10 @@ fn look(path: &str) -> Result {
     Ok(0)
 }
 
-fn make(path: &str, what: Made) -> Result {
+fn make(path: &str, what: Made, byte: u8) -> Result {
     done(match what {
         Made::Directory => fs::mkdir(path, Mode::RWXU),
-        Made::Symlink => fs::symlink("nowhere", path),
+        Made::Symlink => fs::symlink([NOWHERE.as_bytes(), &[byte]].concat(), path),
         Made::Fifo => fs::mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0),
         Made::Device => fs::mknodat(
             CWD,

@@ -2,10 +2,11 @@
 
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
-use tidegate_model::{Act, At};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use tidegate_model::{Act, At, Level};
 
-use super::{PAGE_SIZE, Result, check, done, keep, slot};
+use super::{PAGE, PAGE_SIZE, Result, bytes, check, done, keep, slot};
+use crate::worker::Task;
 
 /// Where mappings of a sequence are.
 const PLACES: usize = 0x20_0000_0000;
@@ -26,8 +27,9 @@ pub fn map_page(at: usize) -> Result<()> {
     unsafe { mmap_anonymous(at as *mut _, PAGE_SIZE, rights, flags) }.map(drop)
 }
 
-pub fn attempt(act: &Act, number: i64) -> Result {
-    match act {
+pub fn attempt(task: &Task) -> Result {
+    let number = task.number;
+    match &task.op.act {
         Act::Memfd { to } => keep(
             rustix::fs::memfd_create("replay", MemfdFlags::empty())?,
             *to,
@@ -71,25 +73,49 @@ pub fn attempt(act: &Act, number: i64) -> Result {
         // SAFETY: no pointers.
         Act::Queue { .. } => check(unsafe { libc::msgget(libc::IPC_PRIVATE, PRIVATE_MODE) }.into()),
         Act::Enqueue { .. } => {
-            let message: [i64; 1] = [1];
-            // SAFETY: a message is its type and no text here.
+            let message: [i64; 2] = [1, bytes::byte(task.voice).into()];
+            // SAFETY: a message is its type and, little-endian, a byte.
             check(
-                unsafe { libc::msgsnd(id(number)?, message.as_ptr().cast(), 0, libc::IPC_NOWAIT) }
+                unsafe { libc::msgsnd(id(number)?, message.as_ptr().cast(), 1, libc::IPC_NOWAIT) }
                     .into(),
             )
         }
         Act::Dequeue { .. } => {
-            let mut message: [i64; 1] = [0];
-            // SAFETY: room for a message's type and no text.
-            check(unsafe {
+            let mut message: [i64; 2] = [0; 2];
+            // SAFETY: room for a message's type and its byte.
+            let n = check(unsafe {
                 libc::msgrcv(
                     id(number)?,
                     message.as_mut_ptr().cast(),
-                    0,
+                    1,
                     0,
                     libc::IPC_NOWAIT,
                 )
-            } as i64)
+            } as i64)?;
+            bytes::see(&message[1].to_le_bytes()[..n as usize]);
+            Ok(0)
+        }
+        Act::Load { at } => {
+            let mut page = [0u8; PAGE_SIZE];
+            let me = std::process::id().into();
+            match across(me, place(*at) as usize, &mut page, false) {
+                Err(Errno::FAULT) => Ok(0), // nothing is behind it yet
+                read => read.map(|_| {
+                    bytes::see(&page);
+                    0
+                }),
+            }
+        }
+        Act::Store { at } => {
+            let rights = MprotectFlags::READ | MprotectFlags::WRITE;
+            // SAFETY: what is mapped there is only ever reached by process_vm_*.
+            unsafe { mprotect(place(*at), PAGE_SIZE, rights) }?;
+            let me = std::process::id().into();
+            let byte = &mut [bytes::byte(task.voice)];
+            match across(me, place(*at) as usize, byte, true) {
+                Err(Errno::FAULT) => Ok(0),
+                written => done(written),
+            }
         }
         _ => Err(Errno::NOSYS),
     }
@@ -99,19 +125,31 @@ fn id(number: i64) -> Result<i32> {
     i32::try_from(number).map_err(|_| Errno::INVAL)
 }
 
-/// Reads or writes a byte of another process's memory.
-pub fn other(pid: i64, at: usize, write: bool) -> Result {
-    let mut byte = [0u8; 1];
+/// Reads another process's marks.
+pub fn peek(pid: i64) -> Result {
+    let mut marks = [0u8; bytes::LEVELS];
+    across(pid, PAGE, &mut marks, false)?;
+    bytes::see_marks(&marks);
+    Ok(0)
+}
+
+/// Has another process see a byte of a level.
+pub fn poke(pid: i64, level: Level) -> Result {
+    done(across(pid, PAGE + usize::from(level), &mut [1], true))
+}
+
+/// Reads or writes a process's memory.
+fn across(pid: i64, at: usize, bytes: &mut [u8], write: bool) -> Result {
     let own = libc::iovec {
-        iov_base: byte.as_mut_ptr().cast(),
-        iov_len: 1,
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
     };
     let their = libc::iovec {
         iov_base: at as *mut _,
-        iov_len: 1,
+        iov_len: bytes.len(),
     };
     let pid = id(pid)?;
-    // SAFETY: our vector names a byte of ours; the other is the other process's.
+    // SAFETY: our vector names bytes of ours; the other is that process's.
     check(unsafe {
         if write {
             libc::process_vm_writev(pid, &own, 1, &their, 1, 0)

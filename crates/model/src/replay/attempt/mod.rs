@@ -3,7 +3,8 @@
 //! Descriptors and mappings of a sequence have fixed numbers and addresses, so
 //! that they are the same after fork and exec.
 
-mod files;
+pub mod bytes;
+pub mod files;
 mod memory;
 mod sockets;
 
@@ -12,10 +13,11 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
-use tidegate_model::{Act, Op, Program, Slot};
+use tidegate_model::{Act, Program, Slot};
 
 pub use self::sockets::network;
 use crate::wire::SLOTS;
+use crate::worker::Task;
 
 /// The kernel's number of what was made, or why nothing was.
 pub type Result<T = i64> = std::result::Result<T, Errno>;
@@ -30,9 +32,10 @@ pub fn prepare() -> io::Result<()> {
     Ok(())
 }
 
-/// Tries an operation in the sandbox at `root`. `number` is the kernel's of what
-/// the operation names.
-pub fn attempt(op: &Op, root: &str, number: i64) -> Result {
+/// Tries an operation.
+pub fn attempt(task: &Task) -> Result {
+    let Task { op, number, .. } = task;
+    let number = *number;
     match &op.act {
         Act::Pipe { .. }
         | Act::Pair { .. }
@@ -43,7 +46,7 @@ pub fn attempt(op: &Op, root: &str, number: i64) -> Result {
         | Act::Send { .. }
         | Act::Post { .. }
         | Act::Receive { .. }
-        | Act::Dial { .. } => sockets::attempt(&op.act, root),
+        | Act::Dial { .. } => sockets::attempt(task),
         Act::Memfd { .. }
         | Act::Map { .. }
         | Act::MapFresh { .. }
@@ -53,7 +56,9 @@ pub fn attempt(op: &Op, root: &str, number: i64) -> Result {
         | Act::Drop { .. }
         | Act::Queue { .. }
         | Act::Enqueue { .. }
-        | Act::Dequeue { .. } => memory::attempt(&op.act, number),
+        | Act::Dequeue { .. }
+        | Act::Load { .. }
+        | Act::Store { .. } => memory::attempt(task),
         Act::Take { slot, to, .. } => {
             let from = pidfd_open(pid(number)?, PidfdFlags::empty())?;
             let fd = pidfd_getfd(from, SLOTS + RawFd::from(*slot), PidfdGetfdFlags::empty())?;
@@ -63,9 +68,9 @@ pub fn attempt(op: &Op, root: &str, number: i64) -> Result {
         Act::Signal { .. } => kill(number, Signal::URG),
         Act::Kill { .. } => kill(number, Signal::KILL),
         Act::Renice { .. } => done(rustix::process::setpriority_process(Some(pid(number)?), 0)),
-        Act::Peek { .. } => memory::other(number, PAGE, false),
-        Act::Poke { .. } => memory::other(number, PAGE, true),
-        act => files::attempt(act, root),
+        Act::Peek { .. } => memory::peek(number),
+        Act::Poke { .. } => memory::poke(number, task.voice),
+        _ => files::attempt(task),
     }
 }
 
@@ -110,7 +115,7 @@ fn keep(fd: OwnedFd, to: Slot) -> Result {
 /// Comes back only if it failed.
 fn exec(program: Program, me: tidegate_model::Pid) -> Result {
     let path = std::ffi::CString::new(program.path()).map_err(|_| Errno::INVAL)?;
-    let me = std::ffi::CString::new(me.to_string()).map_err(|_| Errno::INVAL)?;
+    let me = std::ffi::CString::new(format!("{me}:{}", bytes::seen())).map_err(|_| Errno::INVAL)?;
     let argv = [path.as_ptr(), me.as_ptr(), std::ptr::null()];
     // SAFETY: NUL-terminated strings in a NULL-terminated array, and no environment.
     unsafe { libc::execve(path.as_ptr(), argv.as_ptr(), argv[2..].as_ptr()) };

@@ -14,7 +14,8 @@ use rustix::net::{socket_with, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use tidegate_model::{Act, Address, Level};
 
-use super::{Result, done, keep, slot};
+use super::{Result, bytes, done, keep, slot};
+use crate::worker::Task;
 
 /// Where the controller listens on every network.
 pub const PORT: u16 = 7;
@@ -37,8 +38,10 @@ fn socket(kind: SocketType) -> Result<rustix::fd::OwnedFd> {
     socket_with(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None)
 }
 
-pub fn attempt(act: &Act, root: &str) -> Result {
-    match act {
+pub fn attempt(task: &Task) -> Result {
+    let root = &task.root;
+    let byte = bytes::byte(task.voice);
+    match &task.op.act {
         Act::Pipe { read, write } => {
             let (reader, writer) = pipe_with(PipeFlags::NONBLOCK)?;
             keep(reader, *read)?;
@@ -69,13 +72,13 @@ pub fn attempt(act: &Act, root: &str) -> Result {
         Act::Accept { slot: from, to } => {
             keep(accept_with(slot(*from), SocketFlags::NONBLOCK)?, *to)
         }
-        Act::Send { slot: to, carry } => send(*carry, |message, carried| {
+        Act::Send { slot: to, carry } => send(*carry, byte, |message, carried| {
             sendmsg(slot(*to), message, carried, SendFlags::NOSIGNAL)
         }),
         Act::Post { address, carry } => {
             let socket = socket(SocketType::DGRAM)?;
             let to = unix(address, root)?;
-            send(*carry, |message, carried| {
+            send(*carry, byte, |message, carried| {
                 sendmsg_addr(&socket, &to, message, carried, SendFlags::NOSIGNAL)
             })
         }
@@ -94,6 +97,7 @@ pub fn attempt(act: &Act, root: &str) -> Result {
 
 fn send(
     carry: Option<u8>,
+    byte: u8,
     how: impl Fn(&[IoSlice<'_>], &mut SendAncillaryBuffer<'_, '_, '_>) -> Result<usize>,
 ) -> Result {
     let fds: Vec<_> = carry.into_iter().map(slot).collect();
@@ -102,7 +106,7 @@ fn send(
     if !fds.is_empty() {
         carried.push(SendAncillaryMessage::ScmRights(&fds));
     }
-    done(how(&[IoSlice::new(b"x")], &mut carried))
+    done(how(&[IoSlice::new(&[byte])], &mut carried))
 }
 
 /// A descriptor that was kept back shows as a message cut short.
@@ -115,7 +119,9 @@ fn receive(from: u8, to: u8) -> Result {
     if message.bytes == 0 {
         return Err(Errno::NODATA);
     }
-    if message.flags.contains(ReturnFlags::CTRUNC) {
+    let flags = message.flags;
+    bytes::see(&byte);
+    if flags.contains(ReturnFlags::CTRUNC) {
         return Err(Errno::PERM);
     }
     for rights in carried.drain() {
