@@ -38,7 +38,7 @@ struct Cli {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Operations to play, on each filesystem one half of them
-    #[arg(long, default_value_t = 24_000)]
+    #[arg(long, default_value_t = 12_000)]
     ops: usize,
     /// Operations in one sequence, at most
     #[arg(long, default_value_t = 40)]
