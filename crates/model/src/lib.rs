@@ -16,6 +16,8 @@ mod channel;
 mod decide;
 mod draw;
 mod fall;
+#[cfg(test)]
+mod fault;
 mod flow;
 mod gap;
 mod op;

@@ -138,6 +138,9 @@ pub struct World {
     pub(crate) names: BTreeMap<u8, usize>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) queues: Vec<Queue>,
+    /// The rule that it does not keep.
+    #[cfg(test)]
+    pub(crate) fault: Option<crate::fault::Fault>,
 }
 
 impl World {
@@ -155,6 +158,8 @@ impl World {
             names: BTreeMap::new(),
             segments: Vec::new(),
             queues: Vec::new(),
+            #[cfg(test)]
+            fault: None,
             policy,
         };
         world.plant();
