@@ -64,25 +64,15 @@ static __always_inline int modify(struct tg_subject *s, struct inode *inode, u64
 	return refuse(inode, dentry, label, op, class);
 }
 
-/*
- * Binds an object to the current subject: what every way of getting a
- * descriptor or a mapping has in common. `mode` is FMODE_READ and FMODE_WRITE.
- */
-static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 class)
+static __always_inline int bind_by(struct inode *inode, u64 dentry, u64 label, u32 mode, u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class };
-	u64 label = label_of(inode, dentry, class);
 	struct lomac_object o = object(label);
-	struct lomac_subject who;
-	struct tg_subject *s;
+	struct tg_subject *s = subject_current();
+	struct lomac_subject who = subject(s);
 	u8 to;
 	int err;
 
-	/* reading what is at the top changes nobody: no need to ask who it is */
-	if (!(mode & FMODE_WRITE) && o.known && o.level >= policy.top && !(o.attrs & TG_LOWNOOPEN))
-		return 0;
-	s = subject_current();
-	who = subject(s);
 	if (!lomac_open(who, o)) {
 		note_object(&n, inode, dentry, label);
 		n.reason = TG_R_NOOPEN;
@@ -99,6 +89,21 @@ static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 
 	if (mode & FMODE_WRITE)
 		return modify(s, inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
 	return 0;
+}
+
+/*
+ * Binds an object to the current subject: what every way of getting a
+ * descriptor or a mapping has in common. `mode` is FMODE_READ and FMODE_WRITE.
+ */
+static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 class)
+{
+	u64 label = label_of(inode, dentry, class);
+	struct lomac_object o = object(label);
+
+	/* reading what is at the top changes nobody: no need to ask who it is */
+	if (!(mode & FMODE_WRITE) && o.known && o.level >= policy.top && !(o.attrs & TG_LOWNOOPEN))
+		return 0;
+	return bind_by(inode, dentry, label, mode, op, class);
 }
 
 /* A mapping of memory that no path names: it may hold what its lowest writer knew. */

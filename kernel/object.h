@@ -131,9 +131,9 @@ static __always_inline bool inode_is_memory(struct inode *inode)
 {
 	u64 magic = inode->i_sb->s_magic;
 
-	if (magic == SECRETMEM_MAGIC)
-		return true;
-	return (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC) && !inode->i_nlink &&
+	if (inode->i_nlink)
+		return magic == SECRETMEM_MAGIC;
+	return (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || magic == SECRETMEM_MAGIC) &&
 	       (inode->i_mode & S_IFMT) == S_IFREG && !inode_state(inode, true);
 }
 

@@ -65,17 +65,20 @@ int BPF_PROG(hook_file_open, struct file *file)
 	struct inode *inode = file->f_inode;
 	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE);
 	u16 type = inode->i_mode & S_IFMT;
-	bool memory = inode_is_memory(inode);
+	bool memory = false;
 
 	if (type == S_IFDIR)
 		return 0;
-	if (file->f_flags & O_TMPFILE_FLAG && !inode->i_nlink) {
-		int err = create_unnamed(file);
+	if (!inode->i_nlink) {
+		memory = inode_is_memory(inode);
+		if (file->f_flags & O_TMPFILE_FLAG) {
+			int err = create_unnamed(file);
 
-		if (err)
-			return err;
-		/* it can get a name, though the inode does not say so yet */
-		memory = memory && file->f_flags & O_EXCL_FLAG;
+			if (err)
+				return err;
+			/* it can get a name, though the inode does not say so yet */
+			memory = memory && file->f_flags & O_EXCL_FLAG;
+		}
 	}
 	/* an exec is observed by the new program, not by who asks for it */
 	if (file->f_flags & FMODE_EXEC_FLAG)
