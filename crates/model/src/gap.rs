@@ -1,5 +1,5 @@
-//! Where the monitor is known not to do what the contract says. Each is an entry
-//! of docs/limitations.md; the replay leaves these cases out.
+//! Where the monitor does not do what the contract says, or the model does not
+//! follow it. Each is an entry of docs/limitations.md; the replay leaves these out.
 
 use crate::world::{Mapping, Object, World};
 use crate::{Act, Op};
