@@ -28,6 +28,9 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
+# What runs in the background does not hear Ctrl-C by itself.
+trap 'trap - INT TERM; kill -TERM 0' INT TERM
+
 say() {
 	echo "run: $*"
 }
@@ -35,11 +38,30 @@ say() {
 colour=()
 [ ! -t 1 ] || [ -n "${NO_COLOR:-}" ] || colour=(--colour)
 
+# Waits for the job $1 and tells the seconds on a terminal: wait_for PID WHAT.
+wait_for() {
+	local start=$SECONDS
+	while kill -0 "$1" 2>/dev/null; do
+		[ ! -t 1 ] || printf '\r%s: %d s ' "$2" $((SECONDS - start))
+		sleep 1
+	done
+	[ ! -t 1 ] || printf '\r\033[K'
+	wait "$1"
+}
+
+# The machine's parts are fetched and put together while the program is compiled.
 build() {
-	cargo build --locked --release -p tidegate-lab
-	cargo static --locked -p tidegate
+	local parts
 	rm -rf "$OUT"
 	mkdir -p "$OUT"
+	cargo build --locked --release -p tidegate-lab
+	"$LAB" setup --kernel "$kernel" >"$OUT/setup" 2>&1 &
+	parts=$!
+	cargo static --locked -p tidegate
+	wait_for "$parts" "kernel and image" || {
+		cat "$OUT/setup"
+		return 1
+	}
 	tests/story/build.sh "$OUT/payload/story"
 	scripts/build.sh payload "$OUT/payload" tidegate
 }
@@ -60,17 +82,6 @@ alongside() {
 start_alongside() {
 	alongside 2>"$OUT/errors" &
 	other=$!
-}
-
-# On a terminal it tells how long it has been waiting.
-wait_for_other() {
-	local start=$SECONDS
-	while kill -0 "$other" 2>/dev/null; do
-		[ ! -t 1 ] || printf '\rthe same without Tidegate: %d s ' $((SECONDS - start))
-		sleep 1
-	done
-	[ ! -t 1 ] || printf '\r\033[K'
-	wait "$other"
 }
 
 tell_control() {
@@ -95,7 +106,6 @@ tell_cost() {
 scripts/setup.sh
 say "building"
 build
-"$LAB" setup
 say "booting Debian's $kernel kernel, under this build"
 
 good=yes
@@ -103,7 +113,7 @@ several=$([ "$(nproc)" -gt 1 ] && echo yes || echo no)
 [ "$several" = no ] || start_alongside
 play "${colour[@]}" || good=no
 [ "$several" = yes ] || start_alongside
-if wait_for_other; then
+if wait_for "$other" "the same without Tidegate"; then
 	tell_control || good=no
 	[ "$cost" = no ] || tell_cost
 else

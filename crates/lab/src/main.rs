@@ -34,6 +34,9 @@ enum Command {
         /// Remove what is there and build it anew, from today's packages
         #[arg(long)]
         rebuild: bool,
+        /// Of the kernels only this one
+        #[arg(long, value_name = "SERIES")]
+        kernel: Option<Kernel>,
     },
     /// Boot a machine, run a command in it as root, and pass on its exit status
     ///
@@ -123,7 +126,7 @@ struct Cost {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Setup { rebuild } => setup(rebuild),
+        Command::Setup { rebuild, kernel } => setup(rebuild, kernel),
         Command::Vm(options) => vm(options),
         Command::Cost(options) => cost(options),
         Command::Cbmc { args } => cbmc(&args),
@@ -135,12 +138,15 @@ fn main() -> ExitCode {
     })
 }
 
-fn setup(rebuild: bool) -> Result<ExitCode> {
+fn setup(rebuild: bool, kernel: Option<Kernel>) -> Result<ExitCode> {
     let lab = Lab::open()?;
     if rebuild {
         lab.cache().clear()?;
     }
-    lab.setup(&Kernel::SUPPORTED)?;
+    match kernel {
+        Some(one) => lab.setup(&[one])?,
+        None => lab.setup(&Kernel::SUPPORTED)?,
+    }
     doctor()
 }
 

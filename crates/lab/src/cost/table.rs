@@ -19,10 +19,9 @@ QEMU with one emulated processor whose clock is the number of executed instructi
 and locks cost nothing here, and nothing is known of several processors. What counting
 is good for: it is the same on every machine and at every run.
 
-- *without*: the kernel with `lsm=capability`. *bpf listed*: `lsm=capability,bpf`, nothing
-  attached, which is what a stock Debian kernel runs as delivered. *with*: Tidegate enforces
-  the preset `workstation`; it is refused a write from below before anything is counted, and
-  its guard is idle before and after.
+- *without*: the kernel with `lsm=capability`. *bpf listed*: with `lsm=capability,bpf` and
+  nothing attached; Debian's own list has `bpf` in it. *With* Tidegate: it enforces the preset
+  `workstation`, refuses a write from below before anything is counted, and its guard is idle.
 - *at system*: root, at the top level, in a directory of the system's. *at user*: alice, at
   the level `user`, in a directory of hers. Percentages compare with the same subject and
   directory without Tidegate.
