@@ -168,3 +168,52 @@ fn verdict(held: Option<bool>) -> &'static str {
         None => "",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cost::{Change, Operation};
+
+    fn report() -> Report {
+        let change = |with| Change {
+            without: 4000.0,
+            with,
+        };
+        Report {
+            kernel: "6.12.1".into(),
+            differing: Some((0, 10)),
+            operations: vec![Operation {
+                item: "stat".into(),
+                system: change(4040.0),
+                user: change(4100.0),
+                listed: Some(4000.0),
+                noise: Some(0.25),
+                budget: Some(1.5),
+            }],
+            memory: None,
+            first_sight: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_table_fits_a_terminal_and_marks_what_misses() {
+        let table = report().table();
+        assert!(table.contains("+2.5 %") && table.contains("EXCEEDED"));
+        assert!(table.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn the_document_has_every_figure() {
+        let page = report().document();
+        for figure in [
+            "4000",
+            "4040",
+            "+1.0 %",
+            "4100",
+            "0.25 %",
+            "0 of 10 figures",
+        ] {
+            assert!(page.contains(figure), "{figure} is not in:\n{page}");
+        }
+    }
+}
