@@ -14,9 +14,9 @@ sizes="10 1000 100000"
 
 mkdir -p "$own" "$home" "$many" "$leaf"
 chown alice: "$home"
-/payload/sight make "$many" inode- 20000
+/payload/sight make "$many" inode- 22000
 for size in $sizes; do
-	/payload/sight make "$leaf" "new-$size-" 300
+	/payload/sight make "$leaf" "new-$size-" 330
 done
 
 # While a demotion's guard is attached, every read and write costs more.
@@ -60,14 +60,14 @@ echo "== user"
 as_alice /payload/items "$home"
 [ "$extent" = brief ] || {
 	echo "== inodes"
-	as_alice /payload/sight open "$many" inode- 20000
+	as_alice /payload/sight open "$many" inode- 22000
 	echo "== processes"
 	as_alice /payload/sight fork 1000
 	for size in $sizes; do
 		[ "$enforcing" = no ] || /payload/tidegate reload --policy "/payload/rules-$size.plm" >/dev/null
 		until_idle
 		echo "== rules $size"
-		/payload/sight open "$leaf" "new-$size-" 300
+		/payload/sight open "$leaf" "new-$size-" 330
 	done
 }
 until_idle

@@ -1,41 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The items whose cost is compared: one operation each, a fixed number of times,
- * every call checked. Under instruction counting a nanosecond of the guest's clock
- * is one instruction. Prints `item<TAB>figure` per line: clock units per operation.
+ * every call checked. Prints `item<TAB>figure` per line: clock units per operation.
  * Fork and exec run from a small process, before anything large is mapped.
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include "count.h"
+
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *dir;
-
-static void must(int good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "items: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static long long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
 
 /* The path of a name in the directory; made once, before anything is counted. */
 static const char *in_dir(const char *name)
@@ -64,17 +44,19 @@ static const char *deep_file(void)
 	return in_dir(name);
 }
 
-/* Half the rounds warm up caches and labels; the other half counts. */
-#define ITEM(name, rounds, body)                                             \
-	do {                                                                 \
-		long long start = 0;                                         \
-		for (int i = 0; i < 2 * (rounds); i++) {                     \
-			if (i == (rounds))                                   \
-				start = now();                               \
-			body;                                                \
-		}                                                            \
-		printf("%s\t%.1f\n", name, (double)(now() - start) / (rounds)); \
-		fflush(stdout);                                              \
+/* As many batches warm up caches and labels before those that count. */
+#define ITEM(name, rounds, body)                                                \
+	do {                                                                    \
+		const int batch = (rounds) / BATCHES;                           \
+		double figures[BATCHES];                                        \
+		for (int b = 0; b < 2 * BATCHES; b++) {                         \
+			long long start = now();                                \
+			for (int i = 0; i < batch; i++)                         \
+				body;                                           \
+			figures[b % BATCHES] = (double)(now() - start) / batch; \
+		}                                                               \
+		printf("%s\t%.1f\n", name, middle(figures));                    \
+		fflush(stdout);                                                 \
 	} while (0)
 
 int main(int argc, char **argv)

@@ -7,32 +7,13 @@
  *   sight fork N                so many processes: kernel memory each, in bytes
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include "count.h"
+
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-static void must(int good, const char *what)
-{
-	if (good)
-		return;
-	fprintf(stderr, "sight: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static long long now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
 
 /* The kernel's own memory, but page tables and stacks: KiB. */
 static long slab(void)
@@ -76,16 +57,22 @@ static void open_all(char **argv, int n)
 		must(!stat(name(argv, i), &st), "stat");
 	before = slab();
 	for (int round = 1; round <= 2; round++) {
-		long long start = now();
+		const int batch = n / BATCHES;
+		double figures[BATCHES];
 
-		for (int i = 0; i < n; i++) {
-			int fd = open(name(argv, i), O_RDONLY);
+		for (int b = 0; b < BATCHES; b++) {
+			long long start = now();
 
-			must(fd >= 0 && !close(fd), "open");
+			for (int i = b * batch; i < (b + 1) * batch; i++) {
+				int fd = open(name(argv, i), O_RDONLY);
+
+				must(fd >= 0 && !close(fd), "open");
+			}
+			figures[b] = (double)(now() - start) / batch;
 		}
-		printf("open %d\t%.1f\n", round, (double)(now() - start) / n);
+		printf("open %d\t%.1f\n", round, middle(figures));
 	}
-	printf("bytes\t%.1f\n", (slab() - before) * 1024.0 / n);
+	printf("bytes\t%.1f\n", (slab() - before) * 1024.0 / (n / BATCHES * BATCHES));
 }
 
 static void fork_all(int n)

@@ -15,6 +15,7 @@ use crate::artefact::{Kernel, Lab, remove_tree};
 use crate::vm::{Capture, Machine};
 
 const SCRIPT: &str = include_str!("../../items/cost.sh");
+const HEADER: &str = include_str!("../../items/count.h");
 const PROGRAMS: [(&str, &str); 2] = [
     ("items", include_str!("../../items/items.c")),
     ("sight", include_str!("../../items/sight.c")),
@@ -86,6 +87,7 @@ impl Payload {
     fn fill(&self, tidegate: &Path) -> Result<()> {
         fs::copy(tidegate, self.dir.join("tidegate")).with_context(|| missing(tidegate))?;
         fs::write(self.dir.join("cost.sh"), SCRIPT)?;
+        fs::write(self.dir.join("count.h"), HEADER)?;
         for (name, source) in PROGRAMS {
             let file = self.dir.join(name).with_extension("c");
             fs::write(&file, source)?;
@@ -158,7 +160,7 @@ pub(super) fn recipe(lab: &Lab, options: &Options) -> Result<Vec<String>> {
     ];
     let mut recipe: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
     recipe.push(format!("{:x}", Sha256::digest(program)));
-    recipe.push(SCRIPT.into());
+    recipe.extend([SCRIPT, HEADER].map(String::from));
     recipe.extend(PROGRAMS.map(|(_, source)| source.into()));
     recipe.push(format!("brief: {}", options.brief));
     Ok(recipe)
