@@ -95,12 +95,19 @@ pub fn finish(part: impl FnOnce() -> Outcome) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Lowers this process, as `tidegate run --level` does.
+/// Lowers this process, as `tidegate run --level` does, and like it tries again where
+/// others were not at rest in time.
 pub fn lower(level: Level) -> Outcome {
     if level == System {
         return Ok(());
     }
-    fs::read(place::level_file(level))?;
+    let mut tries = 3;
+    while let Err(e) = fs::read(place::level_file(level)) {
+        tries -= 1;
+        if e.raw_os_error() != Some(libc::EAGAIN) || tries == 0 {
+            Err(e)?;
+        }
+    }
     let is = level::by_writing()?;
     if is != level {
         let (is, level) = (is.name(), level.name());

@@ -17,7 +17,10 @@ mod status;
 mod stop;
 mod why;
 
+use std::fs;
+use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -96,4 +99,18 @@ fn have_done(ask: &Ask, with: Option<BorrowedFd<'_>>, json: bool) -> Outcome {
             "the daemon gave another answer",
         )),
     }
+}
+
+/// Falls by reading a level's file. Tries again where others that must fall too were
+/// not at rest in time.
+fn fall(level: &Path) -> io::Result<()> {
+    const ATTEMPTS: u32 = 3;
+    let mut result = fs::read(level);
+    for _ in 1..ATTEMPTS {
+        match &result {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => result = fs::read(level),
+            _ => break,
+        }
+    }
+    result.map(drop)
 }

@@ -1,11 +1,12 @@
 //! `run`: a command at a level. It falls by reading the level's file, asks the
 //! daemon whether it did, and only then becomes the command.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use super::fall;
 use crate::cli::Run;
 use crate::client;
 use crate::exit::{Code, Failure, Outcome};
@@ -35,7 +36,7 @@ pub fn run(args: &Run) -> Outcome {
             format!("there is no level `{}`: the levels are {known}", args.level),
         ));
     }
-    File::open(&path).map_err(|e| Failure::io(format!("fall to {}", args.level), e))?;
+    fall(&path).map_err(|e| Failure::io(format!("fall to {}", args.level), e))?;
     let Answer::You(you) = client::ask(&Ask::Whoami, None)? else {
         return Err(Failure::new(
             Code::Internal,

@@ -135,7 +135,10 @@ fn own() -> Outcome {
 
 fn down() -> Outcome {
     let (read, write) = pipe()?;
-    let child = spawn(Untrusted, move || {
+    let writes = write.as_raw_fd();
+    let child = start(move || {
+        crate::syscall!(libc::SYS_close, writes)?;
+        lower(Untrusted)?;
         same("what was read", sys::get(&read)?, b"x".to_vec())?;
         level::is(Untrusted)
     });

@@ -166,14 +166,19 @@ fn sibling() -> Outcome {
 }
 
 /// One thread does something to a system file without a pause, until it hears
-/// that another has read low data; then what it does must be refused at once.
-fn against(busy: impl Fn(&AtomicBool) -> Result<(), Failed> + Sync) -> Outcome {
+/// that another has read low data; then what it does must be refused at once. It is
+/// given what it opened before, by `prepare`.
+fn against<T: Sync>(
+    prepare: impl Fn() -> Outcome<T>,
+    busy: impl Fn(&T, &AtomicBool) -> Outcome + Sync,
+) -> Outcome {
     let low = place::file(LOW, "low")?;
     for _ in 0..3 {
         start(|| {
             let fallen = AtomicBool::new(false);
+            let prepared = prepare()?;
             std::thread::scope(|threads| {
-                let busy = threads.spawn(|| busy(&fallen));
+                let busy = threads.spawn(|| busy(&prepared, &fallen));
                 std::thread::sleep(Duration::from_millis(20));
                 for _ in 0..10 {
                     // it may be refused while the other is at it
@@ -199,22 +204,23 @@ fn against(busy: impl Fn(&AtomicBool) -> Result<(), Failed> + Sync) -> Outcome {
 
 fn write_loop() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
-    against(|fallen| {
-        let fd = sys::both(&high)?;
-        loop {
+    against(
+        || Ok(sys::both(&high)?),
+        |fd, fallen| loop {
             let fell = fallen.load(Ordering::SeqCst);
             let wrote = syscall!(libc::SYS_pwrite64, fd.as_raw_fd(), b"x".as_ptr(), 1, 0);
             if fell {
-                return refused_any(&[Errno::EIO], wrote);
+                return refused(Errno::EIO, wrote);
             }
-        }
-    })
+        },
+    )
 }
 
 fn open_loop() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
-    against(|fallen| {
-        loop {
+    against(
+        || Ok(()),
+        |(), fallen| loop {
             let fell = fallen.load(Ordering::SeqCst);
             let opened = sys::writes(&high);
             if !fell
@@ -225,10 +231,10 @@ fn open_loop() -> Outcome {
                 return refused_any(&[Errno::EIO], sys::put(fd));
             }
             if fell {
-                return refused_any(&[Errno::EPERM], opened);
+                return refused(Errno::EPERM, opened);
             }
-        }
-    })
+        },
+    )
 }
 
 fn fork_loop() -> Outcome {
