@@ -50,9 +50,21 @@ static __always_inline int fall(struct tg_subject *s, u8 to, struct tg_note *n, 
 static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class };
+	struct tg_subject *s = subject_current();
 
 	note_object(&n, inode, dentry, label);
-	return deny(subject_current(), &n, -EPERM);
+	if (!lomac_open(subject(s), object(label)))
+		n.reason = TG_R_NOOPEN;
+	return deny(s, &n, -EPERM);
+}
+
+/* Lowers the current subject to what it is about to observe; `what` is its operation and class. */
+static __always_inline int fall_to(struct inode *inode, u64 dentry, u64 label, u8 to, u16 what)
+{
+	struct tg_note n = { .op = what, .class = what >> 8 };
+
+	note_object(&n, inode, dentry, label);
+	return fall(subject_current(), to, &n, true);
 }
 
 /* modify(s, o), and the record of a refusal. */
@@ -64,33 +76,6 @@ static __always_inline int modify(struct tg_subject *s, struct inode *inode, u64
 	return refuse(inode, dentry, label, op, class);
 }
 
-static __always_inline int bind_by(struct inode *inode, u64 dentry, u64 label, u32 mode, u8 op, u8 class)
-{
-	struct tg_note n = { .op = op, .class = class };
-	struct lomac_object o = object(label);
-	struct tg_subject *s = subject_current();
-	struct lomac_subject who = subject(s);
-	u8 to;
-	int err;
-
-	if (!lomac_open(who, o)) {
-		note_object(&n, inode, dentry, label);
-		n.reason = TG_R_NOOPEN;
-		return deny(s, &n, -EPERM);
-	}
-	to = mode & FMODE_READ ? lomac_observe(who, o) : who.level;
-	if (to < who.level) {
-		note_object(&n, inode, dentry, label);
-		err = fall(s, to, &n, true);
-		if (err)
-			return err;
-		s = subject_current();
-	}
-	if (mode & FMODE_WRITE)
-		return modify(s, inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
-	return 0;
-}
-
 /*
  * Binds an object to the current subject: what every way of getting a
  * descriptor or a mapping has in common. `mode` is FMODE_READ and FMODE_WRITE.
@@ -99,11 +84,22 @@ static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 
 {
 	u64 label = label_of(inode, dentry, class);
 	struct lomac_object o = object(label);
+	struct lomac_subject who;
 
 	/* reading what is at the top changes nobody: no need to ask who it is */
 	if (!(mode & FMODE_WRITE) && o.known && o.level >= policy.top && !(o.attrs & TG_LOWNOOPEN))
 		return 0;
-	return bind_by(inode, dentry, label, mode, op, class);
+	who = subject(subject_current());
+	if (!lomac_open(who, o))
+		return refuse(inode, dentry, label, op, class);
+	if (mode & FMODE_READ) {
+		u8 to = lomac_observe(who, o);
+		int err = to < who.level ? fall_to(inode, dentry, label, to, op | class << 8) : 0;
+
+		if (err || !(mode & FMODE_WRITE))
+			return err;
+	}
+	return modify(subject_current(), inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
 }
 
 /* A mapping of memory that no path names: it may hold what its lowest writer knew. */
