@@ -85,6 +85,7 @@ static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 
 	u64 label = label_of(inode, dentry, class);
 	struct lomac_object o = object(label);
 	struct lomac_subject who;
+	u8 to;
 
 	/* reading what is at the top changes nobody: no need to ask who it is */
 	if (!(mode & FMODE_WRITE) && o.known && o.level >= policy.top && !(o.attrs & TG_LOWNOOPEN))
@@ -92,14 +93,17 @@ static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 
 	who = subject(subject_current());
 	if (!lomac_open(who, o))
 		return refuse(inode, dentry, label, op, class);
-	if (mode & FMODE_READ) {
-		u8 to = lomac_observe(who, o);
-		int err = to < who.level ? fall_to(inode, dentry, label, to, op | class << 8) : 0;
+	to = mode & FMODE_READ ? lomac_observe(who, o) : who.level;
+	if (to < who.level) {
+		int err = fall_to(inode, dentry, label, to, op | class << 8);
 
-		if (err || !(mode & FMODE_WRITE))
+		if (err)
 			return err;
+		who = subject(subject_current());
 	}
-	return modify(subject_current(), inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
+	if (!(mode & FMODE_WRITE) || lomac_modify(who, o, policy.top))
+		return 0;
+	return refuse(inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
 }
 
 /* A mapping of memory that no path names: it may hold what its lowest writer knew. */
