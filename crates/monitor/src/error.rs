@@ -11,7 +11,7 @@ pub enum Error {
     #[error("Tidegate is enforcing here already")]
     Running,
     /// No monitor is in the kernel.
-    #[error("Tidegate is not running here")]
+    #[error("Tidegate is not running here: `tidegate start` starts it")]
     NotRunning,
     /// The kernel or the policy in force refuses it to this process.
     #[error("not permitted to {0}: it takes root at the top level")]

@@ -155,6 +155,18 @@ pub struct Promote {
     pub level: Option<String>,
 }
 
+/// What a record may be of, as docs/audit-log.md tells.
+const KINDS: [&str; 8] = [
+    "denied",
+    "would",
+    "demoted",
+    "started",
+    "promoted",
+    "table-full",
+    "dropped",
+    "lost",
+];
+
 /// Which records.
 #[derive(Debug, Args)]
 pub struct Log {
@@ -176,8 +188,8 @@ pub struct Log {
     /// About paths that begin so
     #[arg(long, value_name = "PREFIX")]
     pub path: Option<String>,
-    /// Of this kind: denied, demoted, started, would, promoted, dropped, lost
-    #[arg(long)]
+    /// Of this kind
+    #[arg(long, value_parser = KINDS)]
     pub kind: Option<String>,
     /// Only refusals, done or only recorded
     #[arg(long)]

@@ -29,7 +29,10 @@ pub fn ask(question: &Ask, with: Option<BorrowedFd<'_>>) -> Outcome<Answer> {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
             ) =>
         {
-            return Err(Failure::new(Code::NotRunning, "the daemon is not running"));
+            return Err(Failure::new(
+                Code::NotRunning,
+                "the daemon is not running: `tidegate start` starts it",
+            ));
         }
         stream => stream.map_err(|e| Failure::io("connect to the daemon", e))?,
     };

@@ -119,6 +119,16 @@ impl Failure {
         )
     }
 
+    /// A level that the policy in force does not have; it has these, the lowest first.
+    pub fn no_level(name: &str, levels: &[String]) -> Failure {
+        let known: Vec<_> = levels.iter().rev().map(String::as_str).collect();
+        let known = known.join(" > ");
+        Failure::new(
+            Code::Usage,
+            format!("there is no level `{name}`: the levels are {known}"),
+        )
+    }
+
     /// A failed system call; `what` reads on after `cannot`.
     pub fn io(what: impl fmt::Display, e: impl Into<std::io::Error>) -> Failure {
         let e = e.into();

@@ -81,7 +81,19 @@ pub fn compiled(
 /// Reads a map file.
 fn read_map(path: &Path) -> Outcome<Policy> {
     // a map that is not there is no error in a map
-    fs::metadata(path).map_err(|e| Failure::io(format!("read {}", path.display()), e))?;
+    fs::metadata(path).map_err(|e| {
+        let preset = PRESETS.iter().find(|p| path.as_os_str() == p.name);
+        match preset {
+            Some(preset) => Failure::new(
+                Code::Usage,
+                format!(
+                    "there is no file {0}; the preset is `--preset {0}`",
+                    preset.name
+                ),
+            ),
+            None => Failure::io(format!("read {}", path.display()), e),
+        }
+    })?;
     compiled(Policy::compile_file(path))
 }
 

@@ -33,7 +33,7 @@ pub fn explain(
         None if process.is_none() => {
             return Err(Failure::new(
                 Code::No,
-                format!("there is no record @{newest} any more"),
+                format!("there is no record @{newest}, or it is gone"),
             ));
         }
         _ => {}

@@ -7,7 +7,7 @@ use tidegate_policy::{Attrs, Policy};
 
 use super::print_json;
 use crate::cli::Check;
-use crate::exit::Outcome;
+use crate::exit::{Code, Failure, Outcome};
 use crate::output::say;
 
 /// A policy in short.
@@ -37,6 +37,15 @@ pub fn run(args: &Check, json: bool) -> Outcome {
     let mut source = args.source.clone();
     if args.file.is_some() {
         source.policy.clone_from(&args.file);
+    }
+    if let Some(relative) = args.path.iter().find(|p| !p.is_absolute()) {
+        return Err(Failure::new(
+            Code::Usage,
+            format!(
+                "`{}` is no canonical path: begin it with /",
+                relative.display()
+            ),
+        ));
     }
     let policy = source.load()?;
     let paths = args.path.iter().map(|path| {

@@ -7,7 +7,7 @@ use super::check::attributes;
 use super::print_json;
 use crate::cli::Ps;
 use crate::daemon::Policies;
-use crate::exit::{Code, Failure, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::output::say;
 use crate::record::level_name;
 
@@ -32,9 +32,7 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
     if let (Some(policy), Some(level)) = (&policy, &args.level)
         && policy.level(level).is_none()
     {
-        let known = policy.levels.join(", ");
-        let message = format!("there is no level `{level}`: the levels are {known}");
-        return Err(Failure::new(Code::Usage, message));
+        return Err(Failure::no_level(level, &policy.levels));
     }
     let lines = monitor.processes()?.into_iter().map(|p| Line {
         pid: p.pid,

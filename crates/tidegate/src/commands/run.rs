@@ -1,7 +1,6 @@
 //! `run`: a command at a level. It falls by reading the level's file, asks the
 //! daemon whether it did, and only then becomes the command.
 
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -16,25 +15,18 @@ use crate::protocol::{Answer, Ask};
 pub fn run(args: &Run) -> Outcome {
     let dir = Path::new(places::LEVELS);
     if !dir.exists() {
-        return Err(Failure::new(
-            Code::NotRunning,
-            "Tidegate is not running here",
-        ));
+        return Err(tidegate_monitor::Error::NotRunning.into());
     }
     let path = dir.join(&args.level);
     // a name, not a path out of the directory
     if !path.is_file() || path.parent() != Some(dir) {
-        let known = fs::read_dir(dir).map_err(|e| Failure::io("list the levels", e))?;
-        let mut known: Vec<_> = known
-            .flatten()
-            .filter_map(|e| e.file_name().into_string().ok())
-            .collect();
-        known.sort();
-        let known = known.join(", ");
-        return Err(Failure::new(
-            Code::Usage,
-            format!("there is no level `{}`: the levels are {known}", args.level),
-        ));
+        let Answer::Status(status) = client::ask(&Ask::Status, None)? else {
+            return Err(Failure::new(
+                Code::Internal,
+                "the daemon gave another answer",
+            ));
+        };
+        return Err(Failure::no_level(&args.level, &status.levels));
     }
     fall(&path).map_err(|e| Failure::io(format!("fall to {}", args.level), e))?;
     let Answer::You(you) = client::ask(&Ask::Whoami, None)? else {

@@ -23,6 +23,10 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
                 "the daemon gave another answer",
             ));
         }
+        Err(failure) if failure.code == Code::No && args.of.parse::<u64>().is_ok() => {
+            let message = format!("there is no process {0}, and no record @{0}", args.of);
+            return Err(Failure::new(Code::No, message));
+        }
         Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
             crate::why::explain(&Monitor::open()?, &Policies::new(), of, None)?
         }

@@ -107,13 +107,9 @@ fn promote(
         policy.ok_or_else(|| Failure::new(Code::Internal, "the policy's bundle is gone"))?;
     let number = match level {
         None => policy.top(),
-        Some(name) => policy.level(name).ok_or_else(|| {
-            let known = policy.levels.join(", ");
-            Failure::new(
-                Code::Usage,
-                format!("there is no level `{name}`: the levels are {known}"),
-            )
-        })?,
+        Some(name) => policy
+            .level(name)
+            .ok_or_else(|| Failure::no_level(name, &policy.levels))?,
     };
     // who has it open for writing from below is revoked
     shared.guard.arm(&shared.monitor)?;
@@ -131,7 +127,8 @@ fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
     if peer.uid != 0 || peer.level(&shared.monitor)? < top {
         return Err(Failure::new(
             Code::NotPermitted,
-            "this takes root at the top level",
+            "this takes root at the top level, as a root login or run0 has it: \
+             sudo keeps the level of who calls it",
         ));
     }
     Ok(())

@@ -36,7 +36,10 @@ impl Instance {
                 let pid = fs::read_to_string(places::PID).unwrap_or_default();
                 Failure::new(
                     Code::Running,
-                    format!("the daemon is running, pid {}", pid.trim()),
+                    format!(
+                        "the daemon is running, pid {}: `tidegate reload` puts another policy in force",
+                        pid.trim()
+                    ),
                 )
             }
             e => Failure::io(format!("lock {}", places::LOCK), e),
