@@ -192,13 +192,15 @@ struct tg_event {
 
 /* A line of `tidegate ps`, written by the task iterator. */
 struct tg_ps {
-	u32 pid;
+	u32 pid; /* thread group id */
+	u32 tid; /* another one: only told of where it has rings */
 	u32 ppid;
 	u32 uid;
 	u8 level;
 	u8 attrs;
 	u8 governed;
-	u8 pad;
+	u8 rings; /* io_uring may hold descriptors that no table shows */
+	u32 pad;
 	u64 start;
 	u64 cause;
 	u64 exe; /* label of its program's file, 0: none */

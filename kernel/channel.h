@@ -475,8 +475,12 @@ __noinline int tx_mapping(u64 addr, u8 level)
 
 	if (inode_is_memory(inode)) {
 		/* a private or read-only mapping shows it, too */
-		if (tx.stage == TX_COUNT)
+		if (tx.stage == TX_COUNT) {
+			/* who reads it by a descriptor falls, too: another round */
+			if (shared && writable)
+				channel_write(key, level);
 			return channel_map(key, level);
+		}
 		if (tx.stage == TX_VERIFY && shared && writable)
 			tx_later(key);
 		if (tx.stage == TX_FLOORS && shared && writable)

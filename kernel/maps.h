@@ -188,15 +188,17 @@ struct {
  * by the address of the inode (pipe, FIFO, shared memory) or of the Unix socket
  * that reads. No entry: the top level.
  */
+#define TG_FLOORS (1 << 16)
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 16);
+	__uint(max_entries, TG_FLOORS);
 	__type(key, u64);
 	__type(value, u32);
 } floors SEC(".maps");
 
 struct tg_policy policy;
 u32 floors_lost;      /* the table was full: every channel without an entry is the lowest */
+u64 floors_used;      /* entries in it */
 u32 epoch;	      /* steps when a level falls or a socket changes hands */
 u64 records;	      /* history records written */
 u64 events_lost;      /* records the ring buffer had no room for */

@@ -174,10 +174,28 @@ __noinline int floor_lower(u64 key, u8 level)
 {
 	u32 low = level;
 
-	if (level < policy.top && level < floor_of(key) &&
-	    bpf_map_update_elem(&floors, &key, &low, BPF_ANY))
+	if (level >= policy.top || level >= floor_of(key))
+		return 0;
+	if (!bpf_map_update_elem(&floors, &key, &low, BPF_NOEXIST))
+		__sync_fetch_and_add(&floors_used, 1);
+	else if (bpf_map_update_elem(&floors, &key, &low, BPF_EXIST))
 		floors_lost = 1;
 	return 0;
+}
+
+static __always_inline void floor_forget(u64 key)
+{
+	if (!bpf_map_delete_elem(&floors, &key))
+		__sync_fetch_and_sub(&floors_used, 1);
+}
+
+/*
+ * Room for one more socket's? The lowest level takes half of the table at most, so that
+ * it keeps no other out; the last quarter is for what cannot be refused.
+ */
+static __always_inline bool floors_have_room(u8 level)
+{
+	return floors_used < TG_FLOORS / 4 * (level ? 3 : 2);
 }
 
 /*
@@ -327,6 +345,12 @@ static __always_inline u64 label_of(struct inode *inode, u64 dentry, u32 class)
 			return label;
 	}
 	return label_find(inode, dentry, class, true);
+}
+
+/* Room for one more given level, and for those that creations under way will need. */
+static __always_inline bool given_has_room(void)
+{
+	return given_used + policy.given_max / 8 <= policy.given_max;
 }
 
 /* Gives an object a level that its path does not, for good. */

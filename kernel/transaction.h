@@ -434,9 +434,12 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			tx.failing = may_sleep;
 			return tx_fail(TG_R_BUSY, n);
 		}
+		tx.changed = 0;
 		reason = tx_irrevocable();
 		if (reason)
 			return tx_fail(reason, n);
+		if (tx.changed)
+			alone = false;
 	}
 	if (tx.born)
 		return tx_fail(TG_R_BUSY, n);

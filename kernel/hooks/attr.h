@@ -98,6 +98,16 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_SETVERSION_EXT4 0x40086604
 #define FS_IOC_SETFLAGS 0x40086602
 #define FS_IOC_FSSETXATTR 0x401c5820
+#define FIOSETOWN 0x8901
+#define SIOCSPGRP 0x8902
+#define FS_IOC_ENABLE_VERITY 0x40806685
+#define FS_IOC_SET_ENCRYPTION_POLICY 0x800c6613
+#define BTRFS_IOCTL_MAGIC 0x94
+#define KDSKBENT 0x4b47
+#define KDSKBSENT 0x4b49
+#define KDSKBDIACR 0x4b4b
+#define KDSKBDIACRUC 0x4bfb
+#define KDSETKEYCODE 0x4b4d
 #define TIOCSCTTY 0x540e
 #define TIOCSTI 0x5412
 #define TIOCLINUX 0x541c
@@ -146,11 +156,29 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 	if ((inode->i_mode & S_IFMT) == S_IFBLK)
 		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
 			      TG_OP_SETATTR, TG_C_FILE);
+	/* blocks moved and swapped by a descriptor that was opened before; subvolumes made in a directory */
+	if (((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE) ||
+	    ((inode->i_mode & S_IFMT) == S_IFDIR && (cmd >> 8 & 0xff) == BTRFS_IOCTL_MAGIC)) {
+		int err = inode_is_memory(inode) ? 0 : modify(s, inode, file_dentry(file),
+				 label_of(inode, file_dentry(file), TG_C_FILE), TG_OP_SETATTR, TG_C_FILE);
+
+		if (err)
+			return err;
+	}
 	switch (cmd) {
+	case FIOSETOWN:
+	case SIOCSPGRP:
+		n.op = TG_OP_SIGNAL;
+		return deny(s, &n, -EPERM);
 	case TIOCSTI:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSCTTY: /* 1: away from the session that has it */
 		return arg && terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
+	case KDSKBENT: /* the keyboard is everybody's who sits at it */
+	case KDSKBSENT:
+	case KDSKBDIACR:
+	case KDSKBDIACRUC:
+	case KDSETKEYCODE:
 	case TIOCLINUX:
 	case TIOCCONS:
 	case TIOCVHANGUP:
@@ -165,6 +193,8 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 		return deny(s, &n, -EPERM);
 	case FS_IOC_SETFLAGS:
 	case FS_IOC32_SETFLAGS:
+	case FS_IOC_ENABLE_VERITY:
+	case FS_IOC_SET_ENCRYPTION_POLICY:
 	case FS_IOC_FSSETXATTR:
 		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
 			      TG_OP_SETATTR, TG_C_FILE);

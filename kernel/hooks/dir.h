@@ -112,7 +112,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 		n.reason = TG_R_NO_CREATOR;
 		return deny(s, &n, -EPERM);
 	}
-	if (level != place.rule.level && given_used + 256 > policy.given_max) {
+	if (level != place.rule.level && !given_has_room()) {
 		n.dentry = address(dentry);
 		n.reason = TG_R_TABLE_FULL;
 		return deny(s, &n, -ENOSPC);
@@ -203,10 +203,9 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 {
 	struct tg_inode *memo;
 	struct tg_given_key key;
-	u64 channel = address(inode);
 
 	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic))
-		bpf_map_delete_elem(&floors, &channel);
+		floor_forget(address(inode));
 	if (inode->i_nlink)
 		return 0;
 	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
@@ -322,7 +321,7 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 	}
 	if ((level != place->rule.level || label_origin(label) == TG_FROM_GIVEN ||
 	     (level != o.level && (op == TG_OP_LINK || inode->i_nlink > 1))) &&
-	    label_give(inode, address(old), level)) {
+	    (!given_has_room() || label_give(inode, address(old), level))) {
 		n.reason = TG_R_TABLE_FULL;
 		return deny(s, &n, -ENOSPC);
 	}

@@ -100,6 +100,9 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 	line.to = who.level;
 	line.level = who.level;
 	line.source = ~0u;
+	/* a ring's own table may hold descriptors that the task's does not show */
+	if (who.level < policy.top && tx_kind_of(f) == TX_RING)
+		line.revoke = true;
 	if (line.type == S_IFSOCK && inode->i_sb->s_magic == SOCKFS_MAGIC) {
 		held_socket(&line, f, who);
 	} else if (own || line.type == S_IFREG || line.type == S_IFBLK || line.type == S_IFCHR) {
@@ -135,10 +138,14 @@ int ps_task(struct bpf_iter__task *ctx)
 	struct tg_subject *s;
 	u32 source;
 
-	if (!task || task->pid != task->tgid || task->flags & PF_KTHREAD)
+	if (!task || task->flags & PF_KTHREAD)
+		return 0;
+	line.rings = task->io_uring && task->io_uring->xa.xa_head;
+	if (task->pid != task->tgid && !line.rings)
 		return 0;
 	s = subject_of(task);
 	line.pid = task->tgid;
+	line.tid = task->pid;
 	line.ppid = task->real_parent->tgid;
 	line.uid = task->cred->uid.val;
 	line.level = subject_level(s);

@@ -8,6 +8,7 @@
 #define AF_VSOCK 40
 #define AF_XDP 44
 #define AF_NETLINK 16
+#define NETLINK_KOBJECT_UEVENT 15
 #define AF_ALG 38
 #define MSG_FASTOPEN 0x20000000
 #define SOCK_RAW 3
@@ -161,7 +162,7 @@ int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 }
 
 /* Sending to a network that is above the lowest level modifies it. */
-static __always_inline int modify_net(struct net_peer *p, int err)
+static __noinline int modify_net(struct net_peer *p, int err)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u };
@@ -182,6 +183,9 @@ static __always_inline bool net_peer_at(void *address, struct net_peer *p)
 	u16 family = 0, port = 0;
 
 	bpf_probe_read_kernel(&family, sizeof(family), address);
+	/* UDP takes an address of no family for IPv4's */
+	if (!family)
+		family = AF_INET;
 	if (family != AF_INET && family != AF_INET6)
 		return false;
 	p->family = family;
@@ -191,25 +195,37 @@ static __always_inline bool net_peer_at(void *address, struct net_peer *p)
 		u32 be = 0;
 
 		bpf_probe_read_kernel(&be, sizeof(be), address + 4);
-		net_peer_v4(p, be);
+		net_peer_v4(p, be ? be : bpf_htonl(0x7f000001));
 	} else {
-		bpf_probe_read_kernel(p->addr, 16, address + 8);
+		u64 half[2] = {};
+
+		bpf_probe_read_kernel(half, sizeof(half), address + 8);
+		/* who connects to no address reaches this machine */
+		if (!half[0] && !half[1])
+			half[1] = bpf_cpu_to_be64(1);
+		if (!half[0] && half[1] == bpf_cpu_to_be64(0xffff00000000))
+			half[1] = bpf_cpu_to_be64(0xffff7f000001);
+		__builtin_memcpy(p->addr, half, sizeof(half));
 		p->known = true;
 	}
 	return true;
 }
 
 /* Netlink carries messages between processes, too: below the top only to the kernel. */
-static __always_inline int modify_netlink(void *address)
+static __noinline int modify_netlink(bool others)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_TOP_ONLY };
+
+	return others && subject_level(s) < policy.top ? deny(s, &n, -EPERM) : 0;
+}
+
+static __always_inline bool names_others(void *address)
+{
 	u64 to = 0; /* port and groups */
 
-	if (subject_level(s) >= policy.top)
-		return 0;
 	bpf_probe_read_kernel(&to, sizeof(to), address + 4);
-	return to ? deny(s, &n, -EPERM) : 0;
+	return to != 0;
 }
 
 SEC("lsm.s/socket_connect")
@@ -222,7 +238,7 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 	if (!net_peer_at(address, &p)) {
 		bpf_probe_read_kernel(&family, sizeof(family), address);
 		if (family == AF_NETLINK)
-			return modify_netlink(address);
+			return modify_netlink(names_others(address));
 		if (family == AF_UNIX)
 			tx_take_turn();
 		return 0;
@@ -237,18 +253,22 @@ static __noinline int send(struct sock *sk, struct msghdr *msg)
 {
 	struct net_peer p = { .family = sk->__sk_common.skc_family };
 
+	/* the kernel passes what it hears there on to all who listen for devices */
 	if (p.family == AF_NETLINK)
-		return msg->msg_name ? modify_netlink(CAST(struct sockaddr, address(msg->msg_name))) : 0;
+		return modify_netlink(sk->sk_protocol == NETLINK_KOBJECT_UEVENT ||
+				      (msg->msg_name && names_others(CAST(struct sockaddr, address(msg->msg_name)))));
 	if (p.family != AF_INET && p.family != AF_INET6)
 		return 0;
 	if (subject_level(subject_current()) < policy.top) {
-		int err;
+		struct net_peer named = { .family = p.family };
+		int err = 0;
 
-		if (msg->msg_name)
-			net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &p);
-		else
-			net_peer_of(sk, &p);
-		err = modify_net(&p, msg->msg_name ? -EPERM : -EIO);
+		/* what is connected does not go where the message says, or goes there all the same */
+		if (msg->msg_name && net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &named))
+			err = modify_net(&named, -EPERM);
+		net_peer_of(sk, &p);
+		if (!err && p.known)
+			err = modify_net(&p, -EIO);
 		if (err)
 			return err;
 	}

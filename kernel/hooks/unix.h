@@ -7,6 +7,14 @@
 #ifndef TIDEGATE_HOOK_UNIX_H
 #define TIDEGATE_HOOK_UNIX_H
 
+/* What would be said could not be told from what is said at the top. */
+static __noinline int floors_full(struct tg_subject *s)
+{
+	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u, .reason = TG_R_TABLE_FULL };
+
+	return deny(s, &n, -EAGAIN);
+}
+
 static __always_inline int unix_bind_peer(struct sock *other)
 {
 	struct tg_subject *s = subject_current();
@@ -18,6 +26,8 @@ static __always_inline int unix_bind_peer(struct sock *other)
 	int err;
 
 	count_query(TG_C_UNIX);
+	if (level < policy.top && !floors_have_room(level))
+		return floors_full(s);
 	memo = bpf_sk_storage_get(&socks, other, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	/* asked at this level since anybody's level or any socket's holder changed */
 	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == level)
@@ -75,10 +85,13 @@ int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 SEC("lsm/socket_socketpair")
 int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
 {
-	u8 level = subject_level(subject_current());
+	struct tg_subject *s = subject_current();
+	u8 level = subject_level(s);
 
 	if (level >= policy.top)
 		return 0;
+	if (!floors_have_room(level))
+		return floors_full(s);
 	floor_lower(address(a->sk), level);
 	floor_lower(address(b->sk), level);
 	return 0;
@@ -87,10 +100,8 @@ int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
 SEC("lsm/sk_free_security")
 int BPF_PROG(hook_sk_free, struct sock *sk)
 {
-	u64 key = address(sk);
-
 	if (sk->__sk_common.skc_family == AF_UNIX)
-		bpf_map_delete_elem(&floors, &key);
+		floor_forget(address(sk));
 	return 0;
 }
 

@@ -118,6 +118,7 @@ impl Guard {
 impl Monitor {
     /// Whether anybody holds a descriptor that the guard would refuse.
     fn revocable(&self) -> Result<bool> {
-        Ok(self.held_descriptors()?.iter().any(|h| h.revoke))
+        let top = self.globals.policy().top;
+        Ok(self.held_descriptors()?.iter().any(|h| h.revoke) || self.rings_below(top)?)
     }
 }

@@ -88,6 +88,7 @@ impl Monitor {
         let lines: Vec<tg_ps> = iterate(&self.ps_task, None)?;
         Ok(lines
             .into_iter()
+            .filter(|p| p.pid == p.tid)
             .map(|p| Process {
                 pid: p.pid,
                 ppid: p.ppid,
@@ -103,6 +104,13 @@ impl Monitor {
                 program: (p.exe != 0).then(|| Label::from_word(p.exe)),
             })
             .collect())
+    }
+
+    /// Whether a process below the top has an io_uring, which may hold descriptors
+    /// that no table shows.
+    pub(crate) fn rings_below(&self, top: u8) -> Result<bool> {
+        let lines: Vec<tg_ps> = iterate(&self.ps_task, None)?;
+        Ok(lines.iter().any(|p| p.rings != 0 && p.level < top))
     }
 
     /// Descriptors that do not agree with their holders' levels.

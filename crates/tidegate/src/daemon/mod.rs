@@ -160,6 +160,12 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
     ready(report);
     server.run(&shared);
     shared.ending.store(true, Ordering::SeqCst);
+    // the machine may be going down
+    if Monitor::is_loaded().unwrap_or(false)
+        && let Err(failure) = given::save(&shared.monitor, &shared.policies)
+    {
+        shared.complain(&failure.message.to_string());
+    }
     shared.monitor.set_daemon(0);
     drop(instance);
     Ok(())

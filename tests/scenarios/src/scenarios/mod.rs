@@ -4,6 +4,7 @@ mod asynchronous;
 mod bpffs;
 mod commands;
 mod dirs;
+mod evasions;
 mod exec;
 mod files;
 mod filesystems;
@@ -51,6 +52,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     asynchronous::SCENARIOS,
     threads::SCENARIOS,
     filesystems::SCENARIOS,
+    evasions::SCENARIOS,
     commands::SCENARIOS,
     life::SCENARIOS,
 ];

@@ -1,0 +1,357 @@
+//! Ways around a check by another door: another call, another address, another
+//! holder of the same thing.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::mount::{MsFlags, mount};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+
+use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::level;
+use crate::net::{address, connect, listener};
+use crate::place::{self, LOW, SYSTEM};
+use crate::scenario::{Scenario, bypass};
+use crate::subject::{Level, at, lower, spawn, start, step};
+use crate::sys::{self, Map};
+use crate::syscall;
+use crate::uring::Ring;
+
+use Level::{System, Untrusted, User};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "memory-written-by-mapping",
+        "memory that a falling child has mapped and its parent reads by a descriptor",
+        by_mapping,
+    ),
+    bypass(
+        "uring-hides-descriptor",
+        "a revoked descriptor kept in a ring's own table until the guard has gone",
+        hidden_in_ring,
+    ),
+    bypass(
+        "net-ignored-name",
+        "a connected socket is sent to with another address, which TCP ignores",
+        ignored_name,
+    ),
+    bypass(
+        "net-family-none",
+        "a datagram to an address of no family, which UDP takes for IPv4's",
+        family_none,
+    ),
+    bypass("net-any-address", "[::] written for ::1", any_address),
+    bypass(
+        "owner-by-ioctl",
+        "a descriptor's owner chosen by FIOSETOWN",
+        owner_by_ioctl,
+    ),
+    bypass(
+        "uevent-forged",
+        "root speaks to the listeners for devices as the kernel does",
+        uevent,
+    ),
+    bypass(
+        "open-tree-attr",
+        "a read-only mount made writable by open_tree_attr",
+        tree_attr,
+    ),
+    bypass(
+        "host-name",
+        "the machine's name, and its terminals hung up",
+        host,
+    ),
+    bypass(
+        "revoke-ioctl",
+        "blocks moved by an ioctl on a descriptor opened before the fall",
+        revoked_ioctl,
+    ),
+    bypass(
+        "sockets-flood",
+        "more sockets made below the top than their levels can be kept of",
+        flood,
+    ),
+];
+
+fn by_mapping() -> Outcome {
+    start(|| {
+        let memory = sys::memfd(0)?;
+        sys::put_all(&memory, b"high")?;
+        let fd = memory.as_raw_fd();
+        let child = start(|| {
+            let map = Map::of(&memory, PROT_READ | PROT_WRITE, MAP_SHARED)?;
+            syscall!(libc::SYS_close, fd)?;
+            // refused, or the parent falls, too
+            if lower(Untrusted).is_ok() {
+                map.poke(b'l');
+            }
+            Ok(())
+        })?;
+        child.join()?;
+        let mut byte = [0u8];
+        syscall!(libc::SYS_pread64, fd, byte.as_mut_ptr(), 1, 0)?;
+        level::is(if byte == *b"l" { Untrusted } else { System })
+    })?
+    .join()
+}
+
+fn hidden_in_ring() -> Outcome {
+    let high = place::file(SYSTEM, "high")?;
+    start(|| {
+        let fd = sys::writes(&high)?;
+        lower(Untrusted)?;
+        refused(Errno::EIO, sys::put(&fd))?;
+        let ring = Ring::new(0)?;
+        ring.register(&[fd.as_raw_fd()])?;
+        drop(fd);
+        // the daemon lets the guard go after five quiet seconds
+        for _ in 0..4 {
+            std::thread::sleep(Duration::from_secs(2));
+            let wrote = ring.write_fixed(0, b"evil");
+            ensure(!matches!(wrote, Ok(1..)), "written through the ring")?;
+        }
+        Ok(())
+    })?
+    .join()?;
+    same("the content", fs::read_to_string(&high)?.as_str(), "high")
+}
+
+/// A sockaddr_in.
+fn ipv4(family: u16, port: u16, ip: [u8; 4]) -> [u8; 16] {
+    let mut name = [0u8; 16];
+    name[..2].copy_from_slice(&family.to_ne_bytes());
+    name[2..4].copy_from_slice(&port.to_be_bytes());
+    name[4..8].copy_from_slice(&ip);
+    name
+}
+
+fn send_to(socket: &impl AsRawFd, name: &[u8]) -> Result<(), Errno> {
+    syscall!(
+        libc::SYS_sendto,
+        socket.as_raw_fd(),
+        b"x".as_ptr(),
+        1,
+        libc::MSG_NOSIGNAL,
+        name.as_ptr(),
+        name.len()
+    )
+    .map(drop)
+}
+
+fn ignored_name() -> Outcome {
+    let (listener, to) = listener(address(System))?;
+    let client = start(|| {
+        let stream = connect(to)?;
+        lower(Untrusted)?;
+        refused_any(
+            &[Errno::EIO, Errno::EPERM],
+            send_to(&stream, &ipv4(2, 9, [8, 8, 8, 8])),
+        )?;
+        refused(Errno::EIO, sys::put(&stream))
+    })?;
+    client.join()?;
+    drop(listener);
+    Ok(())
+}
+
+fn family_none() -> Outcome {
+    let high = UdpSocket::bind((address(System), 0))?;
+    let to = high.local_addr()?;
+    let std::net::IpAddr::V4(ip) = to.ip() else {
+        return ensure(false, "the network of the system is not IPv4's");
+    };
+    at(Untrusted, || {
+        let own = UdpSocket::bind("0.0.0.0:0")?;
+        refused(Errno::EPERM, own.send_to(b"n", to))?;
+        refused(
+            Errno::EPERM,
+            send_to(&own, &ipv4(0, to.port(), ip.octets())),
+        )
+    })?;
+    high.set_nonblocking(true)?;
+    refused(Errno::EAGAIN, high.recv(&mut [0; 8]))
+}
+
+fn any_address() -> Outcome {
+    let user = UdpSocket::bind("[::1]:0")?;
+    let to = user.local_addr()?;
+    at(Untrusted, || {
+        let own = UdpSocket::bind("[::]:0")?;
+        refused(Errno::EPERM, own.send_to(b"n", to))?;
+        refused(Errno::EPERM, own.send_to(b"n", ("::", to.port())))?;
+        refused(Errno::EPERM, own.connect(("::", to.port())))
+    })
+}
+
+fn owner_by_ioctl() -> Outcome {
+    const FIOSETOWN: u64 = 0x8901;
+    const SIOCSPGRP: u64 = 0x8902;
+    let victim = start(step)?;
+    victim.stands()?;
+    let pid = victim.pid.as_raw();
+    for level in Level::LOWER {
+        at(level, || {
+            let socket = UdpSocket::bind("127.0.0.1:0")?;
+            for set in [FIOSETOWN, SIOCSPGRP] {
+                refused(
+                    Errno::EPERM,
+                    sys::ioctl(&socket, set, &raw const pid as usize),
+                )?;
+            }
+            Ok(())
+        })?;
+    }
+    victim.kill()
+}
+
+fn netlink(protocol: i32) -> Result<OwnedFd, Errno> {
+    sys::owned(syscall!(
+        libc::SYS_socket,
+        libc::AF_NETLINK,
+        libc::SOCK_RAW,
+        protocol
+    )?)
+}
+
+fn uevent() -> Outcome {
+    const UEVENTS: i32 = 15;
+    const NAME: [u32; 3] = [libc::AF_NETLINK as u32, 0, 0];
+    let text = b"add@/devices/forged\0ACTION=add\0DEVPATH=/devices/forged\0SUBSYSTEM=x\0";
+    let mut message = Vec::new();
+    message.extend(((16 + text.len()) as u32).to_ne_bytes());
+    message.extend([0x10, 0, 1, 0]);
+    message.extend([0u8; 8]);
+    message.extend(text);
+    for level in Level::LOWER {
+        at(level, || {
+            let socket = netlink(UEVENTS)?;
+            let sent = syscall!(
+                libc::SYS_sendto,
+                socket.as_raw_fd(),
+                message.as_ptr(),
+                message.len(),
+                0,
+                NAME.as_ptr(),
+                12
+            );
+            refused(Errno::EPERM, sent)
+        })?;
+    }
+    Ok(())
+}
+
+fn tree_attr() -> Outcome {
+    const OPEN_TREE_ATTR: i64 = 467;
+    const READ_ONLY: u64 = 1;
+    let dir = place::directory(place::ROOT, "read-only")?;
+    let flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
+    let none = None::<&str>;
+    mount(
+        Some("x"),
+        dir.as_str(),
+        Some("tmpfs"),
+        MsFlags::empty(),
+        none,
+    )?;
+    mount(none, dir.as_str(), none, flags, none)?;
+    at(Untrusted, || {
+        let (path, attributes) = (sys::c(&dir), [0, READ_ONLY, 0, 0]);
+        let tried = syscall!(
+            OPEN_TREE_ATTR,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            0,
+            attributes.as_ptr(),
+            32
+        );
+        // 6.12 does not have it
+        refused_any(&[Errno::EPERM, Errno::ENOSYS], tried)
+    })?;
+    refused(Errno::EROFS, fs::write(format!("{dir}/file"), "x"))?;
+    nix::mount::umount(dir.as_str())?;
+    Ok(fs::remove_dir(dir)?)
+}
+
+fn host() -> Outcome {
+    for level in Level::LOWER {
+        at(level, || {
+            let name = c"low";
+            refused(
+                Errno::EPERM,
+                syscall!(libc::SYS_sethostname, name.as_ptr(), 3),
+            )?;
+            refused(
+                Errno::EPERM,
+                syscall!(libc::SYS_setdomainname, name.as_ptr(), 3),
+            )?;
+            refused(Errno::EPERM, syscall!(libc::SYS_vhangup, 0))
+        })?;
+    }
+    Ok(())
+}
+
+fn revoked_ioctl() -> Outcome {
+    /// EXT4_IOC_MOVE_EXT
+    const MOVE_BLOCKS: u64 = 0xc028_660f;
+    let high = place::file(SYSTEM, "high")?;
+    let low = place::file(LOW, "low")?;
+    start(|| {
+        let fd = sys::open(&high, OFlag::O_RDWR)?;
+        lower(Untrusted)?;
+        let donor = sys::both(&low)?;
+        let blocks = [donor.as_raw_fd() as u64, 0, 0, 1, 0];
+        refused(
+            Errno::EPERM,
+            sys::ioctl(&fd, MOVE_BLOCKS, blocks.as_ptr() as usize),
+        )
+    })?
+    .join()
+}
+
+fn flood() -> Outcome {
+    let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)?.1;
+    let flooder = spawn(Untrusted, || {
+        nix::sys::resource::setrlimit(
+            nix::sys::resource::Resource::RLIMIT_NOFILE,
+            most.max(200_000),
+            most.max(200_000),
+        )?;
+        let mut pairs = Vec::new();
+        let failed = loop {
+            match socketpair(
+                AddressFamily::Unix,
+                SockType::Stream,
+                None,
+                SockFlag::empty(),
+            ) {
+                Ok(pair) => pairs.push(pair),
+                Err(e) => break e,
+            }
+        };
+        same("what stops it", failed, Errno::EAGAIN)?;
+        step()
+    })?;
+    flooder.stands()?;
+    // nobody else has been lowered, and nobody else is stopped
+    at(System, || {
+        let (one, two) = nix::unistd::pipe()?;
+        sys::put(&two)?;
+        sys::get(&one)?;
+        let (one, two) = allowed(socketpair(
+            AddressFamily::Unix,
+            SockType::Stream,
+            None,
+            SockFlag::empty(),
+        ))?;
+        sys::put(&two)?;
+        sys::get(&one)?;
+        level::is(System)
+    })?;
+    at(User, || level::is(User))?;
+    flooder.kill()
+}
