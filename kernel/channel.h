@@ -27,11 +27,14 @@ struct tg_tx {
 	u32 writable; /* descriptors seen that may need the guard */
 	u32 mapping;  /* mappings in the way */
 	u32 async;    /* rings or AIO contexts in the way */
+	u32 rings;    /* of who does not fall */
+	u32 memory;   /* memory without a name that could still be written */
 	u32 busy;     /* threads not at rest */
 	u32 changed;
 	u32 failed;
 	u32 born;     /* tasks marked since the levels were last published */
 	u32 channels; /* descriptors of channels seen */
+	u32 floors;   /* those of who falls */
 	u32 channels_used; /* entries made in the table of channels */
 	u32 stage; /* enum tx_stage of the pass */
 	u32 pending;  /* entries in tx_pending */
@@ -178,7 +181,9 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 	char name[8] = {};
 
 	bpf_probe_read_kernel(name, sizeof(name), d->d_name.name);
-	if (!__builtin_memcmp(name, "[io_urin", 8))
+	/* a seccomp listener answers another's calls; a read of fanotify installs a descriptor */
+	if (!__builtin_memcmp(name, "[io_urin", 8) || !__builtin_memcmp(name, "seccomp ", 8) ||
+	    !__builtin_memcmp(name, "[fanotif", 8))
 		return TX_RING;
 	if (!__builtin_memcmp(name, "[userfau", 8))
 		return TX_FAULTS;
@@ -278,6 +283,7 @@ __noinline int tx_memory(u64 inode)
 {
 	struct tg_channel *c = channel(inode);
 
+	tx.memory++;
 	if (c && mappings_of(CAST(struct inode, inode)) != c->maps)
 		tx.mapping++;
 	return 0;
@@ -413,6 +419,7 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			tx_unseen(CAST(struct unix_sock, sock->sk), level);
 	} else if (kind == TX_RING) {
 		tx.async += falls;
+		tx.rings += !falls;
 	} else if (kind == TX_FAULTS) {
 		struct userfaultfd_ctx *uffd = CAST(struct userfaultfd_ctx, f->private_data);
 
@@ -491,7 +498,7 @@ __noinline int tx_mapping(u64 addr, u8 level)
 		return 0;
 	if (tx_kind_of(f) == TX_RING)
 		tx.async++;
-	else if (writable && (type == S_IFREG || type == S_IFBLK || type == S_IFCHR))
+	else if (writable)
 		tx.mapping++;
 	return 0;
 }

@@ -58,6 +58,19 @@ static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, 
 	return deny(s, &n, -EPERM);
 }
 
+/* What belongs to the top level. */
+static __always_inline int top_only(u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = op, .class = TG_C_SYSTEM, .source = ~0u, .reason = TG_R_TOP_ONLY };
+
+	if (subject_level(s) >= policy.top)
+		return 0;
+	count_query(TG_C_SYSTEM);
+	n.object = policy.top;
+	return deny(s, &n, -EPERM);
+}
+
 /* Lowers the current subject to what it is about to observe; `what` is its operation and class. */
 static __always_inline int fall_to(struct inode *inode, u64 dentry, u64 label, u8 to, u16 what)
 {

@@ -127,6 +127,7 @@ __noinline int tx_spread(void)
 		tx.trusted = s && s->attrs & TG_NODEMOTE;
 		level = falls ? s->tx_level : subject_level(s);
 		low = tx_holds(address(t), level, falls);
+		tx.rings += !falls && t->io_uring && t->io_uring->xa.xa_head;
 		if (t->pid == me->pid)
 			low = tx_joins(low);
 		if (tx.join_waiter && t->pid == tx.join_waiter)
@@ -160,8 +161,7 @@ const u64 tx_calls_at_rest[8] = {
 /*
  * A thread is at rest if it is in user space, or in a call that can only wait
  * or observe: nothing it passed a hook for under its old level is under way.
- * The numbers are x86-64's; of a 32-bit call's the same ones name nothing that
- * writes. recvmsg is not among them: it may be about to install a descriptor, nor
+ * The numbers are x86-64's: a 32-bit call is not at rest. recvmsg is not among them: it may be about to install a descriptor, nor
  * connect: it may be about to join a socket.
  */
 static __always_inline bool tx_at_rest(struct task_struct *t)
@@ -175,6 +175,8 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	/* and so is a tracer's, but for the events that a call reports (exec, fork) */
 	if (t->__state & TASK_TRACED && (!(t->exit_code >> 8) || t->exit_code >> 8 == PTRACE_EVENT_STOP))
 		return true;
+	if (t->thread_info.status & TS_COMPAT)
+		return false;
 	return nr < 512 && tx_calls_at_rest[BOUND(nr >> 6, 8)] >> (nr & 63) & 1;
 }
 
@@ -359,7 +361,7 @@ static __always_inline bool tx_fixpoint(void)
 
 	bpf_for(i, 0, TX_ROUNDS) {
 		tx.changed = 0;
-		tx.writable = tx.join_readers = tx.pending = tx.overflow = 0;
+		tx.writable = tx.join_readers = tx.pending = tx.overflow = tx.rings = 0;
 		tx_spread();
 		if (tx.failed)
 			return false;
@@ -394,8 +396,9 @@ static __noinline u8 tx_irrevocable(void)
 
 	tx.overflow = 0;
 	tx_look(TX_COUNT);
-	tx.pending = 0;
+	tx.pending = tx.channels = tx.memory = 0;
 	tx_look(TX_VERIFY);
+	tx.floors = tx.channels;
 	bpf_for(i, 0, tx.pending)
 		tx_memory(tx_pending[BOUND(i, TX_PENDING)]);
 	return tx.overflow ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
@@ -410,7 +413,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	u8 reason;
 
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
-	tx.born = tx.published = tx.others = 0;
+	tx.born = tx.published = tx.others = tx.memory = tx.rings = 0;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
@@ -443,6 +446,11 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	}
 	if (tx.born)
 		return tx_fail(TG_R_BUSY, n);
+	/* a ring may read memory by a descriptor that no table shows */
+	if (tx.published && tx.memory && tx.rings)
+		return tx_fail(TG_R_ASYNC, n);
+	if (tx.published && floors_used + tx.floors > TG_FLOORS - TG_FLOORS / 64)
+		return tx_fail(TG_R_TABLE_FULL, n);
 	s = subject_of(me);
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;

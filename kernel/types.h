@@ -159,7 +159,9 @@ struct signal_struct { struct pid *pids[4]; };
 struct tty_struct { struct { struct pid *session; } ctrl; };
 struct tty_file_private { struct tty_struct *tty; };
 struct cred;
+struct thread_info { u32 status; };
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags;
 	int exit_state;
 	int pid;
@@ -245,6 +247,7 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define S_IFIFO 0010000
 #define TASK_STOPPED 4 /* __TASK_STOPPED */
 #define TASK_TRACED 8  /* __TASK_TRACED */
+#define TS_COMPAT 2    /* in a 32-bit call */
 #define PTRACE_EVENT_STOP 128
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)

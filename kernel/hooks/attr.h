@@ -98,11 +98,15 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_SETVERSION_EXT4 0x40086604
 #define FS_IOC_SETFLAGS 0x40086602
 #define FS_IOC_FSSETXATTR 0x401c5820
+#define FIOASYNC 0x5452
 #define FIOSETOWN 0x8901
 #define SIOCSPGRP 0x8902
 #define FS_IOC_ENABLE_VERITY 0x40806685
 #define FS_IOC_SET_ENCRYPTION_POLICY 0x800c6613
 #define BTRFS_IOCTL_MAGIC 0x94
+#define XFS_IOCTL_MAGIC 'X' /* FIFREEZE and FIFITHAW, too */
+#define IOC_WRITE (1u << 30)
+#define EXT4_IOC_SHUTDOWN 0x8004587d
 #define KDSKBENT 0x4b47
 #define KDSKBSENT 0x4b49
 #define KDSKBDIACR 0x4b4b
@@ -141,6 +145,21 @@ static __noinline bool terminal_is_higher(struct file *file, u8 level, bool with
 }
 
 /*
+ * Subvolumes of btrfs are made, copied and removed, xattrs of XFS set and whole filesystems
+ * stopped by ioctls that no other hook tells of. What clones and compares is asked for as a write.
+ */
+static __always_inline bool changes_filesystem(u32 cmd)
+{
+	u8 type = cmd >> 8, number = cmd;
+
+	if (type == BTRFS_IOCTL_MAGIC)
+		return number != 9 && number != 13 && number != 54;
+	if (type == XFS_IOCTL_MAGIC)
+		return cmd & IOC_WRITE && cmd != FS_IOC_FSSETXATTR;
+	return cmd == EXT4_IOC_SHUTDOWN;
+}
+
+/*
  * An inode's generation is part of the key of its given level; flags are its
  * attributes; TIOCSTI and TIOCLINUX type into somebody's terminal.
  */
@@ -156,20 +175,27 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 	if ((inode->i_mode & S_IFMT) == S_IFBLK)
 		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
 			      TG_OP_SETATTR, TG_C_FILE);
-	/* blocks moved and swapped by a descriptor that was opened before; subvolumes made in a directory */
-	if (((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE) ||
-	    ((inode->i_mode & S_IFMT) == S_IFDIR && (cmd >> 8 & 0xff) == BTRFS_IOCTL_MAGIC)) {
-		int err = inode_is_memory(inode) ? 0 : modify(s, inode, file_dentry(file),
-				 label_of(inode, file_dentry(file), TG_C_FILE), TG_OP_SETATTR, TG_C_FILE);
+	/* blocks moved and swapped by a descriptor that was opened before */
+	if ((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE && !inode_is_memory(inode)) {
+		int err = modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
+				 TG_OP_SETATTR, TG_C_FILE);
 
 		if (err)
 			return err;
+	}
+	if (changes_filesystem(cmd)) {
+		n.op = TG_OP_SETATTR;
+		n.class = TG_C_FILE;
+		return deny(s, &n, -EPERM);
 	}
 	switch (cmd) {
 	case FIOSETOWN:
 	case SIOCSPGRP:
 		n.op = TG_OP_SIGNAL;
 		return deny(s, &n, -EPERM);
+	case FIOASYNC:
+		return (inode->i_mode & S_IFMT) == S_IFCHR && terminal_is_higher(file, s->level, false) ?
+			       deny(s, &n, -EPERM) : 0;
 	case TIOCSTI:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSCTTY: /* 1: away from the session that has it */

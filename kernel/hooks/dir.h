@@ -175,6 +175,8 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 	if (!s || !inode)
 		return 0;
 	/* it holds its maker's data from the start */
+	if (s->level < policy.top && inode_is_memory(inode) && !floors_have_room(s->level))
+		bpf_send_signal(9); /* nothing can be refused here */
 	if (s->level < policy.top && inode_is_memory(inode))
 		floor_lower(address(inode), s->level);
 	if (!s->creating)

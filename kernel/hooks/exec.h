@@ -121,6 +121,8 @@ __noinline u8 inherited_file(u64 file, u8 level, u8 attrs)
 		struct sock *sk = CAST(struct sock, sock->sk);
 		struct net_peer p = { .family = sk->__sk_common.skc_family };
 
+		if (p.family == AF_PACKET || p.family == AF_VSOCK || p.family == AF_XDP)
+			return lomac_observe_net(who, policy.net_default);
 		if (p.family != AF_INET && p.family != AF_INET6)
 			return level;
 		net_peer_of(sk, &p);

@@ -11,20 +11,19 @@ static __always_inline struct lomac_object kernel_object(u64 key)
 	return o;
 }
 
-/* An entry only for what a governed subject makes; no entry: the top level. */
+/*
+ * An entry only for what a governed subject makes; no entry: the top level. No hook
+ * tells of a key's end, so the address may have been another's.
+ */
 static __always_inline int kernel_object_make(u64 key)
 {
 	struct tg_subject *s = subject_current();
 	u32 level = subject_level(s);
 
+	bpf_map_delete_elem(&kernel_objects, &key);
 	if (!s || level == policy.top)
 		return 0;
 	return bpf_map_update_elem(&kernel_objects, &key, &level, BPF_ANY) ? -ENOMEM : 0;
-}
-
-static __always_inline void kernel_object_free(u64 key)
-{
-	bpf_map_delete_elem(&kernel_objects, &key);
 }
 
 static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
@@ -67,6 +66,11 @@ SEC("lsm/msg_queue_alloc_security")
 int BPF_PROG(hook_msg_alloc, struct kern_ipc_perm *perm)
 {
 	return kernel_object_make(address(perm));
+}
+
+static __always_inline void kernel_object_free(u64 key)
+{
+	bpf_map_delete_elem(&kernel_objects, &key);
 }
 
 SEC("lsm/shm_free_security")
@@ -136,8 +140,6 @@ int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
 SEC("lsm/key_alloc")
 int BPF_PROG(hook_key_alloc, void *key)
 {
-	/* no hook tells of its end: whoever had this address before */
-	kernel_object_free(address(key));
 	return kernel_object_make(address(key));
 }
 

@@ -69,6 +69,10 @@ int BPF_PROG(hook_file_receive, struct file *file)
 		if (err)
 			return err;
 	}
+	/* rings and listeners act for who made them */
+	if (tx_kind_of(CAST(struct file, address(file))) == TX_RING && subject_level(subject_current()) < policy.top)
+		return refuse(inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
+			      TG_OP_RECEIVE_FD, TG_C_FILE);
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode))
 		return join(file, TG_OP_RECEIVE_FD);
 	return bind(inode, file_dentry(file), file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);

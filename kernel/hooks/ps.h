@@ -57,7 +57,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define VM_READ 1
 #define VM_EXEC 4
 
-static __always_inline void held_socket(struct tg_held *line, struct file *f, struct lomac_subject who)
+static __always_inline void held_socket(struct tg_held *line, struct file *f, struct lomac_subject who, bool own)
 {
 	struct socket *sock = CAST(struct socket, f->private_data);
 	struct sock *sk = CAST(struct sock, sock->sk);
@@ -68,7 +68,11 @@ static __always_inline void held_socket(struct tg_held *line, struct file *f, st
 	p.family = sk->__sk_common.skc_family;
 	if (p.family == AF_UNIX) {
 		struct unix_sock *u = CAST(struct unix_sock, sock->sk);
+		u8 floor = floor_of(address(u));
 
+		/* who asks for its own is told the lowest who may have written there */
+		if (own && floor < line->to)
+			line->to = floor;
 		if (u->peer) {
 			line->label = unix_admits(address(u->peer));
 			line->revoke = who.level < label_level(line->label);
@@ -104,7 +108,7 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 	if (who.level < policy.top && tx_kind_of(f) == TX_RING)
 		line.revoke = true;
 	if (line.type == S_IFSOCK && inode->i_sb->s_magic == SOCKFS_MAGIC) {
-		held_socket(&line, f, who);
+		held_socket(&line, f, who, own);
 	} else if (own || line.type == S_IFREG || line.type == S_IFBLK || line.type == S_IFCHR) {
 		struct lomac_object o;
 

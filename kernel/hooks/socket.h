@@ -12,6 +12,7 @@
 #define AF_ALG 38
 #define MSG_FASTOPEN 0x20000000
 #define SOCK_RAW 3
+#define IPPROTO_SCTP 132
 
 struct net_peer {
 	u8 family;
@@ -101,6 +102,9 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 	switch (family) {
 	case AF_INET:
 	case AF_INET6:
+		/* SCTP connects and sends without a hook */
+		if (protocol == IPPROTO_SCTP && subject_level(subject_current()) < policy.top)
+			return top_only(TG_OP_SOCKET);
 		if ((type & 0xf) != SOCK_RAW)
 			return 0;
 		break;
@@ -183,8 +187,8 @@ static __always_inline bool net_peer_at(void *address, struct net_peer *p)
 	u16 family = 0, port = 0;
 
 	bpf_probe_read_kernel(&family, sizeof(family), address);
-	/* UDP takes an address of no family for IPv4's */
-	if (!family)
+	/* a datagram to an address of no family goes where IPv4's would; of connect() it is the end */
+	if (!family && p->family == AF_INET)
 		family = AF_INET;
 	if (family != AF_INET && family != AF_INET6)
 		return false;

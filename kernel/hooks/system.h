@@ -8,18 +8,6 @@
 #ifndef TIDEGATE_HOOK_SYSTEM_H
 #define TIDEGATE_HOOK_SYSTEM_H
 
-static __always_inline int top_only(u8 op)
-{
-	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = op, .class = TG_C_SYSTEM, .source = ~0u, .reason = TG_R_TOP_ONLY };
-
-	if (subject_level(s) >= policy.top)
-		return 0;
-	count_query(TG_C_SYSTEM);
-	n.object = policy.top;
-	return deny(s, &n, -EPERM);
-}
-
 /* Mounting in a mount namespace that an unprivileged user made changes nobody else's view. */
 static __always_inline int mounts(void)
 {
@@ -107,6 +95,7 @@ int BPF_PROG(hook_perf_event_open, struct perf_event_attr *attr, int type)
 #define CAP_SYS_TIME 25
 #define CAP_SYS_TTY_CONFIG 26
 #define CAP_AUDIT_CONTROL 30
+#define CAP_SYSLOG 34
 #define CAP_MAC_OVERRIDE 32
 #define CAP_MAC_ADMIN 33
 #define CAP_PERFMON 38
@@ -115,8 +104,11 @@ int BPF_PROG(hook_perf_event_open, struct perf_event_attr *attr, int type)
 /* Calls that no hook tells of, known by their number (x86-64, and i386 where it swaps). */
 static __always_inline int admin_call(void)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(me);
 
+	if (me->flags & PF_IO_WORKER)
+		return top_only(TG_OP_SYSTEM);
 	switch (regs->orig_ax) {
 	case 167: /* swapon */
 	case 168: /* swapoff */
@@ -126,6 +118,11 @@ static __always_inline int admin_call(void)
 	case 46:
 	case 307:
 	case 426:
+	case 102: /* socketcall, sendmmsg, sendmsg of i386; getuid asks for none */
+	case 345:
+	case 370:
+	case 300: /* fanotify_init: to hold up what others open */
+	case 338: /* the same of i386 */
 	case 170: /* sethostname */
 	case 171: /* setdomainname */
 	case 74:  /* sethostname of i386; fsync of x86-64 asks for none */
@@ -160,6 +157,7 @@ int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, i
 	case CAP_SYS_TIME:
 	case CAP_SYS_TTY_CONFIG: /* the console's keymap is everybody's */
 	case CAP_AUDIT_CONTROL:
+	case CAP_SYSLOG:
 	case CAP_MAC_OVERRIDE:
 	case CAP_MAC_ADMIN:
 	case CAP_PERFMON:

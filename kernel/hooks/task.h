@@ -72,7 +72,10 @@ int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
 	return act(p, TG_OP_SIGNAL);
 }
 
+#define F_SETFL 4
+#define FASYNC 020000
 #define F_SETOWN 8
+#define F_SETSIG 10
 #define F_SETOWN_EX 15
 
 /* The writer that sets it off may be higher than who chose the owner: below the top one owns it oneself. */
@@ -85,7 +88,12 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 	struct pid *pid;
 	u32 own = 0;
 
-	if ((cmd != F_SETOWN && cmd != F_SETOWN_EX) || subject_level(s) >= policy.top)
+	if (subject_level(s) >= policy.top)
+		return 0;
+	/* a terminal's owner is its foreground group, whoever asks for signals */
+	if ((cmd == F_SETSIG || (cmd == F_SETFL && arg & FASYNC)) && (file->f_inode->i_mode & S_IFMT) == S_IFCHR)
+		return terminal_is_higher(file, subject_level(s), false) ? deny(s, &n, -EPERM) : 0;
+	if (cmd != F_SETOWN && cmd != F_SETOWN_EX)
 		return 0;
 	pid = me->thread_pid;
 	bpf_probe_read_kernel(&own, sizeof(own),

@@ -21,7 +21,7 @@
 //! A policy that raises objects, and a promotion, make descriptors revocable
 //! without a demotion: they arm the guard before they take effect.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -31,11 +31,17 @@ use crate::load::Monitor;
 /// How long nobody must have needed the guard before it goes.
 const QUIET: Duration = Duration::from_secs(5);
 
+/// Scans in a row, a beat apart, that must have found nothing: who moves a descriptor
+/// to and fro within its table may hide it from one.
+const CLEAN: u32 = 12;
+
 /// The guard's state in this process.
 #[derive(Debug, Default)]
 pub struct Guard {
     /// When it was last needed; `None`: it is not attached.
     needed: Mutex<Option<Instant>>,
+    /// Scans in a row that found nothing.
+    clean: AtomicU32,
 }
 
 impl Guard {
@@ -48,6 +54,7 @@ impl Guard {
         let there = status.guard_armed || status.guard_attached;
         Ok(Guard {
             needed: Mutex::new(there.then(Instant::now)),
+            clean: AtomicU32::new(0),
         })
     }
 
@@ -75,9 +82,14 @@ impl Guard {
         }
         // outside the lock, so that a demotion that asks is not kept waiting
         if monitor.revocable()? {
+            self.clean.store(0, Ordering::Relaxed);
             *self.needed() = Some(Instant::now());
             return Ok(());
         }
+        if self.clean.fetch_add(1, Ordering::Relaxed) < CLEAN {
+            return Ok(());
+        }
+        self.clean.store(0, Ordering::Relaxed);
         if !self.disarm(monitor)? {
             return Ok(());
         }

@@ -88,6 +88,15 @@ impl Monitor {
             .collect())
     }
 
+    /// The lowest level that may have written to a Unix socket of this process; of its
+    /// own, where nobody below has.
+    ///
+    /// # Errors
+    /// As [`Monitor::objects`].
+    pub fn level_of_connection(&self, fd: BorrowedFd<'_>) -> Result<u8> {
+        Ok(self.held(fd)?.to)
+    }
+
     fn held(&self, fd: BorrowedFd<'_>) -> Result<Held> {
         let number = fd.as_raw_fd() as u32;
         let held = self

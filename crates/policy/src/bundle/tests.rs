@@ -250,8 +250,8 @@ fn edges() {
         changed(|p| p.nodes[0].edges += 1),
         BundleError::EdgeCount {
             node: 0,
-            told: 5,
-            found: 4
+            told: 7,
+            found: 6
         }
     );
 }
@@ -361,14 +361,14 @@ fn the_built_in_rules_must_be_there() {
     let of = |path: &str| BundleError::Unprotected(path.into());
     assert_eq!(
         changed(|p| p.nodes[tidegate].own.level = 0),
-        of("/run/tidegate")
+        of("/etc/tidegate")
     );
     assert_eq!(
         changed(|p| p.nodes[tidegate].below.level = 0),
-        of("/run/tidegate")
+        of("/etc/tidegate")
     );
     let open = |p: &mut Policy| p.nodes[tidegate].own.attrs |= Attrs::CREATOR;
-    assert_eq!(changed(open), of("/run/tidegate"));
+    assert_eq!(changed(open), of("/etc/tidegate"));
     let low = node_of(&policy, b"low");
     assert_eq!(changed(|p| p.nodes[low].own.level = 1), of("/run/tidegate"));
     let star = |p: &mut Policy| {
@@ -384,7 +384,7 @@ fn the_built_in_rules_must_be_there() {
             edges: 0,
         });
     };
-    assert_eq!(changed(star), of("/run/tidegate"));
+    assert_eq!(changed(star), of("/etc/tidegate"));
     let bpf = node_of(&policy, b"bpf");
     let edge = |p: &mut Policy| {
         p.nodes[bpf].edges = 1;

@@ -6,7 +6,13 @@ use super::rules::{Kind, PathRule};
 use crate::{Attrs, RuleSource};
 
 /// Paths that belong to Tidegate with all below them.
-pub(crate) const RESERVED: [&str; 2] = ["/run/tidegate", "/sys/fs/bpf"];
+pub(crate) const RESERVED: [&str; 5] = [
+    "/run/tidegate",
+    "/sys/fs/bpf",
+    "/etc/tidegate",
+    "/var/lib/tidegate",
+    "/var/log/tidegate",
+];
 
 /// What a built-in rule's [`RuleSource`] names as its file.
 const FILE: &str = "built-in";

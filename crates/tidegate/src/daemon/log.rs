@@ -95,6 +95,7 @@ fn append(path: &Path) -> io::Result<(File, u64)> {
         .create(true)
         .append(true)
         .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
         .open(path)?;
     let len = file.metadata()?.len();
     Ok((file, len))

@@ -66,6 +66,8 @@ pub struct Peer {
     pub uid: u32,
     /// The process itself, which cannot become another.
     process: OwnedFd,
+    /// The connection, which others may have been handed.
+    connection: OwnedFd,
 }
 
 impl Peer {
@@ -75,12 +77,15 @@ impl Peer {
             pid: credentials.pid.as_raw_pid() as u32,
             uid: credentials.uid.as_raw(),
             process: peer_process(stream)?,
+            connection: stream.as_fd().try_clone_to_owned()?,
         })
     }
 
-    /// Its level.
+    /// Its level, or that of the lowest who may have written to the connection so far:
+    /// who connected need not be who asks.
     pub fn level(&self, monitor: &Monitor) -> Outcome<u8> {
-        Ok(monitor.level_of(self.process.as_fd())?)
+        let process = monitor.level_of(self.process.as_fd())?;
+        Ok(process.min(monitor.level_of_connection(self.connection.as_fd())?))
     }
 }
 

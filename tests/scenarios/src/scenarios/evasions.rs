@@ -72,6 +72,26 @@ pub const SCENARIOS: &[Scenario] = &[
         revoked_ioctl,
     ),
     bypass(
+        "memory-read-by-ring",
+        "memory that a falling child writes, whose parent has it in a ring's table alone",
+        by_ring,
+    ),
+    bypass(
+        "seccomp-listener",
+        "a falling child answers its parent's system calls",
+        listens,
+    ),
+    bypass(
+        "terminal-by-signal",
+        "a signal for each key that a higher session presses",
+        key_signal,
+    ),
+    bypass(
+        "credentials-forged",
+        "root sends a message in another process's name",
+        forged,
+    ),
+    bypass(
         "sockets-flood",
         "more sockets made below the top than their levels can be kept of",
         flood,
@@ -354,4 +374,119 @@ fn flood() -> Outcome {
     })?;
     at(User, || level::is(User))?;
     flooder.kill()
+}
+
+fn by_ring() -> Outcome {
+    start(|| {
+        let ring = Ring::new(0)?;
+        let memory = sys::memfd(0)?;
+        sys::put_all(&memory, b"high")?;
+        let (memory_fd, ring_fd) = (memory.as_raw_fd(), ring.fd.as_raw_fd());
+        ring.register(&[memory_fd])?;
+        let child = start(|| {
+            syscall!(libc::SYS_close, ring_fd)?;
+            if lower(Untrusted).is_ok() {
+                syscall!(libc::SYS_pwrite64, memory_fd, b"l".as_ptr(), 1, 0)?;
+            }
+            Ok(())
+        })?;
+        drop(memory);
+        child.join()?;
+        let mut byte = [0u8];
+        ring.read_fixed(0, &mut byte)?;
+        level::is(if byte == *b"l" { Untrusted } else { System })
+    })?
+    .join()
+}
+
+fn listens() -> Outcome {
+    const NEW_LISTENER: i64 = 8;
+    const SET_FILTER: i64 = 1;
+    // everything is allowed but getpriority, which the listener answers
+    let filter: [libc::sock_filter; 4] = [
+        (0x20, 0, 0, 0),
+        (0x15, 0, 1, libc::SYS_getpriority as u32),
+        (6, 0, 0, 0x7fc0_0000),
+        (6, 0, 0, 0x7fff_0000),
+    ]
+    .map(|(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k });
+    start(|| {
+        let program = libc::sock_fprog {
+            len: 4,
+            filter: filter.as_ptr().cast_mut(),
+        };
+        syscall!(libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)?;
+        let listener = sys::owned(syscall!(
+            libc::SYS_seccomp,
+            SET_FILTER,
+            NEW_LISTENER,
+            &raw const program
+        )?)?;
+        let child = start(|| refused(Errno::EACCES, fs::read(place::level_file(Untrusted))))?;
+        drop(listener);
+        child.join()
+    })?
+    .join()
+}
+
+fn key_signal() -> Outcome {
+    use nix::fcntl::{FcntlArg, fcntl};
+    const SET_SIGNAL: i64 = 10;
+    const FIOASYNC: u64 = 0x5452;
+    let master = nix::pty::posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY)?;
+    nix::pty::grantpt(&master)?;
+    nix::pty::unlockpt(&master)?;
+    let name = nix::pty::ptsname_r(&master)?;
+    let victim = start(|| {
+        nix::unistd::setsid()?;
+        let _terminal = sys::both(&name)?;
+        step()
+    })?;
+    victim.stands()?;
+    at(Untrusted, || {
+        let terminal = sys::open(&name, OFlag::O_RDWR | OFlag::O_NOCTTY)?;
+        let fd = terminal.as_raw_fd();
+        refused(
+            Errno::EPERM,
+            syscall!(libc::SYS_fcntl, fd, SET_SIGNAL, libc::SIGKILL),
+        )?;
+        refused(
+            Errno::EPERM,
+            fcntl(&terminal, FcntlArg::F_SETFL(OFlag::O_ASYNC)),
+        )?;
+        refused(
+            Errno::EPERM,
+            sys::ioctl(&terminal, FIOASYNC, &raw const fd as usize),
+        )
+    })?;
+    victim.kill()
+}
+
+fn forged() -> Outcome {
+    use nix::sys::socket::{ControlMessage, MsgFlags, UnixCredentials, sendmsg};
+    let credentials = libc::ucred {
+        pid: 1,
+        uid: 0,
+        gid: 0,
+    };
+    for level in Level::LOWER {
+        at(level, || {
+            let (one, _two) = socketpair(
+                AddressFamily::Unix,
+                SockType::Datagram,
+                None,
+                SockFlag::empty(),
+            )?;
+            let forged = UnixCredentials::from(credentials);
+            let sent = sendmsg::<()>(
+                one.as_raw_fd(),
+                &[std::io::IoSlice::new(b"READY=1")],
+                &[ControlMessage::ScmCredentials(&forged)],
+                MsgFlags::empty(),
+                None,
+            );
+            refused(Errno::EPERM, sent)
+        })?;
+    }
+    Ok(())
 }
