@@ -1,7 +1,7 @@
 //! Where the monitor does not do what the contract says, or the model does not
 //! follow it. Each is an entry of docs/limitations.md; the replay leaves these out.
 
-use crate::world::{Mapping, Object, World};
+use crate::world::World;
 use crate::{Act, Op};
 
 impl World {
@@ -13,12 +13,6 @@ impl World {
                 let last = node.is_file() && node.links == 1;
                 (last && self.in_memory() && self.is_open(self.find(path)?))
                     .then_some("unlinked-in-memory")
-            }
-            Act::Exec { .. } => {
-                let process = self.processes.get(usize::from(op.who))?;
-                let memory = |m: &Mapping| matches!(self.behind(m.of), Object::Memory(_));
-                let maps = process.mappings.values().any(memory);
-                maps.then_some("exec-leaves-mapping")
             }
             _ => None,
         }
