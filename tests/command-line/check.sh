@@ -217,7 +217,7 @@ echo "# a full table"
 rm -f /tmp/out
 expect 0 '^enforcing' begin --given-entries 512
 low_out
-full() { low 'for i in $(seq 300); do echo x >/tmp/full$i; done'; }
+full() { low 'for i in $(seq 512); do echo x >/tmp/full$i; done'; }
 expect 1 'No space left' full
 expect 0 'the table of given levels is full' "$T" why
 expect 0 'nothing is enforced' "$T" stop
