@@ -189,8 +189,11 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 		return 0;
 	level = s->creating - 1;
 	s->creating = 0;
-	if (s->create_gives)
-		label_give(inode, address(dentry), level);
+	/* an object that its maker's level could not be kept of: nothing can be refused here */
+	if (s->create_gives && label_give(inode, address(dentry), level)) {
+		bpf_send_signal(9);
+		return 0;
+	}
 	if (s->create_opens) {
 		s->created = given_key(inode);
 		s->created_level = level;

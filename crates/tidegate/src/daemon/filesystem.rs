@@ -36,6 +36,12 @@ const MEMORY: [&str; 8] = [
     "sysfs",
 ];
 
+/// Whether an identity is that of a filesystem that does not outlive the machine's run.
+pub fn is_memory(identity: &str) -> bool {
+    let kind = identity.split(' ').next().unwrap_or_default();
+    MEMORY.contains(&kind)
+}
+
 /// Every filesystem mounted where this process can see it.
 pub fn mounted() -> Outcome<Vec<Filesystem>> {
     let path = "/proc/self/mountinfo";

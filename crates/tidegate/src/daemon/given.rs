@@ -17,6 +17,13 @@ use crate::places;
 /// The file's first line.
 const MAGIC: &str = "tidegate-given 1";
 
+/// What a filesystem is called that was gone before anybody asked.
+const UNMOUNTED: &str = "unmounted";
+
+/// From here on a number stands for no device: the filesystem was not mounted when
+/// the file was written, and is known by its identity alone.
+const ABSENT: u32 = 0xfff0_0000;
+
 /// What the file says.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Saved {
@@ -81,6 +88,33 @@ impl Saved {
         Some(saved)
     }
 
+    /// A level of this file's as a policy numbers it; one that is no more is the lowest.
+    fn level_in(&self, levels: &[String], level: u8) -> u8 {
+        let name = self.levels.get(usize::from(level));
+        let at = name.and_then(|name| levels.iter().position(|l| l == name));
+        at.unwrap_or(0) as u8
+    }
+
+    /// Takes over what an earlier file says of filesystems that are not mounted now.
+    fn carry(&mut self, before: &Saved, mounted: &[Filesystem]) {
+        for (identity, given) in before.filesystems.values() {
+            let here = mounted.iter().any(|f| f.identity == *identity)
+                || self.filesystems.values().any(|(i, _)| i == identity);
+            if here || identity == UNMOUNTED || filesystem::is_memory(identity) {
+                continue;
+            }
+            let dev = (ABSENT..).find(|dev| !self.filesystems.contains_key(dev));
+            let given = given.iter().map(|g| Given {
+                level: before.level_in(&self.levels, g.level),
+                ..*g
+            });
+            if let Some(dev) = dev {
+                self.filesystems
+                    .insert(dev, (identity.clone(), given.collect()));
+            }
+        }
+    }
+
     /// The entries under this boot's device numbers and this policy's levels. A
     /// level that is no more is the lowest; what was in memory is gone.
     fn translate(self, boot: &str, levels: &[String], mounted: &[Filesystem]) -> Vec<Given> {
@@ -90,14 +124,9 @@ impl Saved {
             .filter(|f| !f.memory)
             .map(|f| (f.identity.as_str(), f.dev))
             .collect();
-        let level = |n: u8| {
-            let name = self.levels.get(usize::from(n));
-            let at = name.and_then(|name| levels.iter().position(|l| l == name));
-            at.unwrap_or(0) as u8
-        };
         let mut out = Vec::new();
         for (old, (identity, given)) in &self.filesystems {
-            let dev = if same_boot {
+            let dev = if same_boot && *old < ABSENT {
                 Some(*old)
             } else {
                 devs.get(identity.as_str()).copied()
@@ -105,7 +134,7 @@ impl Saved {
             let Some(dev) = dev else { continue };
             out.extend(given.iter().map(|g| Given {
                 dev,
-                level: level(g.level),
+                level: self.level_in(levels, g.level),
                 ..*g
             }));
         }
@@ -127,6 +156,10 @@ pub fn save(monitor: &Monitor, policies: &Policies) -> Outcome {
         .iter()
         .map(|f| (f.dev, f.identity.as_str()))
         .collect();
+    let before = fs::read_to_string(places::GIVEN)
+        .ok()
+        .and_then(|text| Saved::from_text(&text))
+        .unwrap_or_default();
     let mut saved = Saved {
         boot: boot_id()?,
         levels: policy.levels.clone(),
@@ -134,13 +167,19 @@ pub fn save(monitor: &Monitor, policies: &Policies) -> Outcome {
     };
     for given in monitor.given()? {
         // what is not mounted now is known by what it was called before
-        let identity = identities.get(&given.dev).copied().unwrap_or("unmounted");
+        let called = || {
+            let (identity, _) = before.filesystems.get(&given.dev)?;
+            (before.boot == saved.boot).then_some(identity.as_str())
+        };
+        let identity = identities.get(&given.dev).copied();
+        let identity = identity.or_else(called).unwrap_or(UNMOUNTED).to_owned();
         let entry = saved
             .filesystems
             .entry(given.dev)
-            .or_insert_with(|| (identity.into(), vec![]));
+            .or_insert_with(|| (identity, vec![]));
         entry.1.push(given);
     }
+    saved.carry(&before, &mounted);
     for (_, given) in saved.filesystems.values_mut() {
         given.sort_unstable();
     }
@@ -268,5 +307,34 @@ mod tests {
         let given = saved().translate("b1", &saved().levels, &[]);
         assert_eq!(given.len(), 3);
         assert!(given.iter().any(|g| g.dev == 30));
+    }
+
+    #[test]
+    fn a_disk_that_is_away_keeps_its_levels() {
+        let mut now = Saved {
+            boot: "b2".into(),
+            levels: vec!["low".into(), "user".into()],
+            ..Saved::default()
+        };
+        now.carry(&saved(), &[]);
+        // the tmpfs is gone for good; `untrusted` and `system` are no more
+        let [(identity, given)] = now.filesystems.values().collect::<Vec<_>>()[..] else {
+            panic!("{now:?}");
+        };
+        assert_eq!((identity.as_str(), given.len()), ("uuid=1234", 2));
+        assert_eq!((given[0].level, given[1].level), (0, 1));
+        // not by its number, not even in this boot
+        assert!(now.translate("b2", &saved().levels, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_disk_that_is_here_is_not_taken_over() {
+        let mut now = Saved::default();
+        let disk = Filesystem {
+            identity: "uuid=1234".into(),
+            ..Filesystem::default()
+        };
+        now.carry(&saved(), &[disk]);
+        assert!(now.filesystems.is_empty());
     }
 }
