@@ -46,6 +46,7 @@ struct tg_tx {
 	u32 reopen;    /* of an open by path, which may drag nobody */
 	u32 join_waiter; /* thread that waits in open() to read from `join` */
 	u32 failing;   /* threads did not come to rest in time */
+	u32 was;       /* where the task looked at stood before */
 	u32 trusted;   /* the task looked at is not lowered by what it reads */
 	u64 id;
 	u64 join;	/* a channel's descriptor that the subject is about to get */
@@ -390,6 +391,11 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 
 	if (kind == TX_PIPE || kind == TX_MEMORY) {
 		tx.channels++;
+		if (kind == TX_MEMORY && mode & FMODE_WRITE &&
+		    !memory_admits(key, address(f->f_path.dentry), tx.was)) {
+			tx.writable += falls;
+			mode &= ~FMODE_WRITE;
+		}
 		if (tx.stage == TX_FLOORS && falls && mode & FMODE_WRITE)
 			floor_lower(key, level);
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {

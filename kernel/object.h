@@ -433,6 +433,17 @@ static __always_inline u8 memory_level(struct inode *inode, u64 dentry, u32 clas
 	return floor < level ? floor : level;
 }
 
+/*
+ * May who stands at this level write memory by a descriptor? Not who fell while it
+ * was a file: what it was then is in `floors`.
+ */
+static __always_inline bool memory_admits(u64 inode, u64 dentry, u8 level)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+
+	return d->d_parent == d || level >= policy.top || level >= floor_of(inode);
+}
+
 static __always_inline struct lomac_object object(u64 label)
 {
 	struct lomac_object o = {

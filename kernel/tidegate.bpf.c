@@ -15,6 +15,7 @@
 #include "object.h"
 #include "audit.h"
 #include "channel.h"
+#include "rest.h"
 #include "transaction.h"
 #include "decide.h"
 #include "hooks/file.h"

@@ -9,7 +9,7 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
 	struct inode *inode = dentry->d_inode;
 
 	/* memory that no path names is a channel */
-	if (!s || !inode || inode_is_memory(inode))
+	if (!s || !inode || (inode_is_memory(inode) && memory_admits(address(inode), address(dentry), s->level)))
 		return 0;
 	count_query(TG_C_FILE);
 	return modify(s, inode, address(dentry), label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
@@ -176,7 +176,8 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
 			      TG_OP_SETATTR, TG_C_FILE);
 	/* blocks moved and swapped by a descriptor that was opened before */
-	if ((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE && !inode_is_memory(inode)) {
+	if ((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE &&
+	    !(inode_is_memory(inode) && memory_admits(address(inode), file_dentry(file), s->level))) {
 		int err = modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
 				 TG_OP_SETATTR, TG_C_FILE);
 

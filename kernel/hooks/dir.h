@@ -222,6 +222,29 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 	return 0;
 }
 
+/*
+ * A file on tmpfs that loses its last name is memory to who has it open, and the
+ * level it had the highest that it is written at. What its rule opened to all it
+ * would be no more: not while lower subjects may have it mapped.
+ */
+static __always_inline int last_name(struct tg_subject *s, struct inode *inode, u64 dentry, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_DIR };
+	struct lomac_object o;
+	u64 label;
+
+	if (inode->i_sb->s_magic != TMPFS_MAGIC || (inode->i_mode & S_IFMT) != S_IFREG || inode->i_nlink != 1)
+		return 0;
+	label = label_of(inode, dentry, TG_C_DIR);
+	o = object(label);
+	if (o.attrs & TG_LOWWRITE && (inode->i_readcount.counter || inode->i_writecount.counter)) {
+		note_object(&n, inode, dentry, label);
+		n.reason = TG_R_BUSY;
+		return deny(s, &n, -EBUSY);
+	}
+	return floor_lower(address(inode), o.known ? o.level : 0);
+}
+
 /* unlink, rmdir: modify both the directory and what the name stood for. */
 static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 {
@@ -229,12 +252,11 @@ static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 	struct inode *inode = dentry->d_inode;
 	int err;
 
-	if (!s)
-		return 0;
-	err = names(s, dir, dentry, TG_OP_UNLINK, NULL);
+	err = s ? names(s, dir, dentry, TG_OP_UNLINK, NULL) : 0;
 	if (err || !inode)
 		return err;
-	return modify(s, inode, address(dentry), label_named(dir, dentry, inode), TG_OP_UNLINK, TG_C_DIR);
+	err = s ? modify(s, inode, address(dentry), label_named(dir, dentry, inode), TG_OP_UNLINK, TG_C_DIR) : 0;
+	return err ? err : last_name(s, inode, address(dentry), TG_OP_UNLINK);
 }
 
 SEC("lsm.s/inode_unlink")
@@ -365,6 +387,8 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 			     TG_OP_RENAME, TG_C_DIR);
 	if (!err)
 		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_RENAME);
+	if (!err && over)
+		err = last_name(s, over, address(new_dentry), TG_OP_RENAME);
 	return err;
 }
 

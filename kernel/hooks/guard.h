@@ -28,7 +28,7 @@ int BPF_PROG(guard_file_permission, struct file *file, int mask)
 	type = inode->i_mode & S_IFMT;
 	if (type != S_IFREG && type != S_IFBLK && type != S_IFCHR)
 		return 0;
-	if (inode_is_memory(inode))
+	if (inode_is_memory(inode) && memory_admits(address(inode), file_dentry(file), s->level))
 		return 0;
 	label = label_of(inode, file_dentry(file), TG_C_FILE);
 	if (lomac_modify(subject(s), object(label), policy.top))

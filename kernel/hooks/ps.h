@@ -112,7 +112,8 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 	} else if (own || line.type == S_IFREG || line.type == S_IFBLK || line.type == S_IFCHR) {
 		struct lomac_object o;
 
-		if (inode_is_memory(inode) && !own)
+		if (inode_is_memory(inode) && !own &&
+		    memory_admits(address(inode), address(f->f_path.dentry), who.level))
 			return;
 		line.label = label_peek(address(inode), address(f->f_path.dentry), &line.source);
 		o = object(line.label);
