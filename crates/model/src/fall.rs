@@ -35,8 +35,8 @@ impl World {
     }
 
     fn settle(&mut self, before: Levels) -> Step {
-        while self.channels_fall() | self.readers_fall() {}
-        if self.mapping_in_the_way(&before.subjects) {
+        while self.channels_fall(&before) | self.readers_fall() {}
+        if self.mapping_in_the_way(&before) {
             for (s, level) in self.subjects.iter_mut().zip(before.subjects) {
                 s.level = level;
             }
@@ -49,13 +49,15 @@ impl World {
     }
 
     /// A channel stands no higher than who can write it.
-    fn channels_fall(&mut self) -> bool {
+    fn channels_fall(&mut self, before: &Levels) -> bool {
         let mut writers: Vec<(usize, Level)> = Vec::new();
         for (subject, open) in self.held() {
             let open = &self.opens[open];
             let level = self.level(subject);
             match open.object {
-                Object::Pipe(channel) | Object::Memory(channel) if open.write => {
+                Object::Pipe(channel) | Object::Memory(channel)
+                    if open.write && self.writes(before, subject, channel) =>
+                {
                     writers.push((channel, level));
                 }
                 Object::Socket(socket) => writers.extend(
@@ -78,6 +80,12 @@ impl World {
             *channel = level.min(*channel);
         }
         fell
+    }
+
+    /// Does a descriptor to write a channel still do so? Not that of who fell
+    /// while memory was a file.
+    fn writes(&self, before: &Levels, subject: usize, channel: usize) -> bool {
+        !self.channels[channel].was_file || before.subjects[subject] >= before.channels[channel]
     }
 
     /// A reader stands no higher than what it reads. Who has memory mapped, and
@@ -114,12 +122,12 @@ impl World {
 
     /// Would somebody who fell keep a shared writable mapping of what is now
     /// above it, or could it still write memory that somebody who stays has mapped?
-    fn mapping_in_the_way(&self, before: &[Level]) -> bool {
+    fn mapping_in_the_way(&self, before: &Levels) -> bool {
         #[cfg(test)]
         if self.fault == Some(crate::fault::Fault::Mappings) {
             return false;
         }
-        let fell = |subject: usize| self.level(subject) < before[subject];
+        let fell = |subject: usize| self.level(subject) < before.subjects[subject];
         let stays = |memory: Object| {
             self.mapped()
                 .any(|(q, m)| self.behind(m.of) == memory && !fell(q.subject))
@@ -131,12 +139,12 @@ impl World {
         });
         let mut held = self.held().filter(|(subject, _)| fell(*subject));
         mapped
-            || held.any(|(_, open)| match &self.opens[open] {
+            || held.any(|(subject, open)| match &self.opens[open] {
                 Open {
-                    object: memory @ Object::Memory(_),
+                    object: memory @ Object::Memory(channel),
                     write: true,
                     ..
-                } => stays(*memory),
+                } => self.writes(before, subject, *channel) && stays(*memory),
                 _ => false,
             })
     }

@@ -51,7 +51,7 @@ fn shown(fault: Fault) -> Vec<Op> {
     let found = (0..SEQUENCES).find_map(|number| {
         let mut rng = Rng::with_seed(number);
         let seeds = std::iter::repeat_with(|| rng.u64(..)).take(LENGTH);
-        let ops = sequence(&faulty, seeds, |_, _| false);
+        let ops = sequence(&faulty, seeds);
         fails(&faulty, &ops).then_some(ops)
     });
     let ops = found.unwrap_or_else(|| panic!("nothing shows {fault:?}"));

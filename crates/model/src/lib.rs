@@ -19,7 +19,6 @@ mod fall;
 #[cfg(test)]
 mod fault;
 mod flow;
-mod gap;
 mod op;
 mod shrink;
 mod step;

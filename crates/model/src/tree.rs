@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::Level;
+use tidegate_policy::Attrs;
+
 use crate::decide::{Step, Stop, sensible};
-use crate::world::World;
+use crate::world::{Channel, Object, World};
+use crate::{Errno, Level};
 
 pub(crate) type NodeId = usize;
 
@@ -114,7 +116,46 @@ impl World {
         };
         if let Some(node) = names.remove(name) {
             self.nodes[node].links -= 1;
+            if self.nodes[node].links == 0 {
+                self.lose(node);
+            }
         }
+    }
+
+    /// A file in memory that has lost its last name is memory to who has it open,
+    /// at the level it had.
+    fn lose(&mut self, node: NodeId) {
+        if !self.in_memory(node) {
+            return;
+        }
+        let level = self.label(node).0;
+        self.channels.push(Channel {
+            level,
+            content: self.nodes[node].content,
+            was_file: true,
+            bytes: 0,
+        });
+        let memory = Object::Memory(self.channels.len() - 1);
+        for open in &mut self.opens {
+            if open.object == Object::Node(node) {
+                open.object = memory;
+            }
+        }
+    }
+
+    /// Is it a file on a filesystem in memory?
+    fn in_memory(&self, node: NodeId) -> bool {
+        self.root.starts_with("/dev/shm/") && self.nodes[node].is_file()
+    }
+
+    /// May an object lose a name? Not the last of what is open in memory and no
+    /// more would be open to all: who is lower may have it mapped.
+    pub(crate) fn may_lose(&self, node: NodeId) -> Step {
+        let last = self.nodes[node].links == 1 && self.in_memory(node);
+        if last && self.label(node).1.contains(Attrs::LOWWRITE) && self.is_open(node) {
+            return Err(Stop::Refused(Errno::Busy));
+        }
+        Ok(())
     }
 
     /// What a path in the sandbox leads to.

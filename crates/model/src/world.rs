@@ -85,6 +85,8 @@ pub(crate) struct Channel {
     pub level: Level,
     /// The lowest byte in it.
     pub content: Level,
+    /// Memory that once had a name: nobody below its level comes to write it.
+    pub was_file: bool,
     /// Bytes that wait in a pipe.
     pub bytes: u32,
 }
@@ -290,6 +292,7 @@ impl World {
         self.channels.push(Channel {
             level: top,
             content: top,
+            was_file: false,
             bytes: 0,
         });
         self.channels.len() - 1

@@ -52,9 +52,6 @@ struct Cli {
     /// Play the one sequence that this number tells, as printed with a divergence
     #[arg(long, conflicts_with = "ops")]
     only: Option<u64>,
-    /// Play known gaps (docs/limitations.md) too
-    #[arg(long)]
-    gaps: bool,
     /// Say what would be played and what the model expects of it
     #[arg(long)]
     dry_run: bool,
@@ -96,7 +93,7 @@ fn run(cli: &Cli) -> Result<bool> {
     if cli.dry_run {
         return dry_run(cli, &policy).map(|()| true);
     }
-    let mut player = Player::new(Arc::clone(&policy), cli.gaps)?;
+    let mut player = Player::new(Arc::clone(&policy))?;
     let (mut passed, mut failed) = (0, 0);
     let mut numbers = Rng::with_seed(cli.seed);
     for (name, place) in PLACES {
@@ -112,9 +109,7 @@ fn run(cli: &Cli) -> Result<bool> {
 fn story(cli: &Cli, world: &World, number: u64) -> Vec<Op> {
     let mut rng = Rng::with_seed(number);
     let seeds = std::iter::repeat_with(|| rng.u64(..)).take(cli.length);
-    sequence(world, seeds, |world, op| {
-        !cli.gaps && world.gap(op).is_some()
-    })
+    sequence(world, seeds)
 }
 
 /// Plays half of the operations in one place: sequences played, and diverged.

@@ -133,8 +133,6 @@ fn hides_busy(act: &Act) -> bool {
 /// Plays sequences on this kernel.
 pub struct Player {
     policy: Arc<Policy>,
-    /// Whether known gaps are played too.
-    gaps: bool,
     monitor: Monitor,
     control: Control,
     /// One for each network, so that whoever dials is answered.
@@ -149,7 +147,7 @@ pub struct Player {
 
 impl Player {
     /// Gets ready.
-    pub fn new(policy: Arc<Policy>, gaps: bool) -> Result<Player> {
+    pub fn new(policy: Arc<Policy>) -> Result<Player> {
         let monitor = Monitor::open()?;
         let own = monitor.subject(std::process::id())?;
         ensure!(
@@ -165,7 +163,6 @@ impl Player {
             listeners: listeners.collect::<io::Result<_>>().context("listen")?,
             control: Control::start()?,
             policy,
-            gaps,
             monitor,
             place: String::new(),
             made: 0,
@@ -220,9 +217,6 @@ impl Player {
     fn steps(&mut self, ops: &[Op], root: &str, tally: &mut Tally) -> Result<Option<Divergence>> {
         let mut world = self.fresh_world();
         for (at, op) in ops.iter().enumerate() {
-            if !self.gaps && world.gap(op).is_some() {
-                continue; // shortened, a sequence may run into one
-            }
             let before = world.clone();
             let Some(expected) = world.step(op) else {
                 continue;

@@ -136,6 +136,8 @@ impl World {
             }
             Object::Pipe(channel) => self.write_pipe(who, channel),
             Object::Memory(channel) => {
+                self.modify_memory(who.subject, channel)
+                    .map_err(|_| Stop::Refused(Errno::Io))?;
                 self.speak(who.subject, channel);
                 Ok(())
             }
@@ -148,7 +150,7 @@ impl World {
         sensible(open.write)?;
         match open.object {
             Object::Node(node) => self.modify_node(who.subject, node),
-            Object::Memory(_) => Ok(()),
+            Object::Memory(memory) => self.modify_memory(who.subject, memory),
             _ => Err(Stop::Senseless),
         }
     }

@@ -23,16 +23,22 @@ impl World {
     }
 
     /// May the subject get a descriptor to write memory? Who has it mapped falls
-    /// with no descriptor, so nobody lower than its writers so far comes to it then.
+    /// with no descriptor, so nobody lower than its writers so far comes to it then;
+    /// nor to what was a file.
     pub(super) fn bind_memory(&self, subject: usize, memory: usize) -> Step {
         let mapped = self
             .mapped()
             .any(|(_, m)| self.behind(m.of) == Object::Memory(memory));
-        if mapped {
-            self.modify(subject, self.channels[memory].level)
+        if mapped || self.channels[memory].was_file {
+            self.modify_memory(subject, memory)
         } else {
             Ok(())
         }
+    }
+
+    /// Who has fallen while memory was a file, with a descriptor to write it, is below it.
+    pub(super) fn modify_memory(&self, subject: usize, memory: usize) -> Step {
+        self.modify(subject, self.channels[memory].level)
     }
 
     fn room_to_map(&self, who: Actor, at: At) -> Step {
@@ -53,6 +59,7 @@ impl World {
         let writable = shared && open.write;
         match open.object {
             Object::Node(node) => self.bind(who.subject, node, true, writable)?,
+            Object::Memory(memory) if writable => self.modify_memory(who.subject, memory)?,
             Object::Memory(_) => {}
             _ => return Err(Stop::Senseless),
         }

@@ -76,6 +76,7 @@ impl World {
         }
         self.modify_names(who.subject, dir)?;
         self.modify_node(who.subject, node)?;
+        self.may_lose(node)?;
         self.take_name(dir, name);
         Ok(())
     }
@@ -100,14 +101,17 @@ impl World {
             self.modify_node(who.subject, over)?;
         }
         let given = self.naming(node, new_dir, new, false)?;
+        if let Some(over) = over {
+            self.may_lose(over)?;
+        }
 
         let seen_by_it = self.nodes[node]
             .place
             .as_ref()
             .is_some_and(|(d, n)| *d == old_dir && n == old);
-        self.take_name(old_dir, old);
         self.take_name(new_dir, new);
         self.put_name(new_dir, new, node);
+        self.take_name(old_dir, old);
         if seen_by_it {
             self.nodes[node].place = Some((new_dir, new.into()));
         }
