@@ -122,6 +122,9 @@ struct Cost {
         default_value = "target/x86_64-unknown-linux-gnu/release/tidegate"
     )]
     tidegate: PathBuf,
+    /// The commit it was built from, for the report
+    #[arg(long, value_name = "COMMIT", conflicts_with = "from")]
+    commit: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -189,6 +192,7 @@ fn cost(options: Cost) -> Result<ExitCode> {
     let wanted = cost::Options {
         kernel: options.kernel,
         tidegate: options.tidegate,
+        commit: options.commit,
         brief: options.brief,
     };
     let report = match &options.from {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use super::Options;
 use super::figures::Figures;
+use super::{Options, Program};
 use crate::artefact::{Kernel, Lab, remove_tree};
 use crate::vm::{Capture, Machine};
 
@@ -89,13 +89,12 @@ impl Payload {
         fs::write(self.dir.join("cost.sh"), SCRIPT)?;
         fs::write(self.dir.join("count.h"), HEADER)?;
         for (name, source) in PROGRAMS {
-            let file = self.dir.join(name).with_extension("c");
-            fs::write(&file, source)?;
+            fs::write(self.dir.join(format!("{name}.c")), source)?;
             let status = Command::new("gcc")
                 .args(GCC)
-                .arg("-o")
-                .arg(self.dir.join(name))
-                .arg(&file)
+                .args(["-o", name])
+                .arg(format!("{name}.c"))
+                .current_dir(&self.dir)
                 .status()
                 .context("running gcc")?;
             ensure!(status.success(), "{name}.c does not compile");
@@ -106,6 +105,33 @@ impl Payload {
             }
         }
         Ok(())
+    }
+
+    /// What is measured.
+    pub(super) fn program(&self, commit: Option<String>) -> Result<Program> {
+        let file = self.dir.join("tidegate");
+        let output = Command::new(&file)
+            .arg("--version")
+            .output()
+            .context("asking the program for its version")?;
+        ensure!(output.status.success(), "the program tells no version");
+        Ok(Program {
+            version: String::from_utf8(output.stdout)?.trim().to_owned(),
+            sha256: digest(&file)?,
+            commit,
+        })
+    }
+
+    /// Each file's name and digest; the programs are as the host's compiler made them.
+    fn digests(&self) -> Result<Vec<String>> {
+        let mut digests = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            digests.push(format!("{} {}", name.display(), digest(&entry.path())?));
+        }
+        digests.sort();
+        Ok(digests)
     }
 
     /// Boots, measures and reads the figures. Where `disturbed` is the same, boots are
@@ -150,8 +176,7 @@ impl Drop for Payload {
 }
 
 /// Everything that decides what is counted.
-pub(super) fn recipe(lab: &Lab, options: &Options) -> Result<Vec<String>> {
-    let program = fs::read(&options.tidegate).with_context(|| missing(&options.tidegate))?;
+pub(super) fn recipe(lab: &Lab, options: &Options, payload: &Payload) -> Result<Vec<String>> {
     let paths = [
         lab.tools()?.path().to_owned(),
         lab.kernel(&options.kernel)?.vmlinux(),
@@ -159,11 +184,21 @@ pub(super) fn recipe(lab: &Lab, options: &Options) -> Result<Vec<String>> {
         lab.guest_init()?,
     ];
     let mut recipe: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-    recipe.push(format!("{:x}", Sha256::digest(program)));
-    recipe.extend([SCRIPT, HEADER].map(String::from));
-    recipe.extend(PROGRAMS.map(|(_, source)| source.into()));
+    recipe.extend(payload.digests()?);
+    for mode in [Mode::Bare, Mode::Listed, Mode::Enforcing] {
+        recipe.extend([
+            mode.lsm().to_owned(),
+            mode.padding(false),
+            mode.padding(true),
+        ]);
+    }
+    recipe.extend([RTC, RTC_DISTURBED].map(String::from));
     recipe.push(format!("brief: {}", options.brief));
     Ok(recipe)
+}
+
+fn digest(file: &Path) -> Result<String> {
+    Ok(format!("{:x}", Sha256::digest(fs::read(file)?)))
 }
 
 fn missing(tidegate: &Path) -> String {

@@ -19,7 +19,7 @@ use anyhow::{Context, Result};
 use crate::artefact::{Kernel, Lab};
 use boot::{Mode, Payload};
 use figures::Figures;
-pub use report::{Change, Memory, Operation, Report, Sight};
+pub use report::{Change, Memory, Operation, Program, Report, Sight};
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub struct Options {
     pub kernel: Kernel,
     /// The static `tidegate` to measure.
     pub tidegate: PathBuf,
+    /// The commit it was built from, if known.
+    pub commit: Option<String>,
     /// Only the operations: neither noise nor memory nor look-ups.
     pub brief: bool,
 }
@@ -47,6 +49,10 @@ struct Boots {
 /// When a machine cannot be built or fails, or an item is missing in one of them.
 pub fn measure(lab: &Lab, options: &Options) -> Result<Report> {
     let payload = Payload::new(lab, &options.tidegate, options.brief)?;
+    count(lab, options, &payload)
+}
+
+fn count(lab: &Lab, options: &Options, payload: &Payload) -> Result<Report> {
     lab.setup(std::slice::from_ref(&options.kernel))?;
     let boot = |mode: Mode, disturbed, what: &str| {
         let step = lab.progress().step(&format!("counting, {mode}{what}"));
@@ -71,22 +77,26 @@ pub fn measure(lab: &Lab, options: &Options) -> Result<Report> {
         .transpose()?;
     let enforcing = boots(Mode::Enforcing)?;
     let release = lab.kernel(&options.kernel)?.release;
-    Report::new(options, release, &bare, listed.as_ref(), &enforcing)
+    let program = payload.program(options.commit.clone())?;
+    Report::new(program, release, &bare, listed.as_ref(), &enforcing)
 }
 
 /// The report of an earlier [`measure`] of the very same parts, or else that of one
-/// made now: executed instructions do not vary.
+/// made now: the same parts execute as many instructions.
 ///
 /// # Errors
 /// As [`measure`].
 pub fn recall_or_measure(lab: &Lab, options: &Options) -> Result<Report> {
-    let recipe = boot::recipe(lab, options)?;
+    let payload = Payload::new(lab, &options.tidegate, options.brief)?;
+    let recipe = boot::recipe(lab, options, &payload)?;
     let parts: Vec<&str> = recipe.iter().map(String::as_str).collect();
     let kind = format!("cost-{}", options.kernel);
     let dir = lab.cache().ensure(&kind, &parts, |dir| {
-        let report = measure(lab, options)?;
+        let report = count(lab, options, &payload)?;
         Ok(fs::write(dir.join("report.json"), report.to_json()?)?)
     })?;
     let file = dir.join("report.json");
-    Report::read(&file).with_context(|| format!("reading {}", file.display()))
+    let mut report = Report::read(&file).with_context(|| format!("reading {}", file.display()))?;
+    report.program.commit.clone_from(&options.commit);
+    Ok(report)
 }

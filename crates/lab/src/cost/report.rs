@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::boot::RULES;
-use super::{Boots, Figures, Options};
+use super::{Boots, Figures};
 
 /// What Tidegate may cost at most, in percent.
 const BUDGETS: [(&str, f64); 13] = [
@@ -90,9 +90,22 @@ pub struct Memory {
     pub process: f64,
 }
 
+/// The program that was measured; the kernel side is part of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Program {
+    /// What `--version` prints.
+    pub version: String,
+    /// The file's SHA-256.
+    pub sha256: String,
+    /// The commit it was built from; nothing if the sources were not just that.
+    pub commit: Option<String>,
+}
+
 /// All of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
+    /// The program.
+    pub program: Program,
     /// The kernel, as `uname -r` says it.
     pub kernel: String,
     /// How many figures differed when boots were repeated, and of how many; nothing
@@ -108,7 +121,7 @@ pub struct Report {
 
 impl Report {
     pub(super) fn new(
-        options: &Options,
+        program: Program,
         release: String,
         bare: &Boots,
         listed: Option<&Figures>,
@@ -121,7 +134,8 @@ impl Report {
             .into_iter()
             .map(|item| both.operation(item, listed))
             .collect::<Result<_>>()?;
-        let (memory, first_sight) = if options.brief {
+        // a brief measurement has but the operations, and no repeats
+        let (memory, first_sight) = if bare.repeat.is_none() {
             (None, Vec::new())
         } else {
             let memory = Memory {
@@ -132,6 +146,7 @@ impl Report {
             (Some(memory), sights.collect::<Result<_>>()?)
         };
         Ok(Self {
+            program,
             kernel: release,
             differing: bare
                 .differing()
@@ -234,7 +249,6 @@ impl Both<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artefact::Kernel;
 
     fn boots(plain: &str) -> Boots {
         Boots {
@@ -245,13 +259,13 @@ mod tests {
     }
 
     fn report(with: &str) -> Result<Report> {
-        let options = Options {
-            kernel: Kernel::V6_12,
-            tidegate: "tidegate".into(),
-            brief: true,
+        let program = Program {
+            version: "tidegate 0".into(),
+            sha256: "00".into(),
+            commit: None,
         };
         let bare = "== top\nstat\t4000\nlink\t10\n== user\nstat\t4000\nlink\t10\n== end\n";
-        Report::new(&options, "6.12".into(), &boots(bare), None, &boots(with))
+        Report::new(program, "6.12".into(), &boots(bare), None, &boots(with))
     }
 
     #[test]

@@ -17,20 +17,33 @@ The same static programs (`crates/lab/items`) run on the same stock Debian kerne
 QEMU with one emulated processor whose clock is the number of executed instructions
 (`-icount shift=0`). These are **instructions, not time**: caches, branches, the TLB
 and locks cost nothing here, and nothing is known of several processors. What counting
-is good for: it is the same on every machine and at every run.
+is good for: the host's load and speed do not matter. The same programs, kernel, image and
+QEMU give the same figures, or nearly (see below); another compiler or C library may not,
+since the programs are linked with the host's.
 
+- The kernel's instructions and those in user space are counted alike. *vfork+exec* is mostly
+  the work of ld.so and libc in user space, and *kill(0)* holds a getpid(): the percentages
+  of the kernel's part alone are larger.
 - *without*: the kernel with `lsm=capability`. *bpf listed*: with `lsm=capability,bpf` and
-  nothing attached; Debian's own list has `bpf` in it. *With* Tidegate: it enforces the preset
+  nothing attached; Debian's own list has `bpf` in it and is longer than both. What *at system*
+  has over it, Tidegate itself adds. *With* Tidegate: it enforces the preset
   `workstation`, refuses a write from below before anything is counted, and its guard is idle.
+  [limitations.md](limitations.md) says what the guard costs while it is attached.
 - *at system*: root, at the top level, in a directory of the system's. *at user*: alice, at
   the level `user`, in a directory of hers. Percentages compare with the same subject and
-  directory without Tidegate.
+  directory without Tidegate. The two levels work in different directories, whose layout on
+  the disk counts too (see both *without*): do not compare one level with the other.
 - Every operation is done a fixed number of times, the first half of them uncounted, and
   every call is checked. The figure is the middle one of 11 batches, so that what the kernel
-  does now and then (a journal's commit, writing back) is not laid to one operation.
-- *noise*: how far the figures move at most in boots that are disturbed on purpose: a longer
-  command line, another first second of the clock, the kernel at another address. A
-  difference below that is nothing.
+  does now and then (a journal's commit, writing back) is not laid to one operation. What
+  Tidegate does now and then (the daemon's waking, eviction) is left out with it.
+- *noise*: how far a figure moves in a boot that is disturbed on purpose, in three ways at
+  once: a longer command line, another first second of the clock, the kernel at another
+  address. There is one such boot without Tidegate and one with it; the largest move of the
+  four figures (two boots, two levels) stands here. It is of one figure: a difference of two
+  below twice that is nothing. Directories and disk are not disturbed.
+- *at most*: a budget for the increase over *without*, in percent. The worse of the two
+  levels counts, before rounding; `make cost` fails if one is exceeded.
 ";
 
 impl Report {
@@ -52,10 +65,10 @@ impl Report {
             table.add_row([
                 o.item.clone(),
                 format!("{:.0}", o.system.without),
-                format!("{:+.1} %", o.system.percent()),
-                format!("{:+.1} %", o.user.percent()),
+                format!("{:+.2} %", o.system.percent()),
+                format!("{:+.2} %", o.user.percent()),
                 o.budget
-                    .map_or_else(String::new, |most| format!("{most:.1} %")),
+                    .map_or_else(String::new, |most| format!("{most:.2} %")),
                 verdict(o.held()).to_owned(),
             ]);
         }
@@ -66,13 +79,15 @@ impl Report {
     #[must_use]
     pub fn document(&self) -> String {
         let mut page = format!(
-            "# What `lomac` costs\n\nInstructions on Debian's {}, without Tidegate and with it.\n{METHOD}",
-            self.kernel
+            "# What `lomac` costs\n\nInstructions on Debian's {}, without Tidegate and with it.\n{}\n{METHOD}",
+            self.kernel,
+            self.program()
         );
         if let Some((differing, of)) = self.differing {
             let _ = writeln!(
                 page,
-                "- Each undisturbed boot was repeated: {differing} of {of} figures came out otherwise."
+                "- The undisturbed boots without and with Tidegate were repeated once: {differing} of {of} figures\n  \
+                 came out otherwise. *bpf listed* is a single boot, neither repeated nor disturbed."
             );
         }
         let _ = write!(page, "\n## Operations\n{}\n", self.operations());
@@ -80,7 +95,8 @@ impl Report {
             let _ = write!(
                 page,
                 "\n## Kernel memory\nSlab and per-CPU memory, by /proc/meminfo: {:.0} bytes for a file that has been \
-                 opened (of 22,000),\n{:.0} bytes for a process below the top level (of 1,000).\n",
+                 opened (of 22,000),\n{:.0} bytes for a process below the top level (of 1,000). How far these move was not measured.\n\
+                 What the tables take from the start is not in them: see [limitations.md](limitations.md).\n",
                 memory.inode, memory.process
             );
         }
@@ -88,11 +104,25 @@ impl Report {
             let _ = write!(
                 page,
                 "\n## Look-ups in a map\nopen+close of 330 files of four components that nobody has opened before \
-                 (the map is\nlooked up), and the same once again (it is not), at the top level.\n\n{}\n",
+                 (the map is\nlooked up), and the same once again (it is not), at the top level. None of their paths meets a `*`,\n\
+                 and none is matched by a rule's last component.\n\n{}\n",
                 self.sights()
             );
         }
         page
+    }
+
+    /// Which program was measured.
+    fn program(&self) -> String {
+        let program = &self.program;
+        let commit = program.commit.as_ref().map_or_else(
+            || "from sources of no one commit".to_owned(),
+            |commit| format!("built from commit {commit}"),
+        );
+        format!(
+            "The program measured: {}, {commit},\nSHA-256 `{}`.\n",
+            program.version, program.sha256
+        )
     }
 
     fn operations(&self) -> String {
@@ -118,13 +148,13 @@ impl Report {
                 format!("{:.0}", o.system.without),
                 o.listed.map_or_else(String::new, |n| format!("{n:.0}")),
                 format!("{:.0}", o.system.with),
-                format!("{:+.1} %", o.system.percent()),
+                format!("{:+.2} %", o.system.percent()),
                 format!("{:.0}", o.user.without),
                 format!("{:.0}", o.user.with),
-                format!("{:+.1} %", o.user.percent()),
+                format!("{:+.2} %", o.user.percent()),
                 o.noise.map_or_else(String::new, |n| format!("{n:.2} %")),
                 o.budget
-                    .map_or_else(String::new, |most| format!("{most:.1} %")),
+                    .map_or_else(String::new, |most| format!("{most:.2} %")),
                 verdict(o.held()).to_owned(),
             ]);
         }
@@ -134,19 +164,26 @@ impl Report {
     fn sights(&self) -> String {
         let mut table = table(
             ASCII_MARKDOWN,
-            &["rules", "first, without", "with", "second, without", "with"],
+            &[
+                "rules",
+                "first, without",
+                "with",
+                "",
+                "second, without",
+                "with",
+                "",
+            ],
         );
         for s in &self.first_sight {
-            table.add_row(
-                [
-                    s.rules as f64,
-                    s.first.without,
-                    s.first.with,
-                    s.second.without,
-                    s.second.with,
-                ]
-                .map(|n| format!("{n:.0}")),
-            );
+            table.add_row([
+                s.rules.to_string(),
+                format!("{:.0}", s.first.without),
+                format!("{:.0}", s.first.with),
+                format!("{:+.2} %", s.first.percent()),
+                format!("{:.0}", s.second.without),
+                format!("{:.0}", s.second.with),
+                format!("{:+.2} %", s.second.percent()),
+            ]);
         }
         table.trim_fmt()
     }
@@ -173,7 +210,7 @@ fn verdict(held: Option<bool>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::{Change, Operation};
+    use crate::cost::{Change, Operation, Program};
 
     fn report() -> Report {
         let change = |with| Change {
@@ -181,6 +218,11 @@ mod tests {
             with,
         };
         Report {
+            program: Program {
+                version: "tidegate 0.1.0".into(),
+                sha256: "5e1f".into(),
+                commit: Some("c0ffee".into()),
+            },
             kernel: "6.12.1".into(),
             differing: Some((0, 10)),
             operations: vec![Operation {
@@ -198,8 +240,11 @@ mod tests {
 
     #[test]
     fn the_table_fits_a_terminal_and_marks_what_misses() {
-        let table = report().table();
-        assert!(table.contains("+2.5 %") && table.contains("EXCEEDED"));
+        let mut report = report();
+        report.operations[0].item = "open+close, 8 directories down".into();
+        report.operations[0].user.with = 4500.0;
+        let table = report.table();
+        assert!(table.contains("+12.50 %") && table.contains("EXCEEDED"));
         assert!(table.lines().all(|line| line.chars().count() <= 80));
     }
 
@@ -209,10 +254,12 @@ mod tests {
         for figure in [
             "4000",
             "4040",
-            "+1.0 %",
+            "+1.00 %",
             "4100",
             "0.25 %",
             "0 of 10 figures",
+            "tidegate 0.1.0, built from commit c0ffee",
+            "`5e1f`",
         ] {
             assert!(page.contains(figure), "{figure} is not in:\n{page}");
         }
