@@ -146,7 +146,8 @@ revoked() {
 }
 expect 1 'Input/output error' revoked
 expect 0 'guard: +armed' "$T" status
-sleep 9
+# five quiet seconds, then twelve scans that find nothing
+sleep 24
 expect 0 'guard: +idle' "$T" status
 expect 1 'Input/output error' revoked
 
