@@ -24,6 +24,9 @@ static __always_inline u64 path_sequence(void)
 	return (u64)r << 32 | m;
 }
 
+/* Walks begun before a storm of renames, or of mounts, is taken for a path that cannot be known. */
+#define TG_TRIES 1024
+
 /* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
 #define TG_MOUNTS (1 << 17)
 
@@ -256,7 +259,7 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 	if (!w)
 		return -1;
 	bpf_rcu_read_lock();
-	bpf_for(try, 0, 4) {
+	bpf_for(try, 0, TG_TRIES) {
 		struct dentry *d = CAST(struct dentry, dentry);
 		u64 before = path_sequence();
 		u64 m;

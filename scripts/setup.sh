@@ -2,8 +2,8 @@
 # Installs what building and testing Tidegate needs, from the distribution's own
 # packages. Asks nothing, may be run again at any time; as root or through sudo.
 # For Debian 12, Debian 13 and Ubuntu 24.04. Their cargo is too old (1.63, 1.85, 1.75).
-# Debian 12 packages a newer one for its browsers, cargo-web, without clippy; the others
-# package rustup, which fetches one for the user who runs this.
+# Debian packages a newer one for its browsers, cargo-web, without clippy; Ubuntu
+# packages rustup, which fetches one for the user who runs this.
 set -eu
 
 cd "$(dirname "$0")/.."
