@@ -28,22 +28,17 @@ const PROGRAMS: [&str; 6] = [
     "script-reader",
 ];
 
+/// Where every user may write, as far as ordinary permission goes.
+const OPEN: [&str; 7] = [SYSTEM, USER, LOW, AREA, VAULT, RUN_AREA, TMPFS];
+
+/// The same below the tmpfs, once it is mounted.
+const OPEN_IN_TMPFS: [&str; 3] = [TMPFS_SYSTEM, TMPFS_LOW, REPORTS];
+
 /// Makes the places, before anything is enforced.
 pub fn prepare() -> io::Result<()> {
     nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     fs::create_dir_all(ROOT)?;
-    for dir in [
-        BIN,
-        SYSTEM,
-        USER,
-        LOW,
-        AREA,
-        VAULT,
-        RUN_AREA,
-        TMPFS,
-        NAMED_MOUNT,
-        MOUNT,
-    ] {
+    for dir in [BIN, NAMED_MOUNT, MOUNT].iter().chain(&OPEN) {
         fs::create_dir_all(dir)?;
     }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
@@ -54,21 +49,10 @@ pub fn prepare() -> io::Result<()> {
         flags,
         Some("mode=777,size=64m"),
     )?;
-    for dir in [TMPFS_SYSTEM, TMPFS_LOW, REPORTS] {
+    for dir in OPEN_IN_TMPFS {
         fs::create_dir_all(dir)?;
     }
-    for dir in [
-        SYSTEM,
-        USER,
-        LOW,
-        AREA,
-        VAULT,
-        RUN_AREA,
-        TMPFS,
-        TMPFS_SYSTEM,
-        TMPFS_LOW,
-        REPORTS,
-    ] {
+    for dir in OPEN.iter().chain(&OPEN_IN_TMPFS) {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o777))?;
     }
     let me = std::env::current_exe()?;

@@ -84,37 +84,10 @@ fn mounts() -> Outcome {
                 )?;
             }
             let remount = MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
-            refused(
-                Errno::EPERM,
-                mount(
-                    None::<&str>,
-                    "/scn/tmp",
-                    None::<&str>,
-                    remount,
-                    None::<&str>,
-                ),
-            )?;
-            let bind_remount = remount | MsFlags::MS_BIND;
-            refused(
-                Errno::EPERM,
-                mount(
-                    None::<&str>,
-                    "/scn/tmp",
-                    None::<&str>,
-                    bind_remount,
-                    None::<&str>,
-                ),
-            )?;
-            refused(
-                Errno::EPERM,
-                mount(
-                    None::<&str>,
-                    "/scn/tmp",
-                    None::<&str>,
-                    MsFlags::MS_PRIVATE,
-                    None::<&str>,
-                ),
-            )?;
+            for flags in [remount, remount | MsFlags::MS_BIND, MsFlags::MS_PRIVATE] {
+                let none = None::<&str>;
+                refused(Errno::EPERM, mount(none, "/scn/tmp", none, flags, none))?;
+            }
             refused(Errno::EPERM, umount2("/scn/tmp", MntFlags::MNT_DETACH))?;
             refused(Errno::EPERM, move_mount_tmpfs(&own))?;
             let (new, old) = (sys::c("/scn/tmp"), sys::c("/scn/tmp/low"));
