@@ -9,6 +9,7 @@
 #define TX_ROUNDS 16
 #define TX_STAY 0xff /* the level it has */
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
+#define TX_LOOK_NS 250000000ull /* for who holds something to come into sight */
 #define TX_GUARD_NS 10000000000ull /* for the daemon to attach the guard */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 #define TX_FDS (1 << 20)

@@ -28,16 +28,23 @@
 #define TIDEGATE_TRANSACTION_H
 
 /* A step for hooks that may sleep, and the same for those that may not. */
-#define TX_TWICE(step)                                                        \
-	static __noinline bool step##_held(void) { return step##_body(true); } \
-	static __noinline bool step##_now(void) { return step##_body(false); }
+#define TX_TWICE(type, step)                                                   \
+	static __noinline type step##_held(void) { return step##_body(true); } \
+	static __noinline type step##_now(void) { return step##_body(false); }
 
-/* Sleeps a moment: taking a mm's lock lets others run under every preemption model. */
+/*
+ * Sleeps a moment: taking a mm's lock lets others run under every preemption model.
+ * A step may take as little as 0.1 us, and a loop has at most TX_PAUSES rounds of 64:
+ * they outlast every deadline.
+ */
+#define TX_PAUSES (1 << 23)
 static __always_inline void tx_pause(void)
 {
 	u64 word;
+	u32 i;
 
-	bpf_copy_from_user_task(&word, sizeof(word), (void *)policy.hold_page, bpf_get_current_task_btf(), 0);
+	bpf_for(i, 0, 64)
+		bpf_copy_from_user_task(&word, sizeof(word), (void *)policy.hold_page, bpf_get_current_task_btf(), 0);
 }
 
 /* Marks a task to fall with this transaction. */
@@ -283,7 +290,7 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 	if (!may_sleep)
 		return false;
 	tx.deadline = bpf_ktime_get_ns() + TX_GUARD_NS;
-	bpf_for(i, 0, 1 << 20) {
+	bpf_for(i, 0, TX_PAUSES) {
 		if (*(volatile u32 *)&guard_armed)
 			return true;
 		if (bpf_ktime_get_ns() > tx.deadline)
@@ -292,7 +299,7 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 	}
 	return false;
 }
-TX_TWICE(tx_guard)
+TX_TWICE(bool, tx_guard)
 
 /* Looks up the named sockets that the pass met first; then another pass is due. */
 static __always_inline void tx_admit(void)
@@ -333,7 +340,7 @@ static __always_inline bool tx_settle_body(bool may_sleep)
 {
 	u32 i;
 
-	bpf_for(i, 0, 1 << 20) {
+	bpf_for(i, 0, TX_PAUSES) {
 		tx_wait();
 		if (!tx.busy)
 			return true;
@@ -343,22 +350,34 @@ static __always_inline bool tx_settle_body(bool may_sleep)
 	}
 	return false;
 }
-TX_TWICE(tx_settle)
+TX_TWICE(bool, tx_settle)
 
-/* Looks for mappings and asynchronous I/O that nothing could revoke. */
-static __noinline u8 tx_irrevocable(void)
+/*
+ * Looks for mappings and asynchronous I/O that nothing could revoke. A process that
+ * exits, or a call about to return, hides for a moment what it holds: such a moment
+ * is waited for.
+ */
+static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 {
-	u32 i;
+	u64 until = bpf_ktime_get_ns() + TX_LOOK_NS;
+	u32 i, k;
 
-	tx.overflow = 0;
-	tx_look(TX_COUNT);
-	tx.pending = tx.channels = tx.memory = 0;
-	tx_look(TX_VERIFY);
-	tx.floors = tx.channels;
-	bpf_for(i, 0, tx.pending)
-		tx_memory(tx_pending[BOUND(i, TX_PENDING)]);
+	bpf_for(i, 0, TX_PAUSES) {
+		tx.overflow = tx.async = tx.mapping = 0;
+		tx_look(TX_COUNT);
+		tx.pending = tx.channels = tx.memory = 0;
+		tx_look(TX_VERIFY);
+		tx.floors = tx.channels;
+		bpf_for(k, 0, tx.pending)
+			tx_memory(tx_pending[BOUND(k, TX_PENDING)]);
+		if (!tx.overflow || !may_sleep || bpf_ktime_get_ns() > until)
+			break;
+		tx_pause();
+	}
 	return tx.overflow ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
 }
+
+TX_TWICE(u8, tx_irrevocable)
 
 /* The whole of it, under the lock. */
 static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep)
@@ -394,7 +413,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			return tx_fail(TG_R_BUSY, n);
 		}
 		tx.changed = 0;
-		reason = tx_irrevocable();
+		reason = may_sleep ? tx_irrevocable_held() : tx_irrevocable_now();
 		if (reason)
 			return tx_fail(reason, n);
 		if (tx.changed)
@@ -468,7 +487,7 @@ static __always_inline bool tx_lock_body(bool may_sleep)
 	u64 deadline = bpf_ktime_get_ns() + TX_QUEUE_NS;
 	u32 i;
 
-	bpf_for(i, 0, 1 << 20) {
+	bpf_for(i, 0, TX_PAUSES) {
 		if (tx_is_free(may_sleep) && !__sync_val_compare_and_swap(&tx.lock, 0, 1))
 			return true;
 		if (!may_sleep || bpf_ktime_get_ns() > deadline)
@@ -477,7 +496,7 @@ static __always_inline bool tx_lock_body(bool may_sleep)
 	}
 	return false;
 }
-TX_TWICE(tx_lock)
+TX_TWICE(bool, tx_lock)
 
 /* Whose threads do not come to rest leaves the others as much time as it took from them. */
 static __noinline int tx_stand_back(void)
@@ -485,7 +504,7 @@ static __noinline int tx_stand_back(void)
 	u64 until = bpf_ktime_get_ns() + TX_SETTLE_NS;
 	u32 i;
 
-	bpf_for(i, 0, 1 << 20) {
+	bpf_for(i, 0, TX_PAUSES) {
 		if (bpf_ktime_get_ns() > until)
 			break;
 		tx_pause();

@@ -27,6 +27,13 @@ counts() {
 	' "$1"
 }
 
+# What a log says of what failed, wherever it says it, and how it ends.
+evidence() {
+	grep -n -E 'FAIL|panicked|^error' "$1" | head -n 20 || true
+	echo "…"
+	tail -n 15 "$1"
+}
+
 # Runs one part and prints its line.
 play() {
 	local name=$1 log=$LOGS/$1.log start=$SECONDS status ok bad word
@@ -45,7 +52,7 @@ play() {
 	[ "$bad" -eq 0 ] || word=FAILED
 	printf '%-16s %-7s %6d passed %4d failed %5d s   %s\n' \
 		"$name" "$word" "$ok" "$bad" $((SECONDS - start)) "$log"
-	[ "$bad" -eq 0 ] || tail -n 25 "$log" | sed 's/^/    /'
+	[ "$bad" -eq 0 ] || evidence "$log" | sed 's/^/    /'
 }
 
 # shellcheck disable=SC2086 # lists of words

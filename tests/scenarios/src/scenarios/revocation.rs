@@ -2,12 +2,16 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
 use crate::place::{self, AREA, LOG, LOW, SYSTEM, TMPFS_SYSTEM, USER, home, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
 use crate::subject::{Level, at, lower, start, step};
@@ -38,6 +42,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "revoke-guard-idle",
         "without such descriptors the guard goes idle again",
         guard_idle,
+    ),
+    allow(
+        "revoke-guard-late",
+        "a demotion waits for a guard that takes seconds to come",
+        guard_late,
     ),
     deny(
         "revoke-write",
@@ -160,13 +169,33 @@ fn guard_idle() -> Outcome {
         refused(Errno::EIO, sys::put(&fd))?;
         ensure(armed()?, "the guard is not armed")
     })?;
+    until_idle()
+}
+
+fn until_idle() -> Outcome {
     for _ in 0..200 {
         if !armed()? {
             return Ok(());
         }
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        sleep(Duration::from_millis(100));
     }
     ensure(false, "the guard stays armed")
+}
+
+fn guard_late() -> Outcome {
+    until_idle()?;
+    let daemon = daemon::pid().ok_or_else(|| Failed::because("no daemon runs"))?;
+    let daemon = Pid::from_raw(daemon);
+    let waker = start(|| {
+        sleep(Duration::from_secs(4));
+        Ok(kill(daemon, Signal::SIGCONT)?)
+    })?;
+    kill(daemon, Signal::SIGSTOP)?;
+    let fell = fallen(SYSTEM, OFlag::O_RDWR, |fd| {
+        refused(Errno::EIO, sys::put(&fd))
+    });
+    waker.join()?;
+    fell
 }
 
 fn write() -> Outcome {
