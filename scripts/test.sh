@@ -2,7 +2,7 @@
 # Everything that shows Tidegate does what it says. Each part writes a log to
 # target/test-logs and prints one line; the last line is `N passed, N failed`.
 #   test.sh             all parts
-#   test.sh --quick     the everyday loop: lint, unit, scenarios-6.12
+#   test.sh --quick     the everyday loop: lint, unit, scenarios-6.12, side by side
 #   test.sh PART…       those; test.sh --list names them
 # A part that is missing, or that ran nothing, counts as failed.
 set -eu
@@ -15,9 +15,7 @@ LOGS=target/test-logs
 QUICK="lint unit scenarios-6.12"
 ALL="lint unit fuzz core lab scenarios-6.12 scenarios-7.2 commands-7.2 replay-6.12 replay-7.2 story"
 
-passed=0
-failed=0
-
+beside=
 # Counts in a log: cargo's results added up, else the last `N passed, N failed`.
 counts() {
 	awk '
@@ -46,8 +44,7 @@ play() {
 	if { [ "$status" -ne 0 ] || [ "$ok" -eq 0 ]; } && [ "$bad" -eq 0 ]; then
 		bad=1
 	fi
-	passed=$((passed + ok))
-	failed=$((failed + bad))
+	echo "$ok $bad" >"$LOGS/$name.count"
 	word=ok
 	[ "$bad" -eq 0 ] || word=FAILED
 	printf '%-16s %-7s %6d passed %4d failed %5d s   %s\n' \
@@ -61,7 +58,10 @@ case ${1:-} in
 	printf '%s\n' $ALL
 	exit
 	;;
---quick) set -- $QUICK ;;
+--quick)
+	set -- $QUICK
+	beside=yes
+	;;
 "") set -- $ALL ;;
 -*)
 	sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
@@ -70,8 +70,16 @@ case ${1:-} in
 esac
 
 mkdir -p "$LOGS"
+rm -f "$LOGS"/*.count
 for name in "$@"; do
-	play "$name"
+	if [ -n "$beside" ]; then
+		play "$name" &
+	else
+		play "$name"
+	fi
 done
+wait
+read -r passed failed < <(for name in "$@"; do cat "$LOGS/$name.count" || echo 0 1; done |
+	awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }')
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
