@@ -89,7 +89,7 @@ __noinline u64 audit(struct tg_note *n)
 
 	if (!n)
 		return 0;
-	s = subject_of(task);
+	s = subject_current();
 	task = CAST(struct task_struct, n->other ? audit_other.task : address(task));
 	id = __sync_fetch_and_add(&records, 1) + 1;
 	slot = id & (TG_HISTORY - 1);

@@ -24,6 +24,8 @@ enum tx_stage {
 
 /* One at a time, system-wide. `lock` is held while the rest is written. */
 struct tg_tx {
+	u16 family;	 /* AF_UNIX, once it has been needed: see tx_idle_for */
+	u16 guard_armed; /* the guard on file_permission is attached */
 	u32 lock;
 	u32 writable; /* descriptors seen that may need the guard */
 	u32 mapping;  /* mappings in the way */
@@ -58,6 +60,16 @@ struct tg_tx {
 	u64 drag_cause; /* record of the process dragged along last */
 	u64 deadline;
 } tx;
+
+/*
+ * Is it a Unix socket's family, while no transaction runs and no guard is armed? What
+ * every message asks, in one comparison with the first word of `tx`.
+ */
+static __always_inline bool tx_idle_for(u16 family)
+{
+	_Static_assert(__builtin_offsetof(struct tg_tx, lock) == 4, "one word with the family");
+	return *(volatile u64 *)&tx == family;
+}
 
 /*
  * What a pass met and could not look up so deep in the stack: named sockets,

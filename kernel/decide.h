@@ -89,21 +89,15 @@ static __always_inline int modify(struct tg_subject *s, struct inode *inode, u64
 	return refuse(inode, dentry, label, op, class);
 }
 
-/*
- * Binds an object to the current subject: what every way of getting a
- * descriptor or a mapping has in common. `mode` is FMODE_READ and FMODE_WRITE.
- */
-static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 class)
+/* bind(), where the hint is not enough. */
+static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
 {
-	u64 label = label_of(inode, dentry, class);
+	struct inode *inode = file->f_inode;
+	u64 dentry = file_dentry(file), label = label_of(inode, dentry, class);
 	struct lomac_object o = object(label);
-	struct lomac_subject who;
+	struct lomac_subject who = subject(subject_current());
 	u8 to;
 
-	/* reading what is at the top changes nobody: no need to ask who it is */
-	if (!(mode & FMODE_WRITE) && o.known && o.level >= policy.top && !(o.attrs & TG_LOWNOOPEN))
-		return 0;
-	who = subject(subject_current());
 	if (!lomac_open(who, o))
 		return refuse(inode, dentry, label, op, class);
 	to = mode & FMODE_READ ? lomac_observe(who, o) : who.level;
@@ -117,6 +111,25 @@ static __noinline int bind(struct inode *inode, u64 dentry, u32 mode, u8 op, u8 
 	if (!(mode & FMODE_WRITE) || lomac_modify(who, o, policy.top))
 		return 0;
 	return refuse(inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
+}
+
+/*
+ * Binds an object to the current subject: what every way of getting a
+ * descriptor or a mapping has in common. `mode` is FMODE_READ and FMODE_WRITE.
+ */
+static __always_inline int bind(struct file *file, u32 mode, u8 op, u8 class)
+{
+	u64 label = label_hint(file->f_inode);
+	struct lomac_subject who = { .level = policy.top };
+
+	if (label) {
+		/* reading what is at the top changes nobody: no need to ask who it is */
+		if (mode & FMODE_WRITE || label_level(label) < policy.top)
+			who.level = level_current();
+		if (lomac_plain(who, object(label), mode & FMODE_READ, mode & FMODE_WRITE))
+			return 0;
+	}
+	return bind_decide(file, mode, op, class);
 }
 
 /* A mapping of memory that no path names: it may hold what its lowest writer knew. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Labels of subjects and objects.
+ * Labels of objects; those of subjects are in subject.h.
  *
  * An object's label is one word:
  *   bits  0..7   level
@@ -30,25 +30,6 @@ static __always_inline u32 label_seqno(u64 l) { return l >> 32; }
 static __always_inline u64 label_make(u8 level, u16 attrs, u8 origin, u32 seqno)
 {
 	return (u64)seqno << 32 | (u32)origin << 24 | (u32)attrs << 8 | level;
-}
-
-static __always_inline struct tg_subject *subject_of(struct task_struct *task)
-{
-	return bpf_task_storage_get(&subjects, task, 0, 0);
-}
-
-static __always_inline struct tg_subject *subject_current(void)
-{
-	return subject_of(bpf_get_current_task_btf());
-}
-
-static __always_inline u8 subject_level(struct tg_subject *s)
-{
-	if (!s)
-		return policy.top;
-	/* keeps the compiler from adding the offset before the test */
-	asm volatile("" : "+r"(s));
-	return s->level;
 }
 
 static __always_inline struct tg_stats *stats_of(u32 class)

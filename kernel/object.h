@@ -214,7 +214,7 @@ static __always_inline u64 label_of_process(struct inode *inode, u32 seqno)
 	task = bpf_task_from_pid(pi->pid->numbers[0].nr);
 	if (!task)
 		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
-	level = subject_level(subject_of(task));
+	level = subject_label(task).level;
 	bpf_task_release(task);
 	return label_make(level, TG_KERNEL, TG_FROM_KIND, seqno);
 }
@@ -333,18 +333,25 @@ out:
 	return label;
 }
 
+/* The label remembered here; 0: none that holds. */
+static __always_inline u64 label_in(struct tg_inode *memo)
+{
+	u64 label = memo ? memo->word : 0;
+
+	return label_seqno(label) == policy.seqno ? label : 0;
+}
+
+static __always_inline u64 label_hint(struct inode *inode)
+{
+	return label_in(bpf_inode_storage_get(&inodes, inode, 0, 0));
+}
+
 /* The label, by hint if there is one. */
 static __always_inline u64 label_of(struct inode *inode, u64 dentry, u32 class)
 {
-	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+	u64 label = label_hint(inode);
 
-	if (memo) {
-		u64 label = memo->word;
-
-		if (label_seqno(label) == policy.seqno)
-			return label;
-	}
-	return label_find(inode, dentry, class, true);
+	return label ? label : label_find(inode, dentry, class, true);
 }
 
 /* Room for one more given level, and for those that creations under way will need. */

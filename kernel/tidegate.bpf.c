@@ -12,6 +12,7 @@
 #include "models/lomac.h"
 #include "path.h"
 #include "label.h"
+#include "subject.h"
 #include "object.h"
 #include "audit.h"
 #include "channel.h"

@@ -50,8 +50,12 @@ static __always_inline void tx_pause(void)
 /* Marks a task to fall with this transaction. */
 static __always_inline void tx_mark(struct task_struct *t, u8 level)
 {
-	struct tg_subject *s = bpf_task_storage_get(&subjects, t, 0, 0);
+	struct tg_subject *s = subject_of(t);
 
+	if (s == &subject_lost) {
+		tx.failed = 1;
+		return;
+	}
 	if (!s) {
 		tx_fresh.level = policy.top;
 		s = bpf_task_storage_get(&subjects, t, &tx_fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -124,15 +128,17 @@ __noinline int tx_spread(void)
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s;
+		struct tg_label label;
 		u8 level, low;
 		bool falls;
 
 		if (!t->mm || t->flags & PF_KTHREAD)
 			continue;
-		s = subject_of(t);
+		label = subject_label(t);
+		s = subject_stored(t);
 		falls = s && s->tx == tx.id;
-		tx.trusted = s && s->attrs & TG_NODEMOTE;
-		level = falls ? s->tx_level : subject_level(s);
+		tx.trusted = label.attrs & TG_NODEMOTE;
+		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
 		low = tx_holds(address(t), level, falls);
 		tx.rings += !falls && t->io_uring && t->io_uring->xa.xa_head;
@@ -205,14 +211,14 @@ __noinline int tx_each(u32 step, u64 cause)
 
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct tg_subject *s = subject_of(t);
+		struct tg_subject *s = subject_stored(t);
 
 		if (!s || s->tx != tx.id)
 			continue;
 		if (step == TX_PUBLISH)
-			s->level = s->tx_level;
+			subject_set_level(address(t), s, s->tx_level);
 		else if (step == TX_BACK)
-			s->level = s->tx_old;
+			subject_set_level(address(t), s, s->tx_old);
 		else
 			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
 	}
@@ -228,7 +234,7 @@ __noinline int tx_wait(void)
 	tx.busy = 0;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct tg_subject *s = subject_of(t);
+		struct tg_subject *s = subject_stored(t);
 
 		if (!s || s->tx != tx.id || s->settled || t->pid == me->pid || t->exit_state)
 			continue;
@@ -252,7 +258,7 @@ __noinline int tx_look(u32 stage)
 	tx.pass++;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct tg_subject *s = subject_of(t);
+		struct tg_subject *s = subject_stored(t);
 
 		if (!s || s->tx != tx.id)
 			continue;
@@ -281,7 +287,7 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 	u32 i;
 
 	__sync_fetch_and_add(&guard_wanted, 1);
-	if (*(volatile u32 *)&guard_armed)
+	if (*(volatile u16 *)&tx.guard_armed)
 		return true;
 	__builtin_memset(&tx_note, 0, sizeof(tx_note));
 	tx_note.kind = TG_E_GUARD;
@@ -291,7 +297,7 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 		return false;
 	tx.deadline = bpf_ktime_get_ns() + TX_GUARD_NS;
 	bpf_for(i, 0, TX_PAUSES) {
-		if (*(volatile u32 *)&guard_armed)
+		if (*(volatile u16 *)&tx.guard_armed)
 			return true;
 		if (bpf_ktime_get_ns() > tx.deadline)
 			break;
@@ -426,7 +432,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return tx_fail(TG_R_ASYNC, n);
 	if (tx.published && floors_used + tx.floors > TG_FLOORS - TG_FLOORS / 64)
 		return tx_fail(TG_R_TABLE_FULL, n);
-	s = subject_of(me);
+	s = subject_stored(me);
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;
 	if (tx.published || tx.join)

@@ -137,7 +137,7 @@ static __noinline bool terminal_is_higher(struct file *file, u8 level, bool with
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct signal_struct *signal = CAST(struct signal_struct, address(t->signal));
 
-		if (address(signal->pids[PIDTYPE_SID]) == session && subject_level(subject_of(t)) > level)
+		if (address(signal->pids[PIDTYPE_SID]) == session && subject_label(t).level > level)
 			higher = true;
 	}
 	bpf_rcu_read_unlock();

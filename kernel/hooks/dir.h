@@ -5,18 +5,23 @@
 
 /*
  * modify(directory), and what the map says of the name to be made. The label of
- * the directory holds the node its path reached, so a name costs one step.
+ * the directory holds the node its path reached, so a name costs one step; `memo`
+ * is where it is remembered, NULL if it is not.
  */
 static __always_inline int names(struct tg_subject *s, struct inode *dir, struct dentry *dentry,
-				 u8 op, struct tg_found *place)
+				 u8 op, struct tg_found *place, struct tg_inode **memo)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 	u64 parent = address(dentry->d_parent), label;
-	struct tg_inode *memo;
 	struct lomac_object d;
 
 	count_query(TG_C_DIR);
-	label = label_of(dir, parent, TG_C_DIR);
+	*memo = bpf_inode_storage_get(&inodes, dir, 0, 0);
+	label = label_in(*memo);
+	if (!label) {
+		label = label_find(dir, parent, TG_C_DIR, true);
+		*memo = bpf_inode_storage_get(&inodes, dir, 0, 0);
+	}
 	d = object(label);
 	if (!lomac_names(subject(s), d, policy.top)) {
 		note_object(&n, dir, parent, label);
@@ -25,14 +30,13 @@ static __always_inline int names(struct tg_subject *s, struct inode *dir, struct
 	}
 	if (!place)
 		return 0;
-	memo = bpf_inode_storage_get(&inodes, dir, 0, 0);
 	if (label_origin(label) == TG_FROM_KIND) {
 		place->rule.level = label_level(label);
 		place->rule.attrs = label_attrs(label);
 		place->rule.source = ~0u;
 		return 0;
 	}
-	if (!memo || child_rule(memo->node, label & LABEL_FULL ? 1 : 0, address(dentry), place)) {
+	if (!*memo || child_rule((*memo)->node, label & LABEL_FULL ? 1 : 0, address(dentry), place)) {
 		n.reason = TG_R_NO_LABEL;
 		n.dentry = address(dentry);
 		return deny(s, &n, -EPERM);
@@ -45,17 +49,15 @@ static __always_inline int names(struct tg_subject *s, struct inode *dir, struct
  * node, which is a step where a path would be a walk. What is about to lose its
  * name is not remembered.
  */
-static __always_inline u64 label_named(struct inode *dir, struct dentry *dentry, struct inode *inode)
+static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *dentry, struct inode *inode)
 {
-	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0), *parent;
+	u64 label = label_hint(inode);
 	u32 seqno = policy.seqno, *level;
 	struct tg_found place = {};
 	struct tg_given_key key;
-	u64 label;
 
-	if (memo && label_seqno(memo->word) == seqno)
-		return memo->word;
-	parent = bpf_inode_storage_get(&inodes, dir, 0, 0);
+	if (label)
+		return label;
 	if (!parent || label_seqno(parent->word) != seqno || label_origin(parent->word) == TG_FROM_KIND ||
 	    fs_is_foreign(inode->i_sb->s_magic))
 		return label_find(inode, address(dentry), TG_C_DIR, true);
@@ -88,6 +90,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_DIR };
 	struct tg_found place = {};
 	u8 level;
+	struct tg_inode *memo;
 	int err;
 
 	if (!s)
@@ -99,7 +102,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 		n.reason = TG_R_TOP_ONLY;
 		return deny(s, &n, -EPERM);
 	}
-	err = names(s, dir, dentry, TG_OP_CREATE, &place);
+	err = names(s, dir, dentry, TG_OP_CREATE, &place, &memo);
 	if (err)
 		return err;
 	if (place.rule.attrs & TG_NEUTRAL)
@@ -175,10 +178,11 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 	if (!s || !inode)
 		return 0;
 	/* it holds its maker's data from the start */
-	if (s->level < policy.top && inode_is_memory(inode) && !floors_have_room(s->level))
-		bpf_send_signal(9); /* nothing can be refused here */
-	if (s->level < policy.top && inode_is_memory(inode))
+	if (s->level < policy.top && inode_is_memory(inode)) {
+		if (!floors_have_room(s->level))
+			bpf_send_signal(9); /* nothing can be refused here */
 		floor_lower(address(inode), s->level);
+	}
 	if (!s->creating)
 		return 0;
 	/* an overlay's own inode is neutral; the level belongs to the one behind it */
@@ -250,13 +254,17 @@ static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 {
 	struct tg_subject *s = subject_current();
 	struct inode *inode = dentry->d_inode;
-	int err;
+	struct tg_inode *memo;
+	int err = 0;
 
-	err = s ? names(s, dir, dentry, TG_OP_UNLINK, NULL) : 0;
+	if (s) {
+		err = names(s, dir, dentry, TG_OP_UNLINK, NULL, &memo);
+		if (!err && inode)
+			err = modify(s, inode, address(dentry), label_named(memo, dentry, inode), TG_OP_UNLINK, TG_C_DIR);
+	}
 	if (err || !inode)
 		return err;
-	err = s ? modify(s, inode, address(dentry), label_named(dir, dentry, inode), TG_OP_UNLINK, TG_C_DIR) : 0;
-	return err ? err : last_name(s, inode, address(dentry), TG_OP_UNLINK);
+	return last_name(s, inode, address(dentry), TG_OP_UNLINK);
 }
 
 SEC("lsm.s/inode_unlink")
@@ -356,11 +364,11 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 }
 
 /* What a rename or a link is about: of a directory the label as it is remembered, with its node. */
-static __always_inline u64 label_moved(struct inode *dir, struct dentry *dentry, struct inode *inode)
+static __always_inline u64 label_moved(struct tg_inode *parent, struct dentry *dentry, struct inode *inode)
 {
 	if ((inode->i_mode & S_IFMT) == S_IFDIR)
 		return label_of(inode, address(dentry), TG_C_DIR);
-	return label_named(dir, dentry, inode);
+	return label_named(parent, dentry, inode);
 }
 
 SEC("lsm.s/inode_rename")
@@ -370,20 +378,21 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 	struct tg_subject *s = subject_current();
 	struct inode *inode = old_dentry->d_inode, *over = new_dentry->d_inode;
 	struct tg_found place = {};
+	struct tg_inode *memo;
 	u64 label;
 	int err;
 
 	if (!inode)
 		return 0;
-	err = names(s, old_dir, old_dentry, TG_OP_RENAME, NULL);
+	err = names(s, old_dir, old_dentry, TG_OP_RENAME, NULL, &memo);
 	if (err)
 		return err;
-	label = label_moved(old_dir, old_dentry, inode);
+	label = label_moved(memo, old_dentry, inode);
 	err = modify(s, inode, address(old_dentry), label, TG_OP_RENAME, TG_C_DIR);
 	if (!err)
-		err = names(s, new_dir, new_dentry, TG_OP_RENAME, &place);
+		err = names(s, new_dir, new_dentry, TG_OP_RENAME, &place, &memo);
 	if (!err && over)
-		err = modify(s, over, address(new_dentry), label_named(new_dir, new_dentry, over),
+		err = modify(s, over, address(new_dentry), label_named(memo, new_dentry, over),
 			     TG_OP_RENAME, TG_C_DIR);
 	if (!err)
 		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_RENAME);
@@ -398,6 +407,7 @@ int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir, stru
 	struct tg_subject *s = subject_current();
 	struct inode *inode = old_dentry->d_inode;
 	struct tg_found place = {};
+	struct tg_inode *memo;
 	u64 label;
 	int err;
 
@@ -406,7 +416,7 @@ int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir, stru
 	label = label_of(inode, address(old_dentry), TG_C_DIR);
 	err = modify(s, inode, address(old_dentry), label, TG_OP_LINK, TG_C_DIR);
 	if (!err)
-		err = names(s, dir, new_dentry, TG_OP_LINK, &place);
+		err = names(s, dir, new_dentry, TG_OP_LINK, &place, &memo);
 	if (!err)
 		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_LINK);
 	return err;

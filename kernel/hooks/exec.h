@@ -7,14 +7,15 @@
 SEC("lsm.s/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
 {
-	struct tg_subject *s = subject_current();
-	struct tg_subject child = {};
+	struct tg_label label = subject_label(bpf_get_current_task_btf());
+	struct tg_subject child = { .level = label.level, .attrs = label.attrs, .cause = label.cause };
 
-	if (!s)
+	if (label.governed && slot_bear(address(task), &label))
 		return 0;
-	child.level = s->level;
-	child.attrs = s->attrs;
-	child.cause = s->cause;
+	/* what an earlier task at this address was */
+	slot_change(address(task), 0);
+	if (!label.governed)
+		return 0;
 	if (!bpf_task_storage_get(&subjects, task, &child, BPF_LOCAL_STORAGE_GET_F_CREATE))
 		return -ENOMEM;
 	return 0;
@@ -61,6 +62,8 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	if (!first && object(label).known && label_level(label) == policy.top)
 		return 0;
 	s = subject_current();
+	if (s == &subject_lost)
+		return -ENOMEM;
 	who.level = subject_level(s);
 	to = lomac_observe(who, object(label));
 	if (first && reads_a_core())
@@ -170,7 +173,7 @@ int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
 	before = s->attrs;
 	if (to >= s->level && before == s->exec_attrs)
 		return 0;
-	s->attrs = to < s->level ? 0 : s->exec_attrs;
+	subject_set_attrs(s, to < s->level ? 0 : s->exec_attrs);
 	before &= ~s->attrs & (TG_NODEMOTE | TG_NONETDEMOTE);
 	if (before)
 		to = inherited(to, s->attrs);

@@ -58,32 +58,38 @@ static __always_inline bool just_created(struct tg_subject *s, struct inode *ino
 	return same;
 }
 
+/* Opens what has no name: 1, it is memory, a channel; 0, it is not. */
+static __noinline int open_unnamed(struct file *file)
+{
+	bool memory = inode_is_memory(file->f_inode);
+	int err;
+
+	if (!(file->f_flags & O_TMPFILE_FLAG))
+		return memory;
+	err = create_unnamed(file);
+	/* it can get a name, though the inode does not say so yet */
+	return err ? err : memory && file->f_flags & O_EXCL_FLAG;
+}
+
 /* open, openat, O_TMPFILE, reopening through /proc; io_uring's opens too. */
 SEC("lsm.s/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
 {
 	struct inode *inode = file->f_inode;
-	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE);
 	u16 type = inode->i_mode & S_IFMT;
-	bool memory = false;
+	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE);
+	int channel = type == S_IFIFO;
 
 	if (type == S_IFDIR)
 		return 0;
-	if (!inode->i_nlink) {
-		memory = inode_is_memory(inode);
-		if (file->f_flags & O_TMPFILE_FLAG) {
-			int err = create_unnamed(file);
-
-			if (err)
-				return err;
-			/* it can get a name, though the inode does not say so yet */
-			memory = memory && file->f_flags & O_EXCL_FLAG;
-		}
-	}
+	if (!inode->i_nlink && !channel)
+		channel = open_unnamed(file);
+	if (channel < 0)
+		return channel;
 	/* an exec is observed by the new program, not by who asks for it */
 	if (file->f_flags & FMODE_EXEC_FLAG)
 		mode = 0;
-	else if (type == S_IFIFO || memory)
+	else if (channel)
 		return join(file, TG_OP_OPEN_READ);
 	if (mode == FMODE_WRITE) {
 		struct tg_subject *s = subject_current();
@@ -92,7 +98,7 @@ int BPF_PROG(hook_file_open, struct file *file)
 			return 0;
 	}
 	count_query(TG_C_FILE);
-	return bind(inode, file_dentry(file), mode, TG_OP_OPEN_READ, TG_C_FILE);
+	return bind(file, mode, TG_OP_OPEN_READ, TG_C_FILE);
 }
 
 #endif

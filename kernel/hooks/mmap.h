@@ -34,7 +34,7 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 			      TG_OP_MMAP, TG_C_MMAP);
 	if (inode_is_memory(inode))
 		return bind_memory(inode, file_dentry(file), mode);
-	return bind(inode, file_dentry(file), mode, TG_OP_MMAP, TG_C_MMAP);
+	return bind(file, mode, TG_OP_MMAP, TG_C_MMAP);
 }
 
 /* A connection handed over: to a network, its data is read without any further hook; to a higher server, it is a connect. */
@@ -75,7 +75,7 @@ int BPF_PROG(hook_file_receive, struct file *file)
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode))
 		return join(file, TG_OP_RECEIVE_FD);
-	return bind(inode, file_dentry(file), file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
+	return bind(file, file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
 }
 
 #endif

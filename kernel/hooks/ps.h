@@ -97,7 +97,8 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 	bool own = task->tgid == bpf_get_current_pid_tgid() >> 32;
 	struct file *f = CAST(struct file, file);
 	struct inode *inode = CAST(struct inode, f->f_inode);
-	struct lomac_subject who = subject(subject_of(task));
+	struct tg_label label = subject_label(task);
+	struct lomac_subject who = { .level = label.level, .attrs = label.attrs };
 	struct tg_held line = {};
 
 	line.type = inode->i_mode & S_IFMT;
@@ -140,7 +141,7 @@ int ps_task(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct tg_ps line = {};
 	struct mm_struct___ps *mm;
-	struct tg_subject *s;
+	struct tg_label label;
 	u32 source;
 
 	if (!task || task->flags & PF_KTHREAD)
@@ -148,16 +149,16 @@ int ps_task(struct bpf_iter__task *ctx)
 	line.rings = task->io_uring && task->io_uring->xa.xa_head;
 	if (task->pid != task->tgid && !line.rings)
 		return 0;
-	s = subject_of(task);
+	label = subject_label(task);
 	line.pid = task->tgid;
 	line.tid = task->pid;
 	line.ppid = task->real_parent->tgid;
 	line.uid = task->cred->uid.val;
-	line.level = subject_level(s);
-	line.attrs = s ? s->attrs : 0;
-	line.governed = s != NULL;
+	line.level = label.level;
+	line.attrs = label.attrs;
+	line.governed = label.governed;
 	line.start = task->start_boottime;
-	line.cause = s ? s->cause : 0;
+	line.cause = label.cause;
 	mm = CAST(struct mm_struct___ps, task->mm);
 	if (task->mm && mm->exe_file) {
 		struct file *f = CAST(struct file, mm->exe_file);

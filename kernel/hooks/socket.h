@@ -142,7 +142,10 @@ int BPF_PROG(hook_socket_accept, struct socket *sock, struct socket *newsock)
 static __noinline int receive(struct sock *sk)
 {
 	struct net_peer p = {};
+	u16 family = sk->__sk_common.skc_family;
 
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
 	/* what was queued before a datagram socket connected came from anywhere */
@@ -157,12 +160,8 @@ SEC("lsm.s/socket_recvmsg")
 int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
-	u16 family;
 
-	if (!sk)
-		return 0;
-	family = sk->__sk_common.skc_family;
-	return family == AF_INET || family == AF_INET6 ? receive(sk) : 0;
+	return sk && sk->__sk_common.skc_family != AF_UNIX ? receive(sk) : 0;
 }
 
 /* Sending to a network that is above the lowest level modifies it. */
@@ -253,7 +252,7 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 }
 
 /* TCP Fast Open connects without the connect hook. */
-static __noinline int send(struct sock *sk, struct msghdr *msg)
+static __always_inline int send(struct sock *sk, struct msghdr *msg)
 {
 	struct net_peer p = { .family = sk->__sk_common.skc_family };
 
@@ -283,19 +282,29 @@ static __noinline int send(struct sock *sk, struct msghdr *msg)
 	return observe_net(&p, TG_OP_CONNECT);
 }
 
-/* On a Unix socket it is part of the guard (guard.h): a connection that the sender could not make any more. */
+/*
+ * On a Unix socket it is part of the guard (guard.h): a connection that the sender
+ * could not make any more.
+ */
+static __noinline int send_any(struct msghdr *msg, struct sock *sk)
+{
+	if (sk->__sk_common.skc_family != AF_UNIX)
+		return send(sk, msg);
+	tx.family = AF_UNIX;
+	if (tx.lock && sk->sk_type == SOCK_DGRAM)
+		tx_take_turn();
+	return tx.guard_armed ? guard_unix(sk, -EIO) : 0;
+}
+
 SEC("lsm.s/socket_sendmsg")
 int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 {
 	struct sock *sk = sock->sk;
 
-	if (!sk)
+	if (!sk || tx_idle_for(sk->__sk_common.skc_family))
 		return 0;
-	if (sk->__sk_common.skc_family != AF_UNIX)
-		return send(sk, msg);
-	if (tx.lock && sk->sk_type == SOCK_DGRAM)
-		tx_take_turn();
-	return guard_armed ? guard_unix(sk, -EIO) : 0;
+	barrier(); /* `msg` is not loaded before it is needed */
+	return send_any((struct msghdr *)ctx[1], sk);
 }
 
 #endif

@@ -12,7 +12,7 @@ static __always_inline int act(struct task_struct *target, u8 op)
 	if (!s)
 		return 0;
 	count_query(TG_C_TASK);
-	level = subject_level(subject_of(target));
+	level = subject_label(target).level;
 	if (lomac_act(subject(s), level))
 		return 0;
 	n.peer = target->tgid;
@@ -40,7 +40,7 @@ int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int m
 
 	if (!(mode & PTRACE_MODE_ATTACH))
 		return 0;
-	o.level = subject_level(subject_of(child));
+	o.level = subject_label(child).level;
 	to = lomac_observe(subject(s), o);
 	if (to < subject_level(s)) {
 		n.peer = child->tgid;
@@ -56,7 +56,7 @@ int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
-	u8 tracer = subject_level(subject_of(parent));
+	u8 tracer = subject_label(parent).level;
 
 	if (tracer == subject_level(s))
 		return 0;
@@ -155,7 +155,7 @@ int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcre
 		if ((u64)t->real_cred != (u64)tcred)
 			continue;
 		found = true;
-		level = subject_level(subject_of(t));
+		level = subject_label(t).level;
 		if (level > n.object) {
 			n.object = level;
 			n.peer = t->tgid;

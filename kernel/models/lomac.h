@@ -54,6 +54,17 @@ static __always_inline bool lomac_open(struct lomac_subject s, struct lomac_obje
 	return !(o.known && (o.attrs & TG_LOWNOOPEN) && s.level < o.level);
 }
 
+/*
+ * Is binding it beyond question: opened, nobody falls, no attribute decides? What
+ * most accesses ask first; where the answer is no, the rules above and below decide.
+ */
+static __always_inline bool lomac_plain(struct lomac_subject s, struct lomac_object o, bool reads, bool writes)
+{
+	if (!o.known || o.attrs & TG_LOWNOOPEN)
+		return false;
+	return s.level == o.level || !(s.level < o.level ? writes : reads);
+}
+
 /* May it change the names in a directory? In a creator area everyone may. */
 static __always_inline bool lomac_names(struct lomac_subject s, struct lomac_object dir, u8 top)
 {

@@ -63,6 +63,30 @@ void prove_modify(void)
 	WITNESS(!lomac_open(s, o), "an open is refused");
 }
 
+/*
+ * What bind() passes by the quick question it could have passed by the rules: whatever
+ * the subject's attributes, and, to read what is at the top, whatever its level.
+ */
+void prove_plain(void)
+{
+	u8 top = any_top();
+	struct lomac_subject s = any_subject(top), asked = { .level = s.level };
+	struct lomac_object o = any_object(top);
+	bool reads = nondet_bool(), writes = nondet_bool(), unasked = !writes && o.known && o.level == top;
+
+	if (unasked)
+		asked.level = top;
+	if (lomac_plain(asked, o, reads, writes)) {
+		PROVE(lomac_open(s, o), "it may be opened");
+		PROVE(!reads || lomac_observe(s, o) == s.level, "nobody falls");
+		PROVE(!writes || lomac_modify(s, o, top), "it may be modified");
+	}
+	WITNESS(lomac_plain(asked, o, reads, writes) && reads && writes && s.level < top, "below the top, too");
+	WITNESS(lomac_plain(asked, o, reads, writes) && unasked && s.level < o.level, "the top's, from below");
+	WITNESS(!lomac_plain(asked, o, reads, writes) && o.known && lomac_modify(s, o, top) && writes && !reads,
+		"it may say no where the rules say yes");
+}
+
 /* (b) Observation never raises, and leaves nobody above what was seen. */
 void prove_observe(void)
 {

@@ -124,14 +124,14 @@ int main(int argc, char **argv)
 		int f = socket(AF_INET, SOCK_STREAM, 0);
 		must(f >= 0 && !close(f), "socket");
 	});
-	ITEM("fork+exit+wait", 500, {
+	ITEM("fork+exit+wait", 2000, {
 		pid = fork();
 		must(pid >= 0, "fork");
 		if (!pid)
 			_exit(0);
 		must(waitpid(pid, &status, 0) == pid && !status, "wait");
 	});
-	ITEM("vfork+exec", 200, {
+	ITEM("vfork+exec", 600, {
 		pid = vfork();
 		must(pid >= 0, "vfork");
 		if (!pid) {

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
@@ -71,9 +71,9 @@ impl Globals {
             .store(seqno, Ordering::SeqCst);
     }
 
-    pub fn guard_armed(&self) -> &AtomicU32 {
-        // SAFETY: an address in the mapping, never dereferenced here.
-        self.u32_at(|b| unsafe { &raw mut (*b).guard_armed })
+    pub fn guard_armed(&self) -> &AtomicU16 {
+        // SAFETY: an aligned field of the mapping, which outlives the reference.
+        unsafe { AtomicU16::from_ptr(&raw mut (*self.base).tx.guard_armed) }
     }
 
     pub fn records(&self) -> &AtomicU64 {

@@ -14,7 +14,7 @@ use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same}
 use crate::level;
 use crate::place::{self, AREA, LOW, SYSTEM, USER, path};
 use crate::scenario::{Scenario, allow, bypass};
-use crate::subject::{Level, at, lower, start};
+use crate::subject::{Level, at, lower, spawn, start, step};
 use crate::{sys, syscall};
 
 use Level::{System, Untrusted, User};
@@ -31,6 +31,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "clone-files-unshared",
         "so does who has unshared its descriptors",
         unshared,
+    ),
+    bypass(
+        "fork-thousands",
+        "thousands of children at once: each has its parent's level, and falls alone",
+        thousands,
+    ),
+    bypass(
+        "fork-in-turns",
+        "children of a low process and of a high one, whose tasks lie where the others' lay",
+        in_turns,
     ),
     bypass(
         "thread-sibling",
@@ -140,6 +150,42 @@ fn clone_here(flags: i32, part: impl FnOnce() -> Outcome) -> Outcome<Pid> {
         crate::subject::finish(part);
     }
     Ok(Pid::from_raw(pid as i32))
+}
+
+fn thousands() -> Outcome {
+    at(User, || {
+        let mut children = Vec::new();
+        for n in 0..2000 {
+            children.push(start(|| {
+                step()?;
+                same("a child's level", level::by_writing()?, User)?;
+                if n % 100 != 0 {
+                    return Ok(());
+                }
+                start(|| level::is(User))?.join()?;
+                lower(Untrusted)?;
+                start(|| level::is(Untrusted))?.join()
+            })?);
+        }
+        for child in &children {
+            child.stands()?;
+        }
+        for child in children {
+            child.join_after_step()?;
+        }
+        level::is(User)
+    })
+}
+
+fn in_turns() -> Outcome {
+    let high = place::file(SYSTEM, "turns")?;
+    let turns = |each: &dyn Fn() -> Outcome| (0..500).try_for_each(|_| start(each)?.join());
+    let low = spawn(Untrusted, || {
+        turns(&|| refused(Errno::EPERM, sys::writes(&high)))
+    })?;
+    turns(&|| allowed(sys::writes(&high)).map(drop))?;
+    low.join()?;
+    Ok(fs::remove_file(&high)?)
 }
 
 fn unshared() -> Outcome {
