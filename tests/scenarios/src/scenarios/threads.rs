@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sched::{CloneFlags, clone, unshare};
+use nix::sched::{CloneFlags, CpuSet, clone, sched_setaffinity, unshare};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
@@ -152,12 +153,15 @@ fn clone_here(flags: i32, part: impl FnOnce() -> Outcome) -> Outcome<Pid> {
     Ok(Pid::from_raw(pid as i32))
 }
 
+/// Children that wait for a signal have passed no hook yet.
 fn thousands() -> Outcome {
     at(User, || {
+        let go = SigSet::from_iter([Signal::SIGUSR1]);
+        go.thread_block()?;
         let mut children = Vec::new();
         for n in 0..2000 {
             children.push(start(|| {
-                step()?;
+                go.wait()?;
                 same("a child's level", level::by_writing()?, User)?;
                 if n % 100 != 0 {
                     return Ok(());
@@ -167,23 +171,40 @@ fn thousands() -> Outcome {
                 start(|| level::is(Untrusted))?.join()
             })?);
         }
-        for child in &children {
-            child.stands()?;
-        }
         for child in children {
-            child.join_after_step()?;
+            kill(child.pid, Signal::SIGUSR1)?;
+            child.join()?;
         }
         level::is(User)
     })
 }
 
+/// On one processor, so that the same memory serves the tasks of both.
 fn in_turns() -> Outcome {
+    let mut first = CpuSet::new();
+    first.set(0)?;
+    sched_setaffinity(Pid::this(), &first)?;
     let high = place::file(SYSTEM, "turns")?;
-    let turns = |each: &dyn Fn() -> Outcome| (0..500).try_for_each(|_| start(each)?.join());
     let low = spawn(Untrusted, || {
-        turns(&|| refused(Errno::EPERM, sys::writes(&high)))
+        for _ in 0..100 {
+            step()?;
+            for writes in [false, true, false, true] {
+                start(|| match writes {
+                    true => refused(Errno::EPERM, sys::both(&high)),
+                    false => Ok(()),
+                })?
+                .join()?;
+            }
+        }
+        Ok(())
     })?;
-    turns(&|| allowed(sys::writes(&high)).map(drop))?;
+    for _ in 0..100 {
+        low.stands()?;
+        low.go()?;
+        for _ in 0..8 {
+            start(|| allowed(sys::both(&high)).map(drop))?.join()?;
+        }
+    }
     low.join()?;
     Ok(fs::remove_file(&high)?)
 }
