@@ -169,6 +169,20 @@ static __noinline int slot_change(u64 task, u64 word)
 	return 0;
 }
 
+/* Corrects the word of a task whose storage user space has written. */
+static __always_inline void slot_correct(u64 task, struct tg_subject *s)
+{
+	u32 i;
+
+	bpf_for(i, 0, SLOT_TRIES) {
+		u64 word = slot_word(task, *(volatile u8 *)&s->level, *(volatile u8 *)&s->attrs);
+
+		slot_change(task, word);
+		if (slot_word(task, *(volatile u8 *)&s->level, *(volatile u8 *)&s->attrs) == word)
+			break;
+	}
+}
+
 static __always_inline void subject_set_level(u64 task, struct tg_subject *s, u8 level)
 {
 	s->level = level;

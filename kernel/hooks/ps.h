@@ -170,6 +170,28 @@ int ps_task(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/*
+ * User space reads and writes labels in task storage. Before it reads, who was born in
+ * its slot is given storage; after it has written, the slot's word is corrected. One
+ * number a task: 0, there was no memory for it.
+ */
+SEC("iter/task")
+int ps_settle(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct tg_subject *s;
+	u32 done;
+
+	if (!task)
+		return 0;
+	s = subject_of(task);
+	done = s != &subject_lost;
+	if (s && done)
+		slot_correct(address(task), s);
+	bpf_seq_write(ctx->meta->seq, &done, sizeof(done));
+	return 0;
+}
+
 SEC("iter/task_file")
 int ps_file(struct bpf_iter__task_file *ctx)
 {

@@ -29,6 +29,7 @@ pub struct Monitor {
     pub(crate) history: Map<u32, types::tg_event>,
     pub(crate) stats: Map<u32, types::tg_stats>,
     pub(crate) ps_task: OwnedFd,
+    pub(crate) ps_settle: OwnedFd,
     pub(crate) ps_file: OwnedFd,
     pub(crate) ps_vma: OwnedFd,
 }
@@ -171,6 +172,7 @@ impl Monitor {
             history: open_map("history")?,
             stats: open_map("stats")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
+            ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
             ps_file: open_pin(Pinned::Programs, "ps_file")?,
             ps_vma: open_pin(Pinned::Programs, "ps_vma")?,
         })

@@ -1,6 +1,6 @@
 //! Subjects: the labels of processes.
 
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use tidegate_policy::Attrs;
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
 use crate::skel::types::tg_subject;
+use crate::sys::Over;
 
 /// PIDFD_THREAD: a descriptor of one thread, not of its process. rustix does not
 /// name it yet.
@@ -47,10 +48,7 @@ impl Monitor {
     /// [`Error::Io`] with `ESRCH` if there is no such thread.
     pub fn subject(&self, tid: u32) -> Result<Option<Subject>> {
         let fd = thread(tid)?;
-        let label = self
-            .subjects
-            .get(&fd.as_raw_fd())
-            .trying(|| format!("read {tid}'s label"))?;
+        let label = self.stored(fd.as_fd(), Over::Thread(tid))?;
         Ok(label.map(|s| Subject {
             level: s.level,
             attrs: Attrs::from_bits_truncate(s.attrs.into()),
@@ -63,12 +61,24 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] with `ESRCH` if it has ended.
     pub fn level_of(&self, process: BorrowedFd<'_>) -> Result<u8> {
-        let key = process.as_raw_fd();
-        let label = self
-            .subjects
-            .get(&key)
-            .trying(|| "read a process's label".into())?;
+        let label = self.stored(process, Over::Process(process))?;
         Ok(label.map_or(self.globals.policy().top, |s| s.level))
+    }
+
+    /// A task's label in its storage. Where there is none, it may have been born
+    /// without storage, or have ended; the map tells neither.
+    fn stored(&self, task: BorrowedFd<'_>, over: Over<'_>) -> Result<Option<tg_subject>> {
+        let what = || "read a process's label".to_string();
+        for _ in 0..2 {
+            let label = self.subjects.get(&task.as_raw_fd()).trying(what)?;
+            if label.is_some() {
+                return Ok(label);
+            }
+            if self.settle(over)? == 0 {
+                return Err(Error::io(what(), Errno::SRCH));
+            }
+        }
+        Ok(None)
     }
 
     /// Makes this process one that is never demoted: it reads what others send.
@@ -97,7 +107,8 @@ impl Monitor {
         };
         self.subjects
             .put(&fd.as_raw_fd(), &value)
-            .trying(|| format!("label {tid}"))
+            .trying(|| format!("label {tid}"))?;
+        self.settle(Over::Thread(tid)).map(drop)
     }
 
     /// Waits for the demotion under way, if any, and keeps others from beginning.

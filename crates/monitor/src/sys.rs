@@ -86,10 +86,24 @@ pub(crate) fn attach_lsm(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     owned(unsafe { libbpf_sys::bpf_link_create(fd, 0, kind, ptr::null()) })
 }
 
-/// Runs an iterator program over every task, or over one thread; its output.
-pub(crate) fn iterate(program: BorrowedFd<'_>, tid: Option<u32>) -> io::Result<OwnedFd> {
+/// Which tasks an iterator looks at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Over<'a> {
+    All,
+    /// One thread.
+    Thread(u32),
+    /// Every thread of a process, by its pidfd.
+    Process(BorrowedFd<'a>),
+}
+
+/// Runs an iterator program over tasks; its output.
+pub(crate) fn iterate(program: BorrowedFd<'_>, over: Over<'_>) -> io::Result<OwnedFd> {
     let mut info = libbpf_sys::bpf_iter_link_info::default();
-    info.task.tid = tid.unwrap_or(0);
+    match over {
+        Over::All => {}
+        Over::Thread(tid) => info.task.tid = tid,
+        Over::Process(pidfd) => info.task.pid_fd = pidfd.as_raw_fd() as u32,
+    }
     let opts = libbpf_sys::bpf_link_create_opts {
         sz: size_of::<libbpf_sys::bpf_link_create_opts>() as u64,
         iter_info: &raw mut info,

@@ -12,7 +12,7 @@ use crate::label::Label;
 use crate::load::Monitor;
 use crate::skel::types::{tg_given_key, tg_held, tg_ps};
 use crate::subject::Subject;
-use crate::sys::{self, Pod, text};
+use crate::sys::{self, Over, Pod, text};
 
 /// A process and its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Monitor {
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
     pub fn processes(&self) -> Result<Vec<Process>> {
-        let lines: Vec<tg_ps> = iterate(&self.ps_task, None)?;
+        let lines: Vec<tg_ps> = iterate(&self.ps_task, Over::All)?;
         Ok(lines
             .into_iter()
             .filter(|p| p.pid == p.tid)
@@ -109,7 +109,7 @@ impl Monitor {
     /// Whether a process below the top has an io_uring, which may hold descriptors
     /// that no table shows.
     pub(crate) fn rings_below(&self, top: u8) -> Result<bool> {
-        let lines: Vec<tg_ps> = iterate(&self.ps_task, None)?;
+        let lines: Vec<tg_ps> = iterate(&self.ps_task, Over::All)?;
         Ok(lines.iter().any(|p| p.rings != 0 && p.level < top))
     }
 
@@ -123,8 +123,19 @@ impl Monitor {
         self.held_by_others(&self.ps_vma)
     }
 
+    /// Makes what task storage and slots say of tasks one (kernel/subject.h); how many
+    /// tasks there were.
+    pub(crate) fn settle(&self, over: Over<'_>) -> Result<usize> {
+        let done: Vec<u32> = iterate(&self.ps_settle, over)?;
+        if done.contains(&0) {
+            let full = std::io::Error::from(rustix::io::Errno::NOMEM);
+            return Err(crate::Error::io("store a label", full));
+        }
+        Ok(done.len())
+    }
+
     fn held_by_others(&self, program: &impl AsFd) -> Result<Vec<Held>> {
-        let lines: Vec<tg_held> = iterate(program, None)?;
+        let lines: Vec<tg_held> = iterate(program, Over::All)?;
         let me = std::process::id();
         Ok(lines
             .into_iter()
@@ -136,15 +147,15 @@ impl Monitor {
     /// All descriptors of the calling thread.
     pub(crate) fn own_descriptors(&self) -> Result<Vec<Held>> {
         let tid = rustix::thread::gettid().as_raw_pid() as u32;
-        let lines: Vec<tg_held> = iterate(&self.ps_file, Some(tid))?;
+        let lines: Vec<tg_held> = iterate(&self.ps_file, Over::Thread(tid))?;
         Ok(lines.into_iter().map(Held::from).collect())
     }
 }
 
-fn iterate<T: Pod>(program: &impl AsFd, tid: Option<u32>) -> Result<Vec<T>> {
+fn iterate<T: Pod>(program: &impl AsFd, over: Over<'_>) -> Result<Vec<T>> {
     let what = || "list the kernel's tasks".to_string();
     let mut bytes = Vec::new();
-    let mut file = File::from(sys::iterate(program.as_fd(), tid).trying(what)?);
+    let mut file = File::from(sys::iterate(program.as_fd(), over).trying(what)?);
     file.read_to_end(&mut bytes).trying(what)?;
     Ok(bytes
         .chunks_exact(size_of::<T>())
