@@ -159,6 +159,14 @@ static __always_inline bool changes_filesystem(u32 cmd)
 	return cmd == EXT4_IOC_SHUTDOWN;
 }
 
+/* By a descriptor, whatever it was opened for. */
+static __noinline int modify_file(struct tg_subject *s, struct file *file)
+{
+	u64 dentry = file_dentry(file);
+
+	return modify(s, file->f_inode, dentry, label_of(file->f_inode, dentry, TG_C_FILE), TG_OP_SETATTR, TG_C_FILE);
+}
+
 /*
  * An inode's generation is part of the key of its given level; flags are its
  * attributes; TIOCSTI and TIOCLINUX type into somebody's terminal.
@@ -173,13 +181,11 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 		return 0;
 	/* a disk is changed by more calls than can be listed, read-only descriptors or not */
 	if ((inode->i_mode & S_IFMT) == S_IFBLK)
-		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
-			      TG_OP_SETATTR, TG_C_FILE);
+		return modify_file(s, file);
 	/* blocks moved and swapped by a descriptor that was opened before */
 	if ((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE &&
 	    !(inode_is_memory(inode) && memory_admits(address(inode), file_dentry(file), s->level))) {
-		int err = modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
-				 TG_OP_SETATTR, TG_C_FILE);
+		int err = modify_file(s, file);
 
 		if (err)
 			return err;
@@ -223,8 +229,7 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 	case FS_IOC_ENABLE_VERITY:
 	case FS_IOC_SET_ENCRYPTION_POLICY:
 	case FS_IOC_FSSETXATTR:
-		return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE),
-			      TG_OP_SETATTR, TG_C_FILE);
+		return modify_file(s, file);
 	}
 	return 0;
 }
