@@ -432,7 +432,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return tx_fail(TG_R_ASYNC, n);
 	if (tx.published && floors_used + tx.floors > TG_FLOORS - TG_FLOORS / 64)
 		return tx_fail(TG_R_TABLE_FULL, n);
-	s = subject_stored(me);
+	s = subject_of(me);
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;
 	if (tx.published || tx.join)
