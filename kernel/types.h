@@ -9,6 +9,7 @@
 #define TIDEGATE_TYPES_H
 
 #include <linux/types.h>
+#include <linux/version.h>
 
 typedef __u8 u8;
 typedef __u16 u16;
@@ -23,9 +24,12 @@ typedef _Bool bool;
 typedef unsigned int fmode_t;
 typedef unsigned short umode_t;
 
+/* The kernel's own headers have it since then. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
 struct bpf_iter_num {
 	u64 opaque[1];
 } __attribute__((aligned(8)));
+#endif
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
