@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 
 # Compilers and libraries for the BPF object and for libbpf.
-BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev"
+BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev libzstd-dev zlib1g-dev"
 # Checks: the sanitizers and the fuzzer of clang, and the linter of the scripts.
 CHECK="libclang-rt-19-dev shellcheck"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
