@@ -259,13 +259,13 @@ fn aio() -> Outcome {
 }
 
 /// A userfaultfd, and a page whose first touch waits for it.
-struct Faults {
+pub(super) struct Faults {
     fd: OwnedFd,
-    page: sys::Map,
+    pub(super) page: sys::Map,
 }
 
 impl Faults {
-    fn new() -> Result<Faults, Errno> {
+    pub(super) fn new() -> Result<Faults, Errno> {
         const API: u64 = 0xc018_aa3f;
         const REGISTER: u64 = 0xc020_aa00;
         let fd = sys::owned(syscall!(libc::SYS_userfaultfd, libc::O_CLOEXEC)?)?;
@@ -278,7 +278,7 @@ impl Faults {
     }
 
     /// Fills the page: who waits goes on.
-    fn fill(&self, with: u8) -> Result<(), Errno> {
+    pub(super) fn fill(&self, with: u8) -> Result<(), Errno> {
         const COPY: u64 = 0xc028_aa03;
         let source = vec![with; sys::PAGE];
         let copy = [

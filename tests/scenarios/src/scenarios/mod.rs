@@ -22,6 +22,7 @@ mod tasks;
 mod threads;
 mod tracing;
 mod tty;
+mod under_way;
 mod unix;
 
 use std::io;
@@ -53,6 +54,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     threads::SCENARIOS,
     filesystems::SCENARIOS,
     evasions::SCENARIOS,
+    under_way::SCENARIOS,
     commands::SCENARIOS,
     life::SCENARIOS,
 ];

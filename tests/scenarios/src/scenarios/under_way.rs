@@ -1,0 +1,352 @@
+//! Calls that began before a fall and end after it, of who does not fall: what
+//! they read is held by no descriptor in sight.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use libc::MAP_PRIVATE;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::socket::SockType;
+use nix::sys::stat::Mode;
+use nix::unistd::{mkfifo, pipe2};
+
+use super::asynchronous::Faults;
+use crate::check::{Outcome, ensure, refused, refused_any, same};
+use crate::level;
+use crate::place::{self, SYSTEM, path};
+use crate::scenario::{Scenario, bypass};
+use crate::subject::{Level, at, lower, spawn, start, step};
+use crate::sys::{self, Map};
+use crate::{syscall, unixsock};
+
+use Level::{System, Untrusted};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "fifo-waiter-displaced",
+        "a low subject opens a FIFO to read, then to write, while a reader waits in open()",
+        displaced,
+    ),
+    bypass(
+        "fifo-waiter-forgotten",
+        "the FIFO that a reader waits for is touched, which is refused, then written",
+        forgotten,
+    ),
+    bypass(
+        "fifo-waiter-writes",
+        "who opened a FIFO last is in a stalled write when a low writer comes",
+        waiter_writes,
+    ),
+    bypass(
+        "pipe-read-by-two",
+        "a read waits on a descriptor that was closed, while the falling child keeps it open",
+        by_two,
+    ),
+    bypass(
+        "core-dump-under-way",
+        "memory is written while a process that shares it leaves a core in a system place",
+        core_dump,
+    ),
+    bypass(
+        "unix-accept-under-way",
+        "accept() waits on a listener that was closed",
+        accepts,
+    ),
+    bypass(
+        "unix-receive-under-way",
+        "a datagram is waited for on a socket that was closed",
+        receives,
+    ),
+    bypass(
+        "process-read-under-way",
+        "process_vm_readv is stalled while the process it reads falls",
+        reads_process,
+    ),
+];
+
+fn pause(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+/// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
+fn not_above(bytes: &[u8]) -> Outcome {
+    let is = level::by_writing()?;
+    ensure(
+        bytes.first() != Some(&b'l') || is == Untrusted,
+        "low data was read, and its reader still writes at the top",
+    )
+}
+
+fn named_fifo() -> Outcome<String> {
+    let fifo = path(SYSTEM, "fifo");
+    mkfifo(fifo.as_str(), Mode::from_bits_truncate(0o666))?;
+    Ok(fifo)
+}
+
+/// A reader waits in open() for a FIFO; a low subject prepares and writes to it.
+fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
+    let fifo = named_fifo()?;
+    let victim = start(|| {
+        let read = sys::reads(&fifo)?;
+        not_above(&sys::get(&read)?)
+    })?;
+    pause(300);
+    at(Untrusted, || {
+        prepare(&fifo)?;
+        match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
+            Ok(write) => {
+                sys::put_all(&write, b"l")?;
+                pause(500);
+                Ok(())
+            }
+            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+        }
+    })?;
+    // whom the low writer was kept from
+    if let Ok(write) = sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
+        let _ = sys::put_all(&write, b"h");
+    }
+    victim.join()
+}
+
+fn displaced() -> Outcome {
+    let own = std::cell::RefCell::new(None);
+    waits_for_fifo(|fifo| {
+        let read = sys::open(fifo, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?;
+        *own.borrow_mut() = Some(read);
+        Ok(())
+    })
+}
+
+fn forgotten() -> Outcome {
+    waits_for_fifo(|fifo| refused(Errno::EPERM, level::touch(fifo)))
+}
+
+fn waiter_writes() -> Outcome {
+    let high = place::file(SYSTEM, "high")?;
+    let fifo = named_fifo()?;
+    let victim = start(|| {
+        let fd = sys::both(&high)?;
+        let faults = Faults::new()?;
+        let (page, raw, name) = (faults.page.0 as usize, fd.as_raw_fd(), fifo.clone());
+        let (tell, opened) = std::sync::mpsc::channel();
+        let waiter = std::thread::spawn(move || {
+            let _ = tell.send(sys::open(&name, OFlag::O_RDONLY | OFlag::O_NONBLOCK));
+            let _ = syscall!(libc::SYS_pwrite64, raw, page, 4, 0);
+        });
+        let read = opened.recv().unwrap_or(Err(Errno::EIO))?;
+        pause(1500);
+        let got = sys::get(&read).unwrap_or_default();
+        faults.fill(got.first().copied().unwrap_or(b'h'))?;
+        let _ = waiter.join();
+        Ok(())
+    })?;
+    pause(500);
+    at(Untrusted, || {
+        match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
+            Ok(write) => {
+                sys::put_all(&write, b"l")?;
+                pause(2500);
+                Ok(())
+            }
+            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+        }
+    })?;
+    victim.join()?;
+    let content = fs::read(&high)?;
+    ensure(
+        content.first() != Some(&b'l'),
+        "low data is in a system file",
+    )
+}
+
+fn by_two() -> Outcome {
+    start(|| {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        let fd = read.as_raw_fd();
+        let waiting = std::thread::spawn(move || sys::get(&fd));
+        pause(100);
+        // SAFETY: the child makes system calls only, none that needs a lock of the other thread.
+        let low = start(move || {
+            pause(300);
+            // its own copy of the descriptor to read is still open
+            if lower(Untrusted).is_ok() {
+                sys::put_all(&write, b"l")?;
+            }
+            Ok(())
+        })?;
+        drop(read);
+        low.join()?;
+        let got = waiting.join().unwrap_or(Ok(Vec::new()))?;
+        not_above(&got)
+    })?
+    .join()
+}
+
+fn accepts() -> Outcome {
+    let name = unixsock::abstract_name("server")?;
+    let server = start(|| {
+        let listener = unixsock::named(SockType::Stream, &name)?;
+        let fd = listener.as_raw_fd();
+        let waiting = std::thread::spawn(move || {
+            sys::owned(syscall!(libc::SYS_accept4, fd, 0, 0, libc::SOCK_CLOEXEC)?)
+        });
+        pause(100);
+        drop(listener);
+        let Ok(connection) = waiting.join().unwrap_or(Err(Errno::EIO)) else {
+            return Ok(());
+        };
+        not_above(&sys::get(&connection)?)
+    })?;
+    pause(300);
+    at(Untrusted, || {
+        match unixsock::connected(SockType::Stream, &name) {
+            Ok(client) => {
+                sys::put_all(&client, b"l")?;
+                pause(500);
+                Ok(())
+            }
+            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+        }
+    })?;
+    let _ = unixsock::connected(SockType::Stream, &name).map(|c| sys::put_all(&c, b"h"));
+    server.join()
+}
+
+fn receives() -> Outcome {
+    let name = unixsock::abstract_name("server")?;
+    let server = start(|| {
+        let socket = unixsock::named(SockType::Datagram, &name)?;
+        let fd = socket.as_raw_fd();
+        let waiting = std::thread::spawn(move || sys::get(&fd));
+        pause(100);
+        drop(socket);
+        let got = waiting.join().unwrap_or(Ok(Vec::new()))?;
+        not_above(&got)
+    })?;
+    pause(300);
+    at(Untrusted, || {
+        match unixsock::connected(SockType::Datagram, &name)
+            .and_then(|client| sys::put_all(&client, b"l"))
+        {
+            Ok(_) => Ok(()),
+            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+        }
+    })?;
+    let _ = unixsock::connected(SockType::Datagram, &name).map(|c| sys::put_all(&c, b"h"));
+    server.join()
+}
+
+fn reads_process() -> Outcome {
+    start(|| {
+        let memory = Map::anonymous(MAP_PRIVATE)?;
+        memory.poke(b'h');
+        let child = spawn(System, || {
+            // a page of its own, no longer its parent's
+            memory.poke(b'c');
+            step()?;
+            if lower(Untrusted).is_ok() {
+                // SAFETY: the page is mapped writable.
+                unsafe { memory.0.add(sys::PAGE - 1).write_volatile(b'l') };
+            }
+            step()
+        })?;
+        child.stands()?;
+        let faults = Faults::new()?;
+        let (page, from, pid) = (
+            faults.page.0 as usize,
+            memory.0 as usize,
+            child.pid.as_raw(),
+        );
+        let reader = std::thread::spawn(move || {
+            let (local, remote) = ([page, sys::PAGE], [from, sys::PAGE]);
+            syscall!(
+                libc::SYS_process_vm_readv,
+                pid,
+                local.as_ptr(),
+                1,
+                remote.as_ptr(),
+                1,
+                0
+            )
+        });
+        pause(200);
+        child.go()?;
+        child.stands()?;
+        faults.fill(0)?;
+        let read = reader.join().unwrap_or(Err(Errno::EIO))?;
+        same("bytes read", read, sys::PAGE as i64)?;
+        // SAFETY: the page is mapped readable.
+        not_above(&[unsafe { faults.page.0.add(sys::PAGE - 1).read_volatile() }])?;
+        child.kill()
+    })?
+    .join()
+}
+
+/// Anonymous memory, touched, so that a fork or a dump takes its time.
+fn ballast(megabytes: usize) -> Result<*mut u8, Errno> {
+    let size = megabytes << 20;
+    let prot = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let at = syscall!(libc::SYS_mmap, 0, size, prot, flags, -1i32, 0)? as *mut u8;
+    syscall!(libc::SYS_madvise, at, size, libc::MADV_NOHUGEPAGE)?;
+    for page in (0..size).step_by(sys::PAGE) {
+        // SAFETY: within the mapping, which stays.
+        unsafe { at.add(page).write_volatile(b'h') };
+    }
+    Ok(at)
+}
+
+fn core_dump() -> Outcome {
+    use nix::sched::{CloneFlags, clone};
+    let dir = place::directory(SYSTEM, "cores")?;
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern")?;
+    fs::write("/proc/sys/kernel/core_pattern", "core")?;
+    let played = start(|| {
+        let infinite = libc::RLIM_INFINITY;
+        nix::sys::resource::setrlimit(
+            nix::sys::resource::Resource::RLIMIT_CORE,
+            infinite,
+            infinite,
+        )?;
+        std::env::set_current_dir(&dir)?;
+        let memory = ballast(64)? as usize;
+        let mut stack = vec![0u8; 256 * 1024];
+        let run = Box::new(|| {
+            // SAFETY: ends this process by a fault, as is meant.
+            unsafe { (1 as *mut u8).write_volatile(0) };
+            0
+        });
+        // SAFETY: the stack lives longer than the child, which ends at once.
+        unsafe { clone(run, &mut stack, CloneFlags::CLONE_VM, Some(libc::SIGCHLD)) }?;
+        while !fs::exists(format!("{dir}/core"))? {
+            std::hint::spin_loop();
+        }
+        if lower(Untrusted).is_ok() {
+            let last = memory as *mut u8;
+            // SAFETY: within the mapping.
+            unsafe {
+                last.add((64 << 20) - sys::PAGE)
+                    .cast::<[u8; 8]>()
+                    .write_volatile(*b"LOWDATA!")
+            };
+        }
+        pause(3000);
+        Ok(())
+    })?
+    .join();
+    fs::write("/proc/sys/kernel/core_pattern", pattern)?;
+    let core = fs::read_dir(&dir)?.next();
+    if let Some(core) = core {
+        let bytes = fs::read(core?.path())?;
+        ensure(
+            !bytes
+                .chunks(sys::PAGE)
+                .any(|page| page.starts_with(b"LOWDATA!")),
+            "low data is in a core at the top",
+        )?;
+    }
+    played
+}
