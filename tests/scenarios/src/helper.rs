@@ -39,6 +39,8 @@ pub fn main(args: Vec<String>) -> ExitCode {
         ["write-fd", fd] => errno(write_fd(fd)),
         ["net-write", address, path] => errno(net_write(address, path)),
         ["squat", what, file] => squat(what, file),
+        ["fall-and-poke", address] => status(fall_and_poke(address)),
+        ["send-packets", name] => errno(send_packets(name)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         _ => ExitCode::from(2),
     }
@@ -64,6 +66,27 @@ fn squat(what: &str, file: &str) -> ExitCode {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     ExitCode::FAILURE
+}
+
+/// Falls, and writes to memory through a descriptor that it inherited.
+fn fall_and_poke(address: &str) -> Outcome {
+    crate::subject::lower(Level::Untrusted)?;
+    let address: u64 = address.parse().unwrap_or(0);
+    crate::syscall!(libc::SYS_pwrite64, 100, b"l".as_ptr(), 1, address)?;
+    Ok(())
+}
+
+/// Makes a packet socket and sends it to an abstract name.
+fn send_packets(name: &str) -> Result<(), Errno> {
+    let to = nix::sys::socket::UnixAddr::new_abstract(name.as_bytes())?;
+    let packets = sys::owned(crate::syscall!(
+        libc::SYS_socket,
+        libc::AF_PACKET,
+        libc::SOCK_RAW,
+        0
+    )?)?;
+    let socket = unixsock::fresh(nix::sys::socket::SockType::Datagram)?;
+    unixsock::send(&socket, Some(&to), &[std::os::fd::AsRawFd::as_raw_fd(&packets)])
 }
 
 fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {

@@ -159,13 +159,13 @@ fn fuse_stalled() -> Outcome {
 }
 
 /// An overlay of a lower and an upper directory, unmounted when dropped.
-struct Overlay {
+pub(super) struct Overlay {
     at: String,
     upper: String,
 }
 
 impl Overlay {
-    fn mount(lower: &str, upper_in: &str, at: &str) -> Outcome<Overlay> {
+    pub(super) fn mount(lower: &str, upper_in: &str, at: &str) -> Outcome<Overlay> {
         let (upper, work) = (
             place::directory(upper_in, "upper")?,
             place::directory(upper_in, "work")?,

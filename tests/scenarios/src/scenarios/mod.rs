@@ -15,6 +15,7 @@ mod mmap;
 mod mounts;
 mod moves;
 mod net;
+mod other_doors;
 mod pipes;
 mod revocation;
 mod system;
@@ -55,6 +56,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     filesystems::SCENARIOS,
     evasions::SCENARIOS,
     under_way::SCENARIOS,
+    other_doors::SCENARIOS,
     commands::SCENARIOS,
     life::SCENARIOS,
 ];
