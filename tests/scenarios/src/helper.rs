@@ -39,6 +39,14 @@ pub fn main(args: Vec<String>) -> ExitCode {
         ["write-fd", fd] => errno(write_fd(fd)),
         ["net-write", address, path] => errno(net_write(address, path)),
         ["squat", what, file] => squat(what, file),
+        // of a file that only a trusted program may read and not fall
+        ["number", file] => {
+            let number = fs::read_to_string(file)
+                .ok()
+                .and_then(|n| n.trim().parse::<u32>().ok());
+            println!("{}", number.unwrap_or(0));
+            ExitCode::SUCCESS
+        }
         ["fall-and-poke", address] => status(fall_and_poke(address)),
         ["send-packets", name] => errno(send_packets(name)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
@@ -86,7 +94,11 @@ fn send_packets(name: &str) -> Result<(), Errno> {
         0
     )?)?;
     let socket = unixsock::fresh(nix::sys::socket::SockType::Datagram)?;
-    unixsock::send(&socket, Some(&to), &[std::os::fd::AsRawFd::as_raw_fd(&packets)])
+    unixsock::send(
+        &socket,
+        Some(&to),
+        &[std::os::fd::AsRawFd::as_raw_fd(&packets)],
+    )
 }
 
 fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {

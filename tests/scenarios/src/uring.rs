@@ -169,6 +169,18 @@ impl Ring {
         )
     }
 
+    /// Has blocks of a disk discarded, by a descriptor.
+    pub fn discard(&self, fd: RawFd, start: u64, len: u64) -> Result<i32, Errno> {
+        const COMMAND: u8 = 46;
+        /// BLOCK_URING_CMD_DISCARD
+        const DISCARD: u64 = 0x1200;
+        let mut entry = [0u64; 8];
+        entry[0] = u64::from(COMMAND) | (fd as u32 as u64) << 32;
+        (entry[1], entry[2]) = (DISCARD, start);
+        (entry[4], entry[6]) = (1, len);
+        self.submit(entry)
+    }
+
     fn word(&self, ring: usize, offset: u32) -> &AtomicU32 {
         // SAFETY: the kernel gave these offsets for these mappings, which live as long as this.
         unsafe { &*((ring + offset as usize) as *const AtomicU32) }
@@ -190,6 +202,10 @@ impl Ring {
         entry[0] = u64::from(op) | u64::from(flags) << 8 | (fd as u32 as u64) << 32;
         (entry[1], entry[2]) = (off, addr);
         (entry[3], entry[4]) = (u64::from(len) | u64::from(rw) << 32, 1);
+        self.submit(entry)
+    }
+
+    fn submit(&self, entry: [u64; 8]) -> Result<i32, Errno> {
         let tail = self.word(self.sq, self.params.sq.tail);
         let at = tail.load(Ordering::Relaxed);
         let slot = at

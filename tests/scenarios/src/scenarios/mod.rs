@@ -9,6 +9,7 @@ mod exec;
 mod files;
 mod filesystems;
 mod ipc;
+mod kept;
 mod labels;
 mod life;
 mod mmap;
@@ -56,6 +57,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     filesystems::SCENARIOS,
     evasions::SCENARIOS,
     under_way::SCENARIOS,
+    kept::SCENARIOS,
     other_doors::SCENARIOS,
     commands::SCENARIOS,
     life::SCENARIOS,
