@@ -69,6 +69,16 @@ pub const SCENARIOS: &[Scenario] = &[
         low_server_anywhere,
     ),
     bypass(
+        "net-server-falls",
+        "a server at an address of a higher network falls, and goes on answering",
+        net_server_falls,
+    ),
+    bypass(
+        "promote-splice-waits",
+        "a splice into a file waits for its pipe while the file is promoted",
+        promoted,
+    ),
+    bypass(
         "pipe-emptied",
         "a low subject takes what a higher one left in a pipe, by its name in /proc",
         pipe_emptied,
@@ -383,4 +393,55 @@ fn pipe_emptied() -> Outcome {
         Ok(())
     })?;
     victim.join_after_step()
+}
+
+fn net_server_falls() -> Outcome {
+    use std::io::Read;
+    // a listener at the network of the system lowers nobody who accepts
+    let (listener, to) = crate::net::listener(address(System))?;
+    let server = start(|| {
+        let (connection, _) = listener.accept()?;
+        if lower(Untrusted).is_ok() {
+            let _ = sys::put_all(&connection, b"l");
+        }
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        Ok(())
+    })?;
+    let played = start(|| {
+        let mut client = crate::net::connect(to)?;
+        let mut byte = [0u8];
+        let _ = client.read(&mut byte);
+        not_above(byte[0])
+    })?
+    .join();
+    server.kill()?;
+    played
+}
+
+fn promoted() -> Outcome {
+    let file = place::path(place::LOW, "file");
+    let low = spawn(Untrusted, || {
+        fs::write(&file, "high")?;
+        let fd = sys::both(&file)?;
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        let (from, to) = (read.as_raw_fd(), fd.as_raw_fd());
+        let mover = std::thread::spawn(move || syscall!(libc::SYS_splice, from, 0, to, 0, 4, 0));
+        while sys::writes(&file).is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        sys::put_all(&write, b"low!")?;
+        let _ = mover.join();
+        Ok(())
+    })?;
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    // it may be refused while somebody is about to write
+    let code = crate::daemon::quietly(&["promote", &file])?;
+    if code != 0 {
+        return low.kill();
+    }
+    low.join()?;
+    ensure(
+        fs::read(&file)? != b"low!",
+        "a low subject has written to what was promoted",
+    )
 }
