@@ -79,6 +79,16 @@ pub const SCENARIOS: &[Scenario] = &[
         promoted,
     ),
     bypass(
+        "revoke-device-ioctl",
+        "a character device opened before the fall is controlled by ioctl",
+        device_ioctl,
+    ),
+    bypass(
+        "cgroup-by-clone",
+        "a child is born into a control group of the top level",
+        born_into,
+    ),
+    bypass(
         "pipe-emptied",
         "a low subject takes what a higher one left in a pipe, by its name in /proc",
         pipe_emptied,
@@ -444,4 +454,51 @@ fn promoted() -> Outcome {
         fs::read(&file)? != b"low!",
         "a low subject has written to what was promoted",
     )
+}
+
+fn device_ioctl() -> Outcome {
+    const ADD: u64 = 0x4c80;
+    const REMOVE: u64 = 0x4c81;
+    let _ = Command::new("modprobe").arg("loop").status();
+    start(|| {
+        let control = sys::both("/dev/loop-control")?;
+        lower(Untrusted)?;
+        let made = sys::ioctl(&control, ADD, 77);
+        let _ = sys::ioctl(&control, REMOVE, 77);
+        refused_any(&[Errno::EPERM, Errno::EIO, Errno::EACCES], made)
+    })?
+    .join()
+}
+
+fn born_into() -> Outcome {
+    const INTO_CGROUP: u64 = 0x2_0000_0000;
+    let at = place::directory(SYSTEM, "groups")?;
+    nix::mount::mount(
+        Some("scenario"),
+        at.as_str(),
+        Some("cgroup2"),
+        nix::mount::MsFlags::empty(),
+        None::<&str>,
+    )?;
+    let group = format!("{at}/service");
+    fs::create_dir(&group)?;
+    let played = crate::subject::at(Untrusted, || {
+        let group = sys::open(&group, OFlag::O_DIRECTORY)?;
+        let mut how = [0u64; 11];
+        how[0] = INTO_CGROUP;
+        how[4] = libc::SIGCHLD as u64;
+        how[10] = group.as_raw_fd() as u64;
+        let born = syscall!(libc::SYS_clone3, how.as_ptr(), 88);
+        if born == Ok(0) {
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(0) };
+        }
+        if let Ok(pid) = born {
+            syscall!(libc::SYS_wait4, pid, 0, 0, 0)?;
+        }
+        refused_any(&[Errno::EPERM, Errno::EACCES], born)
+    });
+    fs::remove_dir(&group)?;
+    nix::mount::umount2(at.as_str(), nix::mount::MntFlags::MNT_DETACH)?;
+    played
 }
