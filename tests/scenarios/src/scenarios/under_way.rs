@@ -101,7 +101,10 @@ fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
                 pause(500);
                 Ok(())
             }
-            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+            Err(e) => refused_any(
+                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
+                Err::<(), _>(e),
+            ),
         }
     })?;
     // whom the low writer was kept from
@@ -151,7 +154,10 @@ fn waiter_writes() -> Outcome {
                 pause(2500);
                 Ok(())
             }
-            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+            Err(e) => refused_any(
+                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
+                Err::<(), _>(e),
+            ),
         }
     })?;
     victim.join()?;
@@ -208,7 +214,10 @@ fn accepts() -> Outcome {
                 pause(500);
                 Ok(())
             }
-            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+            Err(e) => refused_any(
+                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
+                Err::<(), _>(e),
+            ),
         }
     })?;
     let _ = unixsock::connected(SockType::Stream, &name).map(|c| sys::put_all(&c, b"h"));
@@ -232,7 +241,10 @@ fn receives() -> Outcome {
             .and_then(|client| sys::put_all(&client, b"l"))
         {
             Ok(_) => Ok(()),
-            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
+            Err(e) => refused_any(
+                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
+                Err::<(), _>(e),
+            ),
         }
     })?;
     let _ = unixsock::connected(SockType::Datagram, &name).map(|c| sys::put_all(&c, b"h"));
