@@ -227,7 +227,10 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 		struct socket *sock = CAST(struct socket, f->private_data);
 		struct sock *sk = CAST(struct sock, sock->sk);
 
-		return sock->sk && sk->__sk_common.skc_family == AF_UNIX ? TX_UNIX : TX_OTHER;
+		if (!sock->sk || sk->__sk_common.skc_family == AF_INET || sk->__sk_common.skc_family == AF_INET6)
+			return TX_OTHER;
+		/* what the kernel answers one, another who has it reads, too */
+		return sk->__sk_common.skc_family == AF_UNIX ? TX_UNIX : TX_PIPE;
 	}
 	if (type == S_IFREG && inode->i_sb->s_magic == PROC_MAGIC && is_process_memory(address(f->f_path.dentry)))
 		return TX_PROCESS;
@@ -319,17 +322,6 @@ __noinline int channel_map(u64 key, u8 level)
 	return 0;
 }
 
-/* Is it the first time in this pass? Of an address space, which tasks share. */
-__noinline bool channel_first(u64 key)
-{
-	struct tg_channel *c = channel(key);
-
-	if (!c || c->pass == tx.pass)
-		return false;
-	c->pass = tx.pass;
-	return true;
-}
-
 /* A pipe that is read, but by no descriptor in sight: a call still waits, or a message carries it. */
 static __always_inline void tx_unread(u64 key)
 {
@@ -394,6 +386,17 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 	return level;
 }
 
+/* Is it the first time in this pass? Of an address space, which tasks share. */
+__noinline bool channel_first(u64 key)
+{
+	struct tg_channel *c = channel(key);
+
+	if (!c || c->pass == tx.pass)
+		return false;
+	c->pass = tx.pass;
+	return true;
+}
+
 /* Looks at one descriptor of a task that stands, or will stand, at `level`. */
 __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 {
@@ -425,7 +428,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			channel_write(key, level);
 		if (mode & FMODE_READ) {
 			level = channel_read(key, level);
-			if (key == tx.join_inode && addr != tx.join)
+			/* an opening counts once, in however many tables it is */
+			if (key == tx.join_inode && addr != tx.join && channel_first(addr))
 				tx.join_readers++;
 		}
 	} else if (kind == TX_UNIX) {
@@ -451,9 +455,11 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_SPREAD)
 			level = channel_read(address(f->private_data), level);
 	}
-	if ((kind == TX_FILE || kind == TX_PROCESS) && falls && mode & FMODE_WRITE) {
+	/* whose memory it is cannot be told by the process that it is named after */
+	if (kind == TX_PROCESS && falls && mode & FMODE_WRITE && tx.stage == TX_VERIFY)
+		tx.mapping++;
+	if (kind == TX_FILE && falls && mode & FMODE_WRITE)
 		tx.writable++;
-	}
 	return level;
 }
 

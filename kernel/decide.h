@@ -178,7 +178,7 @@ static __noinline int join(struct file *file, u8 op)
 		if (!memo)
 			return deny(s, &n, -EAGAIN);
 		if (!readers)
-			memo->node = memo->rule = 0;
+			memo->waiter = memo->highest = 0;
 	} else if (inode_is_memory(inode)) {
 		u8 floor = memory_level(inode, file_dentry(file), TG_C_FILE);
 
@@ -192,18 +192,18 @@ static __noinline int join(struct file *file, u8 op)
 		floor_lower(key, floor);
 	}
 	n.reason = TG_R_RULE;
-	if (join_channel(address(file), named && readers ? memo->rule : 0, op == TG_OP_OPEN_READ && !named, &n))
+	if (join_channel(address(file), named && readers ? memo->waiter : 0, op == TG_OP_OPEN_READ && !named, &n))
 		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : n.reason == TG_R_CHANNEL ? -EPERM : -EACCES);
 	if (!named)
 		return 0;
 	level = subject_level(subject_current());
 	n.reason = TG_R_CHANNEL;
-	if (file->f_mode & FMODE_WRITE && readers > tx.join_readers + 1 && memo->node > level + 1u)
+	if (file->f_mode & FMODE_WRITE && readers > tx.join_readers && memo->highest > level + 1u)
 		return deny(s, &n, -EAGAIN);
 	if (file->f_mode & FMODE_READ) {
-		if (level + 1u > memo->node)
-			memo->node = level + 1;
-		memo->rule = bpf_get_current_pid_tgid();
+		if (level + 1u > memo->highest)
+			memo->highest = level + 1;
+		memo->waiter = bpf_get_current_pid_tgid();
 	}
 	return 0;
 }

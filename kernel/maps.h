@@ -17,6 +17,7 @@ struct tg_subject {
 	u8 attrs;	 /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
 	u8 creating;	 /* level + 1 of an object being created, 0: none */
 	u8 exec_level;	 /* lowest of the files of the exec under way */
+	u8 exec_behind;	 /* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
 	u8 exec_attrs;	 /* trusted attributes of the program asked for */
 	u8 create_gives; /* its path alone would not give it that level */
 	u32 settled;	 /* seen at rest by this transaction */
@@ -33,6 +34,8 @@ struct tg_inode {
 	u64 word; /* see label.h */
 	u32 node; /* node of the map reached by its path */
 	u32 rule; /* source of the rule that gave the level */
+	u32 waiter; /* of a FIFO: the thread that came last to read, and */
+	u32 highest; /* how high its readers were, and 1 */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
 };
 

@@ -32,6 +32,9 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
 	s64 nr = regs->orig_ax;
 
+	/* it writes its memory to a file */
+	if (t->flags & PF_DUMPCORE)
+		return false;
 	/* a stop of its group is taken on the way back to user space, */
 	if (nr < 0 || t->__state & TASK_STOPPED)
 		return true;

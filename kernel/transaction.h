@@ -120,6 +120,15 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 	return low;
 }
 
+/* Is it the thread that came last to read, and is it still in open()? Only one that sleeps there can be. */
+static __always_inline bool tx_waits_in_open(struct task_struct *t)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
+
+	return tx.join_waiter && t->pid == tx.join_waiter && t->pid != (u32)bpf_get_current_pid_tgid() &&
+	       (regs->orig_ax == 2 || regs->orig_ax == 257 || regs->orig_ax == 437);
+}
+
 /* One pass over every task: who has to fall with whom. */
 __noinline int tx_spread(void)
 {
@@ -144,8 +153,10 @@ __noinline int tx_spread(void)
 		tx.rings += !falls && t->io_uring && t->io_uring->xa.xa_head;
 		if (t->pid == me->pid)
 			low = tx_joins(low);
-		if (tx.join_waiter && t->pid == tx.join_waiter)
+		if (tx_waits_in_open(t)) {
 			low = channel_read(tx.join_inode, low);
+			tx.join_readers++;
+		}
 		if (low < level)
 			tx_mark(t, low);
 	}
@@ -240,12 +251,30 @@ __noinline int tx_wait(void)
 			continue;
 		/* a ring's worker counts where rings are looked for */
 		if (t->flags & (PF_EXITING | PF_IO_WORKER) || tx_at_rest(t) || tx_waits_for(t, me) ||
-		    t->pid == tx.join_waiter)
+		    tx_waits_in_open(t))
 			s->settled = 1;
 		else
 			tx.busy++;
 	}
 	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/* Is somebody else's call reading the memory of who falls (process_vm_readv, /proc/PID/mem)? */
+__noinline int tx_readers(u64 mm)
+{
+	struct tg_channel *c = channel(mm);
+
+	if (!c)
+		return 0;
+	if (tx.stage == TX_COUNT) {
+		if (c->maps_pass != tx.pass)
+			c->maps = 0;
+		c->maps_pass = tx.pass;
+		c->maps++;
+	} else if (tx.stage == TX_VERIFY && CAST(struct mm_struct, mm)->mm_users.counter > c->maps) {
+		tx.overflow = 1;
+	}
 	return 0;
 }
 
@@ -264,6 +293,8 @@ __noinline int tx_look(u32 stage)
 			continue;
 		tx.async += tx_asynchronous(address(t));
 		tx.was = s->tx_old;
+		if (t->mm)
+			tx_readers(address(t->mm));
 		if (t->mm && channel_first(address(t->mm)))
 			tx_mappings(t, s->level);
 		if (tx.stage != TX_COUNT && t->files)
@@ -330,6 +361,7 @@ static __always_inline bool tx_fixpoint(void)
 
 	bpf_for(i, 0, TX_ROUNDS) {
 		tx.changed = 0;
+		tx.pass++;
 		tx.writable = tx.join_readers = tx.pending = tx.overflow = tx.rings = 0;
 		tx_spread();
 		if (tx.failed)

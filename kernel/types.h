@@ -122,6 +122,7 @@ struct file {
 	void *private_data;
 };
 
+struct io_uring_cmd { struct file *file; };
 struct fdtable {
 	unsigned int max_fds;
 	struct file **fd;
@@ -190,7 +191,7 @@ struct task_struct {
 	char comm[16];
 };
 
-struct pt_regs { unsigned long orig_ax; };
+struct pt_regs { unsigned long orig_ax; unsigned long di; unsigned long bx; };
 
 typedef struct { u32 val; } kuid_t;
 struct cred { kuid_t uid; struct user_namespace *user_ns; };
@@ -221,6 +222,7 @@ struct sock {
 	u8 sk_shutdown;
 };
 struct socket { short type; struct file *file; struct sock *sk; };
+struct udp_sock { int pending; };
 struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 
 
@@ -256,6 +258,7 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)
 #define PF_EXITING 0x00000004
+#define PF_DUMPCORE 0x00000200
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
 #define VM_SHARED 0x00000008

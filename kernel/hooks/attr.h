@@ -8,8 +8,10 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
 	struct tg_subject *s = subject_current();
 	struct inode *inode = dentry->d_inode;
 
-	/* memory that no path names is a channel */
-	if (!s || !inode || (inode_is_memory(inode) && memory_admits(address(inode), address(dentry), s->level)))
+	if (!s || !inode)
+		return 0;
+	/* memory that no path names is a channel for who may have written to it; others come by /proc */
+	if (inode_is_memory(inode) && (s->level >= policy.top || s->level >= floor_of(address(inode))))
 		return 0;
 	count_query(TG_C_FILE);
 	return modify(s, inode, address(dentry), label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
@@ -106,6 +108,10 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define BTRFS_IOCTL_MAGIC 0x94
 #define XFS_IOCTL_MAGIC 'X' /* FIFREEZE and FIFITHAW, too */
 #define IOC_WRITE (1u << 30)
+#define EXT4_IOC_MOVE_EXT 0xc028660f
+#define EXT4_IOC_SETFSUUID 0x4008662c
+#define EXT4_IOC_RESIZE_FS 0x40086610
+#define EXT4_IOC_GROUP_EXTEND 0x40086607
 #define EXT4_IOC_SHUTDOWN 0x8004587d
 #define KDSKBENT 0x4b47
 #define KDSKBSENT 0x4b49
@@ -180,7 +186,8 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 	if (!s || s->level >= policy.top)
 		return 0;
 	/* a disk is changed by more calls than can be listed, read-only descriptors or not */
-	if ((inode->i_mode & S_IFMT) == S_IFBLK)
+	if ((inode->i_mode & S_IFMT) == S_IFBLK ||
+	    ((inode->i_mode & S_IFMT) == S_IFCHR && !device_is_neutral(inode->i_rdev)))
 		return modify_file(s, file);
 	/* blocks moved and swapped by a descriptor that was opened before */
 	if ((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE &&
@@ -217,6 +224,10 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 	case TIOCVHANGUP:
 	case TIOCSETD:
 		return deny(s, &n, -EPERM);
+	case EXT4_IOC_MOVE_EXT: /* the other file is its argument */
+	case EXT4_IOC_SETFSUUID:
+	case EXT4_IOC_RESIZE_FS:
+	case EXT4_IOC_GROUP_EXTEND:
 	case FS_IOC_SETVERSION:
 	case FS_IOC_SETVERSION_EXT4:
 	case FS_IOC32_SETVERSION:
@@ -245,6 +256,21 @@ SEC("lsm/file_ioctl_compat")
 int BPF_PROG(hook_file_ioctl_compat, struct file *file, unsigned int cmd, unsigned long arg)
 {
 	return control(file, cmd, arg);
+}
+
+/* What ioctl() asks of a device or a file, a ring can ask, too. */
+SEC("lsm/uring_cmd")
+int BPF_PROG(hook_uring_cmd, struct io_uring_cmd *command)
+{
+	struct tg_subject *s = subject_current();
+	struct file *file = command->file;
+	struct inode *inode = file->f_inode;
+	u16 type = inode->i_mode & S_IFMT;
+
+	if (!s || s->level >= policy.top || (type != S_IFBLK && type != S_IFCHR && type != S_IFREG))
+		return 0;
+	return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE), TG_OP_SETATTR,
+		      TG_C_FILE);
 }
 
 #endif

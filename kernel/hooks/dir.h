@@ -213,7 +213,7 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 	struct tg_inode *memo;
 	struct tg_given_key key;
 
-	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic))
+	if ((inode->i_mode & S_IFMT) == S_IFIFO || (inode->i_mode & S_IFMT) == S_IFSOCK || fs_is_memory(inode->i_sb->s_magic))
 		floor_forget(address(inode));
 	if (inode->i_nlink)
 		return 0;

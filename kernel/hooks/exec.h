@@ -3,13 +3,19 @@
 #ifndef TIDEGATE_HOOK_EXEC_H
 #define TIDEGATE_HOOK_EXEC_H
 
+#define CLONE_INTO_CGROUP 0x200000000ull
+
 /* A governed parent's child is governed from its first instant, or is not born. */
 SEC("lsm.s/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
 {
 	struct tg_label label = subject_label(bpf_get_current_task_btf());
 	struct tg_subject child = { .level = label.level, .attrs = label.attrs, .cause = label.cause };
+	/* control groups are written at the top, this way, too */
+	int err = clone_flags & CLONE_INTO_CGROUP ? top_only(TG_OP_SYSTEM) : 0;
 
+	if (err)
+		return err;
 	if (label.governed && slot_bear(address(task), &label))
 		return 0;
 	/* what an earlier task at this address was */
@@ -26,6 +32,12 @@ static __always_inline u64 exec_label(struct file *file)
 {
 	struct inode *inode = file->f_inode;
 
+	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC) {
+		struct tg_subject *s = subject_current();
+
+		if (s && s->exec_behind)
+			return label_make(s->exec_behind - 1, 0, TG_FROM_KIND, policy.seqno);
+	}
 	if (inode_is_memory(inode))
 		return label_make(memory_level(inode, file_dentry(file), TG_C_EXEC), 0, TG_FROM_KIND, policy.seqno);
 	return label_of(inode, file_dentry(file), TG_C_EXEC);

@@ -71,6 +71,36 @@ static __noinline int open_unnamed(struct file *file)
 	return err ? err : memory && file->f_flags & O_EXCL_FLAG;
 }
 
+/*
+ * An exec is observed by the new program, not by who asks for it. Of an overlay's file that
+ * is whatever lies behind it, which is opened to be executed, too, right after it.
+ */
+static __noinline int open_executed(struct file *file)
+{
+	struct inode *inode = file->f_inode;
+	struct tg_subject fresh = { .level = policy.top }, *s = subject_current();
+	struct lomac_object o;
+	u8 level;
+
+	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC) {
+		if (s)
+			s->exec_behind = 0;
+		return 0;
+	}
+	o = object(label_of(inode, file_dentry(file), TG_C_EXEC));
+	level = o.known ? o.level : 0;
+	if (level >= policy.top || o.attrs & TG_NEUTRAL)
+		return 0;
+	if (!s)
+		s = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), &fresh,
+					 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s || s == &subject_lost)
+		return -ENOMEM;
+	if (!s->exec_behind || level + 1 < s->exec_behind)
+		s->exec_behind = level + 1;
+	return 0;
+}
+
 /* open, openat, O_TMPFILE, reopening through /proc; io_uring's opens too. */
 SEC("lsm.s/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
@@ -86,11 +116,15 @@ int BPF_PROG(hook_file_open, struct file *file)
 		channel = open_unnamed(file);
 	if (channel < 0)
 		return channel;
-	/* an exec is observed by the new program, not by who asks for it */
-	if (file->f_flags & FMODE_EXEC_FLAG)
+	if (file->f_flags & FMODE_EXEC_FLAG) {
+		int err = open_executed(file);
+
+		if (err)
+			return err;
 		mode = 0;
-	else if (channel)
+	} else if (channel) {
 		return join(file, TG_OP_OPEN_READ);
+	}
 	if (mode == FMODE_WRITE) {
 		struct tg_subject *s = subject_current();
 

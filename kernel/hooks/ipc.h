@@ -143,6 +143,18 @@ int BPF_PROG(hook_key_alloc, void *key)
 	return kernel_object_make(address(key));
 }
 
+#define KEYCTL_SESSION_TO_PARENT 18
+#define KEYCTL_INVALIDATE 21
+
+/* Is it this operation of keyctl (250; of i386 288)? */
+static __always_inline bool keyctl_is(u32 operation)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return (regs->orig_ax == 250 && (u32)regs->di == operation) ||
+	       (regs->orig_ax == 288 && (u32)regs->bx == operation);
+}
+
 SEC("lsm/key_permission")
 int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int need)
 {
@@ -151,7 +163,20 @@ int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int ne
 	struct lomac_object o;
 	u64 key = 0;
 
-	if (need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR)
+	/* a session keyring given to the parent is an act on it */
+	if (keyctl_is(KEYCTL_SESSION_TO_PARENT)) {
+		struct task_struct *me = bpf_get_current_task_btf();
+		struct task_struct *parent = bpf_task_from_pid(me->real_parent->pid);
+		u8 level = policy.top;
+
+		if (parent) {
+			level = subject_level(subject_of(parent));
+			bpf_task_release(parent);
+		}
+		n.object = level;
+		return subject_level(s) < level ? deny(s, &n, -EPERM) : 0;
+	}
+	if (need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR && !keyctl_is(KEYCTL_INVALIDATE))
 		return 0;
 	if (subject_level(s) >= policy.top || (u32)bpf_get_current_uid_gid())
 		return 0;

@@ -8,6 +8,17 @@
 #define MAP_TYPE 0xf
 #define MAP_PRIVATE 2
 
+/* What is behind an overlay's file that is executed. */
+static __noinline int bind_behind(void)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
+	struct tg_subject *s = subject_current();
+
+	if (!s || !s->exec_behind || s->exec_behind - 1 >= s->level || s->attrs & TG_NODEMOTE)
+		return 0;
+	return fall(s, s->exec_behind - 1, &n, true);
+}
+
 /* A mapping is bound here once; its loads and stores are never seen again. */
 SEC("lsm.s/mmap_file")
 int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
@@ -32,6 +43,9 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	    subject_level(subject_current()) < policy.top)
 		return refuse(inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_MMAP, TG_C_MMAP);
+	/* an ELF interpreter from an overlay */
+	if (prot & PROT_EXEC && inode->i_sb->s_magic == OVERLAYFS_MAGIC)
+		return bind_behind();
 	if (inode_is_memory(inode))
 		return bind_memory(inode, file_dentry(file), mode);
 	return bind(file, mode, TG_OP_MMAP, TG_C_MMAP);
@@ -47,6 +61,8 @@ static __noinline int receive_socket(struct file *file)
 
 	if (family == AF_UNIX)
 		return guard_unix(sk, -EPERM);
+	if (family == AF_PACKET || family == AF_VSOCK || family == AF_XDP)
+		return observe_net(&p, TG_OP_RECEIVE_FD);
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	net_peer_of(sk, &p);

@@ -13,6 +13,7 @@
 #define MSG_FASTOPEN 0x20000000
 #define SOCK_RAW 3
 #define IPPROTO_SCTP 132
+#define IPPROTO_UDP 17
 
 struct net_peer {
 	u8 family;
@@ -272,6 +273,21 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 		net_peer_of(sk, &p);
 		if (!err && p.known)
 			err = modify_net(&p, -EIO);
+		/* who speaks from an address of this machine's own network is believed as that */
+		if (!err) {
+			struct net_peer own = { .family = p.family };
+
+			net_bound(sk, &own);
+			if (own.known)
+				err = modify_net(&own, -EIO);
+		}
+		/* begun before, it goes where it was to go then */
+		if (!err && sk->sk_type == SOCK_DGRAM && sk->sk_protocol == IPPROTO_UDP &&
+		    CAST(struct udp_sock, address(sk))->pending) {
+			struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u };
+
+			err = deny(subject_current(), &n, -EIO);
+		}
 		if (err)
 			return err;
 	}
