@@ -397,6 +397,25 @@ __noinline bool channel_first(u64 key)
 	return true;
 }
 
+/* The level of whose address space it is. */
+__noinline u8 memory_owner(u64 mm)
+{
+	struct mm_struct *m = CAST(struct mm_struct, mm);
+	struct task_struct *t;
+	u8 level = policy.top;
+
+	if (!bpf_core_field_exists(struct mm_struct, owner))
+		return level;
+	if (!m->owner)
+		return 0;
+	t = bpf_task_from_pid(m->owner->pid);
+	if (!t)
+		return 0;
+	level = subject_level(subject_of(t));
+	bpf_task_release(t);
+	return level;
+}
+
 /* Looks at one descriptor of a task that stands, or will stand, at `level`. */
 __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 {
@@ -455,9 +474,12 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_SPREAD)
 			level = channel_read(address(f->private_data), level);
 	}
-	/* whose memory it is cannot be told by the process that it is named after */
-	if (kind == TX_PROCESS && falls && mode & FMODE_WRITE && tx.stage == TX_VERIFY)
-		tx.mapping++;
+	if (kind == TX_PROCESS && falls && mode & FMODE_WRITE) {
+		tx.writable++;
+		/* its name is a process's that may have left the memory to others */
+		if (tx.stage == TX_VERIFY && memory_owner(address(f->private_data)) > level)
+			tx.mapping++;
+	}
 	if (kind == TX_FILE && falls && mode & FMODE_WRITE)
 		tx.writable++;
 	return level;
