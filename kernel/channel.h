@@ -187,7 +187,7 @@ __noinline int channel_send(u64 sock, u8 level, bool falls)
 }
 
 /* What one descriptor means to the transaction. */
-enum tx_kind { TX_OTHER, TX_PIPE, TX_UNIX, TX_MEMORY, TX_FILE, TX_RING, TX_FAULTS, TX_PROCESS };
+enum tx_kind { TX_OTHER, TX_SHARED, TX_PIPE, TX_UNIX, TX_MEMORY, TX_FILE, TX_RING, TX_FAULTS, TX_PROCESS };
 
 __noinline u32 tx_kind_anonymous(u64 dentry)
 {
@@ -199,6 +199,10 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 	if (!__builtin_memcmp(name, "[io_urin", 8) || !__builtin_memcmp(name, "seccomp ", 8) ||
 	    !__builtin_memcmp(name, "[fanotif", 8))
 		return TX_RING;
+	/* a page that all who hold it may map */
+	if (!__builtin_memcmp(name, "[perf_ev", 8) || !__builtin_memcmp(name, "kvm-vcpu", 8) ||
+	    !__builtin_memcmp(name, "bpf-map", 8))
+		return TX_SHARED;
 	if (!__builtin_memcmp(name, "[userfau", 8))
 		return TX_FAULTS;
 	return TX_OTHER;
@@ -445,6 +449,12 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			return level;
 		if (mode & FMODE_WRITE)
 			channel_write(key, level);
+		/* who opens a pipe by a name in /proc cannot tell which of its holders filled it */
+		if (tx.reopen && key == tx.join_inode && kind == TX_PIPE) {
+			channel_write(key + 1, level);
+			if (addr == tx.join)
+				level = channel_read(key + 1, level);
+		}
 		if (mode & FMODE_READ) {
 			level = channel_read(key, level);
 			/* an opening counts once, in however many tables it is */
@@ -459,6 +469,12 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			level = tx_unix(CAST(struct unix_sock, sock->sk), level, falls);
 		else if (falls)
 			tx_unseen(CAST(struct unix_sock, sock->sk), level);
+	} else if (kind == TX_SHARED) {
+		tx.channels++;
+		if (tx.stage == TX_SPREAD) {
+			channel_write(addr, level);
+			level = channel_read(addr, level);
+		}
 	} else if (kind == TX_RING) {
 		tx.async += falls;
 		tx.rings += !falls;

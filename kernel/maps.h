@@ -36,6 +36,7 @@ struct tg_inode {
 	u32 rule; /* source of the rule that gave the level */
 	u32 waiter; /* of a FIFO: the thread that came last to read, and */
 	u32 highest; /* how high its readers were, and 1 */
+	u8 moving_to; /* the level it will have */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
 };
 

@@ -320,7 +320,8 @@ out:
 	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (memo) {
 		if (memo->moving && memo->moving == name_of(dentry))
-			return label;
+			return memo->moving_to < label_level(label) ?
+				       label_make(memo->moving_to, label_attrs(label), label_origin(label), seqno) : label;
 		memo->moving = 0;
 		memo->node = found.node;
 		memo->rule = found.rule.source;

@@ -344,15 +344,17 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		n.reason = TG_R_TREE;
 		return deny(s, &n, -EXDEV);
 	}
-	admits = o.attrs & TG_LOWWRITE && (!(place->rule.attrs & TG_LOWWRITE) || level != place->rule.level);
-	if ((level < o.level || admits) && (inode->i_readcount.counter || inode->i_writecount.counter)) {
-		n.reason = TG_R_BUSY;
-		return deny(s, &n, -EBUSY);
-	}
-	/* until it has moved, nothing is to be remembered by its old place */
+	/* until it has moved, nothing is to be remembered by its old place; who opens it meanwhile sees both */
 	if (op == TG_OP_RENAME) {
+		memo->moving_to = level;
 		memo->moving = name_of(address(old));
 		__sync_lock_test_and_set(&memo->word, 0);
+	}
+	admits = o.attrs & TG_LOWWRITE && (!(place->rule.attrs & TG_LOWWRITE) || level != place->rule.level);
+	if ((level < o.level || admits) && (inode->i_readcount.counter || inode->i_writecount.counter)) {
+		memo->moving = 0;
+		n.reason = TG_R_BUSY;
+		return deny(s, &n, -EBUSY);
 	}
 	if ((level != place->rule.level || label_origin(label) == TG_FROM_GIVEN ||
 	     (level != o.level && (op == TG_OP_LINK || inode->i_nlink > 1))) &&
