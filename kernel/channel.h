@@ -415,7 +415,7 @@ __noinline u8 memory_owner(u64 mm)
 	t = bpf_task_from_pid(m->owner->pid);
 	if (!t)
 		return 0;
-	level = subject_level(subject_of(t));
+	level = subject_label(t).level;
 	bpf_task_release(t);
 	return level;
 }

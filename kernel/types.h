@@ -222,7 +222,17 @@ struct sock {
 	u8 sk_shutdown;
 };
 struct socket { short type; struct file *file; struct sock *sk; };
-struct udp_sock { int pending; };
+struct flowi4 { u32 daddr; };
+struct flowi6 { struct in6_addr daddr; };
+struct flowi {
+	union {
+		struct flowi4 ip4;
+		struct flowi6 ip6;
+	} u;
+};
+struct inet_cork_full { struct flowi fl; };
+struct inet_sock { struct inet_cork_full cork; };
+struct udp_sock { struct inet_sock inet; int pending; };
 struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 
 

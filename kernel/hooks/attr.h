@@ -269,8 +269,7 @@ int BPF_PROG(hook_uring_cmd, struct io_uring_cmd *command)
 
 	if (!s || s->level >= policy.top || (type != S_IFBLK && type != S_IFCHR && type != S_IFREG))
 		return 0;
-	return modify(s, inode, file_dentry(file), label_of(inode, file_dentry(file), TG_C_FILE), TG_OP_SETATTR,
-		      TG_C_FILE);
+	return modify_file(s, file);
 }
 
 #endif

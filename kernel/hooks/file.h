@@ -135,21 +135,4 @@ int BPF_PROG(hook_file_open, struct file *file)
 	return bind(file, mode, TG_OP_OPEN_READ, TG_C_FILE);
 }
 
-/* What has become lower while it was being opened, after it counted as open. */
-SEC("lsm.s/file_post_open")
-int BPF_PROG(hook_file_post_open, struct file *file, int mask)
-{
-	struct inode *inode = file->f_inode;
-	struct tg_inode *memo;
-
-	if ((inode->i_mode & S_IFMT) != S_IFREG || !(file->f_mode & FMODE_READ) || file->f_flags & FMODE_EXEC_FLAG)
-		return 0;
-	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
-	if (!memo || (label_seqno(memo->word) == policy.seqno && label_level(memo->word) >= policy.top))
-		return 0;
-	if (inode_is_memory(inode))
-		return 0;
-	return bind(inode, file_dentry(file), FMODE_READ, TG_OP_OPEN_READ, TG_C_FILE);
-}
-
 #endif

@@ -170,7 +170,7 @@ int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int ne
 		u8 level = policy.top;
 
 		if (parent) {
-			level = subject_level(subject_of(parent));
+			level = subject_label(parent).level;
 			bpf_task_release(parent);
 		}
 		n.object = level;

@@ -8,14 +8,21 @@
 #define MAP_TYPE 0xf
 #define MAP_PRIVATE 2
 
-/* What is behind an overlay's file that is executed. */
-static __noinline int bind_behind(void)
+/*
+ * No hook tells of the mapping of the inode behind an overlay. It has been opened by a
+ * name of its own, but to be executed: an ELF interpreter is observed here.
+ */
+static __noinline int map_overlay(struct file *file, bool writes, bool executes)
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
 	struct tg_subject *s = subject_current();
 
-	if (!s || !s->exec_behind || s->exec_behind - 1 >= s->level || s->attrs & TG_NODEMOTE)
+	if (writes && subject_level(s) < policy.top)
+		return refuse(file->f_inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
+			      TG_OP_MMAP, TG_C_MMAP);
+	if (!executes || !s || !s->exec_behind || s->exec_behind - 1 >= s->level || s->attrs & TG_NODEMOTE)
 		return 0;
+	n.object = s->exec_behind - 1;
 	return fall(s, s->exec_behind - 1, &n, true);
 }
 
@@ -38,14 +45,8 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	if (!mode)
 		return 0;
 	count_query(TG_C_MMAP);
-	/* no hook tells of the mapping of the inode behind an overlay */
-	if (mode & FMODE_WRITE && inode->i_sb->s_magic == OVERLAYFS_MAGIC &&
-	    subject_level(subject_current()) < policy.top)
-		return refuse(inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
-			      TG_OP_MMAP, TG_C_MMAP);
-	/* an ELF interpreter from an overlay */
-	if (prot & PROT_EXEC && inode->i_sb->s_magic == OVERLAYFS_MAGIC)
-		return bind_behind();
+	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC)
+		return map_overlay(file, mode & FMODE_WRITE, prot & PROT_EXEC);
 	if (inode_is_memory(inode))
 		return bind_memory(inode, file_dentry(file), mode);
 	return bind(file, mode, TG_OP_MMAP, TG_C_MMAP);

@@ -252,6 +252,22 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 	return err ? err : observe_net(&p, TG_OP_CONNECT);
 }
 
+/* A datagram that was begun before (MSG_MORE) goes where it was to go then. */
+static __always_inline bool net_peer_begun(struct sock *sk, struct net_peer *p)
+{
+	struct udp_sock *u = CAST(struct udp_sock, address(sk));
+
+	if (sk->sk_type != SOCK_DGRAM || sk->sk_protocol != IPPROTO_UDP || !u->pending)
+		return false;
+	if (u->pending == AF_INET) {
+		net_peer_v4(p, u->inet.cork.fl.u.ip4.daddr);
+	} else {
+		bpf_probe_read_kernel(p->addr, 16, &u->inet.cork.fl.u.ip6.daddr);
+		p->known = true;
+	}
+	return true;
+}
+
 /* TCP Fast Open connects without the connect hook. */
 static __always_inline int send(struct sock *sk, struct msghdr *msg)
 {
@@ -281,13 +297,8 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 			if (own.known)
 				err = modify_net(&own, -EIO);
 		}
-		/* begun before, it goes where it was to go then */
-		if (!err && sk->sk_type == SOCK_DGRAM && sk->sk_protocol == IPPROTO_UDP &&
-		    CAST(struct udp_sock, address(sk))->pending) {
-			struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u };
-
-			err = deny(subject_current(), &n, -EIO);
-		}
+		if (!err && net_peer_begun(sk, &named))
+			err = modify_net(&named, -EIO);
 		if (err)
 			return err;
 	}
