@@ -11,8 +11,8 @@ cd "$(dirname "$0")/.."
 # The oldest Rust that the workspace takes, as 1.88.
 RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 
-# Compilers and libraries for the BPF object and for libbpf.
-BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev libzstd-dev zlib1g-dev"
+# Compilers and libraries for the BPF object and for libbpf, with the libelf that it builds.
+BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev zlib1g-dev autoconf automake autopoint flex bison gawk"
 # Checks: the sanitizers and the fuzzer of clang, and the linter of the scripts.
 CHECK="libclang-rt-19-dev shellcheck"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
