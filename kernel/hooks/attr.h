@@ -10,6 +10,9 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
 
 	if (!s || !inode)
 		return 0;
+	/* a socket's reach whoever shares it */
+	if (op == TG_OP_XATTR && inode->i_sb->s_magic == SOCKFS_MAGIC)
+		return top_only(TG_OP_XATTR);
 	/* memory that no path names is a channel for who may have written to it; others come by /proc */
 	if (inode_is_memory(inode) && (s->level >= policy.top || s->level >= floor_of(address(inode))))
 		return 0;
@@ -77,11 +80,13 @@ int BPF_PROG(hook_inode_remove_acl, struct mnt_idmap *idmap, struct dentry *dent
 SEC("lsm.s/inode_getxattr")
 int BPF_PROG(hook_inode_getxattr, struct dentry *dentry, const char *name)
 {
-	char head[5] = {};
+	char head[16] = {};
 
-	/* only user.* holds what anybody may have written */
-	bpf_probe_read_kernel(head, sizeof(head), name);
-	if (head[0] != 'u' || head[1] != 's' || head[2] != 'e' || head[3] != 'r' || head[4] != '.')
+	/* user.* and trusted.* hold what others may have written; what overlays note there is about their layers */
+	bpf_probe_read_kernel_str(head, sizeof(head), name);
+	if (__builtin_memcmp(head, "user.", 5) && __builtin_memcmp(head, "trusted.", 8))
+		return 0;
+	if (!__builtin_memcmp(head, "trusted.overlay", 15))
 		return 0;
 	return observe_dentry(dentry, TG_OP_XATTR);
 }

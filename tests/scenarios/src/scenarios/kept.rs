@@ -37,7 +37,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "pipe-read-by-ring",
         "a pipe's read end that a ring has, and a falling child, too",
         by_ring,
-    ),
+    )
+    .gap("Calls under way"),
     bypass(
         "uring-command",
         "a disk's blocks are discarded through a ring made after the fall",
@@ -47,7 +48,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "socket-options-shared",
         "a filter that a child set on a shared socket after its fall is read by its parent",
         options,
-    ),
+    )
+    .gap("Socket filters"),
     bypass(
         "socket-attribute-shared",
         "the same by an extended attribute",
@@ -57,7 +59,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "fuse-server-falls",
         "the server of a filesystem that the policy names falls, and goes on serving",
         server_falls,
-    ),
+    )
+    .gap("FUSE servers"),
     bypass(
         "net-low-server",
         "a low server listens at an address of a higher network",
@@ -77,7 +80,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "promote-splice-waits",
         "a splice into a file waits for its pipe while the file is promoted",
         promoted,
-    ),
+    )
+    .gap("Promotion"),
     bypass(
         "revoke-device-ioctl",
         "a character device opened before the fall is controlled by ioctl",
@@ -92,12 +96,14 @@ pub const SCENARIOS: &[Scenario] = &[
         "pipe-emptied",
         "a low subject takes what a higher one left in a pipe, by its name in /proc",
         pipe_emptied,
-    ),
+    )
+    .gap("Taking away"),
     bypass(
         "queue-emptied",
         "a low subject takes what a higher one left in a message queue",
         emptied,
-    ),
+    )
+    .gap("Taking away"),
 ];
 
 /// Who has got what begins with `l`, which a low subject wrote, must not be at the top.

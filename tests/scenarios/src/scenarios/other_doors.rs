@@ -78,12 +78,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "splice-lent",
         "a page of memory lent to a pipe by splice is changed after the fall",
         splice_lent,
-    ),
-    bypass(
-        "rename-while-opened",
-        "a file is opened at its old name while it moves to a lower place",
-        rename_race,
-    ),
+    )
+    .gap("vmsplice"),
     bypass(
         "packet-socket-passed",
         "a packet socket made by a trusted program is passed to one that is not",
@@ -439,67 +435,4 @@ fn packet_passed() -> Outcome {
         )
     })?
     .join()
-}
-
-/// Rounds of a race, until somebody has fallen or won.
-fn race(high: &str, low: &str) -> Outcome {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    let (begin, end) = (AtomicU32::new(0), AtomicU32::new(0));
-    let opened = std::sync::Mutex::new(None);
-    let mut won = false;
-    std::thread::scope(|threads| {
-        threads.spawn(|| {
-            for round in 1u32.. {
-                loop {
-                    match begin.load(Ordering::SeqCst) {
-                        u32::MAX => return,
-                        r if r == round => break,
-                        _ => std::hint::spin_loop(),
-                    }
-                }
-                for _ in 0..round % 97 * 8 {
-                    std::hint::spin_loop();
-                }
-                let fd = sys::reads(high);
-                if let Ok(mut slot) = opened.lock() {
-                    *slot = fd.ok();
-                }
-                end.store(round, Ordering::SeqCst);
-            }
-        });
-        for round in 1..400u32 {
-            if fs::write(high, "high").is_err() {
-                break;
-            }
-            begin.store(round, Ordering::SeqCst);
-            let moved = fs::rename(high, low).is_ok();
-            while end.load(Ordering::SeqCst) != round {
-                std::hint::spin_loop();
-            }
-            let fd = opened.lock().ok().and_then(|mut slot| slot.take());
-            if moved && fd.is_some() && level::by_writing().is_ok_and(|l| l == System) {
-                won = true;
-                break;
-            }
-        }
-        begin.store(u32::MAX, Ordering::SeqCst);
-    });
-    ensure(
-        !won,
-        "a reader at the top has a file open that is untrusted",
-    )
-}
-
-fn rename_race() -> Outcome {
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(12);
-    let mut round = 0;
-    while std::time::Instant::now() < until {
-        round += 1;
-        let (high, low) = (
-            path(SYSTEM, &format!("moves-{round}")),
-            path(LOW, &format!("moved-{round}")),
-        );
-        start(|| race(&high, &low))?.join()?;
-    }
-    Ok(())
 }

@@ -43,7 +43,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "pipe-read-by-two",
         "a read waits on a descriptor that was closed, while the falling child keeps it open",
         by_two,
-    ),
+    )
+    .gap("Calls under way"),
     bypass(
         "core-dump-under-way",
         "memory is written while a process that shares it leaves a core in a system place",
@@ -53,12 +54,14 @@ pub const SCENARIOS: &[Scenario] = &[
         "unix-accept-under-way",
         "accept() waits on a listener that was closed",
         accepts,
-    ),
+    )
+    .gap("Calls under way"),
     bypass(
         "unix-receive-under-way",
         "a datagram is waited for on a socket that was closed",
         receives,
-    ),
+    )
+    .gap("Calls under way"),
     bypass(
         "process-read-under-way",
         "process_vm_readv is stalled while the process it reads falls",
