@@ -331,7 +331,7 @@ fn core_dump() -> Outcome {
         let mut stack = vec![0u8; 256 * 1024];
         let run = Box::new(|| {
             // SAFETY: ends this process by a fault, as is meant.
-            unsafe { (1 as *mut u8).write_volatile(0) };
+            unsafe { std::ptr::dangling_mut::<u8>().write_volatile(0) };
             0
         });
         // SAFETY: the stack lives longer than the child, which ends at once.
