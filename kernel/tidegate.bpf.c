@@ -17,6 +17,7 @@
 #include "audit.h"
 #include "channel.h"
 #include "rest.h"
+#include "turn.h"
 #include "transaction.h"
 #include "decide.h"
 #include "hooks/file.h"

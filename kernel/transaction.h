@@ -27,26 +27,6 @@
 #ifndef TIDEGATE_TRANSACTION_H
 #define TIDEGATE_TRANSACTION_H
 
-/* A step for hooks that may sleep, and the same for those that may not. */
-#define TX_TWICE(type, step)                                                   \
-	static __noinline type step##_held(void) { return step##_body(true); } \
-	static __noinline type step##_now(void) { return step##_body(false); }
-
-/*
- * Sleeps a moment: taking a mm's lock lets others run under every preemption model.
- * A step may take as little as 0.1 us, and a loop has at most TX_PAUSES rounds of 64:
- * they outlast every deadline.
- */
-#define TX_PAUSES (1 << 23)
-static __always_inline void tx_pause(void)
-{
-	u64 word;
-	u32 i;
-
-	bpf_for(i, 0, 64)
-		bpf_copy_from_user_task(&word, sizeof(word), (void *)policy.hold_page, bpf_get_current_task_btf(), 0);
-}
-
 /* Marks a task to fall with this transaction. */
 static __always_inline void tx_mark(struct task_struct *t, u8 level)
 {
@@ -503,53 +483,9 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
 }
 
 /*
- * The next turn, for whom cannot wait for it: the hooks of Unix sockets may not sleep,
- * but the system calls that lead to them begin with one that does. Who can wait lets
- * the turn pass; it is over soon, used or not.
- */
-#define TX_TURN_NS 20000000ull
-u64 tx_turn_until;
-u32 tx_turn_of; /* thread */
-
-static __always_inline bool tx_is_free(bool may_sleep)
-{
-	return !may_sleep || tx_turn_of == (u32)bpf_get_current_pid_tgid() || bpf_ktime_get_ns() > tx_turn_until;
-}
-
-/*
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused.
  */
-static __always_inline bool tx_lock_body(bool may_sleep)
-{
-	u64 deadline = bpf_ktime_get_ns() + TX_QUEUE_NS;
-	u32 i;
-
-	bpf_for(i, 0, TX_PAUSES) {
-		if (tx_is_free(may_sleep) && !__sync_val_compare_and_swap(&tx.lock, 0, 1))
-			return true;
-		if (!may_sleep || bpf_ktime_get_ns() > deadline)
-			break;
-		tx_pause();
-	}
-	return false;
-}
-TX_TWICE(bool, tx_lock)
-
-/* Whose threads do not come to rest leaves the others as much time as it took from them. */
-static __noinline int tx_stand_back(void)
-{
-	u64 until = bpf_ktime_get_ns() + TX_SETTLE_NS;
-	u32 i;
-
-	bpf_for(i, 0, TX_PAUSES) {
-		if (bpf_ktime_get_ns() > until)
-			break;
-		tx_pause();
-	}
-	return 0;
-}
-
 static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter, bool reopen,
 				     struct tg_note *n, bool may_sleep)
 {
@@ -578,17 +514,6 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	if (may_sleep && failing)
 		tx_stand_back();
 	return err;
-}
-
-/* Lets a running transaction finish, and takes the next turn. */
-static __noinline int tx_take_turn(void)
-{
-	if (!tx.lock || !tx_lock_held())
-		return 0;
-	tx_turn_of = bpf_get_current_pid_tgid();
-	tx_turn_until = bpf_ktime_get_ns() + TX_TURN_NS;
-	__sync_lock_test_and_set(&tx.lock, 0);
-	return 0;
 }
 
 /* For hooks that may sleep, and for those that may not: they wait for nothing. */
