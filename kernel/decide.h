@@ -198,6 +198,9 @@ static __noinline int join(struct file *file, u8 op)
 		return 0;
 	level = subject_level(subject_current());
 	n.reason = TG_R_CHANNEL;
+	/* a descriptor that is received counts among the pipe's readers already */
+	if (op != TG_OP_OPEN_READ && file->f_mode & FMODE_READ)
+		readers--;
 	if (file->f_mode & FMODE_WRITE && readers > tx.join_readers && memo->highest > level + 1u)
 		return deny(s, &n, -EAGAIN);
 	if (file->f_mode & FMODE_READ) {

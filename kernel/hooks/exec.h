@@ -19,7 +19,8 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	if (label.governed && slot_bear(address(task), &label))
 		return 0;
 	/* what an earlier task at this address was */
-	slot_change(address(task), 0);
+	if (slot_is(slot_of(address(task))->word, address(task)))
+		slot_change(address(task), 0);
 	if (!label.governed)
 		return 0;
 	if (!bpf_task_storage_get(&subjects, task, &child, BPF_LOCAL_STORAGE_GET_F_CREATE))

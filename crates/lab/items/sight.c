@@ -5,12 +5,14 @@
  *   sight open DIR PREFIX N     opens each once, and once again: instructions per
  *                               open+close, and kernel memory that stays, in bytes
  *   sight fork N                so many processes: kernel memory each, in bytes
+ *   sight mount DIR N           so many mounts, all on one directory
  */
 #define _GNU_SOURCE
 #include "count.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +96,14 @@ static void fork_all(int n)
 		;
 }
 
+/* Mounts, all on one directory. */
+static void mount_all(const char *place, int n)
+{
+	must(!mkdir(place, 0755), place);
+	while (n--)
+		must(!mount("/run", place, NULL, MS_BIND, NULL), "mount");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 5 && !strcmp(argv[1], "make"))
@@ -102,6 +112,8 @@ int main(int argc, char **argv)
 		open_all(argv, atoi(argv[4]));
 	else if (argc == 3 && !strcmp(argv[1], "fork"))
 		fork_all(atoi(argv[2]));
+	else if (argc == 4 && !strcmp(argv[1], "mount"))
+		mount_all(argv[2], atoi(argv[3]));
 	else
 		return 2;
 	return 0;

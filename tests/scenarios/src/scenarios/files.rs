@@ -344,14 +344,17 @@ fn acl_for_all() -> Vec<u8> {
 
 fn xattr_observe() -> Outcome {
     let low = place::file(LOW, "low")?;
-    sys::setxattr(&low, "user.said", b"low")?;
-    sys::setxattr(&low, "trusted.said", b"by the system")?;
-    at(User, || {
-        allowed(sys::getxattr(&low, "trusted.said"))?;
-        level::is(User)?;
-        allowed(sys::getxattr(&low, "user.said"))?;
-        level::is(Untrusted)
-    })
+    sys::setxattr(&low, "security.said", b"by the system")?;
+    for said in ["user.said", "trusted.said"] {
+        sys::setxattr(&low, said, b"low")?;
+        at(User, || {
+            allowed(sys::getxattr(&low, "security.said"))?;
+            level::is(User)?;
+            allowed(sys::getxattr(&low, said))?;
+            level::is(Untrusted)
+        })?;
+    }
+    Ok(())
 }
 
 fn readlink_observe() -> Outcome {
