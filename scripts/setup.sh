@@ -12,11 +12,11 @@ cd "$(dirname "$0")/.."
 RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 
 # Compilers and libraries for the BPF object and for libbpf, with the libelf that it builds.
-BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev zlib1g-dev autoconf automake autopoint flex bison gawk"
+BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev autoconf automake autopoint flex bison gawk"
 # Checks: the sanitizers and the fuzzer of clang, and the linter of the scripts.
 CHECK="libclang-rt-19-dev shellcheck"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
-LAB="mmdebstrap debian-archive-keyring uidmap e2fsprogs cpio zstd xz-utils"
+LAB="mmdebstrap debian-archive-keyring gpg uidmap e2fsprogs cpio zstd xz-utils"
 NET="curl ca-certificates"
 
 say() {
@@ -90,7 +90,7 @@ setup_rust() {
 		install_packages cargo-web rustc-web rustfmt-web
 	elif command -v rustup >/dev/null || [ -n "$(candidate rustup)" ]; then
 		command -v rustup >/dev/null || install_packages rustup
-		rustup toolchain install stable --profile minimal --component clippy,rustfmt
+		rustup toolchain install stable --no-self-update --profile minimal --component clippy,rustfmt
 		rustup default stable
 	fi
 	hash -r
