@@ -61,7 +61,9 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 	if (!parent || label_seqno(parent->word) != seqno || label_origin(parent->word) == TG_FROM_KIND ||
 	    fs_is_foreign(inode->i_sb->s_magic))
 		return label_find(inode, address(dentry), TG_C_DIR, true);
-	label = label_of_kind(address(inode), seqno);
+	/* its filesystem is the directory's, whose kind has decided nothing */
+	if ((inode->i_mode & S_IFMT) == S_IFCHR)
+		label = label_of_kind(address(inode), seqno);
 	if (label)
 		return label;
 	if (child_rule(parent->node, parent->word & LABEL_FULL ? 1 : 0, address(dentry), &place))
