@@ -40,7 +40,8 @@ pub const SCENARIOS: &[Scenario] = &[
         posix_own,
     )
     .of(ROW),
-    allow("keys-own", "each level keeps keys of its own", keys_own).of("changing a key"),
+    allow("keys-own", "each level keeps keys of its own", keys_own)
+        .of("changing or invalidating a key"),
     deny(
         "ipc-shm",
         "a segment: attached to read it is observed, to write it is modified",
@@ -82,7 +83,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "root from below changes no other user's keys",
         keys_of_others,
     )
-    .of("changing a key"),
+    .of("changing or invalidating a key"),
     bypass(
         "shm-attached-before",
         "a segment attached to write, then the fall",
