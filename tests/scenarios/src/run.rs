@@ -18,7 +18,7 @@ use crate::scenario::{Scenario, all};
 use crate::{daemon, level, place, report, setup, subject, sys};
 
 /// How long a scenario may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What came of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
