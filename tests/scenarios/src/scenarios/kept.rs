@@ -339,9 +339,16 @@ fn emptied() -> Outcome {
     Ok(queue.remove()?)
 }
 
+/// A client at the top takes what its server says.
+fn hears(mut client: std::net::TcpStream) -> Outcome {
+    use std::io::Read;
+    let mut byte = [0u8];
+    let _ = client.read(&mut byte);
+    not_above(byte[0])
+}
+
 /// A low server that says `l` to who connects.
 fn serves(at: std::net::IpAddr) -> Outcome {
-    use std::io::Read;
     let place = place::path(place::TMPFS_LOW, "port");
     let server = spawn(Untrusted, || match std::net::TcpListener::bind((at, 0)) {
         Ok(listener) => {
@@ -368,12 +375,10 @@ fn serves(at: std::net::IpAddr) -> Outcome {
             .trim()
             .parse()
             .unwrap_or(0);
-        let Ok(mut client) = crate::net::connect((address(System), port).into()) else {
+        let Ok(client) = crate::net::connect((address(System), port).into()) else {
             return Ok(());
         };
-        let mut byte = [0u8];
-        let _ = client.read(&mut byte);
-        not_above(byte[0])
+        hears(client)
     })?
     .join();
     server.kill()?;
@@ -412,7 +417,6 @@ fn pipe_emptied() -> Outcome {
 }
 
 fn net_server_falls() -> Outcome {
-    use std::io::Read;
     // a listener at the network of the system lowers nobody who accepts
     let (listener, to) = crate::net::listener(address(System))?;
     let server = start(|| {
@@ -423,13 +427,7 @@ fn net_server_falls() -> Outcome {
         std::thread::sleep(std::time::Duration::from_secs(1));
         Ok(())
     })?;
-    let played = start(|| {
-        let mut client = crate::net::connect(to)?;
-        let mut byte = [0u8];
-        let _ = client.read(&mut byte);
-        not_above(byte[0])
-    })?
-    .join();
+    let played = start(|| hears(crate::net::connect(to)?))?.join();
     server.kill()?;
     played
 }

@@ -88,6 +88,21 @@ fn named_fifo() -> Outcome<String> {
     Ok(fifo)
 }
 
+/// A low subject writes to a FIFO, if it may, and stays a while.
+fn writes_low(fifo: &str, ms: u64) -> Outcome {
+    match sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
+        Ok(write) => {
+            sys::put_all(&write, b"l")?;
+            pause(ms);
+            Ok(())
+        }
+        Err(e) => refused_any(
+            &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
+            Err::<(), _>(e),
+        ),
+    }
+}
+
 /// A reader waits in open() for a FIFO; a low subject prepares and writes to it.
 fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
     let fifo = named_fifo()?;
@@ -98,17 +113,7 @@ fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
     pause(300);
     at(Untrusted, || {
         prepare(&fifo)?;
-        match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
-            Ok(write) => {
-                sys::put_all(&write, b"l")?;
-                pause(500);
-                Ok(())
-            }
-            Err(e) => refused_any(
-                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
-                Err::<(), _>(e),
-            ),
-        }
+        writes_low(&fifo, 500)
     })?;
     // whom the low writer was kept from
     if let Ok(write) = sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
@@ -150,19 +155,7 @@ fn waiter_writes() -> Outcome {
         Ok(())
     })?;
     pause(500);
-    at(Untrusted, || {
-        match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
-            Ok(write) => {
-                sys::put_all(&write, b"l")?;
-                pause(2500);
-                Ok(())
-            }
-            Err(e) => refused_any(
-                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
-                Err::<(), _>(e),
-            ),
-        }
-    })?;
+    at(Untrusted, || writes_low(&fifo, 2500))?;
     victim.join()?;
     let content = fs::read(&high)?;
     ensure(
