@@ -167,7 +167,15 @@ static __always_inline bool changes_filesystem(u32 cmd)
 		return number != 9 && number != 13 && number != 54;
 	if (type == XFS_IOCTL_MAGIC)
 		return cmd & IOC_WRITE && cmd != FS_IOC_FSSETXATTR;
-	return cmd == EXT4_IOC_SHUTDOWN;
+	switch (cmd) {
+	case EXT4_IOC_SHUTDOWN:
+	case EXT4_IOC_MOVE_EXT: /* the other file is its argument */
+	case EXT4_IOC_SETFSUUID:
+	case EXT4_IOC_RESIZE_FS:
+	case EXT4_IOC_GROUP_EXTEND:
+		return true;
+	}
+	return false;
 }
 
 /* By a descriptor, whatever it was opened for. */
@@ -229,10 +237,6 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 	case TIOCVHANGUP:
 	case TIOCSETD:
 		return deny(s, &n, -EPERM);
-	case EXT4_IOC_MOVE_EXT: /* the other file is its argument */
-	case EXT4_IOC_SETFSUUID:
-	case EXT4_IOC_RESIZE_FS:
-	case EXT4_IOC_GROUP_EXTEND:
 	case FS_IOC_SETVERSION:
 	case FS_IOC_SETVERSION_EXT4:
 	case FS_IOC32_SETVERSION:
