@@ -19,5 +19,7 @@
 
 pub mod artefact;
 pub mod cost;
+pub mod define;
 pub mod progress;
+pub mod results;
 pub mod vm;

@@ -1,0 +1,320 @@
+//! Systems and workloads, as their files define them.
+//!
+//! Each is a TOML file: `systems/NAME.toml`, `workloads/NAME.toml`. A further one is a
+//! file to add there, or to name by its path on the command line.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use include_dir::{Dir, include_dir};
+use serde::{Deserialize, Serialize};
+
+static SYSTEMS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/systems");
+static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
+
+/// What a kernel is booted with and a subject runs under: one column of the tables.
+///
+/// The shell of its parts runs in the guest, as root, in /payload, by `sh -eu`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct System {
+    /// The file's name without `.toml`.
+    #[serde(skip)]
+    pub name: String,
+    /// The column's heading.
+    pub title: String,
+    /// What it is, in a sentence.
+    pub about: String,
+    /// The kernel's `lsm=`; what always remains (lockdown, ima, evm) is not named.
+    pub lsm: String,
+    /// More words for the kernel's command line.
+    #[serde(default)]
+    pub append: String,
+    /// Its place among the systems; lower ones come first.
+    pub order: u32,
+    /// Part of the core run.
+    #[serde(default)]
+    pub core: bool,
+    /// Run before anything else. Exit status 77: this kernel or image has no such
+    /// system, and standard error says what is missing.
+    #[serde(default)]
+    pub setup: String,
+    /// Becomes the command in its arguments, as the subject that is measured; it has to
+    /// end in `exec … "$@"`.
+    #[serde(default = "plain")]
+    pub enter: String,
+    /// Run before each item, not entered: waits until what the system does in the
+    /// background is over.
+    #[serde(default)]
+    pub settle: String,
+    /// Run entered: prints what the subject is; has to print [`Self::is`].
+    #[serde(default)]
+    pub context: String,
+    /// What [`Self::context`] prints.
+    #[serde(default)]
+    pub is: String,
+    /// Run before `setup`, not entered, where it has to succeed, and entered after it,
+    /// where it has to fail for want of permission. Empty where nothing is enforced.
+    #[serde(default)]
+    pub deny: String,
+    /// Run at the end, not entered: prints counts of decisions as `object manager<TAB>
+    /// queries<TAB>hint<TAB>cache<TAB>server` lines (Flask's Table 6). Run before and
+    /// after each workload; the difference is that workload's.
+    #[serde(default)]
+    pub decisions: String,
+    /// Files for /payload/system, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+}
+
+fn plain() -> String {
+    "exec \"$@\"".to_owned()
+}
+
+/// A program, or a few, that do a fixed amount of work and print what it took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The file's name without `.toml`.
+    #[serde(skip)]
+    pub name: String,
+    /// The heading over its items.
+    pub title: String,
+    /// What it does, in a sentence, and whose definition it follows.
+    pub about: String,
+    /// Its place among the workloads; lower ones come first.
+    pub order: u32,
+    /// Part of the core run, and measured in every boot.
+    #[serde(default)]
+    pub core: bool,
+    /// Why its figures mean nothing where instructions are counted; empty if they do.
+    #[serde(default)]
+    pub only_time: String,
+    /// C files of `workloads/programs` that it needs, without `.c`; each becomes a
+    /// static program of that name in /payload/bin.
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// Seconds that it takes under instruction counting on a slow machine: a first guess
+    /// for the time left.
+    pub seconds: u32,
+    /// Run before it, not entered and not counted.
+    #[serde(default)]
+    pub prepare: String,
+    /// Run entered, in an empty directory of its own. Prints a line an item: `ITEM<TAB>
+    /// FIGURE<TAB>PER`, the figure in units of the clock (nanoseconds; instructions
+    /// where they are counted) for one PER, such as `operation`. Any exit status but 0
+    /// is a failure, and none of its figures counts.
+    pub run: String,
+    /// Run after it, not entered.
+    #[serde(default)]
+    pub finish: String,
+}
+
+trait Named {
+    const KIND: &'static str;
+    fn name(&mut self, name: String);
+    fn order(&self) -> u32;
+}
+
+impl Named for System {
+    const KIND: &'static str = "system";
+    fn name(&mut self, name: String) {
+        self.name = name;
+    }
+    fn order(&self) -> u32 {
+        self.order
+    }
+}
+
+impl Named for Workload {
+    const KIND: &'static str = "workload";
+    fn name(&mut self, name: String) {
+        self.name = name;
+    }
+    fn order(&self) -> u32 {
+        self.order
+    }
+}
+
+fn parse<T: Named + for<'de> Deserialize<'de>>(path: &Path, text: &str) -> Result<T> {
+    let mut one: T = toml::from_str(text).with_context(|| path.display().to_string())?;
+    let name = path.file_stem().and_then(|stem| stem.to_str());
+    let name = name.context("a file's name that is not UTF-8")?;
+    ensure!(
+        !name.is_empty()
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
+        "{}: a {} is named by lower-case letters, digits and `-`",
+        path.display(),
+        T::KIND
+    );
+    one.name(name.to_owned());
+    Ok(one)
+}
+
+fn all<T: Named + for<'de> Deserialize<'de>>(dir: &Dir<'_>) -> Result<Vec<T>> {
+    let mut found = Vec::new();
+    for file in dir.files() {
+        if file.path().extension().is_some_and(|e| e == "toml") {
+            let text = file.contents_utf8().context("not UTF-8")?;
+            found.push(parse::<T>(file.path(), text)?);
+        }
+    }
+    found.sort_by_key(Named::order);
+    Ok(found)
+}
+
+fn pick<T: Named + for<'de> Deserialize<'de>>(
+    known: &[T],
+    wanted: &str,
+    name: impl Fn(&T) -> &str,
+    core: impl Fn(&T) -> bool,
+) -> Result<Vec<T>>
+where
+    T: Clone,
+{
+    let mut picked: Vec<T> = Vec::new();
+    for word in wanted.split(',').filter(|w| !w.is_empty()) {
+        let more: Vec<T> = match word {
+            "all" => known.to_vec(),
+            "core" => known.iter().filter(|one| core(one)).cloned().collect(),
+            file if file.ends_with(".toml") => {
+                let path = Path::new(file);
+                let text = fs::read_to_string(path).with_context(|| format!("reading {file}"))?;
+                vec![parse(path, &text)?]
+            }
+            word => match known.iter().find(|one| name(one) == word) {
+                Some(one) => vec![one.clone()],
+                None => bail!(
+                    "there is no {} {word}; there are {} (`tidegate lab list`)",
+                    T::KIND,
+                    known.iter().map(&name).collect::<Vec<_>>().join(", ")
+                ),
+            },
+        };
+        for one in more {
+            if !picked.iter().any(|p| name(p) == name(&one)) {
+                picked.push(one);
+            }
+        }
+    }
+    ensure!(!picked.is_empty(), "no {} is named", T::KIND);
+    picked.sort_by_key(Named::order);
+    Ok(picked)
+}
+
+impl System {
+    /// Those that come with the lab, in order.
+    ///
+    /// # Errors
+    /// When one of their files is wrong.
+    pub fn all() -> Result<Vec<Self>> {
+        all(&SYSTEMS)
+    }
+
+    /// Those that a list names: names, `core`, `all`, or files (`./mine.toml`), by comma.
+    ///
+    /// # Errors
+    /// For a name that is none, and a file that is wrong: with its line.
+    pub fn pick(wanted: &str) -> Result<Vec<Self>> {
+        pick(&Self::all()?, wanted, |s| &s.name, |s| s.core)
+    }
+}
+
+impl Workload {
+    /// Those that come with the lab, in order.
+    ///
+    /// # Errors
+    /// When one of their files is wrong.
+    pub fn all() -> Result<Vec<Self>> {
+        all(&WORKLOADS)
+    }
+
+    /// As [`System::pick`].
+    ///
+    /// # Errors
+    /// As [`System::pick`].
+    pub fn pick(wanted: &str) -> Result<Vec<Self>> {
+        pick(&Self::all()?, wanted, |w| &w.name, |w| w.core)
+    }
+
+    /// A user's own command.
+    #[must_use]
+    pub fn command(command: &str) -> Self {
+        Self {
+            name: "command".into(),
+            title: "Your command".into(),
+            about: format!("`{command}`, by sh, from start to end."),
+            order: u32::MAX,
+            core: true,
+            only_time: String::new(),
+            programs: vec!["count".into()],
+            seconds: 30,
+            prepare: String::new(),
+            run: format!("exec count command 5 sh -c {}", quoted(command)),
+            finish: String::new(),
+        }
+    }
+
+    /// The C source of a program, and the headers beside it.
+    pub fn sources() -> impl Iterator<Item = (String, &'static str)> {
+        let programs = WORKLOADS.get_dir("programs").expect("workloads/programs");
+        programs.files().filter_map(|file| {
+            let name = file.path().file_name()?.to_str()?;
+            Some((name.to_owned(), file.contents_utf8()?))
+        })
+    }
+
+    /// Any other file of `workloads/`, for the payload: scripts, templates.
+    pub fn files() -> impl Iterator<Item = (String, &'static [u8])> {
+        let files = WORKLOADS.get_dir("files").into_iter().flat_map(Dir::files);
+        files.filter_map(|file| {
+            Some((
+                file.path().file_name()?.to_str()?.to_owned(),
+                file.contents(),
+            ))
+        })
+    }
+}
+
+/// A word for sh that stands for this text.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_comes_along_is_right() {
+        assert!(System::all().unwrap().iter().any(|s| s.name == "none"));
+        assert!(!Workload::all().unwrap().is_empty());
+        let sources: Vec<String> = Workload::sources().map(|(name, _)| name).collect();
+        for workload in Workload::all().unwrap() {
+            for program in &workload.programs {
+                assert!(sources.contains(&format!("{program}.c")), "{program}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_file_is_told_by_its_line() {
+        let wrong = parse::<System>(Path::new("x.toml"), "title = \"x\"\nlms = \"\"\n");
+        assert!(format!("{:#}", wrong.unwrap_err()).contains("x.toml"));
+        assert!(
+            System::pick("none,non")
+                .unwrap_err()
+                .to_string()
+                .contains("none")
+        );
+    }
+
+    #[test]
+    fn a_word_keeps_what_is_in_it() {
+        assert_eq!(quoted("a 'b' $c"), r"'a '\''b'\'' $c'");
+    }
+}
