@@ -64,6 +64,15 @@ pub struct System {
     /// after each workload; the difference is that workload's.
     #[serde(default)]
     pub decisions: String,
+    /// Whether it needs the program that is measured: /payload/bin/tidegate.
+    #[serde(default)]
+    pub tidegate: bool,
+    /// C files of `workloads/programs` that it needs, as [`Workload::programs`].
+    #[serde(default)]
+    pub programs: Vec<String>,
+    /// Seconds that its setup takes under instruction counting on a slow machine.
+    #[serde(default)]
+    pub seconds: u32,
     /// Files for /payload/system, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -71,6 +80,10 @@ pub struct System {
 
 fn plain() -> String {
     "exec \"$@\"".to_owned()
+}
+
+fn every() -> u32 {
+    u32::MAX
 }
 
 /// A program, or a few, that do a fixed amount of work and print what it took.
@@ -86,9 +99,12 @@ pub struct Workload {
     pub about: String,
     /// Its place among the workloads; lower ones come first.
     pub order: u32,
-    /// Part of the core run, and measured in every boot.
+    /// Part of the core run.
     #[serde(default)]
     pub core: bool,
+    /// Boots of a system that it is measured in, at most; long ones want fewer.
+    #[serde(default = "every")]
+    pub boots: u32,
     /// Why its figures mean nothing where instructions are counted; empty if they do.
     #[serde(default)]
     pub only_time: String,
@@ -250,6 +266,7 @@ impl Workload {
             about: format!("`{command}`, by sh, from start to end."),
             order: u32::MAX,
             core: true,
+            boots: every(),
             only_time: String::new(),
             programs: vec!["count".into()],
             seconds: 30,

@@ -22,4 +22,5 @@ pub mod cost;
 pub mod define;
 pub mod progress;
 pub mod results;
+pub mod run;
 pub mod vm;

@@ -1,6 +1,8 @@
 //! `tidegate-lab`: machines with stock Debian kernels.
 #![warn(missing_docs)]
 
+mod commands;
+
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -48,6 +50,11 @@ enum Command {
     /// Prints a table. Exit status: 0; 1 if a budget is exceeded; 125 if it could not
     /// be measured.
     Cost(Cost),
+    /// Measure what mandatory access control costs: systems, each booted on one kernel,
+    /// by workloads
+    Run(commands::run::Options),
+    /// List the systems and the workloads
+    List,
     /// Run cbmc, the model checker, with these arguments
     Cbmc {
         /// The arguments
@@ -132,6 +139,8 @@ fn main() -> ExitCode {
         Command::Setup { rebuild, kernel } => setup(rebuild, kernel),
         Command::Vm(options) => vm(options),
         Command::Cost(options) => cost(options),
+        Command::Run(options) => options.run().map(|_| ExitCode::SUCCESS),
+        Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
         Command::Doctor => doctor(),
     };

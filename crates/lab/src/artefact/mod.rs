@@ -8,6 +8,7 @@ mod ext4;
 mod guest;
 mod image;
 mod kernel;
+mod programs;
 mod tools;
 
 use std::path::PathBuf;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, anyhow};
 
 pub use cache::Cache;
-pub(crate) use cache::remove_tree;
+pub(crate) use cache::{recipe_hash, remove_tree};
 pub(crate) use ext4::{Content, make as make_ext4};
 pub use kernel::{Kernel, KernelFiles};
 pub use tools::Tools;
@@ -104,6 +105,14 @@ impl Lab {
     /// When the image cannot be built.
     pub fn root_image(&self) -> Result<PathBuf> {
         image::ensure(&self.cache, &self.progress, || self.tools())
+    }
+
+    /// The directory of the workloads' programs, each static.
+    ///
+    /// # Errors
+    /// When one does not compile.
+    pub fn programs(&self) -> Result<PathBuf> {
+        programs::ensure(&self.cache, &self.progress)
     }
 
     /// The guest's static init.

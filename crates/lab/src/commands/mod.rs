@@ -1,0 +1,4 @@
+//! The commands that are more than a call, a file each.
+
+pub mod list;
+pub mod run;

@@ -1,0 +1,91 @@
+//! `run`: measures, and shows what came out.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use tidegate_lab::artefact::{Kernel, Lab};
+use tidegate_lab::define::{System, Workload};
+use tidegate_lab::results::{Clock, Run};
+use tidegate_lab::run::{Plan, run};
+
+/// What `run` takes.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Systems by name, `core`, `all`, or files such as ./mine.toml, by comma; `none`
+    /// is always among them
+    #[arg(long, value_name = "LIST", default_value = "core")]
+    systems: String,
+    /// Workloads in the same way
+    #[arg(long, value_name = "LIST", default_value = "core")]
+    items: String,
+    /// Measure this command, by sh, in place of the workloads
+    #[arg(long, value_name = "CMD", conflicts_with = "items")]
+    workload: Option<String>,
+    /// A directory that the command finds as /payload/own
+    #[arg(long, value_name = "DIR")]
+    payload: Option<PathBuf>,
+    /// Whose units the figures are: executed instructions, or time under KVM
+    #[arg(long, value_enum, default_value = "instructions")]
+    clock: Clock,
+    /// Kernel series, such as 6.12 or 7.2
+    #[arg(long, default_value = "6.12")]
+    kernel: Kernel,
+    /// Boots of each system; all but the first are disturbed on purpose [default: 2;
+    /// by time 10]
+    #[arg(long, value_name = "N")]
+    boots: Option<u32>,
+    /// Machines at a time [default: as many as there are processors; by time 1]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Keep the results here; what is there and still holds is not measured again
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The static program to measure
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "target/x86_64-unknown-linux-gnu/release/tidegate"
+    )]
+    tidegate: PathBuf,
+    /// The commit it was built from, for the report
+    #[arg(long, value_name = "COMMIT")]
+    commit: Option<String>,
+}
+
+/// What everything is compared with.
+const BASELINE: &str = "none";
+
+impl Options {
+    /// Measures.
+    ///
+    /// # Errors
+    /// For a name that is none, and a machine that cannot be put together.
+    pub fn run(self) -> Result<Run> {
+        let timed = self.clock != Clock::Instructions;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let boots = self.boots.unwrap_or(if timed { 10 } else { 2 });
+        ensure!(boots > 0, "--boots 0 measures nothing");
+        let jobs = self.jobs.unwrap_or(if timed { 1 } else { processors });
+        let plan = Plan {
+            kernel: self.kernel,
+            clock: self.clock,
+            systems: System::pick(&format!("{BASELINE},{}", self.systems))?,
+            workloads: match &self.workload {
+                Some(command) => vec![Workload::command(command)],
+                None => Workload::pick(&self.items)?,
+            },
+            boots,
+            tidegate: self.tidegate,
+            commit: self.commit,
+            payload: self.payload,
+            jobs,
+            processors: if timed {
+                u32::try_from(processors).context("processors")?
+            } else {
+                1
+            },
+        };
+        run(&Lab::open()?, &plan, self.json.as_deref())
+    }
+}

@@ -1,0 +1,120 @@
+#!/bin/sh
+# One boot of the lab, in the guest, as root: proves that the system is what it says, and
+# runs the workloads named. What it prints is read by transcript.rs: records of words by
+# tabs, the first of which says what they are.
+#
+# Under Tidegate this shell stays at the top level: what a governed subject wrote is read
+# by children, whose output nobody here takes in.
+set -u
+export PATH="/payload/bin:$PATH" LC_ALL=C
+system=/payload/system
+scratch=/srv/lab
+# Longer than the slowest workload takes by either clock.
+limit=1800
+
+record() {
+	word=$1
+	shift
+	printf '%s\t%s\n' "$word" "$*"
+}
+
+# Every line of a file or of standard input, as a record of this kind.
+records() {
+	sed "s/^/$1	/" ${2+"$2"}
+}
+
+# The end of what went wrong, which may be somebody else's to read.
+why() {
+	tail -n 3 "$1" | tr '\t\n' '  ' | records "$2"
+	echo
+}
+
+broken() {
+	record broken "$1"
+	[ ! -s "$scratch/err" ] || why "$scratch/err" error
+	exit 0
+}
+
+entered() {
+	sh -eu "$system/enter.sh" "$@"
+}
+
+settle() {
+	sh -eu "$system/settle.sh" >"$scratch/err" 2>&1 || broken "it does not settle"
+}
+
+mkdir -p "$scratch"
+record lsm "$(cat /sys/kernel/security/lsm)"
+if [ -s "$system/deny.sh" ]; then
+	sh -eu "$system/deny.sh" >/dev/null 2>"$scratch/err" ||
+		broken "what shall be denied fails without enforcement, too"
+fi
+sh -eu "$system/setup.sh" >"$scratch/err" 2>&1
+case $? in
+0) ;;
+77)
+	why "$scratch/err" absent
+	exit 0
+	;;
+*) broken "its setup failed" ;;
+esac
+
+if [ -s "$system/context.sh" ]; then
+	settle
+	entered sh -eu "$system/context.sh" >"$scratch/context" 2>"$scratch/err" ||
+		broken "nothing can be run as its subject"
+	records "proof	context: " "$scratch/context"
+	cmp -s "$system/is" "$scratch/context" || broken "the subject is not what it should be"
+fi
+if [ -s "$system/deny.sh" ]; then
+	settle
+	if entered sh -eu "$system/deny.sh" >/dev/null 2>"$scratch/err"; then
+		broken "it denies nothing: what shall be refused is allowed"
+	fi
+	grep -q -e 'Permission denied' -e 'Operation not permitted' "$scratch/err" ||
+		broken "what shall be refused fails for another reason"
+	records "proof	denied: " "$scratch/err"
+fi
+
+# Per-CPU memory is made alike in all systems: control groups, as systemd makes them by
+# the hundred, use up the few pages that the kernel sets apart for it at boot, and mounts,
+# whose counters are the smallest, the gaps between what others hold. A fork allocates
+# there, and would search longer or shorter by what happens to be free.
+mkdir -p /run/cgroup
+mount -t cgroup2 none /run/cgroup
+seq -f '/run/cgroup/measured-%.0f' 200 | xargs mkdir
+crowd /run/crowd 2000 >"$scratch/err" 2>&1 || broken "its mounts failed"
+
+for name in "$@"; do
+	work=/payload/work/$name
+	dir=$scratch/$name
+	record workload "$name"
+	mkdir "$dir"
+	cd "$dir" || exit 1
+	if sh -eu "$work/prepare.sh" >"$scratch/err" 2>&1; then
+		settle
+		sh -eu "$system/decisions.sh" | records before
+		: >"$scratch/$name.out"
+		: >"$scratch/$name.err"
+		timeout "$limit" sh -eu "$system/enter.sh" sh -eu "$work/run.sh" \
+			>"$scratch/$name.out" 2>"$scratch/$name.err"
+		status=$?
+		sh -eu "$system/decisions.sh" | records after
+		if [ "$status" = 0 ]; then
+			records figure "$scratch/$name.out"
+		else
+			record failed "exit status $status"
+			why "$scratch/$name.err" error
+		fi
+	else
+		record failed "its preparation"
+		why "$scratch/err" error
+	fi
+	sh -eu "$work/finish.sh" >"$scratch/err" 2>&1 || {
+		record failed "what it does afterwards"
+		why "$scratch/err" error
+	}
+	cd /
+	rm -rf "$dir"
+done
+record end

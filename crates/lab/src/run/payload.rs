@@ -1,0 +1,150 @@
+//! What a guest sees as /payload, and the digest of all that decides a boot's figures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest, Sha256};
+
+use super::plan::Plan;
+use crate::artefact::{Lab, remove_tree};
+use crate::define::{System, Workload};
+
+const GUEST: &str = include_str!("guest.sh");
+/// What guest.sh itself runs.
+const CROWD: &str = "crowd";
+
+/// The directory of one boot; gone when dropped.
+#[derive(Debug)]
+pub(super) struct Payload {
+    dir: PathBuf,
+}
+
+impl Payload {
+    /// Puts it together for a system and these workloads.
+    pub(super) fn new(
+        lab: &Lab,
+        plan: &Plan,
+        system: &System,
+        workloads: &[&Workload],
+    ) -> Result<Self> {
+        let name = format!("payload-{}-{}", std::process::id(), system.name);
+        let dir = lab.cache().root().join(name);
+        remove_tree(&dir)?;
+        fs::create_dir(&dir)?;
+        let payload = Self { dir };
+        payload.fill(lab, plan, system, workloads)?;
+        Ok(payload)
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn fill(&self, lab: &Lab, plan: &Plan, system: &System, workloads: &[&Workload]) -> Result<()> {
+        fs::write(self.dir.join("guest.sh"), GUEST)?;
+        let place = self.subdir("system")?;
+        for (name, text) in [
+            ("setup.sh", &system.setup),
+            ("enter.sh", &system.enter),
+            ("settle.sh", &system.settle),
+            ("context.sh", &system.context),
+            ("deny.sh", &system.deny),
+            ("decisions.sh", &system.decisions),
+        ] {
+            fs::write(place.join(name), text)?;
+        }
+        fs::write(place.join("is"), format!("{}\n", system.is))?;
+        for (name, text) in &system.files {
+            ensure!(
+                Path::new(name).components().count() == 1,
+                "{}: a file's name may have no directory: {name}",
+                system.name
+            );
+            fs::write(place.join(name), text)?;
+        }
+        for workload in workloads {
+            let place = self.subdir(&format!("work/{}", workload.name))?;
+            fs::write(place.join("prepare.sh"), &workload.prepare)?;
+            fs::write(place.join("run.sh"), &workload.run)?;
+            fs::write(place.join("finish.sh"), &workload.finish)?;
+        }
+        let files = self.subdir("files")?;
+        for (name, content) in Workload::files() {
+            fs::write(files.join(name), content)?;
+        }
+        let bin = self.subdir("bin")?;
+        let programs = lab.programs()?;
+        let wanted = workloads.iter().flat_map(|w| &w.programs);
+        for name in wanted.chain(&system.programs).map(String::as_str).chain([CROWD]) {
+            fs::copy(programs.join(name), bin.join(name))
+                .with_context(|| format!("{name} is none of the lab's programs"))?;
+        }
+        if system.tidegate {
+            let file = &plan.tidegate;
+            fs::copy(file, bin.join("tidegate")).with_context(|| {
+                format!("no {}: `make static` builds it, --tidegate names another", file.display())
+            })?;
+        }
+        if let Some(own) = &plan.payload {
+            copy_tree(own, &self.subdir("own")?)?;
+        }
+        Ok(())
+    }
+
+    fn subdir(&self, name: &str) -> Result<PathBuf> {
+        let dir = self.dir.join(name);
+        fs::create_dir_all(&dir)?;
+        Ok(dir)
+    }
+
+    /// Everything in it, for the recipe.
+    pub(super) fn digest(&self) -> Result<String> {
+        let mut files = Vec::new();
+        list(&self.dir, &mut files)?;
+        files.sort();
+        let mut hash = Sha256::new();
+        for file in files {
+            let name = file.strip_prefix(&self.dir)?.display().to_string();
+            hash.update(name.as_bytes());
+            hash.update([0]);
+            hash.update(digest(&file)?.as_bytes());
+        }
+        Ok(format!("{:x}", hash.finalize()))
+    }
+}
+
+impl Drop for Payload {
+    fn drop(&mut self) {
+        let _ = remove_tree(&self.dir);
+    }
+}
+
+/// A file's SHA-256.
+pub(super) fn digest(file: &Path) -> Result<String> {
+    let content = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
+    Ok(format!("{:x}", Sha256::digest(content)))
+}
+
+fn list(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(dir).with_context(|| format!("reading {}", dir.display()))? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), found)?;
+        } else {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    list(from, &mut files)?;
+    for file in files {
+        let target = to.join(file.strip_prefix(from)?);
+        fs::create_dir_all(target.parent().context("a file in no directory")?)?;
+        fs::copy(&file, &target).with_context(|| format!("copying {}", file.display()))?;
+    }
+    Ok(())
+}

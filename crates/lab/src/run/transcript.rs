@@ -1,0 +1,197 @@
+//! What a boot printed: guest.sh's records.
+
+use std::collections::BTreeMap;
+
+use crate::results::{Decisions, Figure, Outcome};
+
+/// What always stands in the kernel's list, whatever `lsm=` says.
+const ALWAYS: [&str; 4] = ["lockdown", "capability", "ima", "evm"];
+
+/// A boot, as far as it told.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Transcript {
+    pub proof: Vec<String>,
+    /// Why the system gave nothing.
+    pub failed: String,
+    pub results: BTreeMap<String, Outcome>,
+}
+
+/// Reads guest.sh's records; `lsm` is what the system was booted with.
+pub(super) fn read(text: &str, lsm: &str) -> Transcript {
+    let mut found = Transcript::default();
+    let mut workload = None;
+    let mut before: Vec<Decisions> = Vec::new();
+    let mut ended = false;
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let (word, rest) = line.split_once('\t').unwrap_or((line, ""));
+        let outcome = workload
+            .as_ref()
+            .and_then(|name: &String| found.results.get_mut(name));
+        match (word, outcome) {
+            ("lsm", _) if !same(rest, lsm) => {
+                found.failed = format!("the kernel has {rest}, not {lsm}: it lacks a module");
+                return found;
+            }
+            ("lsm", _) => found.proof.push(format!("lsm: {rest}")),
+            ("proof", _) => found.proof.push(rest.replace('\t', "")),
+            ("absent" | "broken", _) => {
+                found.failed = rest.trim().to_owned();
+                ended = true;
+            }
+            ("workload", _) => {
+                found.results.insert(rest.to_owned(), Outcome::default());
+                workload = Some(rest.to_owned());
+                before.clear();
+            }
+            ("error", None) => found.failed = format!("{}: {}", found.failed, rest.trim()),
+            ("before", Some(outcome)) => match decisions(rest) {
+                Some(one) => before.push(one),
+                None => fail(outcome, &format!("not a count of decisions: {rest}")),
+            },
+            ("after", Some(outcome)) => match decisions(rest) {
+                Some(one) => outcome.decisions.extend(since(&before, one)),
+                None => fail(outcome, &format!("not a count of decisions: {rest}")),
+            },
+            ("figure", Some(outcome)) => match figure(rest) {
+                Some(one) => outcome.figures.push(one),
+                None => fail(outcome, &format!("not a figure: {rest}")),
+            },
+            ("failed" | "error", Some(outcome)) => fail(outcome, rest),
+            ("end", _) => ended = true,
+            _ => found.failed = format!("it printed {line:?}"),
+        }
+    }
+    if !ended && found.failed.is_empty() {
+        found.failed = "it did not come to its end".into();
+    }
+    for outcome in found.results.values_mut() {
+        if outcome.failed.is_empty() && outcome.figures.is_empty() {
+            fail(outcome, "it printed no figure");
+        }
+    }
+    found
+}
+
+/// A failed workload has no figures.
+fn fail(outcome: &mut Outcome, why: &str) {
+    if !outcome.failed.is_empty() {
+        outcome.failed.push_str(": ");
+    }
+    outcome.failed.push_str(why.trim());
+    outcome.figures.clear();
+}
+
+fn same(has: &str, wanted: &str) -> bool {
+    let sorted = |list: &str| {
+        let mut names: Vec<String> = list
+            .split(',')
+            .filter(|name| !ALWAYS.contains(name))
+            .map(str::to_owned)
+            .collect();
+        names.sort();
+        names
+    };
+    sorted(has) == sorted(wanted)
+}
+
+fn figure(words: &str) -> Option<Figure> {
+    let mut words = words.split('\t');
+    let (item, value, per) = (words.next()?, words.next()?, words.next()?);
+    let value: f64 = value.parse().ok()?;
+    (words.next().is_none() && !item.is_empty() && value.is_finite() && value > 0.0).then(|| {
+        Figure {
+            item: item.to_owned(),
+            value,
+            per: per.to_owned(),
+        }
+    })
+}
+
+fn decisions(words: &str) -> Option<Decisions> {
+    let mut words = words.split('\t');
+    let manager = words.next()?.to_owned();
+    let mut count = || words.next()?.trim().parse().ok();
+    Some(Decisions {
+        manager,
+        queries: count()?,
+        hint: count()?,
+        cache: count()?,
+        server: count()?,
+    })
+}
+
+/// What was added; none where nothing was asked.
+fn since(before: &[Decisions], after: Decisions) -> Option<Decisions> {
+    let zero = Decisions {
+        manager: String::new(),
+        queries: 0,
+        hint: 0,
+        cache: 0,
+        server: 0,
+    };
+    let old = before.iter().find(|d| d.manager == after.manager);
+    let old = old.unwrap_or(&zero);
+    let more = Decisions {
+        queries: after.queries.saturating_sub(old.queries),
+        hint: after.hint.saturating_sub(old.hint),
+        cache: after.cache.saturating_sub(old.cache),
+        server: after.server.saturating_sub(old.server),
+        manager: after.manager,
+    };
+    (more.queries > 0).then_some(more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "lsm\tlockdown,capability,bpf,ima\nproof\tcontext: \tuser\n\
+        workload\tmicro\nbefore\tfile\t10\t5\t0\t5\nafter\tfile\t30\t24\t0\t6\n\
+        after\ttask\t0\t0\t0\t0\nfigure\tread 1 B\t538.0\toperation\n\
+        workload\tshell8\nfailed\texit status 1\nerror\tsort: Permission denied \nend\n";
+
+    #[test]
+    fn a_boot_is_read() {
+        let found = read(GOOD, "capability,bpf");
+        assert_eq!(found.failed, "");
+        assert_eq!(found.proof[1], "context: user");
+        let micro = &found.results["micro"];
+        assert_eq!(micro.get("read 1 B"), Some(538.0));
+        assert_eq!(micro.decisions.len(), 1);
+        assert_eq!((micro.decisions[0].queries, micro.decisions[0].hint), (20, 19));
+        let shell = &found.results["shell8"];
+        assert_eq!(shell.failed, "exit status 1: sort: Permission denied");
+    }
+
+    #[test]
+    fn a_kernel_with_other_modules_gives_nothing() {
+        let found = read(GOOD, "capability,selinux");
+        assert!(found.failed.contains("it lacks a module") && found.results.is_empty());
+        assert!(!same("capability,bpf,apparmor", "capability,bpf"));
+    }
+
+    #[test]
+    fn a_failed_workload_has_no_figures() {
+        for wrong in [
+            "figure\tread\tfast\toperation",
+            "figure\tread\t-1\toperation",
+            "figure\tread\tNaN\toperation",
+            "figure\tread\t1",
+            "failed\texit status 3",
+        ] {
+            let text = format!("lsm\tbpf\nworkload\tmicro\nfigure\tstat\t1\toperation\n{wrong}\nend\n");
+            let micro = &read(&text, "bpf").results["micro"];
+            assert!(!micro.failed.is_empty() && micro.figures.is_empty(), "{wrong}");
+        }
+        let silent = read("lsm\tbpf\nworkload\tmicro\nend\n", "bpf");
+        assert!(!silent.results["micro"].failed.is_empty());
+    }
+
+    #[test]
+    fn a_broken_probe_is_told() {
+        let text = "lsm\tbpf\nbroken\tit denies nothing\nerror\tx: y \n";
+        assert_eq!(read(text, "bpf").failed, "it denies nothing: x: y");
+        assert!(read("lsm\tbpf\n", "bpf").failed.contains("end"));
+        assert!(read("lsm\tbpf\nKilled\nend\n", "bpf").failed.contains("Killed"));
+    }
+}
