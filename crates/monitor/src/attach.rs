@@ -14,6 +14,11 @@ pub(crate) const GUARD: &str = "guard_";
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
 
+/// Whether a program is not among those that are attached from the start.
+pub(crate) fn is_late(program: &str) -> bool {
+    program.starts_with(GUARD) || program.starts_with(ITERATOR)
+}
+
 /// Attaches a pinned program and pins the link.
 fn attach(program: &str) -> Result<()> {
     let path = Pinned::Programs.path(program);
@@ -40,8 +45,7 @@ impl Monitor {
     pub fn attach(&self) -> Result<()> {
         let attached = Pinned::Links.names()?;
         for program in Pinned::Programs.names()? {
-            let late = program.starts_with(GUARD) || program.starts_with(ITERATOR);
-            if !late && !attached.contains(&program) {
+            if !is_late(&program) && !attached.contains(&program) {
                 attach(&program)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use crate::sys;
 
@@ -30,7 +30,12 @@ pub fn has_hook(name: &str) -> io::Result<bool> {
 /// # Errors
 /// What the kernel says.
 pub fn try_lsm_program() -> io::Result<()> {
-    let hook = hook_id(HOOK)?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    attach_empty(HOOK, false).map(drop)
+}
+
+/// Attaches a program that allows everything to a hook, for as long as the link is open.
+pub(crate) fn attach_empty(hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
+    let hook = hook_id(hook)?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
     // r0 = 0; exit
     let code = [
         libbpf_sys::bpf_insn {
@@ -46,13 +51,18 @@ pub fn try_lsm_program() -> io::Result<()> {
         sz: size_of::<libbpf_sys::bpf_prog_load_opts>() as u64,
         expected_attach_type: libbpf_sys::BPF_LSM_MAC,
         attach_btf_id: hook,
+        prog_flags: if sleepable {
+            libbpf_sys::BPF_F_SLEEPABLE
+        } else {
+            0
+        },
         ..Default::default()
     };
     // SAFETY: NUL-terminated strings; code and options outlive the call.
     let fd = unsafe {
         libbpf_sys::bpf_prog_load(
             libbpf_sys::BPF_PROG_TYPE_LSM,
-            c"tg_probe".as_ptr(),
+            c"tg_empty".as_ptr(),
             c"GPL".as_ptr(),
             code.as_ptr(),
             code.len() as u64,
@@ -60,7 +70,7 @@ pub fn try_lsm_program() -> io::Result<()> {
         )
     };
     let program = sys::owned(fd)?;
-    sys::attach_lsm(program.as_fd()).map(drop)
+    sys::attach_lsm(program.as_fd())
 }
 
 /// The hook's number in the kernel's BTF; `None`: it has no such hook.

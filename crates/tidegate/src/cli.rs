@@ -52,6 +52,12 @@ pub enum Command {
     Log(Log),
     /// Explain a refusal, or a process's level
     Why(Why),
+    /// Measure what enforcement costs on this machine, in time
+    #[command(disable_help_flag = true)]
+    Bench(Lab),
+    /// Measure what mandatory access control costs, in virtual machines
+    #[command(disable_help_flag = true)]
+    Lab(Lab),
     /// Print a completion script
     Completions {
         /// For which shell
@@ -65,12 +71,24 @@ pub enum Command {
     /// The daemon itself, as `start` runs it
     #[command(hide = true)]
     Daemon(Daemon),
+    /// Attaches empty programs to the monitor's hooks until it is killed: what the lab
+    /// compares with
+    #[command(hide = true)]
+    Floor,
     /// Falls to a level with a pipe in hand: see daemon/boot.rs
     #[command(hide = true)]
     Settle {
         /// The level
         level: String,
     },
+}
+
+/// What the lab's own program, `tidegate-lab`, takes.
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// `tidegate lab --help` tells
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARG")]
+    pub args: Vec<OsString>,
 }
 
 /// What to check.

@@ -3,6 +3,8 @@
 mod check;
 mod compile;
 mod doctor;
+mod floor;
+mod lab;
 mod log;
 mod ls;
 mod manual;
@@ -52,6 +54,9 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::pages(&dir),
         Command::Daemon(how) => crate::daemon::detached(&how),
+        Command::Bench(args) => lab::run(Some("bench"), &args.args),
+        Command::Lab(args) => lab::run(None, &args.args),
+        Command::Floor => floor::run(),
         Command::Settle { level } => settle::run(&level),
     }
     .map(|()| ExitCode::SUCCESS)

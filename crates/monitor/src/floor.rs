@@ -1,0 +1,60 @@
+//! The mechanism's floor: empty programs on the hooks that the monitor attaches to. What
+//! they cost no policy can undercut.
+
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+
+use libbpf_rs::ProgramType;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+
+use crate::attach::is_late;
+use crate::error::{Error, Result, io_of};
+use crate::probe;
+use crate::skel::TidegateSkelBuilder;
+
+/// Empty programs on hooks, until it is dropped.
+#[derive(Debug)]
+pub struct Floor(Vec<OwnedFd>);
+
+impl Floor {
+    /// Attaches one to each hook that [`Monitor::attach`](crate::Monitor::attach) would.
+    ///
+    /// # Errors
+    /// [`Error::Hook`] for the first that this kernel refuses.
+    pub fn attach() -> Result<Self> {
+        let mut room = MaybeUninit::uninit();
+        let open = TidegateSkelBuilder::default()
+            .open(&mut room)
+            .map_err(|e| Error::Load {
+                log: String::new(),
+                source: io_of(e),
+            })?;
+        let mut links = Vec::new();
+        for program in open.open_object().progs() {
+            let name = program.name().to_string_lossy().into_owned();
+            if program.prog_type() != ProgramType::Lsm || is_late(&name) {
+                continue;
+            }
+            let section = program.section().to_string_lossy().into_owned();
+            let Some((kind, hook)) = section.split_once('/') else {
+                continue;
+            };
+            // hooks that only newer kernels have: SEC("?lsm/…")
+            if !program.autoload() && !probe::has_hook(hook).unwrap_or(false) {
+                continue;
+            }
+            let link = probe::attach_empty(hook, kind.ends_with(".s"));
+            links.push(link.map_err(|source| Error::Hook {
+                program: name,
+                source,
+            })?);
+        }
+        Ok(Self(links))
+    }
+
+    /// How many hooks have one.
+    #[must_use]
+    pub fn hooks(&self) -> usize {
+        self.0.len()
+    }
+}
