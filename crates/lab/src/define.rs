@@ -223,6 +223,30 @@ where
 }
 
 impl System {
+    /// What is measured on this machine itself, where nothing is booted.
+    pub(crate) fn of_this_machine(name: &str, title: &str, about: &str, order: u32) -> Self {
+        Self {
+            name: name.into(),
+            title: title.into(),
+            about: about.into(),
+            lsm: String::new(),
+            append: String::new(),
+            order,
+            core: true,
+            setup: String::new(),
+            enter: plain(),
+            settle: String::new(),
+            context: String::new(),
+            is: String::new(),
+            deny: String::new(),
+            decisions: String::new(),
+            tidegate: false,
+            programs: Vec::new(),
+            seconds: 0,
+            files: BTreeMap::new(),
+        }
+    }
+
     /// Those that come with the lab, in order.
     ///
     /// # Errors

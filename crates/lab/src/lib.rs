@@ -18,6 +18,7 @@
 #![warn(missing_docs)]
 
 pub mod artefact;
+pub mod bench;
 pub mod cost;
 pub mod define;
 pub mod progress;

@@ -53,6 +53,8 @@ enum Command {
     /// Measure what mandatory access control costs: systems, each booted on one kernel,
     /// by workloads
     Run(commands::run::Options),
+    /// Measure what enforcement costs on this machine itself, in time
+    Bench(commands::bench::Options),
     /// List the systems and the workloads
     List,
     /// Run cbmc, the model checker, with these arguments
@@ -140,6 +142,7 @@ fn main() -> ExitCode {
         Command::Vm(options) => vm(options),
         Command::Cost(options) => cost(options),
         Command::Run(options) => options.run().map(|_| ExitCode::SUCCESS),
+        Command::Bench(options) => options.run().map(|_| ExitCode::SUCCESS),
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
         Command::Doctor => doctor(),

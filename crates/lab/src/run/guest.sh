@@ -6,7 +6,7 @@
 # Under Tidegate this shell stays at the top level: what a governed subject wrote is read
 # by children, whose output nobody here takes in.
 set -u
-export PATH="/payload/bin:$PATH" LC_ALL=C
+export PATH="/payload/bin:$PATH" LAB_FILES=/payload/files LC_ALL=C
 system=/payload/system
 scratch=/srv/lab
 # Longer than the slowest workload takes by either clock.

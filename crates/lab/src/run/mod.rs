@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail, ensure};
 
 pub use plan::Plan;
+pub(crate) use transcript::figures;
 
 use crate::artefact::{Lab, recipe_hash};
 use crate::progress::Countdown;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context, Result, ensure};
+
 use crate::results::{Decisions, Figure, Outcome};
 
 /// What always stands in the kernel's list, whatever `lsm=` says.
@@ -92,6 +94,15 @@ fn same(has: &str, wanted: &str) -> bool {
         names
     };
     sorted(has) == sorted(wanted)
+}
+
+/// Reads what a workload printed.
+pub(crate) fn figures(text: &str) -> Result<Vec<Figure>> {
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let read = |line: &str| figure(line).with_context(|| format!("not a figure: {line}"));
+    let figures = lines.map(read).collect::<Result<Vec<_>>>()?;
+    ensure!(!figures.is_empty(), "it printed no figure");
+    Ok(figures)
 }
 
 fn figure(words: &str) -> Option<Figure> {
