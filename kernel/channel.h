@@ -54,7 +54,7 @@ struct tg_tx {
 	u64 id;
 	u64 join;	/* a channel's descriptor that the subject is about to get */
 	u64 join_unix;	/* a Unix socket that it is about to connect or send to */
-	u64 join_inode;
+	u64 join_key;
 	u32 join_readers; /* descriptors that read from `join`, seen */
 	u32 drag_tgid;
 	u64 drag_cause; /* record of the process dragged along last */
@@ -247,6 +247,16 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 	return TX_OTHER;
 }
 
+/* What a channel's readers, writers and floor are kept under: a socket's sock goes when the socket does. */
+static __always_inline u64 channel_key(struct file *f)
+{
+	struct inode *inode = CAST(struct inode, f->f_inode);
+
+	if ((inode->i_mode & S_IFMT) == S_IFSOCK && inode->i_sb->s_magic == SOCKFS_MAGIC)
+		return address(CAST(struct socket, f->private_data)->sk);
+	return address(inode);
+}
+
 /* Not of the address space that the current task's exec has just left, and nobody else has. */
 static __always_inline bool mapping_counts(u64 node)
 {
@@ -426,7 +436,7 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	struct file *f = CAST(struct file, addr);
 	enum tx_kind kind = tx_kind_of(f);
 	u32 mode = f->f_mode;
-	u64 key = address(f->f_inode);
+	u64 key = channel_key(f);
 
 	if (kind == TX_PIPE || kind == TX_MEMORY) {
 		tx.channels++;
@@ -438,19 +448,19 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_FLOORS && falls && mode & FMODE_WRITE)
 			floor_lower(key, level);
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
-			if (CAST(struct inode, key)->i_sb->s_magic == MQUEUE_MAGIC)
+			if (CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
 				tx.mapping++; /* its messages outlive it, and its level is the object's */
 			if (kind == TX_MEMORY)
 				tx_later(key);
 			else
-				tx_unread(key);
+				tx_unread(address(f->f_inode));
 		}
 		if (tx.stage != TX_SPREAD)
 			return level;
 		if (mode & FMODE_WRITE)
 			channel_write(key, level);
 		/* who opens a pipe by a name in /proc cannot tell which of its holders filled it */
-		if (tx.reopen && key == tx.join_inode && kind == TX_PIPE) {
+		if (tx.reopen && key == tx.join_key && kind == TX_PIPE) {
 			channel_write(key + 1, level);
 			if (addr == tx.join)
 				level = channel_read(key + 1, level);
@@ -458,7 +468,7 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (mode & FMODE_READ) {
 			level = channel_read(key, level);
 			/* an opening counts once, in however many tables it is */
-			if (key == tx.join_inode && addr != tx.join && channel_first(addr))
+			if (key == tx.join_key && addr != tx.join && channel_first(addr))
 				tx.join_readers++;
 		}
 	} else if (kind == TX_UNIX) {

@@ -134,7 +134,7 @@ __noinline int tx_spread(void)
 		if (t->pid == me->pid)
 			low = tx_joins(low);
 		if (tx_waits_in_open(t)) {
-			low = channel_read(tx.join_inode, low);
+			low = channel_read(tx.join_key, low);
 			tx.join_readers++;
 		}
 		if (low < level)
@@ -507,7 +507,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
 	tx.join_waiter = waiter;
-	tx.join_inode = join ? address(CAST(struct file, join)->f_inode) : 0;
+	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
 	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
 	failing = tx.failing;
 	__sync_lock_test_and_set(&tx.lock, 0);

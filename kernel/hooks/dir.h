@@ -174,10 +174,14 @@ static __always_inline bool inode_is_new(struct inode *inode)
 SEC("lsm/d_instantiate")
 int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 {
-	struct tg_subject *s = subject_current();
+	struct tg_subject *s;
 	u8 level;
 
-	if (!s || !inode)
+	/* a socket's inode has no level */
+	if (!inode || inode->i_sb->s_magic == SOCKFS_MAGIC)
+		return 0;
+	s = subject_current();
+	if (!s)
 		return 0;
 	/* it holds its maker's data from the start */
 	if (s->level < policy.top && inode_is_memory(inode)) {
@@ -215,7 +219,8 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 	struct tg_inode *memo;
 	struct tg_given_key key;
 
-	if ((inode->i_mode & S_IFMT) == S_IFIFO || (inode->i_mode & S_IFMT) == S_IFSOCK || fs_is_memory(inode->i_sb->s_magic))
+	/* a socket's floor is its sock's */
+	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic))
 		floor_forget(address(inode));
 	if (inode->i_nlink)
 		return 0;

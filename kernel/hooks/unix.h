@@ -102,7 +102,10 @@ int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
 SEC("lsm/sk_free_security")
 int BPF_PROG(hook_sk_free, struct sock *sk)
 {
-	if (sk->__sk_common.skc_family == AF_UNIX)
+	u16 family = sk->__sk_common.skc_family;
+
+	/* what comes from a network has the network's level (channel.h) */
+	if (family != AF_INET && family != AF_INET6)
 		floor_forget(address(sk));
 	return 0;
 }

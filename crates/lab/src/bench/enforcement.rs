@@ -67,7 +67,9 @@ impl Program {
             );
             self.ask(&["stop"])?;
         }
-        let doctor = self.command(&["doctor"]).output()?;
+        let doctor = self.command(&["doctor"]).output().with_context(|| {
+            format!("running {}: --tidegate names the program to measure", self.0.display())
+        })?;
         ensure!(
             doctor.status.success(),
             "this machine cannot enforce, so there is nothing to compare (--baseline shows how far \
