@@ -39,10 +39,42 @@ static inline int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static inline double middle_of(double *figures, int n)
+{
+	qsort(figures, n, sizeof(*figures), by_size);
+	return figures[n / 2];
+}
+
 static inline double middle(double *batches)
 {
-	qsort(batches, BATCHES, sizeof(*batches), by_size);
-	return batches[BATCHES / 2];
+	return middle_of(batches, BATCHES);
 }
+
+/* A line of the result: what one PER of the item took. */
+static inline void figure(const char *item, const char *per, double value)
+{
+	printf("%s\t%.1f\t%s\n", item, value, per);
+	fflush(stdout);
+}
+
+/*
+ * The middle batch of `rounds` rounds of a statement, each of them so many PER. As
+ * many batches before those warm up caches and labels.
+ */
+#define ITEM_OF(item, per, rounds, units, ...)                                  \
+	do {                                                                    \
+		const int batch = (rounds) / BATCHES;                           \
+		double figures[BATCHES];                                        \
+		for (int nth = 0; nth < 2 * BATCHES; nth++) {                   \
+			long long start = now();                                \
+			for (int i = 0; i < batch; i++)                         \
+				__VA_ARGS__;                                    \
+			figures[nth % BATCHES] =                                \
+				(double)(now() - start) / batch;                \
+		}                                                               \
+		figure(item, per, middle(figures) / (units));                   \
+	} while (0)
+
+#define ITEM(item, per, rounds, ...) ITEM_OF(item, per, rounds, 1, __VA_ARGS__)
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The items whose cost is compared: one operation each, a fixed number of times,
- * every call checked. Prints `item<TAB>figure` per line: clock units per operation.
- * Fork and exec run from a small process, before anything large is mapped.
+ * every call checked. Fork and exec run from a small process, before anything large
+ * is mapped.
  */
 #define _GNU_SOURCE
 #include "count.h"
@@ -44,20 +44,18 @@ static const char *deep_file(void)
 	return in_dir(name);
 }
 
-/* As many batches warm up caches and labels before those that count. */
-#define ITEM(name, rounds, body)                                                \
-	do {                                                                    \
-		const int batch = (rounds) / BATCHES;                           \
-		double figures[BATCHES];                                        \
-		for (int b = 0; b < 2 * BATCHES; b++) {                         \
-			long long start = now();                                \
-			for (int i = 0; i < batch; i++)                         \
-				body;                                           \
-			figures[b % BATCHES] = (double)(now() - start) / batch; \
-		}                                                               \
-		printf("%s\t%.1f\n", name, middle(figures));                    \
-		fflush(stdout);                                                 \
-	} while (0)
+static void vfork_exec(void)
+{
+	int status;
+	pid_t pid = vfork();
+
+	must(pid >= 0, "vfork");
+	if (!pid) {
+		execl("/bin/true", "true", NULL);
+		_exit(127);
+	}
+	must(waitpid(pid, &status, 0) == pid && !status, "exec");
+}
 
 int main(int argc, char **argv)
 {
@@ -77,68 +75,60 @@ int main(int argc, char **argv)
 	must(fd >= 0, "file");
 	must(write(fd, block, sizeof(block)) == sizeof(block), "fill");
 
-	ITEM("read 1 B", 20000, must(pread(fd, &byte, 1, 0) == 1, "read"));
-	ITEM("write 1 B", 20000, must(pwrite(fd, &byte, 1, 0) == 1, "write"));
+	ITEM("read 1 B", "operation", 20000, must(pread(fd, &byte, 1, 0) == 1, "read"));
+	ITEM("write 1 B", "operation", 20000, must(pwrite(fd, &byte, 1, 0) == 1, "write"));
 	zero = open("/dev/zero", O_RDONLY);
 	null = open("/dev/null", O_WRONLY);
 	must(zero >= 0 && null >= 0, "/dev/zero, /dev/null");
-	ITEM("read 1 B of /dev/zero", 20000, must(read(zero, &byte, 1) == 1, "zero"));
-	ITEM("write 1 B to /dev/null", 20000, must(write(null, &byte, 1) == 1, "null"));
-	ITEM("stat", 20000, must(!stat(file, &st), "stat"));
-	ITEM("fstat", 20000, must(!fstat(fd, &st), "fstat"));
-	ITEM("open+close", 10000, {
+	ITEM("read 1 B of /dev/zero", "operation", 20000, must(read(zero, &byte, 1) == 1, "zero"));
+	ITEM("write 1 B to /dev/null", "operation", 20000, must(write(null, &byte, 1) == 1, "null"));
+	ITEM("stat", "operation", 20000, must(!stat(file, &st), "stat"));
+	ITEM("fstat", "operation", 20000, must(!fstat(fd, &st), "fstat"));
+	ITEM("open+close", "operation", 10000, {
 		int f = open(file, O_RDONLY);
 		must(f >= 0 && !close(f), "open");
 	});
-	ITEM("open+close for writing", 10000, {
+	ITEM("open+close for writing", "operation", 10000, {
 		int f = open(file, O_WRONLY);
 		must(f >= 0 && !close(f), "open for writing");
 	});
-	ITEM("open+close, 8 directories down", 10000, {
+	ITEM("open+close, 8 directories down", "operation", 10000, {
 		int f = open(deep, O_RDONLY);
 		must(f >= 0 && !close(f), "open deep");
 	});
-	ITEM("mmap+munmap", 5000, {
+	ITEM("mmap+munmap", "operation", 5000, {
 		void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
 		must(p != MAP_FAILED && !munmap(p, 4096), "mmap");
 	});
-	ITEM("creat+unlink", 2000, {
+	ITEM("creat+unlink", "operation", 2000, {
 		int f = open(new, O_WRONLY | O_CREAT | O_EXCL, 0644);
 		must(f >= 0 && !close(f) && !unlink(new), "creat");
 	});
-	ITEM("rename x2", 2000, must(!rename(file, other) &&
-				    !rename(other, file), "rename"));
-	ITEM("link+unlink", 2000, must(!link(file, other) && !unlink(other), "link"));
-	ITEM("mkdir+rmdir", 500, must(!mkdir(sub, 0755) && !rmdir(sub), "mkdir"));
-	ITEM("chmod", 5000, must(!chmod(file, 0644), "chmod"));
+	ITEM("rename x2", "operation", 2000,
+	     must(!rename(file, other) && !rename(other, file), "rename"));
+	ITEM("link+unlink", "operation", 2000, must(!link(file, other) && !unlink(other), "link"));
+	ITEM("mkdir+rmdir", "operation", 500, must(!mkdir(sub, 0755) && !rmdir(sub), "mkdir"));
+	ITEM("chmod", "operation", 5000, must(!chmod(file, 0644), "chmod"));
 	must(!pipe(pair), "pipe");
-	ITEM("pipe write+read", 20000, must(write(pair[1], &byte, 1) == 1 && read(pair[0], &byte, 1) == 1, "pipe"));
+	ITEM("pipe write+read", "operation", 20000, must(write(pair[1], &byte, 1) == 1 && read(pair[0], &byte, 1) == 1, "pipe"));
 	close(pair[0]);
 	close(pair[1]);
 	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
-	ITEM("unix send+recv", 20000, must(send(pair[0], block, 8, 0) == 8 && recv(pair[1], block, 8, 0) == 8, "unix"));
+	ITEM("unix send+recv", "operation", 20000, must(send(pair[0], block, 8, 0) == 8 && recv(pair[1], block, 8, 0) == 8, "unix"));
 	close(pair[0]);
 	close(pair[1]);
-	ITEM("kill(0)", 20000, must(!kill(getpid(), 0), "kill"));
-	ITEM("socket+close", 5000, {
+	ITEM("kill(0)", "operation", 20000, must(!kill(getpid(), 0), "kill"));
+	ITEM("socket+close", "operation", 5000, {
 		int f = socket(AF_INET, SOCK_STREAM, 0);
 		must(f >= 0 && !close(f), "socket");
 	});
-	ITEM("fork+exit+wait", 2000, {
+	ITEM("fork+exit+wait", "operation", 2000, {
 		pid = fork();
 		must(pid >= 0, "fork");
 		if (!pid)
 			_exit(0);
 		must(waitpid(pid, &status, 0) == pid && !status, "wait");
 	});
-	ITEM("vfork+exec", 600, {
-		pid = vfork();
-		must(pid >= 0, "vfork");
-		if (!pid) {
-			execl("/bin/true", "true", NULL);
-			_exit(127);
-		}
-		must(waitpid(pid, &status, 0) == pid && !status, "exec");
-	});
+	ITEM("vfork+exec", "operation", 600, vfork_exec());
 	return 0;
 }
