@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Runs a command so many times, after once that does not count, and prints the middle
- * one: count [-p PER] [-n UNITS] [-b SHELL] ITEM ROUNDS COMMAND...
+ * one: count [-c] [-p PER] [-n UNITS] [-b SHELL] ITEM ROUNDS COMMAND...
  * The figure is for one PER (`run`), of which a round has UNITS (1). What stands after
- * -b runs before each round and is not counted. Any exit status but 0 is a failure.
+ * -b runs before each round and is not counted; with -c the first round counts. Any
+ * exit status but 0 is a failure.
  */
 #define _GNU_SOURCE
 #include "count.h"
@@ -37,10 +38,12 @@ int main(int argc, char **argv)
 	char *before[] = { "sh", "-euc", NULL, NULL };
 	const char *per = "run", *item;
 	double units = 1, *figures;
-	int rounds, option;
+	int rounds, option, first = -1;
 
-	while ((option = getopt(argc, argv, "+p:n:b:")) != -1) {
-		if (option == 'p')
+	while ((option = getopt(argc, argv, "+cp:n:b:")) != -1) {
+		if (option == 'c')
+			first = 0;
+		else if (option == 'p')
 			per = optarg;
 		else if (option == 'n')
 			units = atof(optarg);
@@ -57,7 +60,7 @@ int main(int argc, char **argv)
 		return 2;
 	figures = calloc(rounds, sizeof(*figures));
 	must(!!figures, "memory");
-	for (int i = -1; i < rounds; i++) {
+	for (int i = first; i < rounds; i++) {
 		long long start;
 
 		if (before[2])

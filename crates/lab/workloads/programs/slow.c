@@ -11,8 +11,10 @@
  *
  *	C + N instructions more than without it,
  *
- * where C is what the kernel spends on any filter: `slow 1` against `slow 1001` is
- * 1000 to the instruction. Children inherit the filter.
+ * where C is what the kernel spends on any filter: 246 on Linux 6.12, where getppid()
+ * counted 323 without, 570 at N = 1, 670 at 101, 1572 at 1001 (the timer's ticks have
+ * their share). `slow 1` against `slow 101` is 100 for each system call. Children
+ * inherit the filter.
  */
 #define _GNU_SOURCE
 #include "count.h"
