@@ -12,10 +12,10 @@
 
 static const char *name(int i)
 {
-	static char name[16];
+	static char digits[16];
 
-	snprintf(name, sizeof(name), "%d", i);
-	return name;
+	snprintf(digits, sizeof(digits), "%d", i);
+	return digits;
 }
 
 static void make(int n)
