@@ -65,11 +65,12 @@ static inline void figure(const char *item, const char *per, double value)
 	do {                                                                    \
 		const int batch = (rounds) / BATCHES;                           \
 		double figures[BATCHES];                                        \
-		for (int b = 0; b < 2 * BATCHES; b++) {                         \
+		for (int nth = 0; nth < 2 * BATCHES; nth++) {                   \
 			long long start = now();                                \
 			for (int i = 0; i < batch; i++)                         \
 				__VA_ARGS__;                                    \
-			figures[b % BATCHES] = (double)(now() - start) / batch; \
+			figures[nth % BATCHES] =                                \
+				(double)(now() - start) / batch;                \
 		}                                                               \
 		figure(item, per, middle(figures) / (units));                   \
 	} while (0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The items whose cost is compared: one operation each, a fixed number of times,
- * every call checked.
- * Fork and exec run from a small process, before anything large is mapped.
+ * every call checked. Fork and exec run from a small process, before anything large
+ * is mapped.
  */
 #define _GNU_SOURCE
 #include "count.h"
@@ -42,6 +42,19 @@ static const char *deep_file(void)
 	f = open(in_dir(name), O_RDWR | O_CREAT | O_EXCL, 0644);
 	must(f >= 0 && !close(f), "deep file");
 	return in_dir(name);
+}
+
+static void vfork_exec(void)
+{
+	int status;
+	pid_t pid = vfork();
+
+	must(pid >= 0, "vfork");
+	if (!pid) {
+		execl("/bin/true", "true", NULL);
+		_exit(127);
+	}
+	must(waitpid(pid, &status, 0) == pid && !status, "exec");
 }
 
 int main(int argc, char **argv)
@@ -116,14 +129,6 @@ int main(int argc, char **argv)
 			_exit(0);
 		must(waitpid(pid, &status, 0) == pid && !status, "wait");
 	});
-	ITEM("vfork+exec", "operation", 600, {
-		pid = vfork();
-		must(pid >= 0, "vfork");
-		if (!pid) {
-			execl("/bin/true", "true", NULL);
-			_exit(127);
-		}
-		must(waitpid(pid, &status, 0) == pid && !status, "exec");
-	});
+	ITEM("vfork+exec", "operation", 600, vfork_exec());
 	return 0;
 }
