@@ -64,6 +64,9 @@ pub struct System {
     /// after each workload; the difference is that workload's.
     #[serde(default)]
     pub decisions: String,
+    /// As [`Workload::programs`]: what `enter` or `setup` need.
+    #[serde(default)]
+    pub programs: Vec<String>,
     /// Files for /payload/system, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -294,10 +297,10 @@ mod tests {
         assert!(System::all().unwrap().iter().any(|s| s.name == "none"));
         assert!(!Workload::all().unwrap().is_empty());
         let sources: Vec<String> = Workload::sources().map(|(name, _)| name).collect();
-        for workload in Workload::all().unwrap() {
-            for program in &workload.programs {
-                assert!(sources.contains(&format!("{program}.c")), "{program}");
-            }
+        let systems = System::all().unwrap().into_iter().map(|s| s.programs);
+        let workloads = Workload::all().unwrap().into_iter().map(|w| w.programs);
+        for program in systems.chain(workloads).flatten() {
+            assert!(sources.contains(&format!("{program}.c")), "{program}");
         }
     }
 
