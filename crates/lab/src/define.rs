@@ -335,10 +335,10 @@ mod tests {
         assert!(System::all().unwrap().iter().any(|s| s.name == "none"));
         assert!(!Workload::all().unwrap().is_empty());
         let sources: Vec<String> = Workload::sources().map(|(name, _)| name).collect();
-        for workload in Workload::all().unwrap() {
-            for program in &workload.programs {
-                assert!(sources.contains(&format!("{program}.c")), "{program}");
-            }
+        let systems = System::all().unwrap().into_iter().map(|s| s.programs);
+        let workloads = Workload::all().unwrap().into_iter().map(|w| w.programs);
+        for program in systems.chain(workloads).flatten() {
+            assert!(sources.contains(&format!("{program}.c")), "{program}");
         }
     }
 

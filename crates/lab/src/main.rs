@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
-use tidegate_lab::artefact::{Kernel, Lab};
+use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::cost;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
 
@@ -72,6 +72,9 @@ struct Vm {
     /// Kernel series, such as 6.12 or 7.2
     #[arg(long, default_value = "6.12")]
     kernel: Kernel,
+    /// What to boot from: root, or measured, with every measured system's tools and policy
+    #[arg(long, default_value = "root", value_name = "IMAGE")]
+    image: Image,
     /// Count instructions: one processor, and guest time is executed instructions
     #[arg(long)]
     icount: bool,
@@ -159,8 +162,8 @@ fn setup(rebuild: bool, kernel: Option<Kernel>) -> Result<ExitCode> {
         lab.cache().clear()?;
     }
     match kernel {
-        Some(one) => lab.setup(&[one])?,
-        None => lab.setup(&Kernel::SUPPORTED)?,
+        Some(one) => lab.setup(&[one], Image::Root)?,
+        None => lab.setup(&Kernel::SUPPORTED, Image::Root)?,
     }
     doctor()
 }
@@ -180,6 +183,7 @@ fn cbmc(args: &[String]) -> Result<ExitCode> {
 
 fn vm(options: Vm) -> Result<ExitCode> {
     let mut machine = Machine::new(options.kernel)
+        .image(options.image)
         .icount(options.icount)
         .kaslr(options.kaslr)
         .smp(options.smp)

@@ -13,7 +13,9 @@ const HASH_DIGITS: usize = 12;
 
 /// The artefacts besides `kernel-SERIES` and `cost-SERIES`. Nothing else in the directory is ever
 /// removed: it may be anybody's.
-const KINDS: [&str; 5] = ["tools", "prover", "root", "init", "programs"];
+const KINDS: [&str; 7] = [
+    "tools", "prover", "root", "measured", "scratch", "init", "programs",
+];
 
 /// The directory that holds everything heavy.
 #[derive(Debug, Clone)]

@@ -1,81 +1,212 @@
-//! The root filesystem: Debian trixie with what tests and the story need.
+//! The root filesystems: Debian trixie with what tests and the story need, and Debian
+//! trixie with the systems that are measured and the programs that they are measured by.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use super::cache::Cache;
 use super::debian::Bootstrap;
-use super::{Content, Tools, ext4};
+use super::{Content, Tools, ext4, labels};
 use crate::progress::Progress;
 
-const TREE: Bootstrap = Bootstrap {
-    suite: "trixie",
-    variant: "minbase",
-    include: &[
-        "acl",
-        "attr",
-        "bpftool",
-        "e2fsprogs",
-        "file",
-        "fuse3",
-        "gcc",
-        "git",
-        "iproute2",
-        "keyutils",
-        "kmod",
-        "less",
-        "libc6-dev",
-        "libfuse3-dev",
-        "liburing-dev",
-        "make",
-        "nano",
-        "ncat",
-        "netbase",
-        "passwd",
-        "pkgconf",
-        "procps",
-        "python3-minimal",
-        "strace",
-        "sudo",
-        "util-linux",
-    ],
-    exclude: &[
-        "/usr/share/doc/*",
-        "/usr/share/man/*",
-        "/usr/share/info/*",
-        "/usr/share/locale/*",
-    ],
-    customize: Some(include_str!("../../guest/customize.sh")),
-};
+const ROOT: &[&str] = &[
+    "acl",
+    "attr",
+    "bpftool",
+    "e2fsprogs",
+    "file",
+    "fuse3",
+    "gcc",
+    "git",
+    "iproute2",
+    "keyutils",
+    "kmod",
+    "less",
+    "libc6-dev",
+    "libfuse3-dev",
+    "liburing-dev",
+    "make",
+    "nano",
+    "ncat",
+    "netbase",
+    "passwd",
+    "pkgconf",
+    "procps",
+    "python3-minimal",
+    "strace",
+    "sudo",
+    "util-linux",
+];
 
-/// Free space for what a test writes; it costs nothing until used.
-const SPARE: u64 = 512 << 20;
+const MEASURED: &[&str] = &[
+    "acl",
+    "apache2",
+    "apparmor",
+    "apparmor-profiles",
+    "attr",
+    "bc",
+    "bison",
+    "bpftool",
+    "checkpolicy",
+    "e2fsprogs",
+    "flex",
+    "gcc",
+    "kmod",
+    "libc6-dev",
+    "libelf-dev",
+    "linux-source-6.12",
+    "make",
+    "netbase",
+    "nginx-light",
+    "passwd",
+    "policycoreutils",
+    "procps",
+    "python3-minimal",
+    "selinux-policy-default",
+    "selinux-utils",
+    "semodule-utils",
+    "stress-ng",
+    "util-linux",
+    "wrk",
+    "xz-utils",
+];
 
-/// Returns the path of the image.
-pub(super) fn ensure(
-    cache: &Cache,
-    progress: &Progress,
-    tools: impl FnOnce() -> Result<Tools>,
-) -> Result<PathBuf> {
-    let dir = cache.ensure(
-        "root",
-        &[&TREE.recipe(), &ext4::recipe(), &SPARE.to_string()],
-        |dir| {
-            let step = progress.step("root image, Debian trixie");
+/// Which root filesystem a machine boots from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Image {
+    /// For tests and the story.
+    #[default]
+    Root,
+    /// For measuring: every system's tools and policy, with SELinux's labels written.
+    Measured,
+}
+
+impl FromStr for Image {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "root" => Ok(Self::Root),
+            "measured" => Ok(Self::Measured),
+            _ => bail!("an image is root or measured, not {text:?}"),
+        }
+    }
+}
+
+impl Image {
+    /// The artefact's kind.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Measured => "measured",
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Self::Root => "root image, Debian trixie",
+            Self::Measured => "image of the measured systems, Debian trixie",
+        }
+    }
+
+    fn tree(self) -> Bootstrap<'static> {
+        Bootstrap {
+            suite: "trixie",
+            variant: "minbase",
+            include: match self {
+                Self::Root => ROOT,
+                Self::Measured => MEASURED,
+            },
+            exclude: &[
+                "/usr/share/doc/*",
+                "/usr/share/man/*",
+                "/usr/share/info/*",
+                "/usr/share/locale/*",
+            ],
+            customize: Some(match self {
+                Self::Root => include_str!("../../guest/customize.sh"),
+                Self::Measured => concat!(
+                    "cat > \"$1/lab.cil\" <<'CIL'\n",
+                    include_str!("../../guest/lab.cil"),
+                    "CIL\n",
+                    include_str!("../../guest/measured.sh"),
+                ),
+            }),
+        }
+    }
+
+    /// Free space for what a run writes; it costs nothing until used.
+    fn spare(self) -> u64 {
+        match self {
+            Self::Root => 512 << 20,
+            Self::Measured => 1 << 30,
+        }
+    }
+
+    /// Returns the path of the image, built if it is not there.
+    pub(super) fn ensure(
+        self,
+        cache: &Cache,
+        progress: &Progress,
+        tools: impl FnOnce() -> Result<Tools>,
+    ) -> Result<PathBuf> {
+        let tree = self.tree();
+        let spare = self.spare();
+        let mut recipe = vec![tree.recipe(), ext4::recipe(), spare.to_string()];
+        if self == Self::Measured {
+            recipe.push(labels::RECIPE.into());
+        }
+        let recipe: Vec<&str> = recipe.iter().map(String::as_str).collect();
+        let dir = cache.ensure(self.kind(), &recipe, |dir| {
+            let step = progress.step(self.about());
             let tar = dir.join("root.tar");
-            TREE.to_tar(&tar)?;
-            ext4::make(
-                &tools()?,
-                "root",
-                Content::Tar(&tar),
-                SPARE,
-                &dir.join("root.ext4"),
-            )?;
+            let image = dir.join("root.ext4");
+            let tools = tools()?;
+            tree.to_tar(&tar)?;
+            ext4::make(&tools, "root", Content::Tar(&tar), spare, &image)?;
+            if self == Self::Measured {
+                labels::write(&tools, &tar, &image)?;
+            }
             std::fs::remove_file(tar)?;
             step.done();
             Ok(())
-        },
-    )?;
-    Ok(dir.join("root.ext4"))
+        })?;
+        Ok(dir.join("root.ext4"))
+    }
+}
+
+/// Room to work in; it costs nothing until used.
+const SCRATCH: u64 = 1 << 30;
+
+/// An empty filesystem: what a system's own set-up writes elsewhere does not change where
+/// its files and directories are put.
+pub(super) fn scratch(cache: &Cache, tools: &Tools) -> Result<PathBuf> {
+    let recipe = [ext4::recipe(), SCRATCH.to_string()];
+    let dir = cache.ensure("scratch", &[&recipe[0], &recipe[1]], |dir| {
+        let empty = dir.join("empty");
+        std::fs::create_dir(&empty)?;
+        ext4::make(
+            tools,
+            "scratch",
+            Content::Directory(&empty),
+            SCRATCH,
+            &dir.join("scratch.ext4"),
+        )
+    })?;
+    Ok(dir.join("scratch.ext4"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_named_by_its_kind() {
+        for image in [Image::Root, Image::Measured] {
+            assert_eq!(image.kind().parse::<Image>().unwrap(), image);
+        }
+        assert!("roots".parse::<Image>().is_err());
+    }
 }

@@ -8,6 +8,7 @@ mod ext4;
 mod guest;
 mod image;
 mod kernel;
+mod labels;
 mod programs;
 mod tools;
 
@@ -18,6 +19,7 @@ use anyhow::{Context, Result, anyhow};
 pub use cache::Cache;
 pub(crate) use cache::{recipe_hash, remove_tree};
 pub(crate) use ext4::{Content, make as make_ext4};
+pub use image::Image;
 pub use kernel::{Kernel, KernelFiles};
 pub use tools::Tools;
 
@@ -54,14 +56,15 @@ impl Lab {
         &self.progress
     }
 
-    /// Builds whatever is missing for `kernels`, in parallel.
+    /// Builds whatever is missing for machines with these kernels and this image, in
+    /// parallel.
     ///
     /// # Errors
     /// The first artefact that could not be built, with its log's last lines.
-    pub fn setup(&self, kernels: &[Kernel]) -> Result<()> {
+    pub fn setup(&self, kernels: &[Kernel], image: Image) -> Result<()> {
         std::thread::scope(|scope| {
             let mut jobs = vec![
-                scope.spawn(|| self.root_image().map(drop)),
+                scope.spawn(|| self.image(image).map(drop)),
                 scope.spawn(|| self.guest_init().map(drop)),
             ];
             jobs.extend(
@@ -99,12 +102,20 @@ impl Lab {
         kernel::ensure(&self.cache, &self.progress, kernel, || self.tools())
     }
 
-    /// The root filesystem, an ext4 image.
+    /// A root filesystem, an ext4 image.
     ///
     /// # Errors
     /// When the image cannot be built.
-    pub fn root_image(&self) -> Result<PathBuf> {
-        image::ensure(&self.cache, &self.progress, || self.tools())
+    pub fn image(&self, image: Image) -> Result<PathBuf> {
+        image.ensure(&self.cache, &self.progress, || self.tools())
+    }
+
+    /// An empty ext4 image for a machine to work in.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn scratch(&self) -> Result<PathBuf> {
+        image::scratch(&self.cache, &self.tools()?)
     }
 
     /// The directory of the workloads' programs, each static.

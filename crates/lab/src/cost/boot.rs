@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::figures::Figures;
 use super::{Options, Program};
-use crate::artefact::{Kernel, Lab, remove_tree};
+use crate::artefact::{Image, Kernel, Lab, remove_tree};
 use crate::vm::{Capture, Machine};
 
 const SCRIPT: &str = include_str!("../../items/cost.sh");
@@ -180,7 +180,7 @@ pub(super) fn recipe(lab: &Lab, options: &Options, payload: &Payload) -> Result<
     let paths = [
         lab.tools()?.path().to_owned(),
         lab.kernel(&options.kernel)?.vmlinux(),
-        lab.root_image()?,
+        lab.image(Image::Root)?,
         lab.guest_init()?,
     ];
     let mut recipe: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();

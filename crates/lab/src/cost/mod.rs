@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-use crate::artefact::{Kernel, Lab};
+use crate::artefact::{Image, Kernel, Lab};
 use boot::{Mode, Payload};
 use figures::Figures;
 pub use report::{Change, Memory, Operation, Program, Report, Sight};
@@ -53,7 +53,7 @@ pub fn measure(lab: &Lab, options: &Options) -> Result<Report> {
 }
 
 fn count(lab: &Lab, options: &Options, payload: &Payload) -> Result<Report> {
-    lab.setup(std::slice::from_ref(&options.kernel))?;
+    lab.setup(std::slice::from_ref(&options.kernel), Image::Root)?;
     let boot = |mode: Mode, disturbed, what: &str| {
         let step = lab.progress().step(&format!("counting, {mode}{what}"));
         let figures = payload.boot(lab, &options.kernel, mode, disturbed)?;

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 pub use plan::Plan;
 pub(crate) use transcript::figures;
 
-use crate::artefact::{Lab, recipe_hash};
+use crate::artefact::{Image, Lab, recipe_hash};
 use crate::progress::Countdown;
 use crate::results::{Boot, Clock, FORMAT, Run};
 use crate::vm::{Accelerator, choose};
@@ -32,8 +32,7 @@ use plan::Wanted;
 /// fails inside a machine is part of the results.
 pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     check(lab, plan)?;
-    lab.setup(std::slice::from_ref(&plan.kernel))?;
-    lab.root_image()?;
+    lab.setup(std::slice::from_ref(&plan.kernel), Image::Measured)?;
     let wanted = plan.wanted();
     ensure!(
         !wanted.is_empty(),
@@ -163,7 +162,8 @@ fn recipe(lab: &Lab, plan: &Plan, wanted: &Wanted<'_>, payload: &Payload) -> Res
     let paths = [
         lab.tools()?.path().to_owned(),
         lab.kernel(&plan.kernel)?.vmlinux(),
-        lab.root_image()?,
+        lab.image(Image::Measured)?,
+        lab.scratch()?,
         lab.guest_init()?,
     ];
     let mut parts: Vec<String> = paths

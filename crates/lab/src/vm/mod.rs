@@ -22,7 +22,7 @@ pub use outcome::Outcome;
 pub use process::End;
 pub use sink::{Capture, Passthrough, Sink};
 
-use crate::artefact::{Content, Kernel, Lab, make_ext4};
+use crate::artefact::{Content, Image, Kernel, Lab, make_ext4};
 use protocol::Frame;
 use rundir::RunDir;
 
@@ -34,6 +34,8 @@ const PAYLOAD_SPARE: u64 = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct Machine {
     kernel: Kernel,
+    image: Image,
+    scratch: bool,
     icount: bool,
     kaslr: bool,
     smp: u32,
@@ -52,6 +54,8 @@ impl Machine {
     pub fn new(kernel: Kernel) -> Self {
         Self {
             kernel,
+            image: Image::Root,
+            scratch: false,
             icount: false,
             kaslr: false,
             smp: 2,
@@ -62,6 +66,20 @@ impl Machine {
             payload: None,
             timeout: Duration::from_secs(600),
         }
+    }
+
+    /// What it boots from, in place of the tests' own image.
+    #[must_use]
+    pub fn image(mut self, image: Image) -> Self {
+        self.image = image;
+        self
+    }
+
+    /// Whether /srv/lab is an empty disk of its own.
+    #[must_use]
+    pub fn scratch(mut self, on: bool) -> Self {
+        self.scratch = on;
+        self
     }
 
     /// Counts instructions: one processor, TCG, and guest time is the number of
@@ -145,7 +163,7 @@ impl Machine {
     ) -> Result<Outcome> {
         let words: Vec<&str> = command.iter().map(AsRef::as_ref).collect();
         ensure!(!words.is_empty(), "no command to run in the guest");
-        lab.setup(std::slice::from_ref(&self.kernel))?;
+        lab.setup(std::slice::from_ref(&self.kernel), self.image)?;
         let files = lab.kernel(&self.kernel)?;
         let tools = lab.tools()?;
         let accelerator = if self.icount {
@@ -155,8 +173,12 @@ impl Machine {
         };
 
         let dir = RunDir::new(lab.cache().root(), &self.kernel.to_string())?;
-        let mut images = vec![lab.root_image()?, files.modules()];
+        let mut images = vec![lab.image(self.image)?, files.modules()];
         let mut mounts = vec![("root", "/", "rw"), ("modules", "/usr/lib/modules", "ro")];
+        if self.scratch {
+            images.push(lab.scratch()?);
+            mounts.push(("scratch", "/srv/lab", "rw"));
+        }
         if let Some(payload) = &self.payload {
             make_ext4(
                 &tools,
