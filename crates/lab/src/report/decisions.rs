@@ -1,7 +1,7 @@
 //! How decisions were resolved: Flask's Table 6, measured and printed.
 
 use super::section::Section;
-use super::sheet::{Sheet, Text, amount, percent};
+use super::sheet::{self, Sheet, Text, percent};
 use crate::results::Decisions;
 
 /// What Flask's Table 6 has: five builds and the removals between them.
@@ -59,7 +59,7 @@ fn line(one: &Decisions, hint: Option<u64>) -> Vec<Text> {
         reason = "shown with seven digits at most"
     )]
     let float = |n: u64| n as f64;
-    let count = |n: u64| Text::from(amount(float(n)));
+    let count = |n: u64| Text::from(sheet::count(float(n)));
     let share = |n: u64| match one.queries {
         0 => Text::default(),
         all => percent(float(n) / float(all) * 100.0)

@@ -48,6 +48,8 @@ pub struct Part {
 /// A paper's tables.
 #[derive(Debug, Serialize)]
 pub struct Paper {
+    /// Its name in a word.
+    pub name: &'static str,
     /// The paper.
     pub title: &'static str,
     /// Its tables.
@@ -90,11 +92,13 @@ pub fn title(section: &Section) -> String {
 
 /// What was measured, in a sentence or two.
 fn about(section: &Section) -> String {
-    let least = section.systems.iter().map(|s| s.boots).min().unwrap_or(0);
-    let most = section.systems.iter().map(|s| s.boots).max().unwrap_or(0);
-    let boots = match least == most {
-        true => most.to_string(),
-        false => format!("{least} to {most}"),
+    let boots = || section.systems.iter().map(|s| s.boots).filter(|n| *n > 0);
+    let least = boots().min().unwrap_or(0);
+    let most = boots().max().unwrap_or(0);
+    let boots = if least == most {
+        most.to_string()
+    } else {
+        format!("{least} to {most}")
     };
     let (what, caution) = match section.clock {
         Clock::Instructions => ("disturbances", " They are instructions, never time."),
@@ -134,6 +138,7 @@ fn part(section: &Section, papers: &[Source]) -> Result<Part> {
         papers: papers
             .iter()
             .map(|source| Paper {
+                name: source.as_str(),
                 title: source.title(),
                 sheets: like::sheets(*source, section),
             })

@@ -67,11 +67,19 @@ pub fn sheet(sheet: &Sheet, level: usize) -> String {
     for part in sheet.split(COLUMNS) {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
         text += &line(part.head.iter().map(|h| escape(h)).collect());
-        text += &format!("|---|{}\n", "--:|".repeat(part.head.len() - 1));
+        let side = |at| {
+            if part.words.contains(&at) {
+                "---"
+            } else {
+                "--:"
+            }
+        };
+        text += &line((0..part.head.len()).map(|at| side(at).to_owned()).collect());
         for row in &part.rows {
-            let mut cells: Vec<String> = match row.group {
-                true => vec![format!("**{}**", escape(&row.cells[0].text))],
-                false => row.cells.iter().map(cell).collect(),
+            let mut cells: Vec<String> = if row.group {
+                vec![format!("**{}**", escape(&row.cells[0].text))]
+            } else {
+                row.cells.iter().map(cell).collect()
             };
             cells.resize(part.head.len(), String::new());
             text += &line(cells);
@@ -121,7 +129,7 @@ mod tests {
         for words in [
             "[cost.html](cost.html)",
             "&lt;kill> &amp; \"0\"",
-            "**SELinux",
+            "**Tidegate lomac, build-flask**",
             "no such module here",
             "computes to 0.02 %",
             "no cache",

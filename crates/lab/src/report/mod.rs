@@ -7,6 +7,7 @@
 
 pub mod decisions;
 pub mod document;
+mod gather;
 pub mod html;
 pub mod like;
 pub mod long;
@@ -106,10 +107,12 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// What a terminal shows of a part.
 fn tables(part: &document::Part, args: &Args) -> String {
-    let mut text = format!("{}\n{}\n\n", part.title, part.about);
+    let about = terminal::filled(&part.about, "", args.width);
+    let mut text = format!("{}\n{about}\n", part.title);
     let sheet = |one| terminal::sheet(one, args.width);
     if args.like.is_some() {
         text.extend(part.papers.iter().flat_map(|p| &p.sheets).map(sheet));
+        text.extend(part.failures.iter().map(sheet));
     } else {
         text.extend(part.workloads.iter().map(sheet));
         text.extend(part.failures.iter().map(sheet));

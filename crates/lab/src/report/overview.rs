@@ -57,9 +57,10 @@ pub fn summary(section: &Section) -> Sheet {
             cells.push(format!("{sure} of {}", found.len()).into());
             cells.push(most.2.into());
         } else {
-            let why = match system.failed.is_empty() {
-                true => "no figure in any boot that the baseline has one of".to_owned(),
-                false => system.failed.join("; "),
+            let why = if system.failed.is_empty() {
+                "no figure in any boot that the baseline has one of".to_owned()
+            } else {
+                system.failed.join("; ")
             };
             cells.push(Text::default());
             cells.push(sheet.gap(&why));
@@ -89,24 +90,27 @@ pub fn overhead(section: &Section, workload: &str) -> Sheet {
     let one_per = items.iter().all(|i| i.per == items[0].per);
     let base = section.base();
     let unit = section.clock.unit();
-    let baseline = format!("{}, {unit}", section.systems[base].title);
-    let mut head = vec!["", &baseline, "noise %"];
+    let mut head = vec!["", &section.systems[base].title, "noise %"];
     head.extend(
         section
             .others()
             .map(|at| section.systems[at].title.as_str()),
     );
     let about = match items.first() {
-        Some(item) if one_per && !item.per.is_empty() => format!("Per {}. ", item.per),
+        Some(item) if one_per && !item.per.is_empty() => format!(" per {}", item.per),
         _ => String::new(),
     };
+    let about = format!(
+        "“{}”: {unit}{about}. The other systems: percent more.",
+        section.systems[base].title
+    );
     let heading = items.first().map_or(workload, |i| i.heading.as_str());
     let mut sheet = Sheet::new(heading, about, &head).fixed(3);
-    sheet.about += "Systems: percent over the baseline.";
     for item in items {
-        let name = match one_per {
-            true => item.name.clone(),
-            false => format!("{}, per {}", item.name, item.per),
+        let name = if one_per {
+            item.name.clone()
+        } else {
+            format!("{}, per {}", item.name, item.per)
         };
         let mut cells = vec![Text::from(name)];
         cells.push(match item.cells[base].mean() {
@@ -153,13 +157,15 @@ pub fn failures(section: &Section) -> Option<Sheet> {
         "What failed",
         "Every gap in the tables, with its reason.",
         &["system", "what", "why"],
-    );
+    )
+    .words(&[1, 2]);
     for (at, system) in section.systems.iter().enumerate() {
         let words = [&system.title, "everything"].map(Text::from);
         if system.boots == 0 {
-            let why = match system.failed.is_empty() {
-                true => "it was not booted".to_owned(),
-                false => system.failed.join("; "),
+            let why = if system.failed.is_empty() {
+                "it was not booted".to_owned()
+            } else {
+                system.failed.join("; ")
             };
             sheet.row([words.to_vec(), vec![why.into()]].concat());
             continue;

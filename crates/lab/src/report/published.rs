@@ -16,11 +16,11 @@ pub enum Source {
     Lomac,
     /// Linux Security Modules (2002), Tables 2 to 8
     Lsm,
-    /// The Lava Nucleus (1997), Tables 1 to 3
+    /// The Lava Nucleus (1998), Tables 1 to 3
     Lava,
     /// Flask (1999), Tables 2, 4, 5 and 6, and its Linux prototype's Table 10
     Flask,
-    /// Spenneberg's book on `SELinux` and `AppArmor`
+    /// Spenneberg's book on SELinux and AppArmor (2008)
     Spenneberg,
 }
 

@@ -10,8 +10,10 @@ pub struct Sheet {
     pub title: String,
     /// A sentence under the heading.
     pub about: String,
-    /// The columns' headings; the first column is words, the others are figures.
+    /// The columns' headings.
     pub head: Vec<String>,
+    /// The columns that are words, by place; the others are figures.
+    pub words: Vec<usize>,
     /// How many of the columns stand in each part where a table is too wide.
     pub fixed: usize,
     /// The rows.
@@ -76,6 +78,7 @@ impl Sheet {
         Self {
             title: title.into(),
             about: about.into(),
+            words: vec![0],
             fixed: head.len(),
             head: head.iter().map(|h| (*h).to_owned()).collect(),
             ..Self::default()
@@ -86,6 +89,13 @@ impl Sheet {
     #[must_use]
     pub fn fixed(mut self, columns: usize) -> Self {
         self.fixed = columns;
+        self
+    }
+
+    /// Says which further columns are words; they have to be among the fixed ones.
+    #[must_use]
+    pub fn words(mut self, columns: &[usize]) -> Self {
+        self.words.extend(columns);
         self
     }
 
@@ -100,9 +110,10 @@ impl Sheet {
             let from = self.fixed + n * each;
             let columns = || (0..self.fixed).chain(from..(from + each).min(self.head.len()));
             let take = |row: &Row| Row {
-                cells: match row.group {
-                    true => row.cells.clone(),
-                    false => columns().map(|at| row.cells[at].clone()).collect(),
+                cells: if row.group {
+                    row.cells.clone()
+                } else {
+                    columns().map(|at| row.cells[at].clone()).collect()
                 },
                 ..row.clone()
             };
@@ -111,6 +122,7 @@ impl Sheet {
                 title: only(n == 0, &self.title),
                 about: only(n == 0, &self.about),
                 head: columns().map(|at| self.head[at].clone()).collect(),
+                words: self.words.clone(),
                 fixed: self.fixed,
                 rows: self.rows.iter().map(take).collect(),
                 notes: if n + 1 == parts {
@@ -186,21 +198,20 @@ pub fn letter(at: usize) -> String {
     }
 }
 
-/// A count or a cost with its thousands set apart, and as many places as it needs.
+/// A cost with its thousands set apart and about four figures that matter.
 #[must_use]
 pub fn amount(value: f64) -> String {
     let places = match value.abs() {
-        v if v >= 1000.0 => 0,
+        v if v >= 1000.0 || v == 0.0 => 0,
         v if v >= 100.0 => 1,
-        v if v >= 1.0 => 2,
+        v if v >= 10.0 => 2,
+        v if v >= 1.0 => 3,
         v if v >= 0.01 => 4,
         _ => 6,
     };
     let text = format!("{value:.places$}");
-    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
-    let (sign, digits) = whole
-        .strip_prefix('-')
-        .map_or(("", whole), |digits| ("-", digits));
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let (sign, digits) = whole.split_at(usize::from(whole.starts_with('-')));
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {
         if at > 0 && (digits.len() - at) % 3 == 0 {
@@ -208,9 +219,18 @@ pub fn amount(value: f64) -> String {
         }
         grouped.push(digit);
     }
-    let rest = rest.trim_end_matches('0');
-    let point = if rest.is_empty() { "" } else { "." };
-    format!("{sign}{grouped}{point}{rest}")
+    format!("{sign}{grouped}{rest}")
+}
+
+/// [`amount`] without zeros at its end: for counts and for axes.
+#[must_use]
+pub fn count(value: f64) -> String {
+    let text = amount(value);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// A percentage without its sign of percent: two places, one from 100 on.
@@ -220,7 +240,7 @@ pub fn percent(value: f64) -> String {
     let text = format!("{value:+.places$}");
     match text.as_str() {
         "+0.00" | "-0.00" => "0.00".to_owned(),
-        _ => text,
+        _ => text.replace('-', "−"),
     }
 }
 
@@ -231,9 +251,13 @@ mod tests {
     #[test]
     fn figures_are_readable() {
         assert_eq!(amount(1_234_567.8), "1,234,568");
-        assert_eq!(amount(874.0), "874");
-        assert_eq!(amount(8.545), "8.54");
-        assert_eq!(amount(0.974), "0.974");
+        assert_eq!(amount(874.0), "874.0");
+        assert_eq!(amount(-8.5), "-8.500");
+        assert_eq!(amount(0.974), "0.9740");
+        assert_eq!(
+            (count(874.0), count(1e6)),
+            ("874".into(), "1,000,000".into())
+        );
         assert_eq!(percent(-0.001), "0.00");
         assert_eq!(percent(12.345), "+12.35");
         assert_eq!(percent(159.5), "+159.5");

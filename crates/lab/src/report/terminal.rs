@@ -27,7 +27,8 @@ pub fn sheet(sheet: &Sheet, width: u16) -> String {
             match line.trim().strip_prefix(PLACE) {
                 Some(place) => {
                     let row = place.trim_end().parse::<usize>().unwrap_or_default();
-                    let _ = writeln!(text, "{GROUP}{}{GROUP:#}", part.rows[row].cells[0].text);
+                    let words = filled(&part.rows[row].cells[0].text, "", width);
+                    let _ = write!(text, "{GROUP}{words}{GROUP:#}");
                 }
                 None => text += &dimmed(line.trim_end()),
             }
@@ -75,21 +76,14 @@ fn laid_out(part: &Sheet, width: u16) -> String {
         .set_width(width)
         .set_header(part.head.iter().map(|h| wrapped(h)));
     for (at, row) in part.rows.iter().enumerate() {
-        match row.group {
-            true => table.add_row([format!("{PLACE}{at}")]),
-            false => table.add_row(row.cells.iter().map(|c| Cell::new(c.noted()))),
+        if row.group {
+            table.add_row([format!("{PLACE}{at}")])
+        } else {
+            table.add_row(row.cells.iter().map(|c| Cell::new(c.noted())))
         };
     }
-    let figures = |at: usize| {
-        let texts = part
-            .rows
-            .iter()
-            .filter_map(|r| r.cells.get(at).filter(|_| !r.group));
-        let long = texts.map(|t| t.noted().chars().count()).max().unwrap_or(0);
-        long < 24
-    };
-    for (at, column) in table.column_iter_mut().enumerate().skip(1) {
-        if figures(at) {
+    for (at, column) in table.column_iter_mut().enumerate() {
+        if !part.words.contains(&at) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -115,18 +109,18 @@ fn wrapped(heading: &str) -> String {
 fn dimmed(line: &str) -> String {
     let mut text = String::new();
     for word in line.split_inclusive(' ') {
-        match word.starts_with(['~', '?']) {
-            true => {
-                let _ = write!(text, "{FAINT}{word}{FAINT:#}");
-            }
-            false => text += word,
+        if word.starts_with(['~', '?']) {
+            let _ = write!(text, "{FAINT}{word}{FAINT:#}");
+        } else {
+            text += word
         }
     }
     text + "\n"
 }
 
 /// Words in lines of this width.
-fn filled(words: &str, indent: &str, width: u16) -> String {
+#[must_use]
+pub fn filled(words: &str, indent: &str, width: u16) -> String {
     let mut text = String::new();
     let mut column = 0;
     for word in words.split_whitespace() {

@@ -14,7 +14,7 @@ pub const MUTED: RGBColor = RGBColor(0x6b, 0x6b, 0x6b);
 /// The grid.
 pub const HAIR: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 /// The noise floor.
-pub const BAND: RGBColor = RGBColor(0xec, 0xec, 0xe6);
+pub const BAND: RGBColor = RGBColor(0xe2, 0xe2, 0xd8);
 /// Colours of lines: Okabe and Ito's without yellow, then three of Tol's. The page's style
 /// sheet has lighter ones for a dark screen, by these values.
 pub const SERIES: [RGBColor; 10] = [

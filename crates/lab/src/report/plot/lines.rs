@@ -7,12 +7,12 @@ use plotters::coord::types::RangedCoordf64;
 use super::Plot;
 use super::canvas::{Canvas, HAIR, INK, MUTED, SERIES, Side, draw};
 use super::dots::shortened;
-use crate::report::section::Section;
-use crate::report::sheet::amount;
+use crate::report::section::{Item, Section};
+use crate::report::sheet::count;
 
 const SIZE: (i32, i32) = (960, 640);
 const LEFT: i32 = 130;
-const RIGHT: i32 = 250;
+const RIGHT: i32 = 290;
 const TOP: i32 = 30;
 const BOTTOM: i32 = 90;
 /// Least distance of two labels.
@@ -42,10 +42,9 @@ fn parse(item: &str) -> Option<(&str, f64, usize)> {
     Some((name, number.parse().ok()?, sweep))
 }
 
-/// Whether all items of a workload belong to sweeps.
-pub fn is_sweep(section: &Section, workload: &str) -> bool {
-    let mut items = section.items.iter().filter(|i| i.workload == workload);
-    items.all(|i| parse(&i.name).is_some())
+/// Whether all of these items belong to sweeps.
+pub fn is_sweep(items: &[&Item]) -> bool {
+    items.iter().all(|i| parse(&i.name).is_some())
 }
 
 /// The plots of all sweeps of which at least two points were measured.
@@ -89,14 +88,13 @@ fn lines(section: &Section, workload: &str, name: &str, sweep: usize) -> Vec<Lin
             .filter_map(|i| {
                 let (its, x, _) = parse(&i.name).filter(|p| (p.0, p.2) == (name, sweep))?;
                 debug_assert_eq!(its, name);
-                let y = match over_base {
-                    true => {
-                        let pairs = i.cells[at].pairs(&i.cells[base]);
-                        let more: Vec<f64> = pairs.iter().map(|(b, v)| v - b).collect();
-                        (!more.is_empty())
-                            .then(|| crate::report::stats::middle(section.clock, &more))?
-                    }
-                    false => i.cells[at].mean()?,
+                let y = if over_base {
+                    let pairs = i.cells[at].pairs(&i.cells[base]);
+                    let more: Vec<f64> = pairs.iter().map(|(b, v)| v - b).collect();
+                    (!more.is_empty())
+                        .then(|| crate::report::stats::middle(section.clock, &more))?
+                } else {
+                    i.cells[at].mean()?
                 };
                 Some((x, y))
             })
@@ -145,14 +143,14 @@ fn plot(section: &Section, name: &str, sweep: usize, lines: &[Line]) -> Result<P
             let (_, y) = place(1.0, tick);
             let colour = if tick == 0.0 { MUTED } else { HAIR };
             canvas.line(&[(LEFT, y), (SIZE.0 - RIGHT, y)], colour, 2)?;
-            canvas.words((LEFT - 14, y), Side::End, MUTED, &amount(tick))?;
+            canvas.words((LEFT - 14, y), Side::End, MUTED, &count(tick))?;
         }
         let mut ticks: Vec<f64> = all().map(|p| p.0).collect();
         ticks.sort_by(f64::total_cmp);
         ticks.dedup();
         for tick in ticks {
             let at = (place(tick, 0.0).0, SIZE.1 - BOTTOM + 26);
-            canvas.words(at, Side::Middle, MUTED, &amount(tick))?;
+            canvas.words(at, Side::Middle, MUTED, &count(tick))?;
         }
         let centre = (LEFT + (SIZE.0 - LEFT - RIGHT) / 2, SIZE.1 - 24);
         canvas.words(centre, Side::Middle, INK, axis)?;
@@ -168,9 +166,10 @@ fn plot(section: &Section, name: &str, sweep: usize, lines: &[Line]) -> Result<P
     let unit = section.clock.unit();
     Ok(Plot {
         title: format!("{name}, by {axis}"),
-        about: match over_base {
-            true => format!("{unit} more than the baseline's, for one operation."),
-            false => format!("{unit} for one operation, the baseline's too."),
+        about: if over_base {
+            format!("In {unit}, what one operation costs more than under the baseline.")
+        } else {
+            format!("In {unit}, what one operation costs, under the baseline too.")
         },
         half: true,
         svg,
@@ -197,7 +196,7 @@ fn names(
         let colour = SERIES[line.colour];
         canvas.line(&[(x + 8, y), (SIZE.0 - RIGHT + 22, height)], colour, 1)?;
         let at = (SIZE.0 - RIGHT + 28, height);
-        canvas.words(at, Side::Start, colour, &shortened(&line.title, 18))?;
+        canvas.words(at, Side::Start, colour, &shortened(&line.title, 20))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ mod lines;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::section::Section;
+use super::section::{Item, Section};
 
 /// A plot.
 #[derive(Debug, Serialize)]
@@ -22,17 +22,33 @@ pub struct Plot {
     pub svg: String,
 }
 
+/// Workloads of fewer items than this share a plot.
+const FEW: usize = 4;
+
 /// Every plot that a section has the figures for.
 ///
 /// # Errors
 /// When one cannot be drawn.
 pub fn all(section: &Section) -> Result<Vec<Plot>> {
     let mut plots = Vec::new();
+    let mut few = Vec::new();
     for (workload, heading) in section.workloads() {
-        if !lines::is_sweep(section, workload) {
-            plots.extend(dots::plot(section, workload, heading)?);
+        let items: Vec<&Item> = section
+            .items
+            .iter()
+            .filter(|i| i.workload == workload)
+            .collect();
+        if lines::is_sweep(&items) {
+            continue;
+        }
+        if items.len() < FEW {
+            few.extend(items.iter().map(|i| (format!("{heading}: {}", i.name), *i)));
+        } else {
+            let named: Vec<_> = items.iter().map(|i| (i.name.clone(), *i)).collect();
+            plots.extend(dots::plot(section, heading, &named)?);
         }
     }
+    plots.extend(dots::plot(section, "Whole programs", &few)?);
     plots.extend(lines::plots(section)?);
     Ok(plots)
 }

@@ -1,5 +1,8 @@
 //! The tables of the published chapters in their own shape: measured beside printed.
 
+mod flask;
+mod lava;
+
 use super::decisions;
 use super::mapping::{self, Means};
 use super::published::{self, Row, Source};
@@ -11,22 +14,22 @@ use crate::results::Clock;
 /// The tables of a source.
 #[must_use]
 pub fn sheets(source: Source, section: &Section) -> Vec<Sheet> {
-    let mut sheets = match source {
-        Source::Lava => vec![lava(section)],
-        Source::Flask => vec![flask(section), decisions::sheet(section), printed(source)],
+    match source {
+        Source::Lava => vec![lava::sheet(section)],
+        Source::Flask => vec![
+            flask::sheet(section),
+            decisions::sheet(section),
+            flask::prototype(section),
+            printed(source),
+        ],
         Source::Lomac | Source::Lsm | Source::Spenneberg => {
-            let mut sheets: Vec<Sheet> = section
-                .others()
-                .map(|at| block(source, section, at))
-                .collect();
+            // Those that never came up stand with the failures.
+            let up = section.others().filter(|at| section.systems[*at].boots > 0);
+            let mut sheets: Vec<Sheet> = up.map(|at| block(source, section, at)).collect();
             sheets.push(printed(source));
             sheets
         }
-    };
-    if source == Source::Flask {
-        sheets.insert(2, prototype(section));
     }
-    sheets
 }
 
 /// What the measured columns are in.
@@ -52,15 +55,7 @@ fn block(source: Source, section: &Section, at: usize) -> Sheet {
     let mut sheet = Sheet::new(
         format!("{title}, in the shape of {}", source.as_str()),
         units(section),
-        &[
-            "",
-            base,
-            "std. dev.",
-            title,
-            "std. dev.",
-            "penalty %",
-            "printed %",
-        ],
+        &["", base, "sd", title, "sd", "penalty %", "printed %"],
     );
     if section.clock == Clock::Instructions && source == Source::Spenneberg {
         sheet.about += " UnixBench's index is rate ÷ base × 10; with instructions for time it is good \
@@ -72,17 +67,38 @@ fn block(source: Source, section: &Section, at: usize) -> Sheet {
         else {
             continue;
         };
-        let heading = format!("{}; {}", row.benchmark, row.system);
+        let heading = heading(row);
         if heading != group {
             sheet.group(heading.clone());
             group = heading;
         }
-        let mut cells = vec![Text::from(format!("{} ({})", row.item, row.unit))];
+        let mut name = Text::from(format!("{} ({})", row.item, row.unit));
+        if section.clock == Clock::Instructions && several(row) {
+            sheet.note(
+                &mut name,
+                "printed: of several processors; measured: of one",
+            );
+        }
+        let mut cells = vec![name];
         cells.extend(measured(&mut sheet, section, row, ids, at));
         cells.push(printed_penalty(&mut sheet, row));
         sheet.row(cells);
     }
     sheet
+}
+
+/// Whether a row was measured on more than one processor.
+fn several(row: &Row) -> bool {
+    let on = |words| row.benchmark.contains(words) || row.item.contains(words);
+    on("4 processor") || on("SMP") || on("4 CPUs")
+}
+
+/// The heading over rows of one benchmark.
+fn heading(row: &Row) -> String {
+    match row.baseline.as_str() {
+        "" => format!("{}; {}", row.benchmark, row.system),
+        base => format!("{}; {} over {base}", row.benchmark, row.system),
+    }
 }
 
 /// The five measured cells of a row.
@@ -181,19 +197,12 @@ fn printed(source: Source) -> Sheet {
             Source::Lomac => "Raw rates, not index scores.",
             _ => "",
         },
-        &[
-            "",
-            "unit",
-            "without",
-            "std. dev.",
-            "with",
-            "std. dev.",
-            "printed %",
-        ],
-    );
+        &["", "unit", "without", "sd", "with", "sd", "printed %"],
+    )
+    .words(&[1]);
     let mut group = String::new();
     for row in published::of(source) {
-        let heading = format!("{}; {}", row.benchmark, row.system);
+        let heading = heading(row);
         if heading != group {
             sheet.group(heading.clone());
             group = heading;
@@ -215,123 +224,6 @@ fn printed(source: Source) -> Sheet {
     sheet
 }
 
-/// Lava's tables: absolute figures, so every system is a column.
-fn lava(section: &Section) -> Sheet {
-    let mut head = vec!["", "unit", "printed"];
-    head.extend(section.systems.iter().map(|s| s.title.as_str()));
-    let mut sheet = Sheet::new("Lava, beside what was measured", units(section), &head).fixed(3);
-    let mut group = "";
-    for row in published::of(Source::Lava) {
-        if row.benchmark != group {
-            group = &row.benchmark;
-            sheet.group(format!("{group}; {}", row.system));
-        }
-        let mut cells: Vec<Text> = [&row.item, &row.unit, &row.value]
-            .map(|s| s.as_str().into())
-            .into();
-        let means = mapping::means("Lava", &row.benchmark, &row.item);
-        for at in 0..section.systems.len() {
-            cells.push(match means {
-                Some(Means::Items(ids)) => match ids.iter().find_map(|id| section.item(id)) {
-                    Some(item) => {
-                        let [mean, _] = figures(&mut sheet, item, at, row, &item.id);
-                        mean
-                    }
-                    None => sheet.gap("no system of this run has the paper's monitors: no lava/… item was measured"),
-                },
-                Some(Means::Absolute(why)) => sheet.gap(why),
-                None => Text::default(),
-            });
-        }
-        sheet.printed(cells);
-    }
-    sheet
-}
-
-/// Flask's Table 5: a row a configuration.
-fn flask(section: &Section) -> Sheet {
-    let time = match section.clock {
-        Clock::Instructions => "10⁹ instructions",
-        Clock::Vm | Clock::Machine => "time (s)",
-    };
-    let mut sheet = Sheet::new(
-        "Flask's Table 5: make of an application of 20 .c files",
-        "Printed times are seconds of 1999's machine. The middle of the builds of a boot, the first not counted.",
-        &["configuration", time, "std. dev.", "slowdown %"],
-    );
-    sheet.group(format!(
-        "Measured, over {}",
-        section.systems[section.base()].title
-    ));
-    let rows = published::of(Source::Flask);
-    let rows: Vec<&Row> = rows
-        .into_iter()
-        .filter(|r| r.benchmark.contains("(Table 5)"))
-        .collect();
-    let build = section.item("build-flask/make");
-    for (at, system) in section.systems.iter().enumerate() {
-        let mut cells = vec![Text::from(system.title.as_str())];
-        if let Some(item) = build {
-            cells.extend(figures(&mut sheet, item, at, rows[0], &item.id));
-            cells.push(loss(section, rows[0], item, at, &item.id));
-        } else {
-            cells.push(sheet.gap("build-flask/make was not measured"));
-            cells.extend([Text::default(), Text::default()]);
-        }
-        sheet.row(cells);
-    }
-    sheet.group("Printed, over Fluke and Fluke-memfs; time in s");
-    for row in rows {
-        let penalty = printed_penalty(&mut sheet, row);
-        sheet.printed(vec![
-            row.system.as_str().into(),
-            row.value.as_str().into(),
-            Text::default(),
-            penalty,
-        ]);
-    }
-    sheet
-}
-
-/// The Flask architecture in Linux: percentages of every system beside the printed ones.
-fn prototype(section: &Section) -> Sheet {
-    let mut head = vec!["", "unit", "without", "with", "printed %"];
-    head.extend(
-        section
-            .others()
-            .map(|at| section.systems[at].title.as_str()),
-    );
-    let mut sheet = Sheet::new(
-        "Flask in Linux: the SELinux prototype's Table 10 (FREENIX 2001)",
-        "The systems' columns are measured penalties in percent.",
-        &head,
-    )
-    .fixed(5);
-    for row in published::of(Source::Flask) {
-        let Some(Means::Items(ids)) = mapping::means("Flask", &row.benchmark, &row.item) else {
-            continue;
-        };
-        if !row.benchmark.contains("(Table 10)") {
-            continue;
-        }
-        let mut cells: Vec<Text> = [&row.item, &row.unit, &row.base, &row.value]
-            .map(|s| s.as_str().into())
-            .into();
-        cells.push(printed_penalty(&mut sheet, row));
-        for at in section.others() {
-            cells.push(match section.item(ids[0]) {
-                Some(item) if item.cells[at].penalty.is_some() => {
-                    loss(section, row, item, at, ids[0])
-                }
-                Some(item) => sheet.gap(item.cells[at].reason.as_deref().unwrap_or("no figure")),
-                None => sheet.gap(&format!("{} was not measured", ids[0])),
-            });
-        }
-        sheet.row(cells);
-    }
-    sheet
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::sample;
@@ -349,7 +241,12 @@ mod tests {
     fn each_system_has_its_block_with_what_was_printed() {
         let section = section();
         let sheets = sheets(Source::Lomac, &section);
-        assert_eq!(sheets.len(), section.systems.len());
+        let up = section.systems.iter().filter(|s| s.boots > 0).count();
+        assert_eq!(
+            sheets.len(),
+            up,
+            "a block for each but the baseline, and the printed one"
+        );
         let block = text(&sheets[1]);
         for words in [
             "Execl Throughput (loops/s)",
@@ -400,6 +297,37 @@ mod tests {
             );
         }
         assert!(sheet.notes.iter().any(|n| n.contains("lava/…")));
+    }
+
+    #[test]
+    fn a_lava_item_that_was_measured_is_filled_in() {
+        let mut run = sample::run();
+        let workload = run.workloads["micro"].clone();
+        run.workloads.insert(
+            "lava".into(),
+            crate::define::Workload {
+                name: "lava".into(),
+                ..workload
+            },
+        );
+        for boot in run.boots.iter_mut().filter(|b| b.system == "lomac") {
+            let figure = crate::results::Figure {
+                item: "one way, 8 bytes".into(),
+                value: 9_500.0,
+                per: "message".into(),
+            };
+            boot.results
+                .entry("lava".into())
+                .or_default()
+                .figures
+                .push(figure);
+        }
+        let section = Section::new(&run, "none").unwrap();
+        let sheet = &sheets(Source::Lava, &section)[0];
+        assert_eq!(sheet.head[3..], ["Tidegate lomac"]);
+        let printed = |r: &&super::super::sheet::Row| r.cells.len() > 2 && r.cells[2].text == "9.5";
+        let row = sheet.rows.iter().find(printed).unwrap();
+        assert_eq!(row.cells[3].text, "9.500");
     }
 
     #[test]
