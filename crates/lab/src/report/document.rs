@@ -59,9 +59,9 @@ pub struct Paper {
 /// A point of the method.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Point {
-    /// The clock that it is about; empty: any.
-    #[serde(default)]
-    clock: String,
+    /// The clocks that it is about; none: all.
+    #[serde(default, skip_serializing)]
+    clocks: Vec<Clock>,
     /// In a few words.
     pub head: String,
     /// In full.
@@ -95,22 +95,32 @@ fn about(section: &Section) -> String {
     let boots = || section.systems.iter().map(|s| s.boots).filter(|n| *n > 0);
     let least = boots().min().unwrap_or(0);
     let most = boots().max().unwrap_or(0);
-    let boots = if least == most {
-        most.to_string()
-    } else {
-        format!("{least} to {most}")
+    let (unit, what, caution) = match section.clock {
+        Clock::Instructions => (
+            "instructions",
+            "boot",
+            " They are instructions, never time.",
+        ),
+        Clock::Vm => ("nanoseconds", "boot", ""),
+        Clock::Machine => ("nanoseconds", "round", ""),
     };
-    let (what, caution) = match section.clock {
-        Clock::Instructions => ("disturbances", " They are instructions, never time."),
-        Clock::Vm | Clock::Machine => ("rounds", ""),
+    let boots = if least == most {
+        counted(most, what)
+    } else {
+        format!("{least} to {}", counted(most, what))
     };
     format!(
-        "{} systems and {} items, {boots} {what} each. Figures are {} for one operation, KB, \
-         connection or build; less is better.{caution}",
-        section.systems.len(),
-        section.items.len(),
-        section.clock.unit(),
+        "{} and {}, {boots} each. Figures are {unit} for one operation, KB, connection or build; \
+         less is better.{caution}",
+        counted(section.systems.len(), "system"),
+        counted(section.items.len(), "item"),
     )
+}
+
+/// A number of things.
+fn counted(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
 }
 
 fn part(section: &Section, papers: &[Source]) -> Result<Part> {
@@ -157,12 +167,8 @@ pub fn method(clock: Clock) -> Result<Vec<Point>> {
         point: Vec<Point>,
     }
     let file: File = toml::from_str(METHOD).context("templates/method.toml")?;
-    let ours = match clock {
-        Clock::Instructions => "instructions",
-        Clock::Vm | Clock::Machine => "time",
-    };
     let mut points = file.point;
-    points.retain(|p| p.clock.is_empty() || p.clock == ours);
+    points.retain(|p| p.clocks.is_empty() || p.clocks.contains(&clock));
     Ok(points)
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::section::{Cell, Column, Item};
 use crate::define::System;
-use crate::results::{Boot, Run};
+use crate::results::{Boot, Clock, Run};
 
 /// Every item of a run, without its cells: in the order of the baseline's least disturbed
 /// boot; what only others have, after it.
@@ -52,11 +52,14 @@ fn figure(boot: &Boot, item: &Item) -> Result<f64, String> {
 
 /// A system's figures for an item.
 pub fn cell(run: &Run, system: &System, item: &Item) -> Cell {
+    let boots = || run.boots.iter().filter(|b| b.system == system.name);
+    // A workload may be meant for the first few boots only: that is no failure of the others.
+    let meant = |b: &&Boot| !b.failed.is_empty() || b.results.contains_key(&item.workload);
+    let never = !boots().any(|b| b.results.contains_key(&item.workload));
+    let boots: Vec<&Boot> = boots().filter(|b| never || meant(b)).collect();
     let mut cell = Cell::default();
     let mut reasons = BTreeSet::new();
-    let mut boots = 0;
-    for boot in run.boots.iter().filter(|b| b.system == system.name) {
-        boots += 1;
+    for boot in &boots {
         match figure(boot, item) {
             Ok(value) => {
                 cell.figures.insert(boot.disturbance, value);
@@ -69,9 +72,11 @@ pub fn cell(run: &Run, system: &System, item: &Item) -> Cell {
     let reasons: Vec<String> = reasons.into_iter().collect();
     let reasons = reasons.join("; ");
     cell.reason = match cell.figures.len() {
-        0 if boots == 0 => Some("it was not booted".to_owned()),
+        0 if boots.is_empty() => Some("it was not booted".to_owned()),
         0 => Some(reasons),
-        some if some < boots => Some(format!("{some} of {boots} boots only: {reasons}")),
+        some if some < boots.len() => {
+            Some(format!("{some} of {} boots only: {reasons}", boots.len()))
+        }
         _ => None,
     };
     cell
@@ -98,16 +103,27 @@ pub fn column(run: &Run, system: &System, base: &System) -> Column {
         .filter(|b| !b.failed.is_empty())
         .map(|b| b.failed.clone())
         .collect();
-    let same = |a: &System, b: &System| {
-        (&a.lsm, &a.append, &a.setup, &a.enter) == (&b.lsm, &b.append, &b.setup, &b.enter)
-    };
     Column {
         name: system.name.clone(),
         title: system.title.clone(),
         about: system.about.clone(),
-        twin: system.name != base.name && same(system, base),
+        twin: twin(run.clock, system, base),
         boots: boots.iter().filter(|b| b.failed.is_empty()).count(),
         failed: failed.into_iter().collect(),
         decisions,
     }
+}
+
+/// Whether a system is the baseline under another name. On the machine itself systems are
+/// not told apart by their definitions.
+fn twin(clock: Clock, system: &System, base: &System) -> bool {
+    let named = System {
+        name: base.name.clone(),
+        title: base.title.clone(),
+        about: base.about.clone(),
+        order: base.order,
+        core: base.core,
+        ..system.clone()
+    };
+    clock != Clock::Machine && system.name != base.name && named == *base
 }

@@ -283,6 +283,35 @@ mod tests {
     }
 
     #[test]
+    fn on_the_machine_itself_there_are_no_twins() {
+        let mut run = sample::run();
+        run.clock = Clock::Machine;
+        let none = run.systems["none"].clone();
+        run.systems
+            .values_mut()
+            .for_each(|s| s.lsm.clone_from(&none.lsm));
+        let section = Section::new(&run, "none").unwrap();
+        assert!(section.systems.iter().all(|s| !s.twin));
+    }
+
+    #[test]
+    fn a_workload_of_the_first_boots_only_has_not_failed_in_the_others() {
+        let mut run = sample::run();
+        for boot in run.boots.iter_mut().filter(|b| b.disturbance > 0) {
+            boot.results.remove("lmbench");
+        }
+        let section = Section::new(&run, "none").unwrap();
+        let cell = &section.item("lmbench/stat").unwrap().cells[2];
+        assert_eq!((cell.figures.len(), cell.reason.as_deref()), (1, None));
+        for boot in run.boots.iter_mut().filter(|b| b.system == "apparmor") {
+            boot.results.remove("lmbench");
+        }
+        let section = Section::new(&run, "none").unwrap();
+        let cell = &section.item("lmbench/stat").unwrap().cells[2];
+        assert_eq!(cell.reason.as_deref(), Some("lmbench was not run"));
+    }
+
+    #[test]
     fn a_baseline_that_is_not_there_is_told_with_those_that_are() {
         let error = Section::new(&sample::run(), "nothing")
             .unwrap_err()
