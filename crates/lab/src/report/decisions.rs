@@ -1,7 +1,7 @@
 //! How decisions were resolved: Flask's Table 6, measured and printed.
 
 use super::section::Section;
-use super::sheet::{self, Sheet, Text, percent};
+use super::sheet::{self, Sheet, Text};
 use crate::results::Decisions;
 
 /// What Flask's Table 6 has: five builds and the removals between them.
@@ -62,9 +62,7 @@ fn line(one: &Decisions, hint: Option<u64>) -> Vec<Text> {
     let count = |n: u64| Text::from(sheet::count(float(n)));
     let share = |n: u64| match one.queries {
         0 => Text::default(),
-        all => percent(float(n) / float(all) * 100.0)
-            .trim_start_matches('+')
-            .into(),
+        all => format!("{:.2}", float(n) / float(all) * 100.0).into(),
     };
     let (hints, hint_share) = match hint {
         Some(n) => (count(n), share(n)),

@@ -115,6 +115,9 @@ fn tables(part: &document::Part, args: &Args) -> String {
         text.extend(part.failures.iter().map(sheet));
     } else {
         text.extend(part.workloads.iter().map(sheet));
+        if part.decisions.rows.iter().any(|r| !r.group && !r.printed) {
+            text.push_str(&sheet(&part.decisions));
+        }
         text.extend(part.failures.iter().map(sheet));
         text.push_str(&sheet(&part.summary));
     }

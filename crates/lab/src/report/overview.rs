@@ -30,7 +30,8 @@ pub fn summary(section: &Section) -> Sheet {
         &[
             "system", "boots", "least", "median", "most", "sure", "dearest",
         ],
-    );
+    )
+    .words(&[6]);
     for at in section.others() {
         let system = &section.systems[at];
         let mut found: Vec<(f64, Standing, &str)> = items

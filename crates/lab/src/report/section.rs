@@ -149,6 +149,27 @@ impl Section {
         self.items.iter().find(|item| item.id == id)
     }
 
+    /// Why none of these ids was measured.
+    #[must_use]
+    pub fn absence(&self, ids: &[&str]) -> String {
+        let run = |id: &str| {
+            let workload = id.split('/').next().unwrap_or(id);
+            self.items.iter().any(|i| i.workload == workload)
+        };
+        let mut missing: Vec<&str> = Vec::new();
+        for id in ids {
+            let what = if run(id) {
+                id
+            } else {
+                id.split('/').next().unwrap_or(id)
+            };
+            if !missing.contains(&what) {
+                missing.push(what);
+            }
+        }
+        format!("{} was not measured", missing.join(" or "))
+    }
+
     /// The workloads by name and heading, in order.
     #[must_use]
     pub fn workloads(&self) -> Vec<(&str, &str)> {

@@ -34,7 +34,7 @@ pub fn sheet(section: &Section) -> Sheet {
             cells.extend(figures(&mut sheet, item, at, rows[0], &item.id));
             cells.push(loss(section, rows[0], item, at, &item.id));
         } else {
-            cells.push(sheet.gap("build-flask/make was not measured"));
+            cells.push(sheet.gap(&section.absence(&["build-flask/make"])));
             cells.extend([Text::default(), Text::default()]);
         }
         sheet.row(cells);
@@ -84,7 +84,7 @@ pub fn prototype(section: &Section) -> Sheet {
                     loss(section, row, item, at, ids[0])
                 }
                 Some(item) => sheet.gap(item.cells[at].reason.as_deref().unwrap_or("no figure")),
-                None => sheet.gap(&format!("{} was not measured", ids[0])),
+                None => sheet.gap(&section.absence(ids)),
             });
         }
         sheet.row(cells);

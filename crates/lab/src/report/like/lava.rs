@@ -51,7 +51,7 @@ fn measured(sheet: &mut Sheet, section: &Section, row: &Row, at: Option<usize>) 
         return sheet.gap(NONE);
     };
     let Some(item) = ids.iter().find_map(|id| section.item(id)) else {
-        return sheet.gap(&format!("{} was not measured", ids.join(" or ")));
+        return sheet.gap(&section.absence(ids));
     };
     let [mean, _] = figures(sheet, item, at, row, &item.id);
     mean

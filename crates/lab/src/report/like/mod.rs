@@ -73,7 +73,8 @@ fn block(source: Source, section: &Section, at: usize) -> Sheet {
             group = heading;
         }
         let mut name = Text::from(format!("{} ({})", row.item, row.unit));
-        if section.clock == Clock::Instructions && several(row) {
+        let found = ids.iter().any(|id| section.item(id).is_some());
+        if found && section.clock == Clock::Instructions && several(row) {
             sheet.note(
                 &mut name,
                 "printed: of several processors; measured: of one",
@@ -111,9 +112,8 @@ fn measured(
 ) -> Vec<Text> {
     let found = ids.iter().find_map(|id| Some((*id, section.item(id)?)));
     let Some((id, item)) = found else {
-        let why = format!("{} was not measured", ids.join(" or "));
         let mut cells = vec![Text::default(); 5];
-        cells[2] = sheet.gap(&why);
+        cells[2] = sheet.gap(&section.absence(ids));
         return cells;
     };
     let mut cells = Vec::new();

@@ -131,7 +131,7 @@ impl Panel {
         let (from, to) = (scale(self.least), scale(self.most));
         let at = (scale(percent.clamp(self.least, self.most)) - from) / (to - from);
         #[allow(clippy::cast_possible_truncation, reason = "within the panel")]
-        let x = (at * f64::from(self.wide - 24)) as i32;
+        let x = (at * f64::from(self.wide - 40)) as i32;
         self.left + 12 + x
     }
 
