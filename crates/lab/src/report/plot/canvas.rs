@@ -124,10 +124,15 @@ impl Canvas<'_> {
         self.put(&Circle::new(at, 8, style))
     }
 
-    /// A triangle that points beyond the edge.
-    pub fn beyond(&self, at: (i32, i32), colour: RGBColor) -> Result<()> {
+    /// A triangle that points beyond the right edge, or the left one.
+    pub fn beyond(&self, at: (i32, i32), right: bool, colour: RGBColor) -> Result<()> {
         let (x, y) = at;
-        let points = [(x - 12, y - 9), (x - 12, y + 9), (x + 4, y)];
+        let way = if right { 1 } else { -1 };
+        let points = [
+            (x - 12 * way, y - 9),
+            (x - 12 * way, y + 9),
+            (x + 4 * way, y),
+        ];
         self.put(&Polygon::new(points, colour.filled()))
     }
 }

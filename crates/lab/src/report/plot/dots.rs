@@ -1,7 +1,7 @@
 //! Cost by item and system: a panel a system, a row an item, the figure beside its dot.
 //!
-//! The scale is linear about 0 and logarithmic beyond 1 %, so that 0.5 % and 150 % are
-//! both to be seen.
+//! The scale is ±ln(1 + |percent|), about linear near 0 and logarithmic far out, so that
+//! 0.5 % and 150 % are both to be seen.
 
 use anyhow::Result;
 
@@ -175,8 +175,8 @@ impl Panel {
             canvas.line(&[(self.x(i.low), y), (self.x(i.high), y)], colour, 3)?;
         }
         let x = self.x(penalty.percent);
-        if penalty.percent > self.most {
-            canvas.beyond((x, y), colour)?;
+        if penalty.percent > self.most || penalty.percent < self.least {
+            canvas.beyond((x, y), penalty.percent > 0.0, colour)?;
         } else {
             canvas.dot((x, y), colour, !sure)?;
         }
@@ -213,6 +213,20 @@ mod tests {
         assert_eq!(figures, 12 * 8);
         assert!(!svg.contains("TOMOYO"), "all of it failed");
         assert!(svg.contains("&lt;kill&gt; &amp;"));
+    }
+
+    #[test]
+    fn what_is_beyond_the_scale_is_a_triangle_with_its_figure() {
+        let mut run = sample::run();
+        for boot in run.boots.iter_mut().filter(|b| b.system == "smack") {
+            let figures = &mut boot.results.get_mut("micro").unwrap().figures;
+            figures[0].value *= 5.0;
+            figures[1].value /= 5.0;
+        }
+        let section = Section::new(&run, "none").unwrap();
+        let svg = plot(&section, "m", &micro(&section)).unwrap().unwrap().svg;
+        assert_eq!(svg.matches("<polygon").count(), 2);
+        assert!(svg.contains("\u{2009}+4") && svg.contains("\u{2009}−"));
     }
 
     #[test]
