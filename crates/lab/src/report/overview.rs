@@ -101,10 +101,13 @@ pub fn overhead(section: &Section, workload: &str) -> Sheet {
         Some(item) if one_per && !item.per.is_empty() => format!(" per {}", item.per),
         _ => String::new(),
     };
+    let does = section.workload_abouts.get(workload);
     let about = format!(
-        "“{}”: {unit}{about}. The other systems: percent more.",
+        "{} “{}”: {unit}{about}. The other systems: percent more.",
+        does.map_or("", String::as_str),
         section.systems[base].title
     );
+    let about = about.trim_start();
     let heading = items.first().map_or(workload, |i| i.heading.as_str());
     let mut sheet = Sheet::new(heading, about, &head).fixed(3);
     for item in items {

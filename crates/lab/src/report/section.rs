@@ -22,6 +22,8 @@ pub struct Section {
     pub baseline: String,
     /// The systems in order; the baseline is one of them.
     pub systems: Vec<Column>,
+    /// What each workload does, by its name.
+    pub workload_abouts: BTreeMap<String, String>,
     /// The items in order.
     pub items: Vec<Item>,
 }
@@ -124,6 +126,11 @@ impl Section {
             made_with: run.made_with.clone(),
             baseline: baseline.to_owned(),
             systems: columns,
+            workload_abouts: run
+                .workloads
+                .iter()
+                .map(|(name, w)| (name.clone(), w.about.clone()))
+                .collect(),
             items,
         };
         section.compare();

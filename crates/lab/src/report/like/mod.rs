@@ -121,6 +121,12 @@ fn measured(
         cells.extend(figures(sheet, item, column, row, id));
     }
     cells.push(loss(section, row, item, at, id));
+    // The sources built their whole kernel; the lab builds what can be counted.
+    if let Some(about) = section.workload_abouts.get(&item.workload)
+        && item.workload.starts_with("build-")
+    {
+        sheet.note(&mut cells[2], &format!("measured: {about}"));
+    }
     if id != ids[0] {
         let words = format!("by {id}; {} was not measured", ids[0]);
         sheet.note(&mut cells[2], &words);

@@ -48,7 +48,7 @@ pub fn all(section: &Section) -> Result<Vec<Plot>> {
             plots.extend(dots::plot(section, heading, &named)?);
         }
     }
-    plots.extend(dots::plot(section, "Whole programs", &few)?);
+    plots.extend(dots::plot(section, "Other workloads", &few)?);
     plots.extend(lines::plots(section)?);
     Ok(plots)
 }
