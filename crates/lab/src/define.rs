@@ -183,15 +183,12 @@ fn all<T: Named + for<'de> Deserialize<'de>>(dir: &Dir<'_>) -> Result<Vec<T>> {
     Ok(found)
 }
 
-fn pick<T: Named + for<'de> Deserialize<'de>>(
+fn pick<T: Named + Clone + for<'de> Deserialize<'de>>(
     known: &[T],
     wanted: &str,
     name: impl Fn(&T) -> &str,
     core: impl Fn(&T) -> bool,
-) -> Result<Vec<T>>
-where
-    T: Clone,
-{
+) -> Result<Vec<T>> {
     let mut picked: Vec<T> = Vec::new();
     for word in wanted.split(',').filter(|w| !w.is_empty()) {
         let more: Vec<T> = match word {

@@ -3,7 +3,8 @@
 //! [`artefact`] makes what a machine is put together from (QEMU, kernels, the
 //! root image, the guest's init), each once and kept in a cache; [`vm`] boots
 //! a machine, runs one command in it and says how that ended; [`cost`] compares
-//! what operations cost without Tidegate and with it.
+//! what operations cost without Tidegate and with it; [`report`] says what a run of the
+//! lab's systems and workloads gave.
 //!
 //! ```no_run
 //! use tidegate_lab::artefact::{Kernel, Lab};
@@ -22,6 +23,7 @@ pub mod bench;
 pub mod cost;
 pub mod define;
 pub mod progress;
+pub mod report;
 pub mod results;
 pub mod run;
 pub mod vm;

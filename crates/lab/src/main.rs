@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::cost;
+use tidegate_lab::report;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
 
 /// The kernel complained, whatever the command returned.
@@ -57,6 +58,8 @@ enum Command {
     Bench(commands::bench::Options),
     /// List the systems and the workloads
     List,
+    /// Say what runs gave: tables, a page with plots, Markdown, CSV
+    Report(report::Args),
     /// Run cbmc, the model checker, with these arguments
     Cbmc {
         /// The arguments
@@ -147,6 +150,7 @@ fn main() -> ExitCode {
         Command::Run(options) => options.run().map(|_| ExitCode::SUCCESS),
         Command::Bench(options) => options.run().map(|_| ExitCode::SUCCESS),
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
+        Command::Report(options) => report::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
         Command::Doctor => doctor(),
     };
