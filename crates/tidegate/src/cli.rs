@@ -87,7 +87,11 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Lab {
     /// `tidegate lab --help` tells
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARG")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARG"
+    )]
     pub args: Vec<OsString>,
 }
 

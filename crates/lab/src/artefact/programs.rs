@@ -26,11 +26,16 @@ pub(super) fn ensure(cache: &Cache, progress: &Progress) -> Result<PathBuf> {
         for (name, text) in &sources {
             fs::write(dir.join(name), text)?;
         }
-        for program in sources.iter().filter_map(|(name, _)| name.strip_suffix(".c")) {
-            run(Command::new("gcc")
-                .current_dir(dir)
-                .args(FLAGS)
-                .args(["-o", program, &format!("{program}.c"), "-lm"]))?;
+        for program in sources
+            .iter()
+            .filter_map(|(name, _)| name.strip_suffix(".c"))
+        {
+            run(Command::new("gcc").current_dir(dir).args(FLAGS).args([
+                "-o",
+                program,
+                &format!("{program}.c"),
+                "-lm",
+            ]))?;
         }
         step.done();
         Ok(())

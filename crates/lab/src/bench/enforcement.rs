@@ -68,7 +68,10 @@ impl Program {
             self.ask(&["stop"])?;
         }
         let doctor = self.command(&["doctor"]).output().with_context(|| {
-            format!("running {}: --tidegate names the program to measure", self.0.display())
+            format!(
+                "running {}: --tidegate names the program to measure",
+                self.0.display()
+            )
         })?;
         ensure!(
             doctor.status.success(),
@@ -96,7 +99,9 @@ impl<'a> Enforcement<'a> {
         let level = if low { &levels[1] } else { &levels[0] };
         let include = if policy.ends_with(".plm") {
             let file = Path::new(policy);
-            let file = file.canonicalize().with_context(|| format!("no map {policy}"))?;
+            let file = file
+                .canonicalize()
+                .with_context(|| format!("no map {policy}"))?;
             format!("\"{}\"", file.display())
         } else {
             policy.to_owned()
@@ -116,7 +121,10 @@ impl<'a> Enforcement<'a> {
             low,
             stopped: false,
         };
-        ensure!(!program.status()?.permissive, "the policy is permissive: nothing is enforced");
+        ensure!(
+            !program.status()?.permissive,
+            "the policy is permissive: nothing is enforced"
+        );
         Ok(enforcement)
     }
 
@@ -157,7 +165,10 @@ impl<'a> Enforcement<'a> {
             "it does not enforce: {} could be written from the lowest level",
             probe.display()
         );
-        Ok(format!("denied: a write to {} from the lowest level", probe.display()))
+        Ok(format!(
+            "denied: a write to {} from the lowest level",
+            probe.display()
+        ))
     }
 
     pub(super) fn stop(mut self) -> Result<()> {
@@ -181,7 +192,11 @@ fn levels_of(program: &Program, policy: &str) -> Result<Vec<String>> {
         /// The lowest first.
         levels: Vec<String>,
     }
-    let kind = if policy.ends_with(".plm") { "--policy" } else { "--preset" };
+    let kind = if policy.ends_with(".plm") {
+        "--policy"
+    } else {
+        "--preset"
+    };
     let told = program.ask(&["check", "--json", kind, policy])?;
     let mut checked: Checked = serde_json::from_str(&told).context("tidegate check")?;
     ensure!(checked.levels.len() > 1, "{policy} has a single level");

@@ -87,7 +87,10 @@ pub fn bench(lab: &Lab, options: &Options) -> Result<Run> {
     let subjects = if options.baseline {
         &SUBJECTS[..1]
     } else {
-        ensure!(geteuid().is_root(), "switching enforcement on and off takes root");
+        ensure!(
+            geteuid().is_root(),
+            "switching enforcement on and off takes root"
+        );
         program.ready(options.stop)?;
         &SUBJECTS[..]
     };
@@ -97,7 +100,11 @@ pub fn bench(lab: &Lab, options: &Options) -> Result<Run> {
     }
     let place = Place::new(lab, &options.dir, &options.workloads)?;
     let mut run = empty(options, &program, subjects)?;
-    let one: u32 = options.workloads.iter().map(|w| w.seconds.div_ceil(10)).sum();
+    let one: u32 = options
+        .workloads
+        .iter()
+        .map(|w| w.seconds.div_ceil(10))
+        .sum();
     let boots = options.rounds * u32::try_from(subjects.len())?;
     let countdown = Countdown::new(lab.progress(), boots * one.max(1), 1);
     for round in 0..options.rounds {
@@ -139,7 +146,9 @@ fn measure(
             Some(on)
         }
     };
-    let enter = enforcement.as_ref().map_or_else(String::new, Enforcement::enter);
+    let enter = enforcement
+        .as_ref()
+        .map_or_else(String::new, Enforcement::enter);
     let mut done = Vec::new();
     for workload in &options.workloads {
         done.push((workload.name.clone(), place.measure(workload, &enter)?));
@@ -165,7 +174,10 @@ fn measure(
 fn empty(options: &Options, program: &Program, subjects: &[Subject]) -> Result<Run> {
     let systems = subjects.iter().map(|s| s.system());
     let workloads = options.workloads.iter().cloned();
-    let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
+    let kernel = rustix::system::uname()
+        .release()
+        .to_string_lossy()
+        .into_owned();
     let mut made_with = BTreeMap::new();
     made_with.insert("lab".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     made_with.insert("processor".to_owned(), processor());

@@ -73,8 +73,18 @@ impl Place {
             .args(["-euc", script])
             .current_dir(&dir)
             .stdin(Stdio::null())
-            .stdout(File::options().create(true).append(true).open(dir.with_extension("out"))?)
-            .stderr(File::options().create(true).append(true).open(dir.with_extension("err"))?)
+            .stdout(
+                File::options()
+                    .create(true)
+                    .append(true)
+                    .open(dir.with_extension("out"))?,
+            )
+            .stderr(
+                File::options()
+                    .create(true)
+                    .append(true)
+                    .open(dir.with_extension("err"))?,
+            )
             .env("PATH", format!("{}:{path}", self.kit.join("bin").display()))
             .env("LAB_FILES", self.kit.join("files"))
             .env("LC_ALL", "C");

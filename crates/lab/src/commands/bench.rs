@@ -58,7 +58,10 @@ impl Options {
             },
             rounds: self.rounds,
             policy: self.policy,
-            tidegate: self.tidegate.or(beside).unwrap_or_else(|| "tidegate".into()),
+            tidegate: self
+                .tidegate
+                .or(beside)
+                .unwrap_or_else(|| "tidegate".into()),
             dir: self.dir,
             stop: self.stop,
             baseline: self.baseline,

@@ -44,7 +44,9 @@ pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     };
     let run = Mutex::new(empty(lab, plan)?);
     let keep = |boot: Option<Boot>| {
-        let mut run = run.lock().expect("no job panics while it holds the results");
+        let mut run = run
+            .lock()
+            .expect("no job panics while it holds the results");
         run.boots.extend(boot);
         run.boots.sort_by_key(|b| place(&wanted, b));
         file.map_or(Ok(()), |file| run.write(file))
@@ -54,13 +56,17 @@ pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     let queue = Mutex::new(wanted.iter());
     let stop = AtomicBool::new(false);
     let next = || {
-        let mut queue = queue.lock().expect("no job panics while it holds the queue");
+        let mut queue = queue
+            .lock()
+            .expect("no job panics while it holds the queue");
         queue.next().filter(|_| !stop.load(Ordering::Relaxed))
     };
     let one = |wanted: &Wanted<'_>| {
         let payload = Payload::new(lab, plan, wanted.system, &wanted.workloads)?;
         let recipe = recipe(lab, plan, wanted, &payload)?;
-        let known = earlier.iter().find(|b| b.recipe == recipe && b.failed.is_empty());
+        let known = earlier
+            .iter()
+            .find(|b| b.recipe == recipe && b.failed.is_empty());
         if let Some(boot) = known {
             countdown.known(wanted.seconds());
             return keep(Some(boot.clone()));
@@ -117,13 +123,17 @@ fn empty(lab: &Lab, plan: &Plan) -> Result<Run> {
     };
     say("lab", env!("CARGO_PKG_VERSION").to_owned());
     say("qemu", version(lab.tools()?.qemu().arg("--version"))?);
-    say("compiler", version(std::process::Command::new("gcc").arg("--version"))?);
+    say(
+        "compiler",
+        version(std::process::Command::new("gcc").arg("--version"))?,
+    );
     if plan.systems.iter().any(|s| s.tidegate) {
         let mut program = std::process::Command::new(&plan.tidegate);
         let told = version(program.arg("--version"));
-        say("tidegate", told.with_context(|| {
-            format!("{}: `make static` builds it", plan.tidegate.display())
-        })?);
+        say(
+            "tidegate",
+            told.with_context(|| format!("{}: `make static` builds it", plan.tidegate.display()))?,
+        );
         say("tidegate sha256", payload::digest(&plan.tidegate)?);
         if let Some(commit) = &plan.commit {
             say("tidegate commit", commit.clone());
@@ -145,7 +155,9 @@ fn empty(lab: &Lab, plan: &Plan) -> Result<Run> {
 /// The first line that a program prints of itself.
 fn version(command: &mut std::process::Command) -> Result<String> {
     let program = command.get_program().display().to_string();
-    let output = command.output().with_context(|| format!("running {program}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("running {program}"))?;
     ensure!(output.status.success(), "{program} tells no version");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(text.lines().next().unwrap_or_default().to_owned())
@@ -168,7 +180,14 @@ fn recipe(lab: &Lab, plan: &Plan, wanted: &Wanted<'_>, payload: &Payload) -> Res
     ];
     let mut parts: Vec<String> = paths
         .iter()
-        .filter_map(|path| Some(path.strip_prefix(lab.cache().root()).ok()?.display().to_string()))
+        .filter_map(|path| {
+            Some(
+                path.strip_prefix(lab.cache().root())
+                    .ok()?
+                    .display()
+                    .to_string(),
+            )
+        })
         .collect();
     parts.extend([
         payload.digest()?,
@@ -178,5 +197,7 @@ fn recipe(lab: &Lab, plan: &Plan, wanted: &Wanted<'_>, payload: &Payload) -> Res
         format!("{:?} {}", plan.clock, plan.processors),
     ]);
     parts.extend(wanted.workloads.iter().map(|w| w.name.clone()));
-    Ok(recipe_hash(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
+    Ok(recipe_hash(
+        &parts.iter().map(String::as_str).collect::<Vec<_>>(),
+    ))
 }

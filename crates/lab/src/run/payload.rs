@@ -76,14 +76,21 @@ impl Payload {
         let bin = self.subdir("bin")?;
         let programs = lab.programs()?;
         let wanted = workloads.iter().flat_map(|w| &w.programs);
-        for name in wanted.chain(&system.programs).map(String::as_str).chain([CROWD]) {
+        for name in wanted
+            .chain(&system.programs)
+            .map(String::as_str)
+            .chain([CROWD])
+        {
             fs::copy(programs.join(name), bin.join(name))
                 .with_context(|| format!("{name} is none of the lab's programs"))?;
         }
         if system.tidegate {
             let file = &plan.tidegate;
             fs::copy(file, bin.join("tidegate")).with_context(|| {
-                format!("no {}: `make static` builds it, --tidegate names another", file.display())
+                format!(
+                    "no {}: `make static` builds it, --tidegate names another",
+                    file.display()
+                )
             })?;
         }
         if let Some(own) = &plan.payload {

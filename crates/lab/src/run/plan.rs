@@ -150,7 +150,9 @@ mod tests {
         let name = plan.workloads[0].name.clone();
         let has = |plan: &Plan| {
             let wanted = plan.wanted();
-            wanted.iter().any(|w| w.workloads.iter().any(|w| w.name == name))
+            wanted
+                .iter()
+                .any(|w| w.workloads.iter().any(|w| w.name == name))
         };
         assert!(!has(&plan));
         plan.clock = Clock::Vm;

@@ -169,7 +169,10 @@ mod tests {
         let micro = &found.results["micro"];
         assert_eq!(micro.get("read 1 B"), Some(538.0));
         assert_eq!(micro.decisions.len(), 1);
-        assert_eq!((micro.decisions[0].queries, micro.decisions[0].hint), (20, 19));
+        assert_eq!(
+            (micro.decisions[0].queries, micro.decisions[0].hint),
+            (20, 19)
+        );
         let shell = &found.results["shell8"];
         assert_eq!(shell.failed, "exit status 1: sort: Permission denied");
     }
@@ -190,9 +193,13 @@ mod tests {
             "figure\tread\t1",
             "failed\texit status 3",
         ] {
-            let text = format!("lsm\tbpf\nworkload\tmicro\nfigure\tstat\t1\toperation\n{wrong}\nend\n");
+            let text =
+                format!("lsm\tbpf\nworkload\tmicro\nfigure\tstat\t1\toperation\n{wrong}\nend\n");
             let micro = &read(&text, "bpf").results["micro"];
-            assert!(!micro.failed.is_empty() && micro.figures.is_empty(), "{wrong}");
+            assert!(
+                !micro.failed.is_empty() && micro.figures.is_empty(),
+                "{wrong}"
+            );
         }
         let silent = read("lsm\tbpf\nworkload\tmicro\nend\n", "bpf");
         assert!(!silent.results["micro"].failed.is_empty());
@@ -203,6 +210,10 @@ mod tests {
         let text = "lsm\tbpf\nbroken\tit denies nothing\nerror\tx: y \n";
         assert_eq!(read(text, "bpf").failed, "it denies nothing: x: y");
         assert!(read("lsm\tbpf\n", "bpf").failed.contains("end"));
-        assert!(read("lsm\tbpf\nKilled\nend\n", "bpf").failed.contains("Killed"));
+        assert!(
+            read("lsm\tbpf\nKilled\nend\n", "bpf")
+                .failed
+                .contains("Killed")
+        );
     }
 }

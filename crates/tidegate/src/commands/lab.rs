@@ -21,7 +21,9 @@ pub fn run(command: Option<&str>, args: &[OsString]) -> Outcome {
     if error.kind() == io::ErrorKind::NotFound {
         return Err(Failure::new(
             Code::Internal,
-            format!("{PROGRAM} is not installed: `make lab` builds it; put it beside tidegate or into PATH"),
+            format!(
+                "{PROGRAM} is not installed: `make lab` builds it; put it beside tidegate or into PATH"
+            ),
         ));
     }
     Err(Failure::io(format!("run {PROGRAM}"), error))
