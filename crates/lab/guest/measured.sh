@@ -3,6 +3,8 @@ set -eu
 # the kernel's sources as far as a small kernel needs them, and SELinux's policy with the
 # lab's module and the labels that it gives.
 root=$1
+# mke2fs would make lost+found itself, and it would have no label.
+mkdir -m 700 "$root/lost+found"
 mkdir -p "$root/payload" "$root/usr/lib/modules" "$root/srv/lab"
 echo tidegate > "$root/etc/hostname"
 printf '127.0.0.1 localhost tidegate\n::1 localhost\n' > "$root/etc/hosts"
