@@ -50,6 +50,7 @@ static void items_streams(void)
 {
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(any);
+	const int kept = 2 * CHUNK;
 	int pair[2], server;
 
 	must(!pipe(pair), "pipe");
@@ -57,8 +58,11 @@ static void items_streams(void)
 	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
 	item_stream("unix bandwidth", pair[0], pair[1]);
 
+	/* fixed sizes: the kernel would find out about its own as time goes by */
 	server = socket(AF_INET, SOCK_STREAM, 0);
 	pair[1] = socket(AF_INET, SOCK_STREAM, 0);
+	must(!setsockopt(server, SOL_SOCKET, SO_RCVBUF, &kept, sizeof(kept)) &&
+	     !setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept)), "buffers");
 	must(server >= 0 && !bind(server, (void *)&any, sizeof(any)) && !listen(server, 1) &&
 	     !getsockname(server, (void *)&any, &length), "listen");
 	must(pair[1] >= 0 && !connect(pair[1], (void *)&any, sizeof(any)), "connect");
