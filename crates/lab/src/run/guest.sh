@@ -63,6 +63,8 @@ if [ -s "$system/context.sh" ]; then
 	settle
 	entered sh -eu "$system/context.sh" >"$scratch/context" 2>"$scratch/err" ||
 		broken "nothing can be run as its subject"
+	# ends its last line, where the kernel does not
+	sed -i '$a\' "$scratch/context"
 	records "proof	context: " "$scratch/context"
 	cmp -s "$system/is" "$scratch/context" || broken "the subject is not what it should be"
 fi
