@@ -27,7 +27,7 @@ const FLAGS: [&str; 12] = [
     "-E",
     "lazy_itable_init=0,lazy_journal_init=0,hash_seed=74696465-6761-4745-8000-000000000002",
 ];
-const FAKE_TIME: &str = "1767225600";
+pub(super) const FAKE_TIME: &str = "1767225600";
 
 /// The images' part of an artefact's recipe.
 pub(super) fn recipe() -> String {

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::Tools;
+use super::{Tools, ext4};
 
 /// Where the tree has its list: a line a file, path and context, by a tab.
 const LIST: &str = "./usr/lib/labels";
@@ -36,6 +36,7 @@ pub(super) fn write(tools: &Tools, tar: &Path, image: &Path) -> Result<()> {
         .current_dir(dir.path())
         .args(["-w", "-f", "commands"])
         .arg(image)
+        .env("E2FSPROGS_FAKE_TIME", ext4::FAKE_TIME)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .output()
