@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,6 +155,24 @@ static void name_and_loopback(void)
 	close(s);
 }
 
+/*
+ * As systemd-random-seed(8) does, but always the same: until the kernel trusts its random
+ * numbers each of them costs more, and when it comes to do so is a matter of chance.
+ */
+static void seed_random(void)
+{
+	struct {
+		struct rand_pool_info info;
+		unsigned char seed[64];
+	} pool = { .info = { .entropy_count = 512, .buf_size = 64 } };
+	int fd = open("/dev/urandom", O_WRONLY | O_CLOEXEC);
+
+	memset(pool.info.buf, 0x5a, sizeof(pool.seed));
+	if (fd < 0 || ioctl(fd, RNDADDENTROPY, &pool))
+		die("/dev/urandom");
+	close(fd);
+}
+
 /* The kernel's taint bits: an oops or a warning shows here even if its text was lost. */
 static unsigned long taint(void)
 {
@@ -202,6 +221,7 @@ int main(void)
 		report(FRAME_READY, name.release, strlen(name.release));
 		power_off();
 	}
+	seed_random();
 	load_modules();
 	mount_disks();
 	enter_root();

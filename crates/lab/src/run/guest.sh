@@ -94,7 +94,7 @@ fi
 mkdir -p /run/cgroup
 mount -t cgroup2 none /run/cgroup
 seq -f '/run/cgroup/measured-%.0f' 200 | xargs mkdir
-crowd /run/crowd 2000 >"$scratch/err" 2>&1 || broken "its mounts failed"
+crowd /run/crowd 4000 >"$scratch/err" 2>&1 || broken "its mounts failed"
 
 for name in "$@"; do
 	work=/payload/work/$name
