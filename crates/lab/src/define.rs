@@ -64,6 +64,10 @@ pub struct System {
     /// after each workload; the difference is that workload's.
     #[serde(default)]
     pub decisions: String,
+    /// Makes the policy in force one of `$LAB_RULES` rules, for a workload that asks for
+    /// it; not entered. Empty where a policy has no size.
+    #[serde(default)]
+    pub rules: String,
     /// Whether it needs the program that is measured: /payload/bin/tidegate.
     #[serde(default)]
     pub tidegate: bool,
@@ -115,6 +119,10 @@ pub struct Workload {
     /// Seconds that it takes under instruction counting on a slow machine: a first guess
     /// for the time left.
     pub seconds: u32,
+    /// Sizes of policy, in rules, that it is run with one after the other, where the
+    /// system's policy has a size; `$LAB_RULES` is the size.
+    #[serde(default)]
+    pub rules: Vec<u32>,
     /// Run before it, not entered and not counted.
     #[serde(default)]
     pub prepare: String,
@@ -237,6 +245,7 @@ impl System {
             is: String::new(),
             deny: String::new(),
             decisions: String::new(),
+            rules: String::new(),
             tidegate: false,
             programs: Vec::new(),
             seconds: 0,
@@ -291,6 +300,7 @@ impl Workload {
             only_time: String::new(),
             programs: vec!["count".into()],
             seconds: 30,
+            rules: Vec::new(),
             prepare: String::new(),
             run: format!("exec count command 5 sh -c {}", quoted(command)),
             finish: String::new(),

@@ -25,18 +25,19 @@ pub struct Cache {
 
 impl Cache {
     /// `TIDEGATE_LAB_CACHE`, or `target/lab` of the source tree around the
-    /// working directory.
+    /// working directory, or else the user's cache directory (XDG Base Directory).
     ///
     /// # Errors
-    /// When neither is there or the directory cannot be made.
+    /// When there is none of these or the directory cannot be made.
     pub fn open() -> Result<Self> {
         let root = match env::var_os("TIDEGATE_LAB_CACHE") {
             Some(dir) => PathBuf::from(dir),
-            None => source_tree(&env::current_dir()?)
-                .context(
-                    "not inside Tidegate's source tree; set TIDEGATE_LAB_CACHE to a directory",
-                )?
-                .join("target/lab"),
+            None => match source_tree(&env::current_dir()?) {
+                Some(tree) => tree.join("target/lab"),
+                None => users_cache()
+                    .context("no HOME; set TIDEGATE_LAB_CACHE to a directory")?
+                    .join("tidegate-lab"),
+            },
         };
         fs::create_dir_all(&root).with_context(|| format!("making {}", root.display()))?;
         Ok(Self {
@@ -118,6 +119,12 @@ fn kind_of(name: &str) -> Option<&str> {
     let known = KINDS.contains(&kind) || kind.starts_with("kernel-") || kind.starts_with("cost-");
     let hashed = hash.len() == HASH_DIGITS && hash.bytes().all(|b| b.is_ascii_hexdigit());
     (known && hashed).then_some(kind)
+}
+
+fn users_cache() -> Option<PathBuf> {
+    let named = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let absolute = named.filter(|dir| dir.is_absolute());
+    absolute.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".cache")))
 }
 
 fn source_tree(from: &Path) -> Option<&Path> {

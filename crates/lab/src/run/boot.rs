@@ -25,7 +25,8 @@ pub(super) fn boot(
     payload: &Payload,
     recipe: String,
 ) -> Result<Boot> {
-    let mut command = vec!["sh", "/payload/guest.sh"];
+    let disturbance = wanted.disturbance.to_string();
+    let mut command = vec!["sh", "/payload/guest.sh", &disturbance];
     command.extend(wanted.workloads.iter().map(|w| w.name.as_str()));
     let mut output = Capture::default();
     let outcome = Machine::new(plan.kernel.clone())

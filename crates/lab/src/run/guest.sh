@@ -1,12 +1,14 @@
 #!/bin/sh
-# One boot of the lab, in the guest, as root: proves that the system is what it says, and
-# runs the workloads named. What it prints is read by transcript.rs: records of words by
+# guest.sh DISTURBANCE WORKLOAD…: one boot of the lab, in the guest, as root. Proves that the
+# system is what it says, and runs the workloads. What it prints is read by transcript.rs: records of words by
 # tabs, the first of which says what they are.
 #
 # Under Tidegate this shell stays at the top level: what a governed subject wrote is read
 # by children, whose output nobody here takes in.
 set -u
 export PATH="/payload/bin:$PATH" LAB_FILES=/payload/files LC_ALL=C
+disturbance=$1
+shift
 system=/payload/system
 scratch=/srv/lab
 # Longer than the slowest workload takes by either clock.
@@ -87,45 +89,55 @@ if [ -s "$system/deny.sh" ]; then
 	' || exit 0
 fi
 
-# Per-CPU memory is made alike in all systems: control groups, as systemd makes them by
-# the hundred, use up the few pages that the kernel sets apart for it at boot, and mounts,
-# whose counters are the smallest, the gaps between what others hold. A fork allocates
-# there, and would search longer or shorter by what happens to be free.
+# Per-CPU memory: control groups, as systemd makes them by the hundred, use up the few pages
+# that the kernel sets apart for it at boot, and mounts, whose counters are the smallest, the
+# gaps between what others hold. A fork allocates there, and searches longer or shorter by
+# what happens to be free: that is disturbed, too.
 mkdir -p /run/cgroup
 mount -t cgroup2 none /run/cgroup
-seq -f '/run/cgroup/measured-%.0f' 200 | xargs mkdir
-crowd /run/crowd 4000 >"$scratch/err" 2>&1 || broken "its mounts failed"
+seq -f '/run/cgroup/measured-%.0f' $((200 + 37 * disturbance)) | xargs mkdir
+crowd /run/crowd $((2000 + 997 * disturbance)) >"$scratch/err" 2>&1 || broken "its mounts failed"
 
-for name in "$@"; do
-	work=/payload/work/$name
-	dir=$scratch/$name
-	record workload "$name"
-	mkdir "$dir"
-	cd "$dir" || exit 1
-	if sh -eu "$work/prepare.sh" >"$scratch/err" 2>&1; then
-		settle
-		sh -eu "$system/decisions.sh" | records before
-		: >"$scratch/$name.out"
-		: >"$scratch/$name.err"
-		timeout "$limit" sh -eu "$system/enter.sh" sh -eu "$work/run.sh" \
-			>"$scratch/$name.out" 2>"$scratch/$name.err"
-		status=$?
-		sh -eu "$system/decisions.sh" | records after
-		if [ "$status" = 0 ]; then
-			records figure "$scratch/$name.out"
-		else
-			record failed "exit status $status"
-			why "$scratch/$name.err" error
-		fi
-	else
+# Runs the workload in its directory, once.
+once() {
+	sh -eu "$work/prepare.sh" >"$scratch/err" 2>&1 || {
 		record failed "its preparation"
 		why "$scratch/err" error
+		return
+	}
+	settle
+	sh -eu "$system/decisions.sh" | records before
+	: >"$scratch/$name.out"
+	: >"$scratch/$name.err"
+	timeout "$limit" sh -eu "$system/enter.sh" sh -eu "$work/run.sh" \
+		>"$scratch/$name.out" 2>"$scratch/$name.err"
+	status=$?
+	sh -eu "$system/decisions.sh" | records after
+	if [ "$status" = 0 ]; then
+		records figure "$scratch/$name.out"
+	else
+		record failed "exit status $status"
+		why "$scratch/$name.err" error
 	fi
 	sh -eu "$work/finish.sh" >"$scratch/err" 2>&1 || {
 		record failed "what it does afterwards"
 		why "$scratch/err" error
 	}
-	cd /
-	rm -rf "$dir"
+}
+
+for name in "$@"; do
+	work=/payload/work/$name
+	record workload "$name"
+	# once for each size of policy that it asks for, or once: size 0
+	while read -r LAB_RULES; do
+		export LAB_RULES
+		[ "$LAB_RULES" = 0 ] || sh -eu "$system/rules.sh" >"$scratch/err" 2>&1 ||
+			broken "no policy of $LAB_RULES rules is to be had"
+		mkdir "$scratch/$name"
+		cd "$scratch/$name" || exit 1
+		once
+		cd /
+		rm -rf "${scratch:?}/$name"
+	done <"$work/rules"
 done
 record end

@@ -51,6 +51,7 @@ impl Payload {
             ("context.sh", &system.context),
             ("deny.sh", &system.deny),
             ("decisions.sh", &system.decisions),
+            ("rules.sh", &system.rules),
         ] {
             fs::write(place.join(name), text)?;
         }
@@ -68,6 +69,13 @@ impl Payload {
             fs::write(place.join("prepare.sh"), &workload.prepare)?;
             fs::write(place.join("run.sh"), &workload.run)?;
             fs::write(place.join("finish.sh"), &workload.finish)?;
+            let sizes = if workload.rules.is_empty() {
+                &[0][..]
+            } else {
+                &workload.rules
+            };
+            let lines: String = sizes.iter().map(|n| format!("{n}\n")).collect();
+            fs::write(place.join("rules"), lines)?;
         }
         let files = self.subdir("files")?;
         for (name, content) in Workload::files() {
