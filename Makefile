@@ -28,7 +28,7 @@ fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECO
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: cost
-cost: ## What enforcement costs, in instructions: counts and writes docs/cost-lomac.md
+cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md (40 minutes)
 	@scripts/cost.sh $(KERNEL)
 
 ##@ Build it
@@ -39,6 +39,10 @@ build: ## All crates, for development
 .PHONY: static
 static: ## The program as it is installed: one static binary
 	@scripts/build.sh static
+
+.PHONY: lab
+lab: ## The program behind `tidegate lab` and `tidegate bench`, static too
+	@scripts/build.sh lab
 
 .PHONY: man
 man: ## Manual pages and shell completions, into target/man and target/completions

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds what the Makefile's targets name.
 #   build.sh static              the static program; its path is the last line
+#   build.sh lab                 the lab's program, static too; beside the other
 #   build.sh payload DIR BIN…    static programs, copied to DIR for a VM
 #   build.sh man                 manual pages and completions
 #   build.sh clean               all of target/ but target/lab
@@ -49,6 +50,10 @@ static)
 	static tidegate
 	static_program tidegate
 	;;
+lab)
+	static tidegate-lab
+	static_program tidegate-lab
+	;;
 payload)
 	shift
 	payload "$@"
@@ -56,7 +61,7 @@ payload)
 man) man ;;
 clean) clean ;;
 *)
-	sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+	sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 	;;
 esac

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Counts what enforcement costs and writes it down, in docs/cost-lomac.md and
-# docs/cost-lomac.json: cost.sh [6.12|7.2]. Fails if a budget is exceeded.
+# Measures what mandatory access control costs and writes it down: docs/cost.json, and from
+# it docs/cost.md and docs/cost.html. What is in docs/cost.json and still holds is not
+# measured again: cost.sh [6.12|7.2] [ARGUMENTS of `tidegate lab run`]
 set -eu
 
 cd "$(dirname "$0")/.."
 TARGET=${CARGO_TARGET_DIR:-target}
-figures=docs/cost-lomac.json
+kernel=${1:-6.12}
+[ $# -eq 0 ] || shift
 
 # The commit that the sources are, or nothing if they are not just that.
 source_commit() {
@@ -18,5 +20,6 @@ cargo build --locked --release -p tidegate-lab
 program=$(scripts/build.sh static | tail -n 1)
 # somebody else may have changed them meanwhile
 [ "$commit" = "$(source_commit)" ] || commit=
-exec "$TARGET/release/tidegate-lab" cost --kernel "${1:-6.12}" --tidegate "$program" \
-	--json "$figures" --document "${figures%.json}.md" ${commit:+--commit "$commit"}
+"$TARGET/release/tidegate-lab" run --kernel "$kernel" --systems all --items all --tidegate "$program" \
+	--json docs/cost.json ${commit:+--commit "$commit"} "$@"
+"$TARGET/release/tidegate-lab" report docs/cost.json --markdown docs/cost.md --html docs/cost.html

@@ -104,6 +104,7 @@ static void mount_disks(void)
 			usleep(10 * 1000);
 		}
 		snprintf(path, sizeof(path), NEWROOT "%s", dir);
+		mkdir(path, 0755); /* where the root image has none; else it is there */
 		mount_or_die(dev, path, "ext4", strcmp(mode, "ro") ? 0 : MS_RDONLY, NULL);
 	}
 	fclose(list);

@@ -20,7 +20,6 @@
 
 pub mod artefact;
 pub mod bench;
-pub mod cost;
 pub mod define;
 pub mod progress;
 pub mod report;

@@ -3,16 +3,14 @@
 
 mod commands;
 
-use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
-use tidegate_lab::cost;
 use tidegate_lab::report;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
 
@@ -46,11 +44,6 @@ enum Command {
     /// Exit status: the command's own; 123 if the kernel printed BUG, Oops or
     /// WARNING; 124 after the timeout; 125 if the machine itself failed.
     Vm(Vm),
-    /// Compare what operations cost without Tidegate and with it, in instructions
-    ///
-    /// Prints a table. Exit status: 0; 1 if a budget is exceeded; 125 if it could not
-    /// be measured.
-    Cost(Cost),
     /// Measure what mandatory access control costs: systems, each booted on one kernel,
     /// by workloads
     Run(commands::run::Options),
@@ -112,41 +105,10 @@ struct Vm {
     argv: Vec<String>,
 }
 
-#[derive(Args)]
-struct Cost {
-    /// Kernel series, such as 6.12 or 7.2
-    #[arg(long, default_value = "6.12")]
-    kernel: Kernel,
-    /// Count the operations only, and fail for no budget; what was counted earlier of
-    /// the very same build is not counted again
-    #[arg(long)]
-    brief: bool,
-    /// Write the figures here, as JSON
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
-    json: Option<PathBuf>,
-    /// Write the whole report here, as a page
-    #[arg(long, value_name = "FILE")]
-    document: Option<PathBuf>,
-    /// Count nothing, take the figures from here
-    #[arg(long, value_name = "FILE", conflicts_with = "kernel")]
-    from: Option<PathBuf>,
-    /// The static program to measure
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "target/x86_64-unknown-linux-gnu/release/tidegate"
-    )]
-    tidegate: PathBuf,
-    /// The commit it was built from, for the report
-    #[arg(long, value_name = "COMMIT", conflicts_with = "from")]
-    commit: Option<String>,
-}
-
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Setup { rebuild, kernel } => setup(rebuild, kernel),
         Command::Vm(options) => vm(options),
-        Command::Cost(options) => cost(options),
         Command::Run(options) => options.run().map(|_| ExitCode::SUCCESS),
         Command::Bench(options) => options.run().map(|_| ExitCode::SUCCESS),
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
@@ -206,30 +168,6 @@ fn vm(options: Vm) -> Result<ExitCode> {
         eprintln!("tidegate-lab: {}", outcome.explain());
     }
     Ok(ExitCode::from(code))
-}
-
-fn cost(options: Cost) -> Result<ExitCode> {
-    let wanted = cost::Options {
-        kernel: options.kernel,
-        tidegate: options.tidegate,
-        commit: options.commit,
-        brief: options.brief,
-    };
-    let report = match &options.from {
-        Some(file) => {
-            cost::Report::read(file).with_context(|| format!("reading {}", file.display()))?
-        }
-        None if options.brief => cost::recall_or_measure(&Lab::open()?, &wanted)?,
-        None => cost::measure(&Lab::open()?, &wanted)?,
-    };
-    let write = |file: &Option<PathBuf>, text: String| match file {
-        Some(file) => fs::write(file, text).with_context(|| format!("writing {}", file.display())),
-        None => Ok(()),
-    };
-    write(&options.json, report.to_json()?)?;
-    write(&options.document, report.document())?;
-    print!("{}", report.table());
-    Ok(ExitCode::from(u8::from(!options.brief && !report.held())))
 }
 
 fn exit_code(outcome: &Outcome) -> u8 {

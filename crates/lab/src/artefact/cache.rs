@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 const HASH_DIGITS: usize = 12;
 
-/// The artefacts besides `kernel-SERIES` and `cost-SERIES`. Nothing else in the directory is ever
+/// The artefacts besides `kernel-SERIES`. Nothing else in the directory is ever
 /// removed: it may be anybody's.
 const KINDS: [&str; 7] = [
     "tools", "prover", "root", "measured", "scratch", "init", "programs",
@@ -116,7 +116,7 @@ impl Cache {
 /// The kind in an artefact's name; none for what is no artefact of ours.
 fn kind_of(name: &str) -> Option<&str> {
     let (kind, hash) = name.rsplit_once('-')?;
-    let known = KINDS.contains(&kind) || kind.starts_with("kernel-") || kind.starts_with("cost-");
+    let known = KINDS.contains(&kind) || kind.starts_with("kernel-");
     let hashed = hash.len() == HASH_DIGITS && hash.bytes().all(|b| b.is_ascii_hexdigit());
     (known && hashed).then_some(kind)
 }

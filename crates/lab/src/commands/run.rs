@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use tidegate_lab::artefact::{Kernel, Lab};
+use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::define::{System, Workload};
 use tidegate_lab::results::{Clock, Run};
 use tidegate_lab::run::{Plan, run};
@@ -31,6 +31,10 @@ pub struct Options {
     /// Kernel series, such as 6.12 or 7.2
     #[arg(long, default_value = "6.12")]
     kernel: Kernel,
+    /// The image: `measured`, or the tests' own `root`, in which there is no system but
+    /// Tidegate, no server and no kernel's sources
+    #[arg(long, default_value = "measured")]
+    image: Image,
     /// Boots of each system; all but the first are disturbed on purpose [default: 2;
     /// by time 10]
     #[arg(long, value_name = "N")]
@@ -69,6 +73,7 @@ impl Options {
         let jobs = self.jobs.unwrap_or(if timed { 1 } else { processors });
         let plan = Plan {
             kernel: self.kernel,
+            image: self.image,
             clock: self.clock,
             systems: System::pick(&format!("{BASELINE},{}", self.systems))?,
             workloads: match &self.workload {

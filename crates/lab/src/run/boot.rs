@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::payload::Payload;
 use super::plan::{Plan, Wanted};
 use super::transcript::{self, Transcript};
-use crate::artefact::{Image, Lab};
+use crate::artefact::Lab;
 use crate::results::{Boot, Clock};
 use crate::vm::{Capture, Machine};
 
@@ -30,7 +30,7 @@ pub(super) fn boot(
     command.extend(wanted.workloads.iter().map(|w| w.name.as_str()));
     let mut output = Capture::default();
     let outcome = Machine::new(plan.kernel.clone())
-        .image(Image::Measured)
+        .image(plan.image)
         .scratch(true)
         .icount(plan.clock == Clock::Instructions)
         .smp(plan.processors)

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail, ensure};
 pub use plan::Plan;
 pub(crate) use transcript::figures;
 
-use crate::artefact::{Image, Lab, recipe_hash};
+use crate::artefact::{Lab, recipe_hash};
 use crate::progress::Countdown;
 use crate::results::{Boot, Clock, FORMAT, Run};
 use crate::vm::{Accelerator, choose};
@@ -32,7 +32,7 @@ use plan::Wanted;
 /// fails inside a machine is part of the results.
 pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     check(lab, plan)?;
-    lab.setup(std::slice::from_ref(&plan.kernel), Image::Measured)?;
+    lab.setup(std::slice::from_ref(&plan.kernel), plan.image)?;
     let wanted = plan.wanted();
     ensure!(
         !wanted.is_empty(),
@@ -174,7 +174,7 @@ fn recipe(lab: &Lab, plan: &Plan, wanted: &Wanted<'_>, payload: &Payload) -> Res
     let paths = [
         lab.tools()?.path().to_owned(),
         lab.kernel(&plan.kernel)?.vmlinux(),
-        lab.image(Image::Measured)?,
+        lab.image(plan.image)?,
         lab.scratch()?,
         lab.guest_init()?,
     ];

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::artefact::Kernel;
+use crate::artefact::{Image, Kernel};
 use crate::define::{System, Workload};
 use crate::results::Clock;
 
@@ -11,6 +11,8 @@ use crate::results::Clock;
 pub struct Plan {
     /// On which kernel.
     pub kernel: Kernel,
+    /// From which image: all systems but Tidegate's want [`Image::Measured`].
+    pub image: Image,
     /// By which clock: instructions, or a machine's under KVM.
     pub clock: Clock,
     /// The systems, in their order; the first is what the others are compared with.
@@ -108,6 +110,7 @@ mod tests {
     fn plan() -> Plan {
         Plan {
             kernel: Kernel::V6_12,
+            image: Image::Measured,
             clock: Clock::Instructions,
             systems: System::all().unwrap(),
             workloads: Workload::all().unwrap(),
