@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::published::Source;
 use super::section::Section;
 use super::sheet::Sheet;
-use super::{decisions, like, overview, plot};
+use super::{decisions, like, overview, plot, versus};
 use crate::results::Clock;
 
 const METHOD: &str = include_str!("templates/method.toml");
@@ -31,6 +31,8 @@ pub struct Part {
     pub systems: Vec<(String, String)>,
     /// The headline.
     pub summary: Sheet,
+    /// Tidegate against the others.
+    pub versus: Vec<Sheet>,
     /// What failed.
     pub failures: Option<Sheet>,
     /// The plots.
@@ -138,6 +140,7 @@ fn part(section: &Section, papers: &[Source]) -> Result<Part> {
             .map(|s| (s.title.clone(), s.about.clone()))
             .collect(),
         summary: overview::summary(section),
+        versus: versus::sheets(section),
         failures: overview::failures(section),
         plots: plot::all(section)?,
         workloads: workloads

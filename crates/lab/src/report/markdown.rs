@@ -33,7 +33,8 @@ pub fn document(document: &Document, page: Option<&str>) -> Result<String> {
             text.push('\n');
         }
         text += &sheet(&part.summary, 3);
-        for one in part.failures.iter().chain(&part.workloads) {
+        let failures = part.failures.iter();
+        for one in part.versus.iter().chain(failures).chain(&part.workloads) {
             text += &sheet(one, 3);
         }
         text += &sheet(&part.decisions, 3);

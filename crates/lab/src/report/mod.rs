@@ -22,6 +22,7 @@ pub mod section;
 pub mod sheet;
 pub mod stats;
 pub mod terminal;
+pub mod versus;
 
 use std::fs;
 use std::io::Write;
@@ -119,6 +120,7 @@ fn tables(part: &document::Part, args: &Args) -> String {
             text.push_str(&sheet(&part.decisions));
         }
         text.extend(part.failures.iter().map(sheet));
+        text.extend(part.versus.iter().map(sheet));
         text.push_str(&sheet(&part.summary));
     }
     text.push_str("~ not told from noise   ? one pair, or no noise floor   (a) a footnote\n");

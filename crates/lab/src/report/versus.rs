@@ -1,0 +1,150 @@
+//! Tidegate against every other system: on how many items it is cheaper, on which dearer.
+
+use super::section::Section;
+use super::sheet::{Sheet, Text, percent};
+use super::stats::{self, Penalty, Standing};
+
+/// Names of Tidegate's systems begin so.
+const OURS: &str = "tidegate";
+/// What enforces nothing, and is there to show what the mechanism costs.
+const MECHANISM: [&str; 2] = ["bpf", "floor"];
+
+/// The places of Tidegate's systems, and of those that they are compared with.
+fn sides(section: &Section) -> (Vec<usize>, Vec<usize>) {
+    let measured = section.others().filter(|at| section.systems[*at].boots > 0);
+    let (ours, others): (Vec<_>, Vec<_>) =
+        measured.partition(|at| section.systems[*at].name.starts_with(OURS));
+    let rivals = others.into_iter().filter(|at| {
+        let system = &section.systems[*at];
+        !system.twin && !MECHANISM.contains(&system.name.as_str())
+    });
+    (ours, rivals.collect())
+}
+
+/// The tables; none where there is nothing to compare.
+#[must_use]
+pub fn sheets(section: &Section) -> Vec<Sheet> {
+    let (ours, rivals) = sides(section);
+    if ours.is_empty() || rivals.is_empty() {
+        return Vec::new();
+    }
+    let titles = rivals.iter().map(|at| section.systems[*at].title.as_str());
+    let head: Vec<&str> = std::iter::once("").chain(titles).collect();
+    let mut count = Sheet::new(
+        "Tidegate against the others",
+        "On how many items it is cheaper / not told apart / dearer. Told apart are two systems \
+         if the interval of their difference, boot by boot, excludes 0, and the difference is \
+         larger than the item's noise.",
+        &head,
+    )
+    .fixed(1);
+    let floor = section.systems.iter().position(|s| s.name == "floor");
+    let mut dearer = Sheet::new(
+        "Where Tidegate is dearer",
+        "Percent more than without a MAC. The floor is what empty programs on Tidegate's hooks \
+         cost: below it nothing that uses them can come.",
+        &["item", "Tidegate", "more", "than", "more", "floor"],
+    )
+    .words(&[1, 3]);
+    for us in &ours {
+        let mut row = vec![Text::from(section.systems[*us].title.as_str())];
+        for them in &rivals {
+            let mut counts = [0, 0, 0];
+            for (at, item) in section.items.iter().enumerate() {
+                let Some(difference) = difference(section, at, *us, *them) else {
+                    continue;
+                };
+                let side = side(&difference);
+                counts[side] += 1;
+                if side == 2 {
+                    let more = |at: usize| {
+                        let penalty = item.cells[at].penalty.as_ref();
+                        Text::from(penalty.map_or_else(String::new, |p| percent(p.percent)))
+                    };
+                    dearer.row(vec![
+                        item.id.as_str().into(),
+                        section.systems[*us].title.as_str().into(),
+                        more(*us),
+                        section.systems[*them].title.as_str().into(),
+                        more(*them),
+                        floor.map_or_else(Text::default, more),
+                    ]);
+                }
+            }
+            row.push(counts.map(|n| n.to_string()).join(" / ").into());
+        }
+        count.row(row);
+    }
+    let mut sheets = vec![count];
+    sheets.extend((!dearer.rows.is_empty()).then_some(dearer));
+    sheets
+}
+
+/// How much dearer one is than the other, boot by boot.
+fn difference(section: &Section, item: usize, us: usize, them: usize) -> Option<Penalty> {
+    let item = &section.items[item];
+    let pairs = item.cells[us].pairs(&item.cells[them]);
+    stats::penalty(section.clock, &pairs, item.noise)
+}
+
+/// 0: cheaper, 1: not told apart, 2: dearer.
+fn side(difference: &Penalty) -> usize {
+    match difference.standing {
+        Standing::Significant if difference.percent < 0.0 => 0,
+        Standing::Significant => 2,
+        Standing::Noise | Standing::Untested => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::results::Run;
+
+    /// Two systems beside the sample's: a cheap and a dear one of ours.
+    fn run() -> Run {
+        let mut run = sample::run();
+        for (name, times) in [("tidegate-cheap", 0.5), ("tidegate-dear", 2.0)] {
+            let mut system = run.systems["selinux"].clone();
+            system.name = name.into();
+            system.title = name.into();
+            run.systems.insert(name.into(), system);
+            let theirs: Vec<_> = run.boots.iter().filter(|b| b.system == "selinux").collect();
+            let mut ours: Vec<_> = theirs.into_iter().cloned().collect();
+            for boot in &mut ours {
+                boot.system = name.into();
+                let figures = boot.results.values_mut().flat_map(|r| &mut r.figures);
+                figures.for_each(|f| f.value *= times);
+            }
+            run.boots.extend(ours);
+        }
+        run.systems.retain(|name, _| {
+            ["none", "selinux", "tidegate-cheap", "tidegate-dear"].contains(&name.as_str())
+        });
+        run.boots.retain(|b| run.systems.contains_key(&b.system));
+        run
+    }
+
+    #[test]
+    fn half_is_cheaper_and_twice_is_dearer() {
+        let section = Section::new(&run(), "none").unwrap();
+        let sheets = sheets(&section);
+        let counts = |row: usize| sheets[0].rows[row].cells[1].text.clone();
+        assert!(counts(0).ends_with(" / 0 / 0"), "{}", counts(0));
+        assert!(counts(1).starts_with("0 / 0 / "), "{}", counts(1));
+        let dear = &sheets[1].rows;
+        assert!(!dear.is_empty() && dear.iter().all(|r| r.cells[1].text == "tidegate-dear"));
+    }
+
+    #[test]
+    fn one_boot_tells_nothing_apart() {
+        let mut run = run();
+        run.boots.retain(|b| b.disturbance == 0);
+        let section = Section::new(&run, "none").unwrap();
+        let sheets = sheets(&section);
+        assert_eq!(sheets.len(), 1);
+        assert!(sheets[0].rows[1].cells[1].text.starts_with("0 / "));
+        assert!(sheets[0].rows[1].cells[1].text.ends_with(" / 0"));
+    }
+}
