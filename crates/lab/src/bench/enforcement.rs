@@ -1,6 +1,7 @@
 //! Tidegate on this machine, switched on and off.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -30,7 +31,8 @@ impl Program {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.0);
-        command.args(args).stdin(Stdio::null());
+        // Ctrl-C ends this program, which then ends enforcement, and not half of a start.
+        command.args(args).stdin(Stdio::null()).process_group(0);
         command
     }
 
@@ -112,15 +114,16 @@ impl<'a> Enforcement<'a> {
             dir.display()
         );
         fs::write(&map, text).with_context(|| format!("writing {}", map.display()))?;
-        let started = program.ask(&["start", "--policy", &map.display().to_string()]);
-        let _ = fs::remove_file(&map);
-        started?;
+        // Before it is known whether it started: what did so in part is ended as well.
         let enforcement = Self {
             program,
             levels,
             low,
             stopped: false,
         };
+        let started = program.ask(&["start", "--policy", &map.display().to_string()]);
+        let _ = fs::remove_file(&map);
+        started?;
         ensure!(
             !program.status()?.permissive,
             "the policy is permissive: nothing is enforced"
