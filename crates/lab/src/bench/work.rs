@@ -113,7 +113,7 @@ impl Done {
         let err = self.dir.with_extension("err");
         match self.failed {
             Some(why) => {
-                let said = fs::read_to_string(&err)?;
+                let said = fs::read_to_string(&err).context("reading what it said")?;
                 let last = said.trim().lines().last().unwrap_or("no message");
                 outcome.failed = format!("{why}: {last}");
             }

@@ -32,6 +32,7 @@ use plan::Wanted;
 /// fails inside a machine is part of the results.
 pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     check(lab, plan)?;
+    file.map_or(Ok(()), Run::writable)?;
     lab.setup(std::slice::from_ref(&plan.kernel), Image::Measured)?;
     payload::remove_orphans(lab.cache().root())?;
     let wanted = plan.wanted();
