@@ -33,7 +33,7 @@ impl Place {
         let programs = lab.programs()?;
         for name in workloads.iter().flat_map(|w| &w.programs) {
             fs::copy(programs.join(name), bin.join(name))
-                .with_context(|| format!("{name} is none of the lab's programs"))?;
+                .with_context(|| format!("copying {name}, one of the lab's programs"))?;
         }
         for (name, content) in Workload::files() {
             fs::write(files.join(name), content)?;

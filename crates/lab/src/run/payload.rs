@@ -88,7 +88,7 @@ impl Payload {
             .chain([CROWD])
         {
             fs::copy(programs.join(name), bin.join(name))
-                .with_context(|| format!("{name} is none of the lab's programs"))?;
+                .with_context(|| format!("copying {name}, one of the lab's programs"))?;
         }
         if system.tidegate {
             let file = &plan.tidegate;
