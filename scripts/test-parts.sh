@@ -98,7 +98,7 @@ bench() {
 	mkdir "$payload/lab"
 	cp -r "$cache"/programs-* "$payload/lab"
 	cp tests/lab/bench.sh "$payload"
-	"$LAB" vm --kernel "$1" --payload "$payload" --timeout 900 -- bash /payload/bench.sh
+	"$LAB" vm --kernel "$1" --payload "$payload" --timeout 1800 -- bash /payload/bench.sh
 }
 
 # Random operations on a kernel, against the reference model; REPLAY_SEED=N plays others.

@@ -48,9 +48,9 @@ off() {
 	expect 0 '' test ! -e /var/tmp/tidegate-bench
 }
 
-bench() { timeout 300 tidegate bench --items paths "$@"; }
+bench() { timeout 600 tidegate bench --items paths "$@"; }
 # what takes no time, where only what is around it matters
-brief() { timeout 300 tidegate bench --workload true "$@"; }
+brief() { timeout 600 tidegate bench --workload true "$@"; }
 
 echo "# who may not"
 expect 125 'takes root' su alice -s /bin/sh -c "PATH=$PATH tidegate bench --items paths --dir /tmp/alice"
