@@ -15,11 +15,13 @@ source_commit() {
 	[ -n "$changed" ] || git rev-parse --short=12 HEAD
 }
 
+good=yes
 commit=$(source_commit)
 cargo build --locked --release -p tidegate-lab
 program=$(scripts/build.sh static | tail -n 1)
 # somebody else may have changed them meanwhile
 [ "$commit" = "$(source_commit)" ] || commit=
 "$TARGET/release/tidegate-lab" run --kernel "$kernel" --systems all --items all --boots 3 --tidegate "$program" \
-	--json docs/cost.json ${commit:+--commit "$commit"} "$@"
+	--json docs/cost.json ${commit:+--commit "$commit"} "$@" >/dev/null || good=no
 "$TARGET/release/tidegate-lab" report docs/cost.json --markdown docs/cost.md --html docs/cost.html
+[ "$good" = yes ]

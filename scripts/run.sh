@@ -82,7 +82,7 @@ alongside() {
 # What was counted earlier of the very same build is not counted again.
 measure() {
 	"$LAB" run --kernel "$kernel" --image root --systems tidegate,tidegate-user --items micro --boots 1 \
-		--jobs 1 --tidegate "$OUT/payload/tidegate" --json "$TARGET/cost-$kernel.json"
+		--jobs 1 --tidegate "$OUT/payload/tidegate" --json "$TARGET/cost-$kernel.json" >/dev/null
 	"$LAB" report "$TARGET/cost-$kernel.json" --width 80 >"$OUT/cost"
 }
 

@@ -13,6 +13,7 @@ part() {
 	lab) lab_boots ;;
 	scenarios-*) scenarios "${1#*-}" ;;
 	commands-*) commands "${1#*-}" ;;
+	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
 	story) story ;;
 	*)
@@ -62,7 +63,7 @@ unit() {
 
 # The lab's own tests, which boot machines.
 lab_boots() {
-	cargo test --locked --release -p tidegate-lab --test boot -- --ignored --test-threads 1
+	cargo test --locked --release -p tidegate-lab --test boot --test truth -- --ignored --test-threads 1
 }
 
 build_lab() {
@@ -84,6 +85,20 @@ commands() {
 	scripts/build.sh payload "$TARGET/test-commands" tidegate
 	cp tests/command-line/check.sh "$TARGET/test-commands"
 	"$LAB" vm --kernel "$1" --payload "$TARGET/test-commands" --timeout 900 -- bash /payload/check.sh
+}
+
+# `tidegate bench`, on a kernel: with the lab's program, and what that compiles.
+bench() {
+	local payload=$TARGET/test-bench cache=${TIDEGATE_LAB_CACHE:-$TARGET/lab}
+	build_lab
+	cargo static --locked -p tidegate -p tidegate-lab
+	scripts/build.sh payload "$payload" tidegate tidegate-lab
+	"$LAB" setup --kernel "$1"
+	rm -rf "$payload/lab"
+	mkdir "$payload/lab"
+	cp -r "$cache"/programs-* "$payload/lab"
+	cp tests/lab/bench.sh "$payload"
+	"$LAB" vm --kernel "$1" --payload "$payload" --timeout 1800 -- bash /payload/bench.sh
 }
 
 # Random operations on a kernel, against the reference model; REPLAY_SEED=N plays others.

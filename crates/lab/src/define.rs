@@ -191,7 +191,7 @@ fn all<T: Named + for<'de> Deserialize<'de>>(dir: &Dir<'_>) -> Result<Vec<T>> {
     Ok(found)
 }
 
-fn pick<T: Named + Clone + for<'de> Deserialize<'de>>(
+fn pick<T: Named + Clone + PartialEq + for<'de> Deserialize<'de>>(
     known: &[T],
     wanted: &str,
     name: impl Fn(&T) -> &str,
@@ -217,8 +217,14 @@ fn pick<T: Named + Clone + for<'de> Deserialize<'de>>(
             },
         };
         for one in more {
-            if !picked.iter().any(|p| name(p) == name(&one)) {
-                picked.push(one);
+            match picked.iter().find(|p| name(p) == name(&one)) {
+                Some(same) => ensure!(
+                    *same == one,
+                    "{word}: there is another {} {}: give the file another name",
+                    T::KIND,
+                    name(&one)
+                ),
+                None => picked.push(one),
             }
         }
     }
@@ -359,6 +365,18 @@ mod tests {
                 .to_string()
                 .contains("none")
         );
+    }
+
+    #[test]
+    fn a_file_does_not_hide_behind_a_name_that_is_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("none.toml");
+        let mine = "title = \"mine\"\nabout = \"\"\nlsm = \"bpf\"\norder = 1\n";
+        fs::write(&file, mine).unwrap();
+        let file = file.display();
+        let error = System::pick(&format!("none,{file}")).unwrap_err();
+        assert!(error.to_string().contains("another name"), "{error}");
+        assert_eq!(System::pick(&format!("{file},{file}")).unwrap().len(), 1);
     }
 
     #[test]

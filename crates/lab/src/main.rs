@@ -12,6 +12,7 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::report;
+use tidegate_lab::results::Run;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
 
 /// The kernel complained, whatever the command returned.
@@ -46,6 +47,9 @@ enum Command {
     Vm(Vm),
     /// Measure what mandatory access control costs: systems, each booted on one kernel,
     /// by workloads
+    ///
+    /// Exit status: 0; 1 if a workload or a system failed, other than for not being there;
+    /// 125 if it could not be measured.
     Run(commands::run::Options),
     /// Measure what enforcement costs on this machine itself, in time
     Bench(commands::bench::Options),
@@ -109,8 +113,8 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Setup { rebuild, kernel } => setup(rebuild, kernel),
         Command::Vm(options) => vm(options),
-        Command::Run(options) => options.run().map(|_| ExitCode::SUCCESS),
-        Command::Bench(options) => options.run().map(|_| ExitCode::SUCCESS),
+        Command::Run(options) => options.run().and_then(|run| shown(&run)),
+        Command::Bench(options) => options.run().and_then(|run| shown(&run)),
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
         Command::Report(options) => report::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
@@ -120,6 +124,12 @@ fn main() -> ExitCode {
         eprintln!("tidegate-lab: {error:#}");
         ExitCode::from(LAB_FAILED)
     })
+}
+
+/// Prints what a run gave; a run in which anything failed says so by its status.
+fn shown(run: &Run) -> Result<ExitCode> {
+    report::show(run)?;
+    Ok(ExitCode::from(u8::from(!run.whole())))
 }
 
 fn setup(rebuild: bool, kernel: Option<Kernel>) -> Result<ExitCode> {

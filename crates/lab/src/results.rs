@@ -68,11 +68,14 @@ pub struct Boot {
     pub recipe: String,
     /// How long it took, in seconds of the machine it ran on.
     pub seconds: f64,
-    /// What the system showed of itself before it was measured.
+    /// What the system showed of itself.
     pub proof: Vec<String>,
     /// Why the whole boot gave nothing; empty if it did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub failed: String,
+    /// Whether that is because this kernel or image has no such system.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absent: bool,
     /// What each workload gave, by its name.
     pub results: BTreeMap<String, Outcome>,
 }
@@ -147,15 +150,30 @@ impl Run {
     /// When the directory cannot be written to.
     pub fn write(&self, file: &Path) -> Result<()> {
         let told = || format!("writing {}", file.display());
-        let dir = match file.parent() {
-            Some(dir) if !dir.as_os_str().is_empty() => dir,
-            _ => Path::new("."),
-        };
-        let mut temporary = tempfile::NamedTempFile::new_in(dir).with_context(told)?;
+        let mut temporary = temporary(file)?;
         serde_json::to_writer_pretty(&mut temporary, self)?;
         temporary.write_all(b"\n").with_context(told)?;
         temporary.persist(file).with_context(told)?;
         Ok(())
+    }
+
+    /// Fails where [`Self::write`] would: before anything takes its time.
+    ///
+    /// # Errors
+    /// When the directory cannot be written to, or this is one.
+    pub fn writable(file: &Path) -> Result<()> {
+        ensure!(!file.is_dir(), "{} is a directory", file.display());
+        temporary(file).map(drop)
+    }
+
+    /// Whether all that was to be measured was: no workload failed, and no system but for
+    /// not being in this kernel or image.
+    #[must_use]
+    pub fn whole(&self) -> bool {
+        self.boots.iter().all(|boot| {
+            let results = boot.results.values().all(|r| r.failed.is_empty());
+            (boot.failed.is_empty() || boot.absent) && results
+        })
     }
 
     /// The systems in order.
@@ -173,6 +191,15 @@ impl Run {
         list.sort_by_key(|w| (w.order, w.name.clone()));
         list
     }
+}
+
+/// A file beside this one.
+fn temporary(file: &Path) -> Result<tempfile::NamedTempFile> {
+    let dir = match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    tempfile::NamedTempFile::new_in(dir).with_context(|| format!("writing {}", file.display()))
 }
 
 impl Outcome {
@@ -206,6 +233,8 @@ mod tests {
         let file = dir.path().join("run.json");
         run.write(&file).unwrap();
         assert_eq!(Run::read(&file).unwrap(), run);
+        assert!(Run::writable(&file).is_ok() && Run::writable(dir.path()).is_err());
+        assert!(Run::writable(&dir.path().join("nowhere/run.json")).is_err());
         run.format = 2;
         run.write(&file).unwrap();
         assert!(Run::read(&file).is_err());

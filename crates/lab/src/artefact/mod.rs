@@ -66,6 +66,7 @@ impl Lab {
             let mut jobs = vec![
                 scope.spawn(|| self.image(image).map(drop)),
                 scope.spawn(|| self.guest_init().map(drop)),
+                scope.spawn(|| self.programs().map(drop)),
             ];
             jobs.extend(
                 kernels

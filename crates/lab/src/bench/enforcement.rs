@@ -1,8 +1,11 @@
 //! Tidegate on this machine, switched on and off.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -12,6 +15,8 @@ use crate::define::quoted;
 const LEVELS: &str = "/run/tidegate/level";
 /// Seconds. While a demotion's guard is attached, every read and write costs more.
 const IDLE_WITHIN: u32 = 60;
+/// The kernel takes the hooks away one by one.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// The `tidegate` that is measured.
 #[derive(Debug)]
@@ -30,7 +35,8 @@ impl Program {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.0);
-        command.args(args).stdin(Stdio::null());
+        // Ctrl-C ends this program, which then ends enforcement, and not half of a start.
+        command.args(args).stdin(Stdio::null()).process_group(0);
         command
     }
 
@@ -89,6 +95,8 @@ pub(super) struct Enforcement<'a> {
     program: &'a Program,
     levels: Vec<String>,
     low: bool,
+    /// What was hooked before.
+    hooked: usize,
     stopped: bool,
 }
 
@@ -112,15 +120,17 @@ impl<'a> Enforcement<'a> {
             dir.display()
         );
         fs::write(&map, text).with_context(|| format!("writing {}", map.display()))?;
-        let started = program.ask(&["start", "--policy", &map.display().to_string()]);
-        let _ = fs::remove_file(&map);
-        started?;
+        // Before it is known whether it started: what did so in part is ended as well.
         let enforcement = Self {
             program,
             levels,
             low,
+            hooked: hooked(),
             stopped: false,
         };
+        let started = program.ask(&["start", "--policy", &map.display().to_string()]);
+        let _ = fs::remove_file(&map);
+        started?;
         ensure!(
             !program.status()?.permissive,
             "the policy is permissive: nothing is enforced"
@@ -171,9 +181,20 @@ impl<'a> Enforcement<'a> {
         ))
     }
 
+    /// Ends it, to the last hook: `stop` returns before the kernel has let go of them, and
+    /// meanwhile they cost, and refuse what is asked.
     pub(super) fn stop(mut self) -> Result<()> {
         self.stopped = true;
-        self.program.ask(&["stop"]).map(drop)
+        self.program.ask(&["stop"])?;
+        let patience = Instant::now() + GONE_WITHIN;
+        while hooked() > self.hooked {
+            ensure!(
+                Instant::now() < patience,
+                "enforcement was ended, and its hooks are still there"
+            );
+            sleep(Duration::from_millis(100));
+        }
+        Ok(())
     }
 }
 
@@ -183,6 +204,12 @@ impl Drop for Enforcement<'_> {
             let _ = self.program.ask(&["stop"]);
         }
     }
+}
+
+/// How many of the kernel's functions are hooked, by whomever; 0 where it does not tell.
+fn hooked() -> usize {
+    let list = fs::read_to_string("/sys/kernel/tracing/enabled_functions");
+    list.map_or(0, |text| text.lines().count())
 }
 
 /// A policy's levels, the highest first.

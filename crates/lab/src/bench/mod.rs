@@ -5,22 +5,21 @@
 //! work) falls on all alike. What is compared stands in one round.
 
 mod enforcement;
+mod interrupt;
 mod work;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use rustix::process::geteuid;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::artefact::Lab;
 use crate::define::{System, Workload};
 use crate::progress::Countdown;
 use crate::results::{Boot, Clock, FORMAT, Run};
 use enforcement::{Enforcement, Program};
+use interrupt::Interrupt;
 use work::Place;
 
 /// What to measure.
@@ -94,10 +93,7 @@ pub fn bench(lab: &Lab, options: &Options) -> Result<Run> {
         program.ready(options.stop)?;
         &SUBJECTS[..]
     };
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, interrupted.clone())?;
-    }
+    let interrupt = Interrupt::watch()?;
     let place = Place::new(lab, &options.dir, &options.workloads)?;
     let mut run = empty(options, &program, subjects)?;
     let one: u32 = options
@@ -115,11 +111,9 @@ pub fn bench(lab: &Lab, options: &Options) -> Result<Run> {
         for subject in order {
             let system = subject.system();
             let step = countdown.step(&format!("{}, round {}", system.title, round + 1));
-            let boot = measure(options, &program, &place, subject, round)
+            let boot = measure(options, &program, &place, &interrupt, subject, round)
                 .with_context(|| system.title.clone())?;
-            if interrupted.load(Ordering::Relaxed) {
-                bail!("interrupted; enforcement is off");
-            }
+            interrupt.check()?;
             step.done(one.max(1), &boot.failed);
             run.boots.push(boot);
         }
@@ -132,6 +126,7 @@ fn measure(
     options: &Options,
     program: &Program,
     place: &Place,
+    interrupt: &Interrupt,
     subject: Subject,
     round: u32,
 ) -> Result<Boot> {
@@ -141,9 +136,12 @@ fn measure(
         Subject::None => None,
         Subject::Top | Subject::Low => {
             let low = subject == Subject::Low;
-            let on = Enforcement::start(program, &options.policy, place.dir(), low)?;
-            proof.push(on.prove(place.dir())?);
-            Some(on)
+            Some(Enforcement::start(
+                program,
+                &options.policy,
+                place.dir(),
+                low,
+            )?)
         }
     };
     let enter = enforcement
@@ -151,9 +149,12 @@ fn measure(
         .map_or_else(String::new, Enforcement::enter);
     let mut done = Vec::new();
     for workload in &options.workloads {
-        done.push((workload.name.clone(), place.measure(workload, &enter)?));
+        let one = place.measure(workload, &enter, interrupt)?;
+        done.push((workload.name.clone(), one));
     }
     if let Some(on) = enforcement {
+        // Not before: it lets a subject fall, and that costs until the guard is idle again.
+        proof.push(on.prove(place.dir())?);
         on.stop()?;
     }
     let mut results = BTreeMap::new();
@@ -167,6 +168,7 @@ fn measure(
         seconds: start.elapsed().as_secs_f64(),
         proof,
         failed: String::new(),
+        absent: false,
         results,
     })
 }

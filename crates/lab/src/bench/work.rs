@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
+use super::interrupt::Interrupt;
 use crate::artefact::{Lab, remove_tree};
 use crate::define::Workload;
 use crate::results::Outcome;
@@ -32,7 +33,7 @@ impl Place {
         let programs = lab.programs()?;
         for name in workloads.iter().flat_map(|w| &w.programs) {
             fs::copy(programs.join(name), bin.join(name))
-                .with_context(|| format!("{name} is none of the lab's programs"))?;
+                .with_context(|| format!("copying {name}, one of the lab's programs"))?;
         }
         for (name, content) in Workload::files() {
             fs::write(files.join(name), content)?;
@@ -46,11 +47,16 @@ impl Place {
 
     /// Runs one, as the subject that `enter`, the beginning of a script, makes. What it
     /// prints stays where it is: to read it is to fall to the subject's level.
-    pub(super) fn measure(&self, workload: &Workload, enter: &str) -> Result<Done> {
+    pub(super) fn measure(
+        &self,
+        workload: &Workload,
+        enter: &str,
+        interrupt: &Interrupt,
+    ) -> Result<Done> {
         let dir = self.dir.join(&workload.name);
         fs::create_dir(&dir)?;
         let step = |what, script: &str| -> Result<Option<String>> {
-            let status = self.shell(workload, script)?.status()?;
+            let status = interrupt.run(&mut self.shell(workload, script)?)?;
             Ok((!status.success()).then(|| format!("{what}{status}")))
         };
         let mut failed = step("its preparation: ", &workload.prepare)?;
@@ -107,7 +113,7 @@ impl Done {
         let err = self.dir.with_extension("err");
         match self.failed {
             Some(why) => {
-                let said = fs::read_to_string(&err)?;
+                let said = fs::read_to_string(&err).context("reading what it said")?;
                 let last = said.trim().lines().last().unwrap_or("no message");
                 outcome.failed = format!("{why}: {last}");
             }

@@ -66,6 +66,7 @@ impl Options {
             stop: self.stop,
             baseline: self.baseline,
         };
+        self.json.as_deref().map_or(Ok(()), Run::writable)?;
         let run = bench(&Lab::open()?, &options)?;
         if let Some(file) = &self.json {
             run.write(file)?;

@@ -6,6 +6,9 @@ use super::section::{Cell, Column, Item};
 use crate::define::System;
 use crate::results::{Boot, Clock, Run};
 
+/// What stands for the items of a workload that printed none.
+const NO_ITEM: &str = "no figure";
+
 /// Every item of a run, without its cells: in the order of the baseline's least disturbed
 /// boot; what only others have, after it.
 pub fn items(run: &Run, baseline: &str) -> Vec<Item> {
@@ -14,19 +17,27 @@ pub fn items(run: &Run, baseline: &str) -> Vec<Item> {
     let mut items = Vec::new();
     for workload in run.ordered_workloads() {
         let mut seen = BTreeSet::new();
-        let outcomes = boots.iter().filter_map(|b| b.results.get(&workload.name));
-        for figure in outcomes.flat_map(|o| &o.figures) {
+        let item = |name: &str, per: &str| Item {
+            id: format!("{}/{name}", workload.name),
+            workload: workload.name.clone(),
+            heading: workload.title.clone(),
+            name: name.to_owned(),
+            per: per.to_owned(),
+            noise: None,
+            cells: Vec::new(),
+        };
+        let outcomes: Vec<_> = boots
+            .iter()
+            .filter_map(|b| b.results.get(&workload.name))
+            .collect();
+        for figure in outcomes.iter().flat_map(|o| &o.figures) {
             if seen.insert(&figure.item) {
-                items.push(Item {
-                    id: format!("{}/{}", workload.name, figure.item),
-                    workload: workload.name.clone(),
-                    heading: workload.title.clone(),
-                    name: figure.item.clone(),
-                    per: figure.per.clone(),
-                    noise: None,
-                    cells: Vec::new(),
-                });
+                items.push(item(&figure.item, &figure.per));
             }
+        }
+        // One that failed everywhere is not to be missed for want of an item.
+        if seen.is_empty() && !outcomes.is_empty() {
+            items.push(item(NO_ITEM, ""));
         }
     }
     items

@@ -35,6 +35,11 @@ use document::Document;
 use published::Source;
 use section::Section;
 
+/// What the others are compared with, unless told otherwise.
+const BASELINE: &str = "none";
+/// Columns of a terminal, unless told otherwise.
+const WIDTH: u16 = 100;
+
 /// What `report` is asked for.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -54,13 +59,13 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// The system that the others are compared with
-    #[arg(long, value_name = "SYSTEM", default_value = "none")]
+    #[arg(long, value_name = "SYSTEM", default_value = BASELINE)]
     pub baseline: String,
     /// Print JSON instead of tables
     #[arg(long, conflicts_with = "like")]
     pub json: bool,
     /// Columns of the terminal
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(60..))]
+    #[arg(long, value_name = "N", default_value_t = WIDTH, value_parser = clap::value_parser!(u16).range(60..))]
     pub width: u16,
 }
 
@@ -96,8 +101,18 @@ pub fn run(args: &Args) -> Result<()> {
     let text = if args.json {
         serde_json::to_string_pretty(&sections)? + "\n"
     } else {
-        document.parts.iter().map(|p| tables(p, args)).collect()
+        let like = args.like.is_some();
+        document
+            .parts
+            .iter()
+            .map(|p| tables(p, like, args.width))
+            .collect()
     };
+    print(text)
+}
+
+/// To standard output.
+fn print(text: String) -> Result<()> {
     let mut out = anstream::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // `report … | head` has seen enough.
@@ -106,12 +121,28 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
+/// Prints the tables of one run, as `report` of its file would.
+///
+/// # Errors
+/// When it has no baseline, or standard output cannot be written to.
+pub fn show(run: &Run) -> Result<()> {
+    let section = Section::new(run, BASELINE)?;
+    let document = Document::new(&[section], &[])?;
+    print(
+        document
+            .parts
+            .iter()
+            .map(|p| tables(p, false, WIDTH))
+            .collect(),
+    )
+}
+
 /// What a terminal shows of a part.
-fn tables(part: &document::Part, args: &Args) -> String {
-    let about = terminal::filled(&part.about, "", args.width);
+fn tables(part: &document::Part, like: bool, width: u16) -> String {
+    let about = terminal::filled(&part.about, "", width);
     let mut text = format!("{}\n{about}\n", part.title);
-    let sheet = |one| terminal::sheet(one, args.width);
-    if args.like.is_some() {
+    let sheet = |one| terminal::sheet(one, width);
+    if like {
         text.extend(part.papers.iter().flat_map(|p| &p.sheets).map(sheet));
         text.extend(part.failures.iter().map(sheet));
     } else {

@@ -148,6 +148,7 @@ pub fn run() -> Run {
                 seconds: 100.0,
                 proof: vec![format!("it is {name}")],
                 failed: failed.into(),
+                absent: false,
                 results: if failed.is_empty() {
                     results
                 } else {

@@ -59,6 +59,7 @@ pub(super) fn boot(
         seconds: outcome.total.as_secs_f64(),
         proof: told.proof,
         failed: told.failed,
+        absent: told.absent,
         results: told.results,
     })
 }

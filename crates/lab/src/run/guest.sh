@@ -20,9 +20,10 @@ record() {
 	printf '%s\t%s\n' "$word" "$*"
 }
 
-# Every line of a file or of standard input, as a record of this kind.
+# Every line of a file or of standard input, as a record of this kind. `$a\` ends the last
+# line where that is not ended: the next record would become a part of it.
 records() {
-	sed "s/^/$1	/" ${2+"$2"}
+	sed -e "s/^/$1	/" -e '$a\' ${2+"$2"}
 }
 
 # The end of what went wrong, which may be somebody else's to read.
@@ -55,6 +56,7 @@ sh -eu "$system/setup.sh" >"$scratch/err" 2>&1
 case $? in
 0) ;;
 77)
+	[ -s "$scratch/err" ] || echo "this kernel or image has no such system" >"$scratch/err"
 	why "$scratch/err" absent
 	exit 0
 	;;
@@ -65,7 +67,7 @@ if [ -s "$system/context.sh" ]; then
 	settle
 	entered sh -eu "$system/context.sh" >"$scratch/context" 2>"$scratch/err" ||
 		broken "nothing can be run as its subject"
-	# ends its last line, where the kernel does not
+	# the kernel does not end its last line, `is` does
 	sed -i '$a\' "$scratch/context"
 	records "proof	context: " "$scratch/context"
 	cmp -s "$system/is" "$scratch/context" || broken "the subject is not what it should be"

@@ -32,7 +32,9 @@ use plan::Wanted;
 /// fails inside a machine is part of the results.
 pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     check(lab, plan)?;
+    file.map_or(Ok(()), Run::writable)?;
     lab.setup(std::slice::from_ref(&plan.kernel), plan.image)?;
+    payload::remove_orphans(lab.cache().root())?;
     let wanted = plan.wanted();
     ensure!(
         !wanted.is_empty(),
@@ -53,7 +55,19 @@ pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     };
     let total: u32 = wanted.iter().map(Wanted::seconds).sum();
     let countdown = Countdown::new(lab.progress(), total, plan.jobs);
-    let queue = Mutex::new(wanted.iter());
+    // First all that is known: a run that ends early has lost nothing of it.
+    let mut missing = Vec::new();
+    for one in &wanted {
+        let payload = Payload::new(lab, plan, one.system, &one.workloads)?;
+        let recipe = recipe(lab, plan, one, &payload)?;
+        if let Some(boot) = known(&earlier, one, &recipe) {
+            countdown.known(one.seconds());
+            keep(Some(boot.clone()))?;
+        } else {
+            missing.push((one, recipe));
+        }
+    }
+    let queue = Mutex::new(missing.into_iter());
     let stop = AtomicBool::new(false);
     let next = || {
         let mut queue = queue
@@ -61,16 +75,8 @@ pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
             .expect("no job panics while it holds the queue");
         queue.next().filter(|_| !stop.load(Ordering::Relaxed))
     };
-    let one = |wanted: &Wanted<'_>| {
+    let one = |wanted: &Wanted<'_>, recipe: String| {
         let payload = Payload::new(lab, plan, wanted.system, &wanted.workloads)?;
-        let recipe = recipe(lab, plan, wanted, &payload)?;
-        let known = earlier
-            .iter()
-            .find(|b| b.recipe == recipe && b.failed.is_empty());
-        if let Some(boot) = known {
-            countdown.known(wanted.seconds());
-            return keep(Some(boot.clone()));
-        }
         let what = format!("{}, boot {}", wanted.system.title, wanted.disturbance + 1);
         let step = countdown.step(&what);
         let boot = boot::boot(lab, plan, wanted, &payload, recipe)?;
@@ -79,8 +85,8 @@ pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
     };
     std::thread::scope(|scope| {
         let job = || {
-            while let Some(wanted) = next() {
-                if let Err(error) = one(wanted) {
+            while let Some((wanted, recipe)) = next() {
+                if let Err(error) = one(wanted, recipe) {
                     stop.store(true, Ordering::Relaxed);
                     return Err(error).with_context(|| wanted.system.title.clone());
                 }
@@ -161,6 +167,15 @@ fn version(command: &mut std::process::Command) -> Result<String> {
     ensure!(output.status.success(), "{program} tells no version");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+/// A boot that need not be made again. Twins have one recipe, and each its own boots.
+fn known<'a>(earlier: &'a [Boot], wanted: &Wanted<'_>, recipe: &str) -> Option<&'a Boot> {
+    earlier.iter().find(|b| {
+        b.recipe == recipe
+            && b.failed.is_empty()
+            && (b.system.as_str(), b.disturbance) == (&wanted.system.name, wanted.disturbance)
+    })
 }
 
 /// Where a boot stands among those that are wanted.

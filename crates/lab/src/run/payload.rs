@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
@@ -13,6 +14,8 @@ use crate::define::{System, Workload};
 const GUEST: &str = include_str!("guest.sh");
 /// What guest.sh itself runs.
 const CROWD: &str = "crowd";
+/// What the names of such directories begin with; their process comes next.
+const PREFIX: &str = "payload-";
 
 /// The directory of one boot; gone when dropped.
 #[derive(Debug)]
@@ -28,7 +31,10 @@ impl Payload {
         system: &System,
         workloads: &[&Workload],
     ) -> Result<Self> {
-        let name = format!("payload-{}-{}", std::process::id(), system.name);
+        // Two boots of one system may be under way at once.
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{count}", std::process::id());
         let dir = lab.cache().root().join(name);
         remove_tree(&dir)?;
         fs::create_dir(&dir)?;
@@ -90,7 +96,7 @@ impl Payload {
             .chain([CROWD])
         {
             fs::copy(programs.join(name), bin.join(name))
-                .with_context(|| format!("{name} is none of the lab's programs"))?;
+                .with_context(|| format!("copying {name}, one of the lab's programs"))?;
         }
         if system.tidegate {
             let file = &plan.tidegate;
@@ -135,6 +141,22 @@ impl Drop for Payload {
     }
 }
 
+/// Removes the directories of runs that were killed, such as by Ctrl-C.
+pub(super) fn remove_orphans(cache: &Path) -> Result<()> {
+    for entry in fs::read_dir(cache)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(PREFIX).and_then(|n| n.split('-').next());
+        let Some(process) = process.and_then(|p| p.parse::<u32>().ok()) else {
+            continue;
+        };
+        if !Path::new(&format!("/proc/{process}")).exists() {
+            remove_tree(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// A file's SHA-256.
 pub(super) fn digest(file: &Path) -> Result<String> {
     let content = fs::read(file).with_context(|| format!("reading {}", file.display()))?;
@@ -162,4 +184,26 @@ fn copy_tree(from: &Path, to: &Path) -> Result<()> {
         fs::copy(&file, &target).with_context(|| format!("copying {}", file.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_dead_process_left_is_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        // no process has so high a number
+        let names = [
+            "payload-4294967295-0".to_owned(),
+            format!("payload-{}-0", std::process::id()),
+            "payload-notes".to_owned(),
+        ];
+        for name in &names {
+            fs::create_dir(cache.path().join(name)).unwrap();
+        }
+        remove_orphans(cache.path()).unwrap();
+        let left = names.map(|name| cache.path().join(name).exists());
+        assert_eq!(left, [false, true, true]);
+    }
 }

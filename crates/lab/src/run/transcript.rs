@@ -1,6 +1,6 @@
 //! What a boot printed: guest.sh's records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 
@@ -15,6 +15,8 @@ pub(super) struct Transcript {
     pub proof: Vec<String>,
     /// Why the system gave nothing.
     pub failed: String,
+    /// It is not in this kernel or image.
+    pub absent: bool,
     pub results: BTreeMap<String, Outcome>,
 }
 
@@ -31,12 +33,14 @@ pub(super) fn read(text: &str, lsm: &str) -> Transcript {
             .and_then(|name: &String| found.results.get_mut(name));
         match (word, outcome) {
             ("lsm", _) if !same(rest, lsm) => {
+                found.absent = true;
                 found.failed = format!("the kernel has {rest}, not {lsm}: it lacks a module");
                 return found;
             }
             ("lsm", _) => found.proof.push(format!("lsm: {rest}")),
             ("proof", _) => found.proof.push(rest.replace('\t', "")),
             ("absent" | "broken", _) => {
+                found.absent = word == "absent";
                 found.failed = rest.trim().to_owned();
                 ended = true;
             }
@@ -54,10 +58,7 @@ pub(super) fn read(text: &str, lsm: &str) -> Transcript {
                 Some(one) => outcome.decisions.extend(since(&before, one)),
                 None => fail(outcome, &format!("not a count of decisions: {rest}")),
             },
-            ("figure", Some(outcome)) => match figure(rest) {
-                Some(one) => outcome.figures.push(one),
-                None => fail(outcome, &format!("not a figure: {rest}")),
-            },
+            ("figure", Some(outcome)) => add(outcome, rest),
             ("failed" | "error", Some(outcome)) => fail(outcome, rest),
             ("end", _) => ended = true,
             _ => found.failed = format!("it printed {line:?}"),
@@ -72,6 +73,20 @@ pub(super) fn read(text: &str, lsm: &str) -> Transcript {
         }
     }
     found
+}
+
+/// Adds a figure; what comes after the first that is none says nothing new.
+fn add(outcome: &mut Outcome, line: &str) {
+    if !outcome.failed.is_empty() {
+        return;
+    }
+    match figure(line) {
+        Some(one) if outcome.get(&one.item).is_some() => {
+            fail(outcome, &format!("it printed {} twice", one.item));
+        }
+        Some(one) => outcome.figures.push(one),
+        None => fail(outcome, &format!("not a figure: {line}")),
+    }
 }
 
 /// A failed workload has no figures.
@@ -102,6 +117,13 @@ pub(crate) fn figures(text: &str) -> Result<Vec<Figure>> {
     let read = |line: &str| figure(line).with_context(|| format!("not a figure: {line}"));
     let figures = lines.map(read).collect::<Result<Vec<_>>>()?;
     ensure!(!figures.is_empty(), "it printed no figure");
+    let mut seen = BTreeSet::new();
+    let twice = figures.iter().find(|f| !seen.insert(&f.item));
+    ensure!(
+        twice.is_none(),
+        "it printed {} twice",
+        twice.map_or("", |f| &f.item)
+    );
     Ok(figures)
 }
 
@@ -191,6 +213,8 @@ mod tests {
             "figure\tread\t-1\toperation",
             "figure\tread\tNaN\toperation",
             "figure\tread\t1",
+            "figure\tstat\t2\toperation",
+            "figure\tgarbage\nfigure\tread\t1\toperation",
             "failed\texit status 3",
         ] {
             let text =
