@@ -247,7 +247,7 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 	return TX_OTHER;
 }
 
-/* What a channel's readers, writers and floor are kept under: a socket's sock goes when the socket does. */
+/* What a channel's readers, writers and floor are kept under. A socket's sock does not go before it; 0: gone. */
 static __always_inline u64 channel_key(struct file *f)
 {
 	struct inode *inode = CAST(struct inode, f->f_inode);
@@ -315,7 +315,7 @@ __noinline int tx_memory(u64 inode)
 	struct tg_channel *c = channel(inode);
 
 	tx.memory++;
-	if (c && mappings_of(CAST(struct inode, inode)) != c->maps)
+	if (!c || mappings_of(CAST(struct inode, inode)) != c->maps)
 		tx.mapping++;
 	return 0;
 }
@@ -341,9 +341,12 @@ static __always_inline void tx_unread(u64 key)
 {
 	struct inode *inode = CAST(struct inode, key);
 	struct pipe_inode_info *pipe = CAST(struct pipe_inode_info, inode->i_pipe);
-	struct tg_channel *c = channel(key);
+	struct tg_channel *c;
 
-	if ((inode->i_mode & S_IFMT) == S_IFIFO && inode->i_pipe && pipe->readers && (!c || !c->seen))
+	if ((inode->i_mode & S_IFMT) != S_IFIFO || !inode->i_pipe || !pipe->readers)
+		return;
+	c = channel(key);
+	if (!c || !c->seen)
 		tx.overflow = 1;
 }
 
@@ -438,6 +441,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	u32 mode = f->f_mode;
 	u64 key = channel_key(f);
 
+	if (!key)
+		return level; /* a socket that is being closed */
 	if (kind == TX_PIPE || kind == TX_MEMORY) {
 		tx.channels++;
 		if (kind == TX_MEMORY && mode & FMODE_WRITE &&

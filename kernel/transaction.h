@@ -392,7 +392,7 @@ static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 			break;
 		tx_pause();
 	}
-	return tx.overflow ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
+	return tx.overflow || tx.failed ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
 }
 
 TX_TWICE(u8, tx_irrevocable)

@@ -220,7 +220,8 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 	struct tg_given_key key;
 
 	/* a socket's floor is its sock's */
-	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic))
+	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic) ||
+	    inode->i_sb->s_magic == SECRETMEM_MAGIC)
 		floor_forget(address(inode));
 	if (inode->i_nlink)
 		return 0;

@@ -89,8 +89,10 @@ int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
 {
 	struct tg_subject *s = subject_current();
 	u8 level = subject_level(s);
+	u16 family = CAST(struct sock, address(a->sk))->__sk_common.skc_family;
 
-	if (level >= policy.top)
+	/* there is no such pair: the call fails after this, and sk_free forgets nothing of these */
+	if (level >= policy.top || family == AF_INET || family == AF_INET6)
 		return 0;
 	if (!floors_have_room(level))
 		return floors_full(s);

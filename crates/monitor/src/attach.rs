@@ -1,7 +1,10 @@
 //! Attaching: everything or nothing, and the guard on demand.
 
 use std::fs;
+use std::io;
 use std::os::fd::AsFd;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
@@ -34,6 +37,40 @@ fn attach(program: &str) -> Result<()> {
 fn detach(program: &str) -> Result<()> {
     let path = Pinned::Links.path(program);
     fs::remove_file(&path).trying(|| format!("detach {program}"))
+}
+
+/// How long the kernel may take to let go of all hooks: it detaches one after the other,
+/// each in up to a fifth of a second.
+const GONE_WITHIN: Duration = Duration::from_secs(60);
+
+/// The numbers of what is attached.
+pub(crate) fn attached() -> Result<Vec<u32>> {
+    let id = |program: String| {
+        let path = Pinned::Programs.path(&program);
+        sys::open_pin(&path)
+            .and_then(|fd| sys::program_id(fd.as_fd()))
+            .trying(|| format!("open {}", path.display()))
+    };
+    Pinned::Links.names()?.into_iter().map(id).collect()
+}
+
+/// Waits until the kernel has let go of programs: it does so after their last pin is gone,
+/// and meanwhile they decide.
+pub(crate) fn wait_until_gone(programs: &[u32]) -> Result<()> {
+    let patience = Instant::now() + GONE_WITHIN;
+    for &program in programs {
+        while sys::has_program(program).trying(|| "see whether the hooks are free".into())? {
+            if Instant::now() > patience {
+                let e = io::Error::from(io::ErrorKind::TimedOut);
+                return Err(Error::io(
+                    "wait until the kernel has let go of the hooks",
+                    e,
+                ));
+            }
+            sleep(Duration::from_millis(20));
+        }
+    }
+    Ok(())
 }
 
 impl Monitor {

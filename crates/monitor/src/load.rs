@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, PrintLevel, ProgramType};
 
+use crate::attach;
 use crate::error::{Error, Result, Trying, io_of};
 use crate::globals::Globals;
 use crate::pins::{self, Pinned};
@@ -181,10 +182,15 @@ impl Monitor {
     /// Takes the monitor out of the kernel: nothing is enforced afterwards.
     ///
     /// # Errors
-    /// [`Error::NotPermitted`] where the policy in force forbids it.
+    /// [`Error::NotPermitted`] where the policy in force forbids it; an I/O error if the
+    /// kernel does not let go of the hooks.
     pub fn remove(&self) -> Result<()> {
-        let _held = self.hold_transactions()?;
-        pins::remove()
+        let attached = attach::attached()?;
+        {
+            let _held = self.hold_transactions()?;
+            pins::remove()?;
+        }
+        attach::wait_until_gone(&attached)
     }
 }
 

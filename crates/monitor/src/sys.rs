@@ -128,6 +128,27 @@ pub(crate) fn map_info(fd: BorrowedFd<'_>) -> io::Result<libbpf_sys::bpf_map_inf
     Ok(info)
 }
 
+/// A program's number in the kernel.
+pub(crate) fn program_id(fd: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut info = libbpf_sys::bpf_prog_info::default();
+    let mut len = size_of_val(&info) as u32;
+    // SAFETY: `info` is as long as `len` says and outlives the call.
+    check(unsafe {
+        libbpf_sys::bpf_prog_get_info_by_fd(fd.as_raw_fd(), &raw mut info, &raw mut len)
+    })?;
+    Ok(info.id)
+}
+
+/// Whether the kernel still has the program of this number, attached or held by anybody.
+pub(crate) fn has_program(id: u32) -> io::Result<bool> {
+    // SAFETY: no pointers.
+    match owned(unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) }) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
 /// A map whose keys and values are known; what it does not hold is `None`.
 #[derive(Debug)]
 pub(crate) struct Map<K, V> {

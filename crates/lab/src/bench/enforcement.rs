@@ -95,8 +95,6 @@ pub(super) struct Enforcement<'a> {
     program: &'a Program,
     levels: Vec<String>,
     low: bool,
-    /// What was hooked before.
-    hooked: usize,
     stopped: bool,
 }
 
@@ -125,7 +123,6 @@ impl<'a> Enforcement<'a> {
             program,
             levels,
             low,
-            hooked: hooked(),
             stopped: false,
         };
         let started = program.ask(&["start", "--policy", &map.display().to_string()]);
@@ -181,20 +178,9 @@ impl<'a> Enforcement<'a> {
         ))
     }
 
-    /// Ends it, to the last hook: `stop` returns before the kernel has let go of them, and
-    /// meanwhile they cost, and refuse what is asked.
     pub(super) fn stop(mut self) -> Result<()> {
         self.stopped = true;
-        self.program.ask(&["stop"])?;
-        let patience = Instant::now() + GONE_WITHIN;
-        while hooked() > self.hooked {
-            ensure!(
-                Instant::now() < patience,
-                "enforcement was ended, and its hooks are still there"
-            );
-            sleep(Duration::from_millis(100));
-        }
-        Ok(())
+        self.program.ask(&["stop"]).map(drop)
     }
 }
 
@@ -204,12 +190,6 @@ impl Drop for Enforcement<'_> {
             let _ = self.program.ask(&["stop"]);
         }
     }
-}
-
-/// How many of the kernel's functions are hooked, by whomever; 0 where it does not tell.
-fn hooked() -> usize {
-    let list = fs::read_to_string("/sys/kernel/tracing/enabled_functions");
-    list.map_or(0, |text| text.lines().count())
 }
 
 /// A policy's levels, the highest first.

@@ -107,6 +107,8 @@ once() {
 		why "$scratch/err" error
 		return
 	}
+	# what that wrote is not written back while something is counted
+	sync
 	settle
 	sh -eu "$system/decisions.sh" | records before
 	: >"$scratch/$name.out"

@@ -10,7 +10,7 @@ use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 
 use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
@@ -95,6 +95,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "sockets-flood",
         "more sockets made below the top than their levels can be kept of",
         flood,
+    ),
+    bypass(
+        "sockets-flood-network",
+        "pairs of network sockets, which fail, fill the table of channels' levels",
+        flood_network,
+    ),
+    bypass(
+        "memory-flood-secret",
+        "secret memory made and closed fills it, and its addresses are others' next",
+        flood_secret,
     ),
 ];
 
@@ -334,13 +344,8 @@ fn revoked_ioctl() -> Outcome {
 }
 
 fn flood() -> Outcome {
-    let most = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)?.1;
     let flooder = spawn(Untrusted, || {
-        nix::sys::resource::setrlimit(
-            nix::sys::resource::Resource::RLIMIT_NOFILE,
-            most.max(200_000),
-            most.max(200_000),
-        )?;
+        many_descriptors()?;
         let mut pairs = Vec::new();
         let failed = loop {
             match socketpair(
@@ -374,6 +379,71 @@ fn flood() -> Outcome {
     })?;
     at(User, || level::is(User))?;
     flooder.kill()
+}
+
+/// As many descriptors as there are places in the table of channels' levels, and more.
+fn many_descriptors() -> Outcome {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let most = getrlimit(Resource::RLIMIT_NOFILE)?.1.max(200_000);
+    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    Ok(())
+}
+
+/// Half of that table: what the lowest level may fill.
+const HALF: usize = 1 << 15;
+
+/// A pair of the network's sockets is made and never given out: nothing of it may stay.
+fn flood_network() -> Outcome {
+    at(Untrusted, || {
+        many_descriptors()?;
+        let plain = || {
+            socket(
+                AddressFamily::Inet,
+                SockType::Stream,
+                SockFlag::empty(),
+                None,
+            )
+        };
+        let mut held = Vec::new();
+        for _ in 0..HALF / 2 + 1000 {
+            let pair = socketpair(
+                AddressFamily::Inet,
+                SockType::Stream,
+                None,
+                SockFlag::empty(),
+            );
+            same("what a pair gives", pair.err(), Some(Errno::EOPNOTSUPP))?;
+            // the addresses that it had
+            held.push((plain()?, plain()?));
+        }
+        allowed(socketpair(
+            AddressFamily::Unix,
+            SockType::Stream,
+            None,
+            SockFlag::empty(),
+        ))
+        .map(drop)
+    })
+}
+
+/// Secret memory that is gone leaves nothing at its inode's address.
+fn flood_secret() -> Outcome {
+    at(Untrusted, || {
+        many_descriptors()?;
+        let mut held = Vec::new();
+        for _ in 0..HALF + 1000 {
+            drop(sys::owned(crate::syscall!(libc::SYS_memfd_secret, 0)?)?);
+            // the address that its inode had
+            held.push(nix::unistd::pipe()?);
+        }
+        allowed(socketpair(
+            AddressFamily::Unix,
+            SockType::Stream,
+            None,
+            SockFlag::empty(),
+        ))
+        .map(drop)
+    })
 }
 
 fn by_ring() -> Outcome {
