@@ -65,7 +65,7 @@ pub struct System {
     #[serde(default)]
     pub decisions: String,
     /// Makes the policy in force one of `$LAB_RULES` rules, for a workload that asks for
-    /// it; not entered. Empty where a policy has no size.
+    /// it, and the system's own again where that is 0; not entered. Empty where a policy has no size.
     #[serde(default)]
     pub rules: String,
     /// Whether it needs the program that is measured: /payload/bin/tidegate.

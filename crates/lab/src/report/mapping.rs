@@ -69,7 +69,7 @@ pub const TABLE: &[Entry] = &[
     ("", "lmbench", "sig inst", Items(&["lmbench/signal install"])),
     ("", "lmbench", "sig handl", Items(&["lmbench/signal handle"])),
     ("Spenneberg", "lmbench", "start of a new process", Items(&["lmbench/fork"])),
-    ("Spenneberg", "lmbench", "execution of a new process", Items(&["lmbench/fork"])),
+    ("Spenneberg", "lmbench", "execution of a new process", Items(&["lmbench/exec"])),
     ("Spenneberg", "lmbench", "start of a process with its own shell", Items(&["lmbench/sh"])),
     ("Spenneberg", "lmbench", "shell script execution", Items(&["lmbench/sh"])),
     ("Spenneberg", "lmbench", "start of a file", Items(&["lmbench/exec"])),
@@ -149,7 +149,6 @@ pub const IDS: &[&str] = &[
 /// Whetstone instructions, not in loops.
 #[rustfmt::skip]
 const INDEX_BASES: &[(&str, f64)] = &[
-    ("unixbench/dhrystone", 116_700.0),
     ("unixbench/execl", 43.0),
     ("unixbench/file copy 256", 1655.0),
     ("unixbench/file copy 1024", 3960.0),

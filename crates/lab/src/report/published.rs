@@ -215,7 +215,7 @@ const NOTED: &[(Source, &str, &str, &str)] = &[
         Source::Spenneberg,
         "index",
         "Shell Scripts",
-        "an anomaly: no other row of his, nor any other source, is near it; perhaps a digit is missing in 118.5",
+        "an anomaly: no other row of his, nor any other source, is near it; his text names it as the exception",
     ),
     (
         Source::Lomac,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::mapping;
+use super::{mapping, section};
 use crate::define::{System, Workload};
 use crate::results::{Boot, Clock, Decisions, FORMAT, Figure, Outcome, Run};
 
@@ -107,7 +107,8 @@ pub fn run() -> Run {
                 let long = item.split(' ').find_map(|w| w.parse::<f64>().ok());
                 let grows = long.map_or(0.0, |n| n.ln() / 50.0);
                 let noise = 1.0 + (random.f64() - 0.5) / 200.0;
-                let slower = 1.0 + worst / 100.0 * (weight.powi(3) + grows);
+                let touched = !section::is_untouched(&format!("{workload}/{item}"));
+                let slower = 1.0 + worst / 100.0 * (weight.powi(3) + grows) * f64::from(touched);
                 results
                     .entry(workload.clone())
                     .or_default()

@@ -9,6 +9,28 @@ use super::gather;
 use super::stats::{self, Penalty};
 use crate::results::{Clock, Decisions, Run};
 
+/// Items that no system has a hook for: what moves them is no system's cost.
+const UNTOUCHED: [&str; 10] = [
+    "lmbench/null call",
+    "lmbench/signal install",
+    "lmbench/protection fault",
+    "lmbench/page fault",
+    "lmbench/bcopy libc",
+    "lmbench/bcopy hand",
+    "lmbench/mem read",
+    "lmbench/mem write",
+    "unixbench/dhrystone",
+    "unixbench/whetstone",
+];
+/// What programs round a figure to, in units of the clock (count.h).
+const QUANTUM: f64 = 0.1;
+
+/// Whether the item is one that no system has a say in.
+#[must_use]
+pub fn is_untouched(id: &str) -> bool {
+    UNTOUCHED.contains(&id)
+}
+
 /// Figures of one clock on one kernel.
 #[derive(Debug, Clone, Serialize)]
 pub struct Section {
@@ -189,8 +211,26 @@ impl Section {
         found
     }
 
+    /// How far systems move what none of them has a say in, in percent: the floor of all
+    /// noise, where there are such items.
+    fn untouched(&self) -> Option<f64> {
+        let base = self.base();
+        let items = self
+            .items
+            .iter()
+            .filter(|i| UNTOUCHED.contains(&i.id.as_str()));
+        let moved = items.flat_map(|item| {
+            let of = |cell: &Cell| cell.pairs(&item.cells[base]);
+            item.cells.iter().flat_map(of).collect::<Vec<_>>()
+        });
+        moved
+            .filter_map(|(b, v)| stats::spread(&[b, v]))
+            .reduce(f64::max)
+    }
+
     fn compare(&mut self) {
         let base = self.base();
+        let untouched = self.untouched();
         for item in &mut self.items {
             let reference = item.cells[base].clone();
             let mut noise: Vec<f64> = stats::spread(&reference.values()).into_iter().collect();
@@ -198,7 +238,10 @@ impl Section {
                 let apart = |(b, v): (f64, f64)| stats::spread(&[b, v]);
                 noise.extend(cell.pairs(&reference).into_iter().filter_map(apart));
             }
-            item.noise = noise.into_iter().reduce(f64::max);
+            noise.push(QUANTUM / reference.mean().unwrap_or(f64::INFINITY) * 100.0);
+            noise.extend(untouched);
+            let known = reference.figures.len() > 1 || noise.len() > 2;
+            item.noise = noise.into_iter().reduce(f64::max).filter(|_| known);
             for (at, cell) in item
                 .cells
                 .iter_mut()

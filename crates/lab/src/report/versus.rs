@@ -1,6 +1,6 @@
 //! Tidegate against every other system: on how many items it is cheaper, on which dearer.
 
-use super::section::Section;
+use super::section::{self, Item, Section};
 use super::sheet::{Sheet, Text, percent};
 use super::stats::{self, Penalty, Standing};
 
@@ -34,7 +34,10 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
         "Tidegate against the others",
         "On how many items it is cheaper / not told apart / dearer. Told apart are two systems \
          if the interval of their difference, boot by boot, excludes 0, and the difference is \
-         larger than the item's noise.",
+         larger than the item's noise. Of a server the connections count, not latency and bytes \
+         besides; paths, policies' sizes and what no system has a hook for are left out. A \
+         confined or governed subject is checked on more than an unconfined or unaffected one: \
+         read like against like first.",
         &head,
     )
     .fixed(1);
@@ -49,13 +52,16 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
     for us in &ours {
         let mut row = vec![Text::from(section.systems[*us].title.as_str())];
         for them in &rivals {
-            let mut counts = [0, 0, 0];
+            let mut tally = [0, 0, 0];
             for (at, item) in section.items.iter().enumerate() {
+                if !counts(item) {
+                    continue;
+                }
                 let Some(difference) = difference(section, at, *us, *them) else {
                     continue;
                 };
                 let side = side(&difference);
-                counts[side] += 1;
+                tally[side] += 1;
                 if side == 2 {
                     let more = |at: usize| {
                         let penalty = item.cells[at].penalty.as_ref();
@@ -71,13 +77,23 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
                     ]);
                 }
             }
-            row.push(counts.map(|n| n.to_string()).join(" / ").into());
+            row.push(tally.map(|n| n.to_string()).join(" / ").into());
         }
         count.row(row);
     }
     let mut sheets = vec![count];
     sheets.extend((!dearer.rows.is_empty()).then_some(dearer));
     sheets
+}
+
+/// Whether an item counts for itself. A server's latency and its bytes are its connections
+/// once more, a path's length and a policy's are other plots' matter, and what no system
+/// has a say in tells nothing.
+fn counts(item: &Item) -> bool {
+    let again = ["latency, ", "KB, "];
+    !["paths", "rules"].contains(&item.workload.as_str())
+        && !again.iter().any(|a| item.name.starts_with(a))
+        && !section::is_untouched(&item.id)
 }
 
 /// How much dearer one is than the other, boot by boot.
@@ -114,8 +130,13 @@ mod tests {
             let mut ours: Vec<_> = theirs.into_iter().cloned().collect();
             for boot in &mut ours {
                 boot.system = name.into();
-                let figures = boot.results.values_mut().flat_map(|r| &mut r.figures);
-                figures.for_each(|f| f.value *= times);
+                for (workload, result) in &mut boot.results {
+                    for figure in &mut result.figures {
+                        if !section::is_untouched(&format!("{workload}/{}", figure.item)) {
+                            figure.value *= times;
+                        }
+                    }
+                }
             }
             run.boots.extend(ours);
         }

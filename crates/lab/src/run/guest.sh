@@ -143,5 +143,9 @@ for name in "$@"; do
 		cd /
 		rm -rf "${scratch:?}/$name"
 	done <"$work/rules"
+	# back to the system's own policy
+	LAB_RULES=0
+	grep -q -x 0 "$work/rules" || sh -eu "$system/rules.sh" >"$scratch/err" 2>&1 ||
+		broken "its own policy is not to be had any more"
 done
 record end

@@ -43,6 +43,8 @@ pub(super) struct Wanted<'a> {
 
 /// What a boot takes besides its workloads, in seconds: a first guess.
 const BOOT_SECONDS: u32 = 10;
+/// What `lsm=` and further words are padded to: longer than any system's.
+const LONGEST: usize = 128;
 /// Characters added to the command line by each disturbance.
 const PADDING: usize = 16;
 /// Seconds by which each moves the clock.
@@ -80,9 +82,8 @@ impl Plan {
 
     /// Makes the command lines of all systems equally long; disturbed ones longer.
     pub(super) fn append(&self, wanted: &Wanted<'_>) -> String {
-        let length = |s: &System| s.lsm.len() + s.append.len();
-        let longest = self.systems.iter().map(length).max().unwrap_or(0);
-        let missing = longest - length(wanted.system) + PADDING * wanted.disturbance as usize;
+        let length = wanted.system.lsm.len() + wanted.system.append.len();
+        let missing = LONGEST.saturating_sub(length) + PADDING * wanted.disturbance as usize;
         let padding = format!("lab.padding={}", "x".repeat(missing));
         format!("{} {padding}", wanted.system.append)
     }

@@ -25,6 +25,7 @@ pub(super) fn read(text: &str, lsm: &str) -> Transcript {
     let mut found = Transcript::default();
     let mut workload = None;
     let mut before: Vec<Decisions> = Vec::new();
+    let mut counted = false;
     let mut ended = false;
     for line in text.lines().filter(|line| !line.is_empty()) {
         let (word, rest) = line.split_once('\t').unwrap_or((line, ""));
@@ -51,11 +52,19 @@ pub(super) fn read(text: &str, lsm: &str) -> Transcript {
             }
             ("error", None) => found.failed = format!("{}: {}", found.failed, rest.trim()),
             ("before", Some(outcome)) => match decisions(rest) {
+                // of the next size of policy
+                Some(one) if counted => {
+                    counted = false;
+                    before = vec![one];
+                }
                 Some(one) => before.push(one),
                 None => fail(outcome, &format!("not a count of decisions: {rest}")),
             },
             ("after", Some(outcome)) => match decisions(rest) {
-                Some(one) => outcome.decisions.extend(since(&before, one)),
+                Some(one) => {
+                    counted = true;
+                    sum_up(&mut outcome.decisions, since(&before, one));
+                }
                 None => fail(outcome, &format!("not a count of decisions: {rest}")),
             },
             ("figure", Some(outcome)) => add(outcome, rest),
@@ -153,6 +162,20 @@ fn decisions(words: &str) -> Option<Decisions> {
     })
 }
 
+/// Adds to the line of the same object manager, if there is one.
+fn sum_up(sum: &mut Vec<Decisions>, more: Option<Decisions>) {
+    let Some(more) = more else { return };
+    match sum.iter_mut().find(|d| d.manager == more.manager) {
+        Some(d) => {
+            d.queries += more.queries;
+            d.hint += more.hint;
+            d.cache += more.cache;
+            d.server += more.server;
+        }
+        None => sum.push(more),
+    }
+}
+
 /// What was added; none where nothing was asked.
 fn since(before: &[Decisions], after: Decisions) -> Option<Decisions> {
     let zero = Decisions {
@@ -197,6 +220,16 @@ mod tests {
         );
         let shell = &found.results["shell8"];
         assert_eq!(shell.failed, "exit status 1: sort: Permission denied");
+    }
+
+    #[test]
+    fn sizes_of_policy_add_up() {
+        let text = "lsm\tbpf\nworkload\trules\nbefore\tfile\t10\t5\t0\t5\n\
+            after\tfile\t30\t24\t0\t6\nfigure\ta\t1\tfile\nbefore\tfile\t50\t40\t0\t10\n\
+            after\tfile\t55\t44\t0\t11\nfigure\tb\t1\tfile\nend\n";
+        let rules = &read(text, "bpf").results["rules"];
+        assert_eq!(rules.decisions.len(), 1);
+        assert_eq!(rules.decisions[0].queries, 25);
     }
 
     #[test]

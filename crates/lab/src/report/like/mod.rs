@@ -198,7 +198,7 @@ fn printed(source: Source) -> Sheet {
         format!("As {} printed it", source.as_str()),
         match source {
             Source::Spenneberg => {
-                "Index scores of UnixBench, not rates; of LMBench he tells in prose only."
+                "Index scores of UnixBench, not rates; of LMBench what his text tells, without the tables of his appendix."
             }
             Source::Lomac => "Raw rates, not index scores.",
             _ => "",
