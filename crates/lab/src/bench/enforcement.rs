@@ -4,8 +4,6 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -15,8 +13,6 @@ use crate::define::quoted;
 const LEVELS: &str = "/run/tidegate/level";
 /// Seconds. While a demotion's guard is attached, every read and write costs more.
 const IDLE_WITHIN: u32 = 60;
-/// The kernel takes the hooks away one by one.
-const GONE_WITHIN: Duration = Duration::from_secs(60);
 
 /// The `tidegate` that is measured.
 #[derive(Debug)]

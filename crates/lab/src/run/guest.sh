@@ -20,10 +20,10 @@ record() {
 	printf '%s\t%s\n' "$word" "$*"
 }
 
-# Every line of a file or of standard input, as a record of this kind. `$a\` ends the last
+# Every line of a file or of standard input, as a record of this kind. `awk 1` ends the last
 # line where that is not ended: the next record would become a part of it.
 records() {
-	sed -e "s/^/$1	/" -e '$a\' ${2+"$2"}
+	sed "s/^/$1	/" ${2+"$2"} | awk 1
 }
 
 # The end of what went wrong, which may be somebody else's to read.
@@ -67,10 +67,9 @@ if [ -s "$system/context.sh" ]; then
 	settle
 	entered sh -eu "$system/context.sh" >"$scratch/context" 2>"$scratch/err" ||
 		broken "nothing can be run as its subject"
-	# the kernel does not end its last line, `is` does
-	sed -i '$a\' "$scratch/context"
 	records "proof	context: " "$scratch/context"
-	cmp -s "$system/is" "$scratch/context" || broken "the subject is not what it should be"
+	# the kernel does not end its last line, `is` does
+	awk 1 "$scratch/context" | cmp -s "$system/is" - || broken "the subject is not what it should be"
 fi
 if [ -s "$system/deny.sh" ]; then
 	settle
