@@ -240,6 +240,10 @@ two >/tmp/out 2>&1 </dev/null
 say $? 'two starts at once: one enforces'
 expect 0 'nothing is enforced' "$T" stop
 
+echo "# the lab is a program of its own"
+expect 8 'tidegate-lab is not installed' "$T" lab list
+expect 8 'tidegate-lab is not installed' "$T" bench --rounds 1
+
 echo "# manual and completions"
 expect 0 '' "$T" man /tmp/man
 expect 0 '' test -s /tmp/man/tidegate-start.1
