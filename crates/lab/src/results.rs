@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
@@ -199,7 +200,11 @@ fn temporary(file: &Path) -> Result<tempfile::NamedTempFile> {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
     };
-    tempfile::NamedTempFile::new_in(dir).with_context(|| format!("writing {}", file.display()))
+    tempfile::Builder::new()
+        // as any file that a program makes: the umask takes from it
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(dir)
+        .with_context(|| format!("writing {}", file.display()))
 }
 
 impl Outcome {
