@@ -27,7 +27,7 @@ counts() {
 
 # What a log says of what failed, wherever it says it, and how it ends.
 evidence() {
-	grep -n -E 'FAIL|panicked|^error' "$1" | head -n 20 || true
+	grep -n -A 6 -E 'FAIL|panicked|^error|NOT AS PROMISED' "$1" | head -n 60 || true
 	echo "…"
 	tail -n 15 "$1"
 }

@@ -128,24 +128,31 @@ fn what_is_the_same_does_not_differ() {
             system("stranger", 3, "enter = '''exec \"$@\" # a comment'''"),
         ),
     ];
-    let run = measure(&plan(dir.path(), &systems, &[], 3), None);
+    let mut plan = plan(dir.path(), &systems, &[], 3);
+    plan.workloads = Workload::pick("micro,paths").unwrap();
+    let mut run = measure(&plan, None);
     let section = Section::new(&run, "one").unwrap();
     assert!(section.systems[column(&section, "again")].twin);
     assert!(!section.systems[column(&section, "stranger")].twin);
-    assert!(section.items.len() == 10);
+    for item in &section.items {
+        let again = cell(&section, item, "again");
+        println!("{}: again {:?}", item.id, again.penalty);
+        assert!(again.penalty.as_ref().unwrap().percent.abs() < 0.5);
+    }
+
+    // the noise as it is known without them
+    run.systems.shift_remove("again");
+    run.boots.retain(|b| b.system != "again");
+    let section = Section::new(&run, "one").unwrap();
+    assert!(section.items.len() > 25);
     let mut wrong = Vec::new();
     for item in &section.items {
         let noise = item.noise.unwrap();
         assert!(noise < 3.0, "{}: a noise floor of {noise} %", item.id);
-        for name in ["again", "stranger"] {
-            let penalty = cell(&section, item, name).penalty.as_ref().unwrap();
-            println!(
-                "{}: {name} {:+.4} %, noise {noise:.4} %",
-                item.id, penalty.percent
-            );
-            if penalty.standing != Standing::Noise || penalty.percent.abs() > noise {
-                wrong.push(format!("{}: {name} {penalty:?}, noise {noise}", item.id));
-            }
+        let penalty = cell(&section, item, "stranger").penalty.as_ref().unwrap();
+        println!("{}: {:+.4} %, noise {noise:.4} %", item.id, penalty.percent);
+        if penalty.standing != Standing::Noise {
+            wrong.push(format!("{}: {penalty:?}, noise {noise}", item.id));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

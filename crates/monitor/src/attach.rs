@@ -22,11 +22,21 @@ pub(crate) fn is_late(program: &str) -> bool {
     program.starts_with(GUARD) || program.starts_with(ITERATOR)
 }
 
-/// Attaches a pinned program and pins the link.
+/// Attaches a pinned program and pins the link. What was detached a moment ago is busy
+/// until the kernel has let go of it: that is waited for.
 fn attach(program: &str) -> Result<()> {
     let path = Pinned::Programs.path(program);
     let fd = sys::open_pin(&path).trying(|| format!("open {}", path.display()))?;
-    let link = sys::attach_lsm(fd.as_fd()).map_err(|source| Error::Hook {
+    let patience = Instant::now() + GONE_WITHIN;
+    let link = loop {
+        match sys::attach_lsm(fd.as_fd()) {
+            Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < patience => {
+                sleep(LOOK_AGAIN);
+            }
+            other => break other,
+        }
+    };
+    let link = link.map_err(|source| Error::Hook {
         program: program.into(),
         source,
     })?;
@@ -42,6 +52,9 @@ fn detach(program: &str) -> Result<()> {
 /// How long the kernel may take to let go of all hooks: it detaches one after the other,
 /// each in up to a fifth of a second.
 const GONE_WITHIN: Duration = Duration::from_secs(60);
+
+/// Between two looks whether it has.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The numbers of what is attached.
 pub(crate) fn attached() -> Result<Vec<u32>> {
@@ -67,7 +80,7 @@ pub(crate) fn wait_until_gone(programs: &[u32]) -> Result<()> {
                     e,
                 ));
             }
-            sleep(Duration::from_millis(20));
+            sleep(LOOK_AGAIN);
         }
     }
     Ok(())

@@ -21,12 +21,13 @@
 //! A policy that raises objects, and a promotion, make descriptors revocable
 //! without a demotion: they arm the guard before they take effect.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::load::Monitor;
+use crate::quiescent::Quiescent;
 
 /// How long nobody must have needed the guard before it goes.
 const QUIET: Duration = Duration::from_secs(5);
@@ -42,6 +43,8 @@ pub struct Guard {
     needed: Mutex<Option<Instant>>,
     /// Scans in a row that found nothing.
     clean: AtomicU32,
+    /// Somebody is about to arm it, and waits for [`Guard::needed`].
+    asked: AtomicBool,
 }
 
 impl Guard {
@@ -55,6 +58,7 @@ impl Guard {
         Ok(Guard {
             needed: Mutex::new(there.then(Instant::now)),
             clean: AtomicU32::new(0),
+            asked: AtomicBool::new(false),
         })
     }
 
@@ -63,8 +67,12 @@ impl Guard {
     /// # Errors
     /// [`crate::Error::Hook`]; the demotion that asked is then refused in time.
     pub fn arm(&self, monitor: &Monitor) -> Result<()> {
+        // the lock goes to whoever is quickest, and that is who has just let it go
+        self.asked.store(true, Ordering::SeqCst);
         let mut needed = self.needed();
+        self.asked.store(false, Ordering::SeqCst);
         if monitor.globals.guard_armed().load(Ordering::SeqCst) == 0 {
+            let _quiescent = Quiescent::begin();
             monitor.attach_guards()?;
             monitor.globals.guard_armed().store(1, Ordering::SeqCst);
         }
@@ -93,8 +101,8 @@ impl Guard {
         if !self.disarm(monitor)? {
             return Ok(());
         }
-        // detaching is slow: between two, a demotion that asks gets its turn
-        while monitor.globals.guard_armed().load(Ordering::SeqCst) == 0 {
+        // detaching is slow: who asks meanwhile gets back what is left
+        while !self.asked.load(Ordering::SeqCst) {
             let mut needed = self.needed();
             if monitor.globals.guard_armed().load(Ordering::SeqCst) != 0 {
                 break;

@@ -30,6 +30,7 @@ mod label;
 mod load;
 mod pins;
 pub mod probe;
+mod quiescent;
 mod status;
 mod subject;
 mod swap;

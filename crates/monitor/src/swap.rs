@@ -9,11 +9,9 @@ use tidegate_policy::{Mode, Policy};
 use crate::encode;
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
+use crate::quiescent;
 use crate::skel::types::{tg_edge, tg_net, tg_node, tg_policy};
 use crate::sys::Map;
-
-/// Any address: the kernel reads it only to give way while it waits.
-const HOLD_PAGE: u64 = 4096;
 
 impl Monitor {
     /// Puts a policy in force; its sequence number. The one before stays in force
@@ -81,7 +79,6 @@ impl Monitor {
             top: (policy.levels.len() - 1) as u8,
             permissive: (permissive || policy.mode == Mode::Permissive).into(),
             net_default: 0,
-            hold_page: HOLD_PAGE,
             ..now
         })
     }
@@ -95,10 +92,14 @@ impl Monitor {
         });
     }
 
-    /// Tells the kernel which process waits for its events; 0: none.
-    pub fn set_daemon(&self, pid: u32) {
+    /// Tells the kernel that this process waits for its events, or that none does.
+    pub fn set_daemon(&self, here: bool) {
         let now = self.globals.policy();
-        self.globals.set_policy(tg_policy { daemon: pid, ..now });
+        self.globals.set_policy(tg_policy {
+            daemon: if here { std::process::id() } else { 0 },
+            hold_page: quiescent::page(),
+            ..now
+        });
     }
 }
 

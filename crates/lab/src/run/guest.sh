@@ -42,6 +42,12 @@ entered() {
 	sh -eu "$system/enter.sh" "$@"
 }
 
+# Whether the context that was written down is the one that the system promises.
+is_the_subject() {
+	# the kernel does not end its last line, `is` does
+	[ ! -s "$system/context.sh" ] || awk 1 "$scratch/context" | cmp -s "$system/is" -
+}
+
 settle() {
 	sh -eu "$system/settle.sh" >"$scratch/err" 2>&1 || broken "it does not settle"
 }
@@ -68,8 +74,7 @@ if [ -s "$system/context.sh" ]; then
 	entered sh -eu "$system/context.sh" >"$scratch/context" 2>"$scratch/err" ||
 		broken "nothing can be run as its subject"
 	records "proof	context: " "$scratch/context"
-	# the kernel does not end its last line, `is` does
-	awk 1 "$scratch/context" | cmp -s "$system/is" - || broken "the subject is not what it should be"
+	is_the_subject || broken "the subject is not what it should be"
 fi
 if [ -s "$system/deny.sh" ]; then
 	settle
@@ -112,15 +117,22 @@ once() {
 	sh -eu "$system/decisions.sh" | records before
 	: >"$scratch/$name.out"
 	: >"$scratch/$name.err"
-	timeout "$limit" sh -eu "$system/enter.sh" sh -eu "$work/run.sh" \
-		>"$scratch/$name.out" 2>"$scratch/$name.err"
+	: >"$scratch/context"
+	# the third descriptor is for what its subject has become on the way
+	timeout "$limit" sh -eu "$system/enter.sh" sh -uc '
+		sh -eu "$1/run.sh" 3>&- || exit
+		[ ! -s "$2/context.sh" ] || sh -eu "$2/context.sh" >&3
+	' sh "$work" "$system" >"$scratch/$name.out" 2>"$scratch/$name.err" 3>"$scratch/context"
 	status=$?
 	sh -eu "$system/decisions.sh" | records after
-	if [ "$status" = 0 ]; then
-		records figure "$scratch/$name.out"
-	else
+	if [ "$status" != 0 ]; then
 		record failed "exit status $status"
 		why "$scratch/$name.err" error
+	elif ! is_the_subject; then
+		record failed "the subject is not any more what it should be"
+		why "$scratch/context" error
+	else
+		records figure "$scratch/$name.out"
 	fi
 	sh -eu "$work/finish.sh" >"$scratch/err" 2>&1 || {
 		record failed "what it does afterwards"

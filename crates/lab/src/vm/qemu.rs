@@ -110,7 +110,7 @@ impl Boot<'_> {
 pub(super) fn cmdline(icount: bool, lsm: Option<&str>, append: &str) -> String {
     // loglevel=5 shows warnings; mitigations slow TCG and are not what is tested.
     let mut line = String::from(
-        "console=ttyS0 panic=-1 oops=panic loglevel=5 mitigations=off tsc=reliable cryptomgr.notests=1",
+        "console=ttyS0 panic=-1 oops=panic loglevel=5 mitigations=off tsc=reliable no_timer_check cryptomgr.notests=1",
     );
     if icount {
         line.push_str(" norandmaps randomize_kstack_offset=off audit=0");

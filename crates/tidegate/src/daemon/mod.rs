@@ -155,7 +155,7 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
     let server = serve::Server::listen()?;
     watch::start(&shared, how, receive)?;
     house::start(&shared)?;
-    shared.monitor.set_daemon(std::process::id());
+    shared.monitor.set_daemon(true);
     instance::notify("READY=1");
     ready(report);
     server.run(&shared);
@@ -166,7 +166,7 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
     {
         shared.complain(&failure.message.to_string());
     }
-    shared.monitor.set_daemon(0);
+    shared.monitor.set_daemon(false);
     drop(instance);
     Ok(())
 }

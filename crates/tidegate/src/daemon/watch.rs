@@ -39,7 +39,7 @@ pub fn start(shared: &Arc<Shared>, how: &cli::Daemon, records: Receiver<Event>) 
     Ok(())
 }
 
-/// Above every other process: a demotion waits at most 2 s for the guard. What
+/// Above every other process: a demotion waits at most 10 s for the guard. What
 /// it starts is not.
 fn real_time() {
     // SAFETY: a plain structure of integers; no pointers are kept.

@@ -48,6 +48,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "a demotion waits for a guard that takes seconds to come",
         guard_late,
     ),
+    allow(
+        "revoke-guard-leaving",
+        "and for one that is just being taken off",
+        guard_leaving,
+    ),
     deny(
         "revoke-write",
         "a descriptor from before the demotion writes no more: EIO",
@@ -173,11 +178,11 @@ fn guard_idle() -> Outcome {
 }
 
 fn until_idle() -> Outcome {
-    for _ in 0..200 {
+    for _ in 0..2000 {
         if !armed()? {
             return Ok(());
         }
-        sleep(Duration::from_millis(100));
+        sleep(Duration::from_millis(10));
     }
     ensure(false, "the guard stays armed")
 }
@@ -196,6 +201,19 @@ fn guard_late() -> Outcome {
     });
     waker.join()?;
     fell
+}
+
+/// The kernel lets go of a program some time after it was told to, and does not take it
+/// back before that.
+fn guard_leaving() -> Outcome {
+    for later in [0, 200] {
+        until_idle()?;
+        sleep(Duration::from_millis(later));
+        fallen(SYSTEM, OFlag::O_RDWR, |fd| {
+            refused(Errno::EIO, sys::put(&fd))
+        })?;
+    }
+    Ok(())
 }
 
 fn write() -> Outcome {
