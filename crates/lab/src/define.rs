@@ -74,6 +74,10 @@ pub struct System {
     /// C files of `workloads/programs` that it needs, as [`Workload::programs`].
     #[serde(default)]
     pub programs: Vec<String>,
+    /// Whether it checks the subject on files, sockets, processes and signals alike, as
+    /// Tidegate does; reports compare it with Tidegate before those that check less.
+    #[serde(default)]
+    pub mediates_all: bool,
     /// Seconds that its setup takes under instruction counting on a slow machine.
     #[serde(default)]
     pub seconds: u32,
@@ -254,6 +258,7 @@ impl System {
             rules: String::new(),
             tidegate: false,
             programs: Vec::new(),
+            mediates_all: false,
             seconds: 0,
             files: BTreeMap::new(),
         }

@@ -141,7 +141,7 @@ fn what_is_the_same_does_not_differ() {
     }
 
     // the noise as it is known without them
-    run.systems.shift_remove("again");
+    run.systems.remove("again");
     run.boots.retain(|b| b.system != "again");
     let section = Section::new(&run, "one").unwrap();
     assert!(section.items.len() > 25);

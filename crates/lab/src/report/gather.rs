@@ -119,6 +119,7 @@ pub fn column(run: &Run, system: &System, base: &System) -> Column {
         title: system.title.clone(),
         about: system.about.clone(),
         twin: twin(run.clock, system, base),
+        mediates_all: system.mediates_all,
         boots: boots.iter().filter(|b| b.failed.is_empty()).count(),
         failed: failed.into_iter().collect(),
         decisions,

@@ -96,6 +96,7 @@ pub fn run() -> Run {
             title: title.into(),
             about: format!("{title}, made up."),
             lsm: format!("capability,{name}"),
+            mediates_all: name == "selinux",
             order,
             ..template.clone()
         };

@@ -61,6 +61,8 @@ pub struct Column {
     pub about: String,
     /// It is the baseline under another name, there to show the noise.
     pub twin: bool,
+    /// It checks the subject on as much as Tidegate does.
+    pub mediates_all: bool,
     /// How many of its boots gave figures.
     pub boots: usize,
     /// Why boots gave nothing, each reason once.
@@ -220,12 +222,10 @@ impl Section {
             .iter()
             .filter(|i| UNTOUCHED.contains(&i.id.as_str()));
         let moved = items.flat_map(|item| {
-            let of = |cell: &Cell| cell.pairs(&item.cells[base]);
-            item.cells.iter().flat_map(of).collect::<Vec<_>>()
+            let apart = |cell: &Cell| stats::apart(self.clock, &cell.pairs(&item.cells[base]));
+            item.cells.iter().filter_map(apart).collect::<Vec<_>>()
         });
-        moved
-            .filter_map(|(b, v)| stats::spread(&[b, v]))
-            .reduce(f64::max)
+        moved.reduce(f64::max)
     }
 
     fn compare(&mut self) {
@@ -233,10 +233,10 @@ impl Section {
         let untouched = self.untouched();
         for item in &mut self.items {
             let reference = item.cells[base].clone();
-            let mut noise: Vec<f64> = stats::spread(&reference.values()).into_iter().collect();
+            let own = stats::noise(self.clock, &reference.values());
+            let mut noise: Vec<f64> = own.into_iter().collect();
             for (cell, _) in item.cells.iter().zip(&self.systems).filter(|(_, s)| s.twin) {
-                let apart = |(b, v): (f64, f64)| stats::spread(&[b, v]);
-                noise.extend(cell.pairs(&reference).into_iter().filter_map(apart));
+                noise.extend(stats::apart(self.clock, &cell.pairs(&reference)));
             }
             noise.push(QUANTUM / reference.mean().unwrap_or(f64::INFINITY) * 100.0);
             noise.extend(untouched);

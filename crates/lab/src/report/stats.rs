@@ -152,6 +152,31 @@ pub fn spread(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then_some((most / least - 1.0) * 100.0)
 }
 
+/// How far pairs of one and the same thing lie apart, in percent; none without a pair. Of
+/// instructions the farthest pair counts; of times, among which single rounds stray far,
+/// the farther end of the interval in which their median lies.
+#[must_use]
+pub fn apart(clock: Clock, pairs: &[(f64, f64)]) -> Option<f64> {
+    match penalty(clock, pairs, None).and_then(|p| p.interval) {
+        Some(i) if clock != Clock::Instructions => Some(i.low.abs().max(i.high.abs())),
+        _ => pairs
+            .iter()
+            .filter_map(|(a, b)| spread(&[*a, *b]))
+            .reduce(f64::max),
+    }
+}
+
+/// How far figures of one and the same thing lie apart, in percent; none of one figure. Of
+/// times each round is a pair with the one after it.
+#[must_use]
+pub fn noise(clock: Clock, values: &[f64]) -> Option<f64> {
+    let rounds: Vec<(f64, f64)> = values.windows(2).map(|w| (w[0], w[1])).collect();
+    match clock {
+        Clock::Instructions => spread(values),
+        Clock::Vm | Clock::Machine => apart(clock, &rounds),
+    }
+}
+
 /// Student's t interval of a mean.
 fn student(values: &[f64]) -> Option<Interval> {
     let deviation = deviation(values)?;
@@ -249,6 +274,26 @@ mod tests {
         assert_eq!(standing(&[-1.0, 5.0, 2.0], Some(0.5)), Standing::Noise);
         assert_eq!(standing(&[2.0, 2.1], None), Standing::Untested);
         assert_eq!(standing(&[0.0, 0.0], Some(0.0)), Standing::Noise);
+    }
+
+    #[test]
+    fn a_round_that_strays_does_not_make_the_noise_of_times() {
+        let mut times = vec![
+            100.0, 101.0, 100.0, 101.0, 100.0, 101.0, 100.0, 101.0, 100.0,
+        ];
+        let quiet = noise(Clock::Machine, &times).unwrap();
+        assert!((0.5..1.5).contains(&quiet), "{quiet}");
+        times.push(190.0);
+        let strayed = noise(Clock::Machine, &times).unwrap();
+        assert!((0.5..1.5).contains(&strayed), "{strayed}");
+        assert!(near(noise(Clock::Instructions, &times).unwrap(), 90.0));
+        // of three rounds no interval is known: what was seen counts
+        assert!(near(
+            noise(Clock::Vm, &[100.0, 101.0, 110.0]).unwrap(),
+            8.910_89
+        ));
+        assert_eq!(noise(Clock::Vm, &[100.0]), None);
+        assert_eq!(apart(Clock::Vm, &[]), None);
     }
 
     #[test]

@@ -41,49 +41,70 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
         &head,
     )
     .fixed(1);
-    let floor = section.systems.iter().position(|s| s.name == "floor");
-    let mut dearer = Sheet::new(
-        "Where Tidegate is dearer",
-        "Percent more than without a MAC. The floor is what empty programs on Tidegate's hooks \
-         cost: below it nothing that uses them can come.",
-        &["item", "Tidegate", "more", "than", "more", "floor"],
-    )
-    .words(&[1, 3]);
+    let (alike, less): (Vec<_>, Vec<_>) = rivals
+        .iter()
+        .partition(|at| section.systems[**at].mediates_all);
     for us in &ours {
         let mut row = vec![Text::from(section.systems[*us].title.as_str())];
         for them in &rivals {
             let mut tally = [0, 0, 0];
-            for (at, item) in section.items.iter().enumerate() {
-                if !counts(item) {
-                    continue;
-                }
-                let Some(difference) = difference(section, at, *us, *them) else {
-                    continue;
-                };
-                let side = side(&difference);
-                tally[side] += 1;
-                if side == 2 {
-                    let more = |at: usize| {
-                        let penalty = item.cells[at].penalty.as_ref();
-                        Text::from(penalty.map_or_else(String::new, |p| percent(p.percent)))
-                    };
-                    dearer.row(vec![
-                        item.id.as_str().into(),
-                        section.systems[*us].title.as_str().into(),
-                        more(*us),
-                        section.systems[*them].title.as_str().into(),
-                        more(*them),
-                        floor.map_or_else(Text::default, more),
-                    ]);
-                }
-            }
+            let known = differences(section, *us, *them);
+            known.for_each(|(_, difference)| tally[side(&difference)] += 1);
             row.push(tally.map(|n| n.to_string()).join(" / ").into());
         }
         count.row(row);
     }
-    let mut sheets = vec![count];
-    sheets.extend((!dearer.rows.is_empty()).then_some(dearer));
-    sheets
+    let dearer = [
+        (
+            "Where Tidegate is dearer",
+            "Percent more than without a MAC, where it is dearer than a system that checks the \
+             subject on as much. The floor is what empty programs on Tidegate's hooks cost: \
+             below it nothing that uses them can come.",
+            alike,
+        ),
+        (
+            "Where Tidegate is dearer than what checks less",
+            "The same beside systems that leave the subject alone, or know files only.",
+            less,
+        ),
+    ];
+    let dearer =
+        dearer.map(|(title, note, rivals)| dearer_than(section, title, note, &ours, &rivals));
+    let full = dearer.into_iter().filter(|sheet| !sheet.rows.is_empty());
+    std::iter::once(count).chain(full).collect()
+}
+
+/// The items on which one of `ours` is dearer than one of `rivals`.
+fn dearer_than(
+    section: &Section,
+    title: &str,
+    note: &str,
+    ours: &[usize],
+    rivals: &[usize],
+) -> Sheet {
+    let head = ["item", "Tidegate", "more", "than", "more", "floor"];
+    let mut sheet = Sheet::new(title, note, &head).words(&[1, 3]);
+    let floor = section.systems.iter().position(|s| s.name == "floor");
+    for us in ours {
+        for them in rivals {
+            let known = differences(section, *us, *them);
+            for (item, _) in known.filter(|(_, difference)| side(difference) == 2) {
+                let more = |at: usize| {
+                    let penalty = item.cells[at].penalty.as_ref();
+                    Text::from(penalty.map_or_else(String::new, |p| percent(p.percent)))
+                };
+                sheet.row(vec![
+                    item.id.as_str().into(),
+                    section.systems[*us].title.as_str().into(),
+                    more(*us),
+                    section.systems[*them].title.as_str().into(),
+                    more(*them),
+                    floor.map_or_else(Text::default, more),
+                ]);
+            }
+        }
+    }
+    sheet
 }
 
 /// Whether an item counts for itself. A server's latency and its bytes are its connections
@@ -96,11 +117,17 @@ fn counts(item: &Item) -> bool {
         && !section::is_untouched(&item.id)
 }
 
-/// How much dearer one is than the other, boot by boot.
-fn difference(section: &Section, item: usize, us: usize, them: usize) -> Option<Penalty> {
-    let item = &section.items[item];
-    let pairs = item.cells[us].pairs(&item.cells[them]);
-    stats::penalty(section.clock, &pairs, item.noise)
+/// How much dearer one is than the other on each item that counts, boot by boot.
+fn differences(
+    section: &Section,
+    us: usize,
+    them: usize,
+) -> impl Iterator<Item = (&Item, Penalty)> {
+    let items = section.items.iter().filter(|item| counts(item));
+    items.filter_map(move |item| {
+        let pairs = item.cells[us].pairs(&item.cells[them]);
+        Some((item, stats::penalty(section.clock, &pairs, item.noise)?))
+    })
 }
 
 /// 0: cheaper, 1: not told apart, 2: dearer.
@@ -156,6 +183,7 @@ mod tests {
         assert!(counts(1).starts_with("0 / 0 / "), "{}", counts(1));
         let dear = &sheets[1].rows;
         assert!(!dear.is_empty() && dear.iter().all(|r| r.cells[1].text == "tidegate-dear"));
+        assert_eq!(sheets[1].title, "Where Tidegate is dearer");
     }
 
     #[test]
