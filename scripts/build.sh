@@ -21,12 +21,14 @@ static_program() {
 }
 
 man() {
-	static tidegate
-	program=$(static_program tidegate)
 	mkdir -p "$TARGET/man" "$TARGET/completions"
-	"$program" man "$TARGET/man"
-	for shell in bash fish zsh; do
-		"$program" completions "$shell" >"$TARGET/completions/tidegate.$shell"
+	for name in tidegate tidegate-lab; do
+		static "$name"
+		program=$(static_program "$name")
+		"$program" man "$TARGET/man"
+		for shell in bash fish zsh; do
+			"$program" completions "$shell" >"$TARGET/completions/$name.$shell"
+		done
 	done
 	echo "$TARGET/man and $TARGET/completions"
 }

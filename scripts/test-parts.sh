@@ -54,7 +54,8 @@ lint_shell() {
 
 # The manual has a page for every command.
 lint_man() {
-	cargo run -q --locked -p tidegate -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-why.1" ]
+	cargo run -q --locked -p tidegate -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-why.1" ] &&
+		cargo run -q --locked -p tidegate-lab -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-lab-run.1" ]
 }
 
 unit() {

@@ -3,13 +3,15 @@
 
 mod commands;
 
+use std::fs;
+use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
-use clap::{Args, Parser, Subcommand};
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::report;
 use tidegate_lab::results::Run;
@@ -65,6 +67,18 @@ enum Command {
     },
     /// Say which accelerator machines use here, and why
     Doctor,
+    /// Print a script that completes the command line
+    #[command(hide = true)]
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual's pages to a directory
+    #[command(hide = true)]
+    Man {
+        /// The directory
+        dir: PathBuf,
+    },
 }
 
 #[derive(Args)]
@@ -119,6 +133,12 @@ fn main() -> ExitCode {
         Command::Report(options) => report::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
         Command::Doctor => doctor(),
+        Command::Completions { shell } => {
+            let command = &mut Cli::command();
+            clap_complete::generate(shell, command, "tidegate-lab", &mut io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man { dir } => pages(&dir),
     };
     result.unwrap_or_else(|error| {
         eprintln!("tidegate-lab: {error:#}");
@@ -130,6 +150,13 @@ fn main() -> ExitCode {
 fn shown(run: &Run) -> Result<ExitCode> {
     report::show(run)?;
     Ok(ExitCode::from(u8::from(!run.whole())))
+}
+
+fn pages(dir: &Path) -> Result<ExitCode> {
+    fs::create_dir_all(dir)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), dir))
+        .with_context(|| format!("cannot write the manual to {}", dir.display()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn setup(rebuild: bool, kernel: Option<Kernel>) -> Result<ExitCode> {

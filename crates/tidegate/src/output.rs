@@ -3,6 +3,9 @@
 use std::fmt;
 use std::io::{self, Write};
 use std::process;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit::Code;
 
@@ -34,4 +37,15 @@ pub fn line(line: fmt::Arguments<'_>) {
 /// Writes a line to standard error, if anybody can be told.
 pub fn error_line(line: fmt::Arguments<'_>) {
     let _ = writeln!(anstream::stderr(), "{line}");
+}
+
+/// Does something that takes its time; a terminal shows that it is under way, and for how long.
+pub fn waiting<T>(what: &'static str, long: impl FnOnce() -> T) -> T {
+    let bar = ProgressBar::new_spinner().with_message(what);
+    let style = ProgressStyle::with_template("{spinner} {msg}: {elapsed:.dim}");
+    bar.set_style(style.expect("the template is well formed"));
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let result = long();
+    bar.finish_and_clear();
+    result
 }

@@ -97,7 +97,12 @@ fn done_but(message: &str, warnings: &[String], json: bool) -> Outcome {
 
 /// Asks the daemon for something that is only done.
 fn have_done(ask: &Ask, with: Option<BorrowedFd<'_>>, json: bool) -> Outcome {
-    match client::ask(ask, with)? {
+    answered(client::ask(ask, with)?, json)
+}
+
+/// Tells what the daemon has done.
+fn answered(answer: Answer, json: bool) -> Outcome {
+    match answer {
         Answer::Done { message, warnings } => done_but(&message, &warnings, json),
         _ => Err(Failure::new(
             Code::Internal,

@@ -11,7 +11,7 @@ use crate::cli::Start;
 use crate::daemon::{self, Report};
 use crate::doctor;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::{say, tell};
+use crate::output::{say, tell, waiting};
 
 pub fn run(args: &Start, json: bool) -> Outcome {
     if !geteuid().is_root() {
@@ -48,7 +48,10 @@ pub fn run(args: &Start, json: bool) -> Outcome {
         stdin.write_all(&bundle).map_err(failed)?;
     }
     let stdout = child.stdout.take().expect("it is piped");
-    let report: Report = serde_json::from_reader(stdout).map_err(|e| {
+    let report = waiting("the kernel checks the programs", || {
+        serde_json::from_reader(stdout)
+    });
+    let report: Report = report.map_err(|e| {
         Failure::new(
             Code::Internal,
             format!("the daemon ended without a word: {e}"),

@@ -3,18 +3,28 @@
 use rustix::process::geteuid;
 use tidegate_monitor::Monitor;
 
-use super::{done, have_done};
+use super::answered;
+use crate::client;
 use crate::daemon::{self, Policies};
 use crate::exit::{Code, Outcome};
-use crate::protocol::Ask;
+use crate::output::waiting;
+use crate::protocol::{Answer, Ask};
 
 pub fn run(json: bool) -> Outcome {
-    match have_done(&Ask::Stop, None, json) {
+    let answer = waiting("the kernel lets go of its hooks", stop);
+    answered(answer?, json)
+}
+
+fn stop() -> Outcome<Answer> {
+    match client::ask(&Ask::Stop, None) {
         Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
             // the daemon died, the monitor did not
             daemon::take_down(&Monitor::open()?, &Policies::new())?;
-            done("nothing is enforced any more", json)
+            Ok(Answer::Done {
+                message: "nothing is enforced any more".into(),
+                warnings: Vec::new(),
+            })
         }
-        done => done,
+        answer => answer,
     }
 }
