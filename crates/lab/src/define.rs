@@ -326,17 +326,17 @@ impl Workload {
             Some((name.to_owned(), file.contents_utf8()?))
         })
     }
+}
 
-    /// Any other file of `workloads/`, for the payload: scripts, templates.
-    pub fn files() -> impl Iterator<Item = (String, &'static [u8])> {
-        let files = WORKLOADS.get_dir("files").into_iter().flat_map(Dir::files);
-        files.filter_map(|file| {
-            Some((
-                file.path().file_name()?.to_str()?.to_owned(),
-                file.contents(),
-            ))
-        })
-    }
+/// What systems' and workloads' scripts share, for /payload/files: `systems/files`,
+/// `workloads/files`.
+pub fn files() -> impl Iterator<Item = (String, &'static [u8])> {
+    let dirs = [&SYSTEMS, &WORKLOADS].into_iter();
+    let files = dirs.flat_map(|dir| dir.get_dir("files").into_iter().flat_map(Dir::files));
+    files.filter_map(|file| {
+        let name = file.path().file_name()?.to_str()?;
+        Some((name.to_owned(), file.contents()))
+    })
 }
 
 /// A word for sh that stands for this text.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::interrupt::Interrupt;
 use crate::artefact::{Lab, remove_tree};
-use crate::define::Workload;
+use crate::define::{self, Workload};
 use crate::results::Outcome;
 use crate::run::figures;
 
@@ -35,7 +35,7 @@ impl Place {
             fs::copy(programs.join(name), bin.join(name))
                 .with_context(|| format!("copying {name}, one of the lab's programs"))?;
         }
-        for (name, content) in Workload::files() {
+        for (name, content) in define::files() {
             fs::write(files.join(name), content)?;
         }
         Ok(place)

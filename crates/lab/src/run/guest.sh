@@ -4,7 +4,9 @@
 # tabs, the first of which says what they are.
 #
 # Under Tidegate this shell stays at the top level: what a governed subject wrote is read
-# by children, whose output nobody here takes in.
+# by children, whose output nobody here takes in. A pipe that such a child writes to is made
+# by a child, too: who makes it can read from it until all of the pipeline runs. So are the
+# functions in parentheses.
 set -u
 export PATH="/payload/bin:$PATH" LAB_FILES=/payload/files LC_ALL=C
 disturbance=$1
@@ -22,15 +24,15 @@ record() {
 
 # Every line of a file or of standard input, as a record of this kind. `awk 1` ends the last
 # line where that is not ended: the next record would become a part of it.
-records() {
+records() (
 	sed "s/^/$1	/" ${2+"$2"} | awk 1
-}
+)
 
 # The end of what went wrong, which may be somebody else's to read.
-why() {
+why() (
 	tail -n 3 "$1" | tr '\t\n' '  ' | records "$2"
 	echo
-}
+)
 
 broken() {
 	record broken "$1"
@@ -43,10 +45,29 @@ entered() {
 }
 
 # Whether the context that was written down is the one that the system promises.
-is_the_subject() {
+is_the_subject() (
 	# the kernel does not end its last line, `is` does
 	[ ! -s "$system/context.sh" ] || awk 1 "$scratch/context" | cmp -s "$system/is" -
-}
+)
+
+# Whether what shall be denied is; says so, or what is wrong.
+is_denied() (
+	# through a pipe: a subject that fell may have lost its right to write to a file of ours
+	{
+		entered sh -eu "$system/deny.sh" 2>&1 >/dev/null
+		echo "status $?"
+	} | awk -v OFS='\t' '
+		/Permission denied|Operation not permitted/ { denied = $0 }
+		/^status / { status = $2 }
+		!/^status / { said = $0 }
+		END {
+			if (status == 0) print "broken", "it denies nothing: what shall be refused is allowed"
+			else if (denied == "") print "broken", "what shall be refused fails for another reason: " said
+			else print "proof", "denied: " denied
+			exit status == 0 || denied == ""
+		}
+	'
+)
 
 settle() {
 	sh -eu "$system/settle.sh" >"$scratch/err" 2>&1 || broken "it does not settle"
@@ -78,21 +99,7 @@ if [ -s "$system/context.sh" ]; then
 fi
 if [ -s "$system/deny.sh" ]; then
 	settle
-	# through a pipe: a subject that fell may have lost its right to write to a file of ours
-	{
-		entered sh -eu "$system/deny.sh" 2>&1 >/dev/null
-		echo "status $?"
-	} | awk -v OFS='\t' '
-		/Permission denied|Operation not permitted/ { denied = $0 }
-		/^status / { status = $2 }
-		!/^status / { said = $0 }
-		END {
-			if (status == 0) print "broken", "it denies nothing: what shall be refused is allowed"
-			else if (denied == "") print "broken", "what shall be refused fails for another reason: " said
-			else print "proof", "denied: " denied
-			exit status == 0 || denied == ""
-		}
-	' || exit 0
+	is_denied || exit 0
 fi
 
 # Per-CPU memory: control groups, as systemd makes them by the hundred, use up the few pages
@@ -119,6 +126,7 @@ once() {
 	: >"$scratch/$name.err"
 	: >"$scratch/context"
 	# the third descriptor is for what its subject has become on the way
+	# shellcheck disable=SC2016 # its own words
 	timeout "$limit" sh -eu "$system/enter.sh" sh -uc '
 		sh -eu "$1/run.sh" 3>&- || exit
 		[ ! -s "$2/context.sh" ] || sh -eu "$2/context.sh" >&3

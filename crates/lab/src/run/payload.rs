@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::plan::Plan;
 use crate::artefact::{Lab, remove_tree};
-use crate::define::{System, Workload};
+use crate::define::{self, System, Workload};
 
 const GUEST: &str = include_str!("guest.sh");
 /// What guest.sh itself runs.
@@ -84,7 +84,7 @@ impl Payload {
             fs::write(place.join("rules"), lines)?;
         }
         let files = self.subdir("files")?;
-        for (name, content) in Workload::files() {
+        for (name, content) in define::files() {
             fs::write(files.join(name), content)?;
         }
         let bin = self.subdir("bin")?;
