@@ -15,30 +15,30 @@
  * Waits a moment: reading another process's memory lets others run under every preemption
  * model. It is the daemon's, which blocks its readers at times: RCU tasks waits for every
  * task to have blocked, or to be outside the kernel, and until then nothing is detached
- * from a hook, nor attached to it again (crates/monitor/src/quiescent.rs).
+ * from a hook, nor attached to it again (crates/monitor/src/quiescent.rs). Without a
+ * daemon it is init's, and never that of a process below the top level, which could keep
+ * its memory locked, and with it whoever waits here and everybody's turn.
  * A step may take as little as 0.1 us, and a loop has at most TX_PAUSES rounds of 64:
  * they outlast every deadline.
  */
 #define TX_PAUSES (1 << 23)
-static __always_inline void tx_steps(struct task_struct *whose)
+static __noinline int tx_pause(void)
 {
+	struct task_struct *whose = bpf_task_from_pid(policy.daemon);
 	u64 word;
 	u32 i;
 
+	if (whose && subject_label(whose).level < policy.top) {
+		bpf_task_release(whose);
+		whose = NULL;
+	}
+	if (!whose)
+		whose = bpf_task_from_pid(1);
+	if (!whose)
+		return 0;
 	bpf_for(i, 0, 64)
 		bpf_copy_from_user_task(&word, sizeof(word), (void *)policy.hold_page, whose, 0);
-}
-
-static __noinline int tx_pause(void)
-{
-	struct task_struct *daemon = bpf_task_from_pid(policy.daemon);
-
-	if (daemon) {
-		tx_steps(daemon);
-		bpf_task_release(daemon);
-	} else {
-		tx_steps(bpf_get_current_task_btf());
-	}
+	bpf_task_release(whose);
 	return 0;
 }
 

@@ -48,6 +48,11 @@ pub const SCENARIOS: &[Scenario] = &[
         fuse_stalled,
     ),
     bypass(
+        "fuse-stalled-memory",
+        "who falls keeps everybody's turn by a lock on its own memory",
+        fuse_stalled_memory,
+    ),
+    bypass(
         "overlay-low-layer",
         "a low file seen through an overlay",
         overlay_low,
@@ -156,6 +161,34 @@ fn fuse_stalled() -> Outcome {
     }
     fuse.held.store(false, Ordering::SeqCst);
     child.join()
+}
+
+fn fuse_stalled_memory() -> Outcome {
+    let low = place::file(LOW, "low")?;
+    let fuse = Fuse::mount(NAMED_MOUNT)?;
+    let served = fuse.file();
+    fuse.held.store(true, Ordering::SeqCst);
+    let attacker = start(|| {
+        let page = sys::Map::of(&sys::reads(&served)?, libc::PROT_READ, libc::MAP_PRIVATE)?;
+        let memory = sys::reads("/proc/self/mem")?;
+        let (address, raw) = (page.0 as usize, memory.as_raw_fd());
+        // holds the lock for reading until the page comes
+        std::thread::spawn(move || {
+            let mut word = [0u8; 4];
+            let _ = syscall!(libc::SYS_pread64, raw, word.as_mut_ptr(), 4, address);
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        // waits for it, and every reader from now on waits for this
+        std::thread::spawn(|| sys::Map::anonymous(libc::MAP_PRIVATE).map(drop));
+        std::thread::sleep(Duration::from_millis(100));
+        let _ = sys::reads(&low);
+        Ok(())
+    })?;
+    std::thread::sleep(Duration::from_secs(1));
+    let meanwhile = at(Untrusted, || level::is(Untrusted));
+    fuse.held.store(false, Ordering::SeqCst);
+    attacker.join()?;
+    meanwhile
 }
 
 /// An overlay of a lower and an upper directory, unmounted when dropped.
