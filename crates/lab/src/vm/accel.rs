@@ -174,7 +174,7 @@ fn boot_with_kvm(lab: &Lab) -> Result<(Option<Duration>, String)> {
         initramfs: &dir.initramfs(),
         disks: &[],
         console: &dir.console(),
-        cmdline: &qemu::cmdline(false, None, ""),
+        cmdline: &qemu::cmdline(false, None, None, ""),
         rtc: qemu::RTC,
     };
     let mut command = lab.tools()?.qemu();

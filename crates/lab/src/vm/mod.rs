@@ -202,6 +202,8 @@ impl Machine {
             .map(|path| fs::metadata(&path).map(|meta| (path, meta.len())))
             .collect::<io::Result<Vec<_>>>()?;
 
+        let emulated = accelerator == Accelerator::Tcg && !self.icount;
+        let tsc_khz = emulated.then(qemu::tsc_khz).flatten();
         let boot = qemu::Boot {
             accelerator,
             icount: self.icount,
@@ -215,7 +217,7 @@ impl Machine {
             initramfs: &dir.initramfs(),
             disks: &disks,
             console: &dir.console(),
-            cmdline: &qemu::cmdline(self.icount, self.lsm.as_deref(), &self.append),
+            cmdline: &qemu::cmdline(self.icount, tsc_khz, self.lsm.as_deref(), &self.append),
             rtc: &self.rtc,
         };
         let mut qemu = tools.qemu();

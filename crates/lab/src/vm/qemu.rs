@@ -1,6 +1,7 @@
 //! QEMU's command line, as a pure function of what the machine shall be.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::accel::Accelerator;
 
@@ -106,14 +107,24 @@ impl Boot<'_> {
 
 /// The kernel's command line.
 ///
-/// `lsm` replaces Debian's own list of security modules, which has `bpf` in it.
-pub(super) fn cmdline(icount: bool, lsm: Option<&str>, append: &str) -> String {
+/// `lsm` replaces Debian's own list of security modules, which has `bpf` in it. Under TCG
+/// the guest's time-stamp counter is this machine's, `tsc_khz`: a guest that measures it
+/// while the machine is busy takes it for another, and its clock runs fast or slow.
+pub(super) fn cmdline(
+    icount: bool,
+    tsc_khz: Option<u64>,
+    lsm: Option<&str>,
+    append: &str,
+) -> String {
     // loglevel=5 shows warnings; mitigations slow TCG and are not what is tested.
     let mut line = String::from(
         "console=ttyS0 panic=-1 oops=panic loglevel=5 mitigations=off tsc=reliable no_timer_check cryptomgr.notests=1",
     );
     if icount {
         line.push_str(" norandmaps randomize_kstack_offset=off audit=0");
+    }
+    if let Some(rate) = tsc_khz {
+        line.push_str(&format!(" tsc_early_khz={rate}"));
     }
     if let Some(list) = lsm {
         line.push_str(" lsm=");
@@ -124,6 +135,34 @@ pub(super) fn cmdline(icount: bool, lsm: Option<&str>, append: &str) -> String {
         line.push_str(append);
     }
     line
+}
+
+/// The rate of this machine's time-stamp counter in kHz; none where there is no such.
+pub(super) fn tsc_khz() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let (start, first) = tsc();
+        std::thread::sleep(Duration::from_millis(50));
+        let (end, last) = tsc();
+        let micros = u64::try_from((end - start).as_micros()).ok()?;
+        Some((last - first) * 1000 / micros)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    None
+}
+
+/// The counter, and when it was read.
+#[cfg(target_arch = "x86_64")]
+fn tsc() -> (Instant, u64) {
+    loop {
+        let start = Instant::now();
+        // SAFETY: an instruction of every x86-64 processor.
+        let count = unsafe { std::arch::x86_64::_rdtsc() };
+        // else somebody else ran in between
+        if start.elapsed() < Duration::from_micros(20) {
+            return (start, count);
+        }
+    }
 }
 
 /// In QEMU's option syntax a comma is doubled.
@@ -173,7 +212,10 @@ mod tests {
 
     #[test]
     fn stock_boot_names_no_security_module() {
-        assert!(!cmdline(false, None, "").contains("lsm="));
-        assert!(cmdline(true, Some("capability,bpf"), "x=1").ends_with("lsm=capability,bpf x=1"));
+        assert!(cmdline(false, Some(2_600_000), None, "").contains(" tsc_early_khz=2600000"));
+        assert!(!cmdline(false, None, None, "").contains("lsm="));
+        assert!(
+            cmdline(true, None, Some("capability,bpf"), "x=1").ends_with("lsm=capability,bpf x=1")
+        );
     }
 }
