@@ -137,7 +137,7 @@ fn what_is_the_same_does_not_differ() {
     for item in &section.items {
         let again = cell(&section, item, "again");
         println!("{}: again {:?}", item.id, again.penalty);
-        assert!(again.penalty.as_ref().unwrap().percent.abs() < 0.5);
+        assert!(again.penalty.as_ref().unwrap().percent.abs() < 0.01);
     }
 
     // the noise as it is known without them
