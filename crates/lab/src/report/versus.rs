@@ -41,9 +41,6 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
         &head,
     )
     .fixed(1);
-    let (alike, less): (Vec<_>, Vec<_>) = rivals
-        .iter()
-        .partition(|at| section.systems[**at].mediates_all);
     for us in &ours {
         let mut row = vec![Text::from(section.systems[*us].title.as_str())];
         for them in &rivals {
@@ -54,36 +51,27 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
         }
         count.row(row);
     }
-    let dearer = [
-        (
-            "Where Tidegate is dearer",
-            "Percent more than without a MAC, where it is dearer than a system that checks the \
-             subject on as much. The floor is what empty programs on Tidegate's hooks cost: \
-             below it nothing that uses them can come.",
-            alike,
-        ),
-        (
-            "Where Tidegate is dearer than what checks less",
-            "The same beside systems that leave the subject alone, or know files only.",
-            less,
-        ),
-    ];
-    let dearer =
-        dearer.map(|(title, note, rivals)| dearer_than(section, title, note, &ours, &rivals));
-    let full = dearer.into_iter().filter(|sheet| !sheet.rows.is_empty());
-    std::iter::once(count).chain(full).collect()
+    let alike: Vec<usize> = rivals
+        .into_iter()
+        .filter(|at| section.systems[*at].mediates_all)
+        .collect();
+    let dearer = dearer(section, &ours, &alike);
+    let mut sheets = vec![count];
+    sheets.extend((!dearer.rows.is_empty()).then_some(dearer));
+    sheets
 }
 
 /// The items on which one of `ours` is dearer than one of `rivals`.
-fn dearer_than(
-    section: &Section,
-    title: &str,
-    note: &str,
-    ours: &[usize],
-    rivals: &[usize],
-) -> Sheet {
-    let head = ["item", "Tidegate", "more", "than", "more", "floor"];
-    let mut sheet = Sheet::new(title, note, &head).words(&[1, 3]);
+fn dearer(section: &Section, ours: &[usize], rivals: &[usize]) -> Sheet {
+    let mut sheet = Sheet::new(
+        "Where Tidegate is dearer",
+        "Percent more than without a MAC, where it is dearer than a system that checks the \
+         subject on as much; what the others leave unchecked, the tables of the workloads show. \
+         The floor is what empty programs on Tidegate's hooks cost: below it nothing that uses \
+         them can come.",
+        &["item", "Tidegate", "more", "than", "more", "floor"],
+    )
+    .words(&[1, 3]);
     let floor = section.systems.iter().position(|s| s.name == "floor");
     for us in ours {
         for them in rivals {
