@@ -76,7 +76,6 @@ struct tg_policy {
 	u8 net_default; /* level of a network no line names */
 	u8 pad;
 	u32 daemon;	/* pid of the audit daemon, 0: none */
-	u64 hold_page;	/* an address in its memory that can be read: see turn.h */
 };
 
 enum tg_hook_class {

@@ -43,6 +43,7 @@ struct tg_tx {
 	u32 pending;  /* entries in tx_pending */
 	u32 overflow; /* it was too short */
 	u32 published; /* levels have been changed */
+	u32 guarded;   /* and the guard was attached before */
 	u32 mapped;    /* the last task had mappings to look at */
 	u32 pass;      /* number of the pass over mappings */
 	u32 others;    /* somebody else would fall */

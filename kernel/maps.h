@@ -208,6 +208,5 @@ u64 records;	      /* history records written */
 u64 events_lost;      /* records the ring buffer had no room for */
 u64 given_used;	      /* entries in the table of given levels */
 u64 labels_failed;    /* objects whose label could not be stored */
-u64 guard_wanted;     /* transactions that have relied on it */
 
 #endif

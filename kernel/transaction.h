@@ -16,12 +16,14 @@
  *   1. who falls with it: a fixpoint over channels, address spaces and tables;
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
- *   3. publish the new levels: from here on every hook decides by them;
- *   4. wait until each of their other threads has left any system call that it
- *      entered under its old level (a write in flight, an open or a fork about
- *      to finish), then look again for who was born meanwhile;
- *   5. if one of them has a descriptor open for writing, have the guard attached;
- *   6. write the cause into the history, let the operation go on.
+ *   3. if one of them has a descriptor open for writing, have the guard attached: a
+ *      write that stalls may not begin when only the level is known;
+ *   4. publish the new levels: from here on every hook decides by them; wait until
+ *      each of their other threads has left any system call that it entered under
+ *      its old level (a write in flight, an open or a fork about to finish), then
+ *      look again for who was born meanwhile, and for descriptors: one that needs a
+ *      guard that was not there puts the levels back, and 3 comes again;
+ *   5. write the cause into the history, let the operation go on.
  * What cannot be completed in time puts the levels back and refuses.
  */
 #ifndef TIDEGATE_TRANSACTION_H
@@ -206,12 +208,14 @@ __noinline int tx_each(u32 step, u64 cause)
 
 		if (!s || s->tx != tx.id)
 			continue;
-		if (step == TX_PUBLISH)
+		if (step == TX_PUBLISH) {
 			subject_set_level(address(t), s, s->tx_level);
-		else if (step == TX_BACK)
+		} else if (step == TX_BACK) {
 			subject_set_level(address(t), s, s->tx_old);
-		else
+			s->settled = 0;
+		} else {
 			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
+		}
 	}
 	bpf_rcu_read_unlock();
 	return 0;
@@ -292,14 +296,16 @@ static __always_inline int tx_fail(u8 reason, struct tg_note *n)
 	return reason == TG_R_MAPPING || reason == TG_R_ASYNC ? -EACCES : -EAGAIN;
 }
 
+static __always_inline bool tx_armed(void)
+{
+	return *(volatile u16 *)&tx.guard_armed;
+}
+
 /* Has the guard attached. The order is the daemon's in reverse: see guard.rs. */
 static __always_inline bool tx_guard_body(bool may_sleep)
 {
 	u32 i;
 
-	__sync_fetch_and_add(&guard_wanted, 1);
-	if (*(volatile u16 *)&tx.guard_armed)
-		return true;
 	__builtin_memset(&tx_note, 0, sizeof(tx_note));
 	tx_note.kind = TG_E_GUARD;
 	tx_note.source = ~0u;
@@ -308,11 +314,12 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 		return false;
 	tx.deadline = bpf_ktime_get_ns() + TX_GUARD_NS;
 	bpf_for(i, 0, TX_PAUSES) {
-		if (*(volatile u16 *)&tx.guard_armed)
+		if (tx_armed()) {
+			tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;
 			return true;
-		if (bpf_ktime_get_ns() > tx.deadline)
+		}
+		if (bpf_ktime_get_ns() > tx.deadline || !tx_pause())
 			break;
-		tx_pause();
 	}
 	return false;
 }
@@ -362,9 +369,8 @@ static __always_inline bool tx_settle_body(bool may_sleep)
 		tx_wait();
 		if (!tx.busy)
 			return true;
-		if (!may_sleep || bpf_ktime_get_ns() > tx.deadline)
+		if (!may_sleep || bpf_ktime_get_ns() > tx.deadline || !tx_pause())
 			break;
-		tx_pause();
 	}
 	return false;
 }
@@ -388,9 +394,8 @@ static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 		tx.floors = tx.channels;
 		bpf_for(k, 0, tx.pending)
 			tx_memory(tx_pending[BOUND(k, TX_PENDING)]);
-		if (!tx.overflow || !may_sleep || bpf_ktime_get_ns() > until)
+		if (!tx.overflow || !may_sleep || bpf_ktime_get_ns() > until || !tx_pause())
 			break;
-		tx_pause();
 	}
 	return tx.overflow || tx.failed ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
 }
@@ -406,7 +411,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	u8 reason;
 
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
-	tx.born = tx.published = tx.others = tx.memory = tx.rings = 0;
+	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = 0;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
@@ -421,9 +426,22 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			return tx_fail(TG_R_BUSY, n);
 		if (tx.others && tx.reopen)
 			return tx_fail(TG_R_CHANNEL, n);
+		if (tx.writable && !(tx.published ? tx.guarded : tx_armed())) {
+			if (tx.published)
+				tx_each(TX_BACK, 0);
+			if (!(may_sleep ? tx_guard_held() : tx_guard_now()))
+				return tx_fail(TG_R_BUSY, n);
+			/* who falls may be others by now */
+			alone = false;
+			tx.published = 0;
+			tx.born = 1;
+			continue;
+		}
 		if (!tx.born)
 			break;
 		tx.born = 0;
+		if (!tx.published)
+			tx.guarded = tx_armed();
 		tx.published = 1;
 		tx_each(TX_PUBLISH, 0);
 		if (!(may_sleep ? tx_settle_held() : tx_settle_now())) {
@@ -449,8 +467,6 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return 0;
 	if (tx.published || tx.join)
 		epoch++;
-	if (tx.writable && !(may_sleep ? tx_guard_held() : tx_guard_now()))
-		return tx_fail(TG_R_BUSY, n);
 	if (tx.published)
 		tx_look(TX_FLOORS);
 	if (tx.join && subject_level(s) < policy.top) {

@@ -12,34 +12,39 @@
 	static __noinline type step##_now(void) { return step##_body(false); }
 
 /*
- * Waits a moment: reading another process's memory lets others run under every preemption
- * model. It is the daemon's, which blocks its readers at times: RCU tasks waits for every
- * task to have blocked, or to be outside the kernel, and until then nothing is detached
- * from a hook, nor attached to it again (crates/monitor/src/quiescent.rs). Without a
- * daemon it is init's, and never that of a process below the top level, which could keep
- * its memory locked, and with it whoever waits here and everybody's turn.
- * A step may take as little as 0.1 us, and a loop has at most TX_PAUSES rounds of 64:
- * they outlast every deadline.
+ * Waits a moment; false: it is being killed, and has to go. Reading another process's
+ * memory lets others run under every preemption model. It is the daemon's, which blocks
+ * its readers at times: RCU tasks waits for every task to have blocked, or to be outside
+ * the kernel, and until then nothing is detached from a hook, nor attached to it again
+ * (crates/monitor/src/quiescent.rs). Who is being killed does not block any more.
+ * Without a daemon it is init's memory, and never that of a process below the top level,
+ * which could keep it locked, and with it whoever waits here and everybody's turn.
+ * A loop has at most TX_PAUSES rounds of 64 steps: they outlast every deadline.
  */
 #define TX_PAUSES (1 << 23)
-static __noinline int tx_pause(void)
+#define TX_KILLED (1ul << 8) /* SIGKILL, in a set of signals */
+static __noinline bool tx_pause(void)
 {
 	struct task_struct *whose = bpf_task_from_pid(policy.daemon);
 	u64 word;
 	u32 i;
 
-	if (whose && subject_label(whose).level < policy.top) {
+	if (whose && (!whose->mm || subject_label(whose).level < policy.top)) {
 		bpf_task_release(whose);
 		whose = NULL;
 	}
 	if (!whose)
 		whose = bpf_task_from_pid(1);
-	if (!whose)
-		return 0;
-	bpf_for(i, 0, 64)
-		bpf_copy_from_user_task(&word, sizeof(word), (void *)policy.hold_page, whose, 0);
-	bpf_task_release(whose);
-	return 0;
+	if (whose) {
+		if (whose->mm && subject_label(whose).level == policy.top) {
+			u64 there = whose->mm->arg_start;
+
+			bpf_for(i, 0, 64)
+				bpf_copy_from_user_task(&word, sizeof(word), (void *)there, whose, 0);
+		}
+		bpf_task_release(whose);
+	}
+	return !(bpf_get_current_task_btf()->pending.signal.sig[0] & TX_KILLED);
 }
 
 /*
@@ -65,9 +70,8 @@ static __always_inline bool tx_lock_body(bool may_sleep)
 	bpf_for(i, 0, TX_PAUSES) {
 		if (tx_is_free(may_sleep) && !__sync_val_compare_and_swap(&tx.lock, 0, 1))
 			return true;
-		if (!may_sleep || bpf_ktime_get_ns() > deadline)
+		if (!may_sleep || bpf_ktime_get_ns() > deadline || !tx_pause())
 			break;
-		tx_pause();
 	}
 	return false;
 }
@@ -80,9 +84,8 @@ static __noinline int tx_stand_back(void)
 	u32 i;
 
 	bpf_for(i, 0, TX_PAUSES) {
-		if (bpf_ktime_get_ns() > until)
+		if (bpf_ktime_get_ns() > until || !tx_pause())
 			break;
-		tx_pause();
 	}
 	return 0;
 }

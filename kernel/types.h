@@ -141,6 +141,7 @@ struct kioctx_table { unsigned int nr; struct kioctx *table[]; };
 struct mm_struct {
 	atomic_t mm_count;
 	atomic_t mm_users;
+	unsigned long arg_start;
 	struct kioctx_table *ioctx_table;
 	struct task_struct *owner; /* with CONFIG_MEMCG */
 };
@@ -165,6 +166,9 @@ struct tty_struct { struct { struct pid *session; } ctrl; };
 struct tty_file_private { struct tty_struct *tty; };
 struct cred;
 struct thread_info { u32 status; };
+typedef struct { unsigned long sig[1]; } sigset_t;
+struct sigpending { sigset_t signal; };
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -186,6 +190,7 @@ struct task_struct {
 	struct completion *vfork_done;
 	struct signal_struct *signal;
 	int exit_code;
+	struct sigpending pending;
 	const struct cred *real_cred;
 	const struct cred *cred;
 	char comm[16];

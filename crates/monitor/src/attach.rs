@@ -27,7 +27,7 @@ pub(crate) fn is_late(program: &str) -> bool {
 fn attach(program: &str) -> Result<()> {
     let path = Pinned::Programs.path(program);
     let fd = sys::open_pin(&path).trying(|| format!("open {}", path.display()))?;
-    let patience = Instant::now() + GONE_WITHIN;
+    let patience = Instant::now() + FREE_WITHIN;
     let link = loop {
         match sys::attach_lsm(fd.as_fd()) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < patience => {
@@ -52,6 +52,9 @@ fn detach(program: &str) -> Result<()> {
 /// How long the kernel may take to let go of all hooks: it detaches one after the other,
 /// each in up to a fifth of a second.
 const GONE_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long one hook may take to be free again: as long as a demotion waits for the guard.
+const FREE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Between two looks whether it has.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);

@@ -7,8 +7,8 @@
 //!
 //! - it is 1 only while every guard is attached: set after the last is attached,
 //!   cleared before the first is detached;
-//! - a demotion that finds such a descriptor ends only once it has read 1. It
-//!   publishes its levels first and holds the transaction lock throughout;
+//! - a demotion that finds such a descriptor publishes its levels only once it has
+//!   read 1. It holds the transaction lock throughout;
 //! - it is cleared only under that same lock, after a scan under that lock has
 //!   found no such descriptor. So no demotion can have read 1 and still be under
 //!   way, and one that begins later reads 0 and asks.
@@ -21,7 +21,7 @@
 //! A policy that raises objects, and a promotion, make descriptors revocable
 //! without a demotion: they arm the guard before they take effect.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -43,8 +43,8 @@ pub struct Guard {
     needed: Mutex<Option<Instant>>,
     /// Scans in a row that found nothing.
     clean: AtomicU32,
-    /// Somebody is about to arm it, and waits for [`Guard::needed`].
-    asked: AtomicBool,
+    /// How many are about to arm it, and wait for [`Guard::needed`].
+    asked: AtomicU32,
 }
 
 impl Guard {
@@ -58,7 +58,7 @@ impl Guard {
         Ok(Guard {
             needed: Mutex::new(there.then(Instant::now)),
             clean: AtomicU32::new(0),
-            asked: AtomicBool::new(false),
+            asked: AtomicU32::new(0),
         })
     }
 
@@ -68,9 +68,9 @@ impl Guard {
     /// [`crate::Error::Hook`]; the demotion that asked is then refused in time.
     pub fn arm(&self, monitor: &Monitor) -> Result<()> {
         // the lock goes to whoever is quickest, and that is who has just let it go
-        self.asked.store(true, Ordering::SeqCst);
+        self.asked.fetch_add(1, Ordering::SeqCst);
         let mut needed = self.needed();
-        self.asked.store(false, Ordering::SeqCst);
+        self.asked.fetch_sub(1, Ordering::SeqCst);
         if monitor.globals.guard_armed().load(Ordering::SeqCst) == 0 {
             let _quiescent = Quiescent::begin();
             monitor.attach_guards()?;
@@ -102,7 +102,7 @@ impl Guard {
             return Ok(());
         }
         // detaching is slow: who asks meanwhile gets back what is left
-        while !self.asked.load(Ordering::SeqCst) {
+        while self.asked.load(Ordering::SeqCst) == 0 {
             let mut needed = self.needed();
             if monitor.globals.guard_armed().load(Ordering::SeqCst) != 0 {
                 break;

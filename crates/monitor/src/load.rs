@@ -12,6 +12,7 @@ use crate::error::{Error, Result, Trying, io_of};
 use crate::globals::Globals;
 use crate::pins::{self, Pinned};
 use crate::probe;
+use crate::quiescent::Quiescent;
 use crate::skel::{TidegateSkelBuilder, types};
 use crate::sys::{self, Map};
 
@@ -186,6 +187,7 @@ impl Monitor {
     /// kernel does not let go of the hooks.
     pub fn remove(&self) -> Result<()> {
         let attached = attach::attached()?;
+        let _quiescent = Quiescent::begin();
         {
             let _held = self.hold_transactions()?;
             pins::remove()?;

@@ -10,7 +10,6 @@
 //! the lock of that memory is taken for writing over and over: who comes to read then
 //! blocks for a moment.
 
-use std::hint::black_box;
 use std::ptr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -25,14 +24,6 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// held for most of the time, and may be while another task runs on the same processor.
 const AREA: usize = 64 << 20;
 const TABLE: usize = 2 << 20;
-
-/// What the kernel reads.
-static WORD: u64 = 0;
-
-/// The address that the kernel reads.
-pub(crate) fn page() -> u64 {
-    ptr::from_ref(black_box(&WORD)) as u64
-}
 
 /// While it lives, who waits in the kernel blocks now and then.
 #[derive(Debug)]

@@ -38,7 +38,8 @@ impl Drop for Held<'_> {
     }
 }
 
-/// How long to wait for a demotion under way; the kernel ends each in 2 s.
+/// How long to wait for a demotion under way; the kernel ends each in 2 s, but what waits
+/// for the guard.
 const TRANSACTION: Duration = Duration::from_secs(2);
 
 impl Monitor {

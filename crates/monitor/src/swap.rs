@@ -9,7 +9,6 @@ use tidegate_policy::{Mode, Policy};
 use crate::encode;
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
-use crate::quiescent;
 use crate::skel::types::{tg_edge, tg_net, tg_node, tg_policy};
 use crate::sys::Map;
 
@@ -97,7 +96,6 @@ impl Monitor {
         let now = self.globals.policy();
         self.globals.set_policy(tg_policy {
             daemon: if here { std::process::id() } else { 0 },
-            hold_page: quiescent::page(),
             ..now
         });
     }

@@ -484,6 +484,7 @@ fn rename_race() -> Outcome {
         reader.stands()?;
         // the question is asked in peace
         kill(mover.pid, Signal::SIGSTOP)?;
+        mover.stands()?;
         reader.go()?;
         reader.join()?;
         kill(mover.pid, Signal::SIGCONT)?;

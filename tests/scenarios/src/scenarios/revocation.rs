@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::thread::sleep;
+use std::sync::mpsc;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, pipe2};
 use serde_json::Value;
 
 use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
@@ -87,6 +88,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "revoke-exec",
         "a program that is executed with the descriptor",
         by_exec,
+    ),
+    bypass(
+        "revoke-begun-before-guard",
+        "a splice that another thread begins, and that stalls, while the guard is awaited",
+        begun_before_guard,
     ),
     bypass("revoke-device", "a device opened before", device),
     bypass(
@@ -214,6 +220,31 @@ fn guard_leaving() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+fn begun_before_guard() -> Outcome {
+    until_idle()?;
+    let (high, low) = (place::file(SYSTEM, "high")?, place::file(LOW, "low")?);
+    let probe = place::file(SYSTEM, "probe")?;
+    start(|| {
+        let fd = sys::both(&high)?;
+        let (reads, writes) = pipe2(OFlag::O_CLOEXEC)?;
+        let (to, from) = (fd.as_raw_fd(), reads.as_raw_fd());
+        let (told, spliced) = mpsc::channel();
+        thread::spawn(move || {
+            // until the level has fallen
+            while sys::writes(&probe).is_ok() {}
+            let _ = told.send(syscall!(libc::SYS_splice, from, 0, to, 0, 3, 0));
+        });
+        allowed(fs::read(&low))?;
+        level::is(Untrusted)?;
+        allowed(nix::unistd::write(&writes, b"low"))?;
+        let patience = Duration::from_secs(10);
+        let result = spliced.recv_timeout(patience);
+        refused_any(NO, result.unwrap_or(Err(Errno::ETIMEDOUT)))
+    })?
+    .join()?;
+    same("the content", fs::read_to_string(&high)?.as_str(), "high")
 }
 
 fn write() -> Outcome {
