@@ -166,8 +166,7 @@ struct tty_struct { struct { struct pid *session; } ctrl; };
 struct tty_file_private { struct tty_struct *tty; };
 struct cred;
 struct thread_info { u32 status; };
-typedef struct { unsigned long sig[1]; } sigset_t;
-struct sigpending { sigset_t signal; };
+struct sigpending { struct { unsigned long sig[1]; } signal; };
 
 struct task_struct {
 	struct thread_info thread_info;
