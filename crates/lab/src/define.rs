@@ -75,7 +75,7 @@ pub struct System {
     #[serde(default)]
     pub programs: Vec<String>,
     /// Whether it checks the subject on files, sockets, processes and signals alike, as
-    /// Tidegate does; reports compare it with Tidegate before those that check less.
+    /// Tidegate does; reports list where Tidegate is dearer than it.
     #[serde(default)]
     pub mediates_all: bool,
     /// Seconds that its setup takes under instruction counting on a slow machine.
