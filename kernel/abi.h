@@ -74,7 +74,7 @@ struct tg_policy {
 	u8 top;		/* highest level */
 	u8 permissive;	/* decide and record, refuse nothing */
 	u8 net_default; /* level of a network no line names */
-	u8 pad;
+	u8 net_highest; /* highest level of any network */
 	u32 daemon;	/* pid of the audit daemon, 0: none */
 };
 

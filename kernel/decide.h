@@ -81,10 +81,10 @@ static __always_inline int fall_to(struct inode *inode, u64 dentry, u64 label, u
 }
 
 /* modify(s, o), and the record of a refusal. */
-static __always_inline int modify(struct tg_subject *s, struct inode *inode, u64 dentry, u64 label,
+static __always_inline int modify(struct lomac_subject who, struct inode *inode, u64 dentry, u64 label,
 				  u8 op, u8 class)
 {
-	if (lomac_modify(subject(s), object(label), policy.top))
+	if (lomac_modify(who, object(label), policy.top))
 		return 0;
 	return refuse(inode, dentry, label, op, class);
 }
@@ -153,6 +153,44 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 }
 
 /*
+ * Has the current subject, in a table of its own, what it opens again by a name in
+ * /proc (`/dev/stdin` in a pipeline)? Then nobody comes to read or write who did not,
+ * and nobody but itself can close what it has before it has the other. Only the first
+ * descriptors are looked at.
+ */
+__noinline bool has_end(u64 opened)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct files_struct *files = CAST(struct files_struct, address(me->files));
+	struct file *file = CAST(struct file, opened);
+	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE), i;
+	struct fdtable *fdt;
+	struct file **fds;
+	u64 open = 0;
+
+	if (!me->files || files->count.counter != 1)
+		return false;
+	fdt = files->fdt;
+	fds = fdt->fd;
+	bpf_probe_read_kernel(&open, sizeof(open), fdt->open_fds);
+	bpf_for(i, 0, 64) {
+		u64 at = 0;
+
+		if (!(open >> i))
+			break;
+		if (!(open >> i & 1))
+			continue;
+		bpf_probe_read_kernel(&at, sizeof(at), fds + i);
+		if (!at || address(CAST(struct file, at)->f_inode) != address(file->f_inode))
+			continue;
+		mode &= ~CAST(struct file, at)->f_mode;
+		if (!mode)
+			return true;
+	}
+	return false;
+}
+
+/*
  * The current subject gets an end of a channel. A FIFO's reader that still waits
  * in open() has no descriptor to be found by: the inode remembers how high its
  * readers were, and which came last. Pipes and memory have no name; who opens them
@@ -170,6 +208,8 @@ static __noinline int join(struct file *file, u8 op)
 	u8 level = subject_level(s);
 	u32 readers = 0;
 
+	if (magic == PIPEFS_MAGIC && op == TG_OP_OPEN_READ && has_end(address(file)))
+		return 0;
 	if (named) {
 		pipe = inode->i_pipe;
 		readers = pipe ? pipe->readers : 0;

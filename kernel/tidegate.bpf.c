@@ -15,6 +15,7 @@
 #include "subject.h"
 #include "object.h"
 #include "audit.h"
+#include "tx.h"
 #include "channel.h"
 #include "rest.h"
 #include "turn.h"

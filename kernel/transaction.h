@@ -29,6 +29,9 @@
 #ifndef TIDEGATE_TRANSACTION_H
 #define TIDEGATE_TRANSACTION_H
 
+#define TX_ROUNDS 16
+#define TX_STAY 0xff /* the level it has */
+
 /* Marks a task to fall with this transaction. */
 static __always_inline void tx_mark(struct task_struct *t, u8 level)
 {

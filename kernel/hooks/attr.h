@@ -17,7 +17,7 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
 	if (inode_is_memory(inode) && (s->level >= policy.top || s->level >= floor_of(address(inode))))
 		return 0;
 	count_query(TG_C_FILE);
-	return modify(s, inode, address(dentry), label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
+	return modify(subject(s), inode, address(dentry), label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
 }
 
 static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
@@ -183,7 +183,8 @@ static __noinline int modify_file(struct tg_subject *s, struct file *file)
 {
 	u64 dentry = file_dentry(file);
 
-	return modify(s, file->f_inode, dentry, label_of(file->f_inode, dentry, TG_C_FILE), TG_OP_SETATTR, TG_C_FILE);
+	return modify(subject(s), file->f_inode, dentry, label_of(file->f_inode, dentry, TG_C_FILE), TG_OP_SETATTR,
+		      TG_C_FILE);
 }
 
 /*

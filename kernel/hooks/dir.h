@@ -8,7 +8,7 @@
  * the directory holds the node its path reached, so a name costs one step; `memo`
  * is where it is remembered, NULL if it is not.
  */
-static __always_inline int names(struct tg_subject *s, struct inode *dir, struct dentry *dentry,
+static __always_inline int names(struct lomac_subject who, struct inode *dir, struct dentry *dentry,
 				 u8 op, struct tg_found *place, struct tg_inode **memo)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
@@ -23,10 +23,10 @@ static __always_inline int names(struct tg_subject *s, struct inode *dir, struct
 		*memo = bpf_inode_storage_get(&inodes, dir, 0, 0);
 	}
 	d = object(label);
-	if (!lomac_names(subject(s), d, policy.top)) {
+	if (!lomac_names(who, d, policy.top)) {
 		note_object(&n, dir, parent, label);
 		n.dentry = address(dentry);
-		return deny(s, &n, -EPERM);
+		return deny(subject_current(), &n, -EPERM);
 	}
 	if (!place)
 		return 0;
@@ -39,7 +39,7 @@ static __always_inline int names(struct tg_subject *s, struct inode *dir, struct
 	if (!*memo || child_rule((*memo)->node, label & LABEL_FULL ? 1 : 0, address(dentry), place)) {
 		n.reason = TG_R_NO_LABEL;
 		n.dentry = address(dentry);
-		return deny(s, &n, -EPERM);
+		return deny(subject_current(), &n, -EPERM);
 	}
 	return 0;
 }
@@ -104,7 +104,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 		n.reason = TG_R_TOP_ONLY;
 		return deny(s, &n, -EPERM);
 	}
-	err = names(s, dir, dentry, TG_OP_CREATE, &place, &memo);
+	err = names(subject(s), dir, dentry, TG_OP_CREATE, &place, &memo);
 	if (err)
 		return err;
 	if (place.rule.attrs & TG_NEUTRAL)
@@ -239,7 +239,7 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
  * level it had the highest that it is written at. What its rule opened to all it
  * would be no more: not while lower subjects may have it mapped.
  */
-static __always_inline int last_name(struct tg_subject *s, struct inode *inode, u64 dentry, u8 op)
+static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 	struct lomac_object o;
@@ -252,7 +252,7 @@ static __always_inline int last_name(struct tg_subject *s, struct inode *inode, 
 	if (o.attrs & TG_LOWWRITE && (inode->i_readcount.counter || inode->i_writecount.counter)) {
 		note_object(&n, inode, dentry, label);
 		n.reason = TG_R_BUSY;
-		return deny(s, &n, -EBUSY);
+		return deny(subject_current(), &n, -EBUSY);
 	}
 	return floor_lower(address(inode), o.known ? o.level : 0);
 }
@@ -260,19 +260,19 @@ static __always_inline int last_name(struct tg_subject *s, struct inode *inode, 
 /* unlink, rmdir: modify both the directory and what the name stood for. */
 static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 {
-	struct tg_subject *s = subject_current();
+	struct lomac_subject who = { .level = level_current() };
 	struct inode *inode = dentry->d_inode;
 	struct tg_inode *memo;
 	int err = 0;
 
-	if (s) {
-		err = names(s, dir, dentry, TG_OP_UNLINK, NULL, &memo);
+	if (who.level < policy.top) {
+		err = names(who, dir, dentry, TG_OP_UNLINK, NULL, &memo);
 		if (!err && inode)
-			err = modify(s, inode, address(dentry), label_named(memo, dentry, inode), TG_OP_UNLINK, TG_C_DIR);
+			err = modify(who, inode, address(dentry), label_named(memo, dentry, inode), TG_OP_UNLINK, TG_C_DIR);
 	}
 	if (err || !inode)
 		return err;
-	return last_name(s, inode, address(dentry), TG_OP_UNLINK);
+	return last_name(inode, address(dentry), TG_OP_UNLINK);
 }
 
 SEC("lsm.s/inode_unlink")
@@ -386,6 +386,7 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 	     struct inode *new_dir, struct dentry *new_dentry)
 {
 	struct tg_subject *s = subject_current();
+	struct lomac_subject who = subject(s);
 	struct inode *inode = old_dentry->d_inode, *over = new_dentry->d_inode;
 	struct tg_found place = {};
 	struct tg_inode *memo;
@@ -394,20 +395,20 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 
 	if (!inode)
 		return 0;
-	err = names(s, old_dir, old_dentry, TG_OP_RENAME, NULL, &memo);
+	err = names(who, old_dir, old_dentry, TG_OP_RENAME, NULL, &memo);
 	if (err)
 		return err;
 	label = label_moved(memo, old_dentry, inode);
-	err = modify(s, inode, address(old_dentry), label, TG_OP_RENAME, TG_C_DIR);
+	err = modify(who, inode, address(old_dentry), label, TG_OP_RENAME, TG_C_DIR);
 	if (!err)
-		err = names(s, new_dir, new_dentry, TG_OP_RENAME, &place, &memo);
+		err = names(who, new_dir, new_dentry, TG_OP_RENAME, &place, &memo);
 	if (!err && over)
-		err = modify(s, over, address(new_dentry), label_named(memo, new_dentry, over),
+		err = modify(who, over, address(new_dentry), label_named(memo, new_dentry, over),
 			     TG_OP_RENAME, TG_C_DIR);
 	if (!err)
 		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_RENAME);
 	if (!err && over)
-		err = last_name(s, over, address(new_dentry), TG_OP_RENAME);
+		err = last_name(over, address(new_dentry), TG_OP_RENAME);
 	return err;
 }
 
@@ -415,6 +416,7 @@ SEC("lsm/inode_link")
 int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir, struct dentry *new_dentry)
 {
 	struct tg_subject *s = subject_current();
+	struct lomac_subject who = subject(s);
 	struct inode *inode = old_dentry->d_inode;
 	struct tg_found place = {};
 	struct tg_inode *memo;
@@ -424,9 +426,9 @@ int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir, stru
 	if (!inode)
 		return 0;
 	label = label_of(inode, address(old_dentry), TG_C_DIR);
-	err = modify(s, inode, address(old_dentry), label, TG_OP_LINK, TG_C_DIR);
+	err = modify(who, inode, address(old_dentry), label, TG_OP_LINK, TG_C_DIR);
 	if (!err)
-		err = names(s, dir, new_dentry, TG_OP_LINK, &place, &memo);
+		err = names(who, dir, new_dentry, TG_OP_LINK, &place, &memo);
 	if (!err)
 		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_LINK);
 	return err;

@@ -279,7 +279,7 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 				      (msg->msg_name && names_others(CAST(struct sockaddr, address(msg->msg_name)))));
 	if (p.family != AF_INET && p.family != AF_INET6)
 		return 0;
-	if (subject_level(subject_current()) < policy.top) {
+	if (subject_level(subject_current()) < policy.net_highest) {
 		struct net_peer named = { .family = p.family };
 		int err = 0;
 

@@ -9,7 +9,8 @@ static __always_inline int act(struct task_struct *target, u8 op)
 	struct tg_note n = { .op = op, .class = TG_C_TASK, .source = ~0u };
 	u8 level;
 
-	if (!s)
+	/* threads of a process have one level */
+	if (!s || target->tgid == bpf_get_current_task_btf()->tgid)
 		return 0;
 	count_query(TG_C_TASK);
 	level = subject_label(target).level;
@@ -20,13 +21,11 @@ static __always_inline int act(struct task_struct *target, u8 op)
 	return deny(s, &n, -EPERM);
 }
 
-/* Signal 0 only asks whether the process exists. Threads of a process have one level. */
+/* Signal 0 only asks whether the process exists. */
 SEC("lsm/task_kill")
 int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)
 {
-	if (!sig || p->tgid == bpf_get_current_task_btf()->tgid)
-		return 0;
-	return act(p, TG_OP_SIGNAL);
+	return sig ? act(p, TG_OP_SIGNAL) : 0;
 }
 
 #define PTRACE_MODE_ATTACH 2
@@ -138,7 +137,10 @@ int BPF_PROG(hook_task_movememory, struct task_struct *p)
 
 #define LSM_PRLIMIT_WRITE 2
 
-/* The hook is told credentials, not the process: whoever has them is looked for. */
+/*
+ * The hook is told credentials, not the process: whoever has them is looked for. Only
+ * threads of one process share them.
+ */
 SEC("lsm/task_prlimit")
 int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcred, unsigned int flags)
 {
@@ -147,7 +149,8 @@ int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcre
 	struct task_struct *t;
 	bool found = false;
 
-	if (!(flags & LSM_PRLIMIT_WRITE) || subject_level(s) >= policy.top)
+	if (!(flags & LSM_PRLIMIT_WRITE) || subject_level(s) >= policy.top ||
+	    (u64)tcred == address(bpf_get_current_task_btf()->real_cred))
 		return 0;
 	count_query(TG_C_TASK);
 	n.object = subject_level(s);

@@ -78,6 +78,7 @@ impl Monitor {
             top: (policy.levels.len() - 1) as u8,
             permissive: (permissive || policy.mode == Mode::Permissive).into(),
             net_default: 0,
+            net_highest: policy.networks.iter().map(|n| n.level).max().unwrap_or(0),
             ..now
         })
     }

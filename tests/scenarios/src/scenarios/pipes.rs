@@ -12,7 +12,7 @@ use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
 use crate::place::{self, AREA, LOW, SYSTEM, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Level, at, lower, spawn, start, step};
+use crate::subject::{Child, Level, at, lower, spawn, start, step};
 use crate::sys;
 
 use Level::{System, Untrusted, User};
@@ -26,6 +26,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "pipe-closed",
         "a reader that closed its end before does not fall",
         closed,
+    ),
+    allow(
+        "pipe-reopened",
+        "who has an end of a pipe opens it again, whoever else holds it",
+        reopened,
     ),
     allow(
         "pipe-eventfd",
@@ -79,6 +84,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "pipe-left-full",
         "low data left in a pipe whose writer is gone",
         left_full,
+    ),
+    bypass(
+        "pipe-other-end",
+        "a pipe that a low subject holds, opened again for what one has not",
+        other_end,
+    ),
+    bypass(
+        "pipe-reopened-thread",
+        "or while another thread may close what one has",
+        reopened_by_threads,
     ),
     bypass(
         "pipe-read-under-way",
@@ -156,6 +171,63 @@ fn closed() -> Outcome {
         refused(Errno::EPIPE, put_ignoring_sigpipe(&write))
     })?;
     level::is(System)
+}
+
+/// A low process that holds one end of a pipe, which it has not written to.
+fn low_holder(end: &OwnedFd, other: &OwnedFd) -> Outcome<Child> {
+    let holder = start(|| {
+        sys::keep_as(end, 100)?;
+        for fd in [end.as_raw_fd(), other.as_raw_fd()] {
+            crate::syscall!(libc::SYS_close, fd)?;
+        }
+        lower(Untrusted)?;
+        step()
+    })?;
+    holder.stands()?;
+    Ok(holder)
+}
+
+fn reopened() -> Outcome {
+    let (read, write) = pipe()?;
+    let holder = low_holder(&read, &write)?;
+    let same_again = [
+        (&read, OFlag::O_RDONLY),
+        (&write, OFlag::O_WRONLY),
+        (&read, OFlag::O_RDWR),
+    ];
+    for (fd, access) in same_again {
+        allowed(sys::again(fd, access))?;
+        level::is(System)?;
+    }
+    holder.kill()
+}
+
+fn other_end() -> Outcome {
+    for access in [OFlag::O_RDONLY, OFlag::O_RDWR] {
+        at(System, || {
+            let (read, write) = pipe()?;
+            let holder = low_holder(&read, &write)?;
+            drop(read);
+            let again = sys::again(&write, access | OFlag::O_NONBLOCK)?;
+            level::is(Untrusted)?;
+            drop(again);
+            holder.kill()
+        })?;
+    }
+    Ok(())
+}
+
+fn reopened_by_threads() -> Outcome {
+    let (read, write) = pipe()?;
+    let holder = low_holder(&read, &write)?;
+    let (go, stopped) = std::sync::mpsc::channel::<()>();
+    let other = std::thread::spawn(move || stopped.recv().is_ok());
+    let again = sys::again(&read, OFlag::O_RDONLY)?;
+    drop(go);
+    let _ = other.join();
+    level::is(Untrusted)?;
+    drop(again);
+    holder.kill()
 }
 
 fn put_ignoring_sigpipe(fd: &OwnedFd) -> Result<(), Errno> {
