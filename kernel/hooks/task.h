@@ -5,12 +5,15 @@
 
 static __always_inline int act(struct task_struct *target, u8 op)
 {
-	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_TASK, .source = ~0u };
+	struct tg_subject *s;
 	u8 level;
 
 	/* threads of a process have one level */
-	if (!s || target->tgid == bpf_get_current_task_btf()->tgid)
+	if (target->tgid == bpf_get_current_task_btf()->tgid)
+		return 0;
+	s = subject_current();
+	if (!s)
 		return 0;
 	count_query(TG_C_TASK);
 	level = subject_label(target).level;

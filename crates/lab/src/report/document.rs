@@ -94,7 +94,8 @@ pub fn title(section: &Section) -> String {
 
 /// What was measured, in a sentence or two.
 fn about(section: &Section) -> String {
-    let boots = || section.systems.iter().map(|s| s.boots).filter(|n| *n > 0);
+    let cells = || section.items.iter().flat_map(|item| &item.cells);
+    let boots = || cells().map(|c| c.figures.len()).filter(|n| *n > 0);
     let least = boots().min().unwrap_or(0);
     let most = boots().max().unwrap_or(0);
     let (unit, what, caution) = match section.clock {

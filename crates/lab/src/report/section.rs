@@ -233,8 +233,10 @@ impl Section {
         let untouched = self.untouched();
         for item in &mut self.items {
             let reference = item.cells[base].clone();
-            let own = stats::noise(self.clock, &reference.values());
-            let mut noise: Vec<f64> = own.into_iter().collect();
+            let own = |cell: &Cell| stats::noise(self.clock, &cell.values());
+            let mut noise: Vec<f64> = own(&reference).into_iter().collect();
+            let all: Vec<f64> = item.cells.iter().filter_map(own).collect();
+            noise.extend((!all.is_empty()).then(|| stats::median(&all)));
             for (cell, _) in item.cells.iter().zip(&self.systems).filter(|(_, s)| s.twin) {
                 noise.extend(stats::apart(self.clock, &cell.pairs(&reference)));
             }

@@ -1,7 +1,8 @@
 //! Tidegate against every other system: on how many items it is cheaper, on which dearer.
 
+use super::overview::marked;
 use super::section::{self, Item, Section};
-use super::sheet::{Sheet, Text, percent};
+use super::sheet::{Sheet, Text};
 use super::stats::{self, Penalty, Standing};
 
 /// Names of Tidegate's systems begin so.
@@ -45,8 +46,9 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
         let mut row = vec![Text::from(section.systems[*us].title.as_str())];
         for them in &rivals {
             let mut tally = [0, 0, 0];
-            let known = differences(section, *us, *them);
-            known.for_each(|(_, difference)| tally[side(&difference)] += 1);
+            let counted = section.items.iter().filter(|item| counts(item));
+            let known = counted.filter_map(|item| difference(section, item, *us, *them));
+            known.for_each(|difference| tally[side(&difference)] += 1);
             row.push(tally.map(|n| n.to_string()).join(" / ").into());
         }
         count.row(row);
@@ -63,33 +65,46 @@ pub fn sheets(section: &Section) -> Vec<Sheet> {
 
 /// The items on which one of `ours` is dearer than one of `rivals`.
 fn dearer(section: &Section, ours: &[usize], rivals: &[usize]) -> Sheet {
+    let titles = rivals.iter().map(|at| section.systems[*at].title.as_str());
+    let head: Vec<&str> = ["item", "subject", "Tidegate", "empty programs"]
+        .into_iter()
+        .chain(titles)
+        .collect();
     let mut sheet = Sheet::new(
         "Where Tidegate is dearer",
-        "Percent more than without a MAC, where it is dearer than a system that checks the \
+        "Percent more than without a MAC, where Tidegate is dearer than a system that checks the \
          subject on as much; what the others leave unchecked, the tables of the workloads show. \
-         The floor is what empty programs on Tidegate's hooks cost: below it nothing that uses \
-         them can come.",
-        &["item", "Tidegate", "more", "than", "more", "floor"],
+         A star marks the systems that are cheaper. Below what empty programs on Tidegate's \
+         hooks cost, nothing that uses them can come.",
+        &head,
     )
-    .words(&[1, 3]);
+    .words(&[1])
+    .fixed(2);
     let floor = section.systems.iter().position(|s| s.name == "floor");
     for us in ours {
-        for them in rivals {
-            let known = differences(section, *us, *them);
-            for (item, _) in known.filter(|(_, difference)| side(difference) == 2) {
-                let more = |at: usize| {
-                    let penalty = item.cells[at].penalty.as_ref();
-                    Text::from(penalty.map_or_else(String::new, |p| percent(p.percent)))
-                };
-                sheet.row(vec![
-                    item.id.as_str().into(),
-                    section.systems[*us].title.as_str().into(),
-                    more(*us),
-                    section.systems[*them].title.as_str().into(),
-                    more(*them),
-                    floor.map_or_else(Text::default, more),
-                ]);
-            }
+        let cheaper = |item: &Item, them: usize| {
+            difference(section, item, *us, them).is_some_and(|d| side(&d) == 2)
+        };
+        let counted = section.items.iter().filter(|item| counts(item));
+        for item in counted.filter(|item| rivals.iter().any(|them| cheaper(item, *them))) {
+            let more = |at: usize| {
+                let penalty = item.cells[at].penalty.as_ref();
+                penalty.map_or_else(Text::default, |p| marked(p.percent, p.standing))
+            };
+            let mut row = vec![
+                item.id.as_str().into(),
+                section.systems[*us].title.as_str().into(),
+                more(*us),
+                floor.map_or_else(Text::default, more),
+            ];
+            row.extend(rivals.iter().map(|them| {
+                let mut cell = more(*them);
+                if cheaper(item, *them) {
+                    cell.text.push('*');
+                }
+                cell
+            }));
+            sheet.row(row);
         }
     }
     sheet
@@ -105,17 +120,10 @@ fn counts(item: &Item) -> bool {
         && !section::is_untouched(&item.id)
 }
 
-/// How much dearer one is than the other on each item that counts, boot by boot.
-fn differences(
-    section: &Section,
-    us: usize,
-    them: usize,
-) -> impl Iterator<Item = (&Item, Penalty)> {
-    let items = section.items.iter().filter(|item| counts(item));
-    items.filter_map(move |item| {
-        let pairs = item.cells[us].pairs(&item.cells[them]);
-        Some((item, stats::penalty(section.clock, &pairs, item.noise)?))
-    })
+/// How much dearer one is than the other on an item, boot by boot.
+fn difference(section: &Section, item: &Item, us: usize, them: usize) -> Option<Penalty> {
+    let pairs = item.cells[us].pairs(&item.cells[them]);
+    stats::penalty(section.clock, &pairs, item.noise)
 }
 
 /// 0: cheaper, 1: not told apart, 2: dearer.

@@ -43,6 +43,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "children of a low process and of a high one, whose tasks lie where the others' lay",
         in_turns,
     ),
+    allow(
+        "threads-fall-together",
+        "threads that read low data at the same moment",
+        together,
+    ),
+    bypass(
+        "thread-reads-before-refusal",
+        "one thread falls, and is refused in the end; another has read low data meanwhile",
+        before_refusal,
+    ),
     bypass(
         "thread-sibling",
         "one thread reads low data, another writes",
@@ -132,6 +142,56 @@ fn waiting() -> Outcome {
         allowed(fs::read(&low))?;
         level::is(Untrusted)
     })
+}
+
+fn together() -> Outcome {
+    let low = place::file(LOW, "low")?;
+    for _ in 0..5 {
+        at(User, || {
+            let barrier = std::sync::Barrier::new(4);
+            let read = || {
+                barrier.wait();
+                fs::read(&low)
+            };
+            let all = std::thread::scope(|threads| {
+                let readers: Vec<_> = (0..4).map(|_| threads.spawn(read)).collect();
+                readers.into_iter().map(|r| r.join().ok()).collect::<Vec<_>>()
+            });
+            for one in all {
+                allowed(one.ok_or_else(|| Failed::because("panicked"))?)?;
+            }
+            level::is(Untrusted)
+        })?;
+    }
+    Ok(())
+}
+
+fn before_refusal() -> Outcome {
+    let (high, low) = (place::file(SYSTEM, "high")?, place::file(LOW, "low")?);
+    start(|| {
+        let fd = sys::both(&high)?;
+        // what nothing can revoke: every fall is refused
+        let _map = sys::Map::of(&fd, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)?;
+        let done = AtomicBool::new(false);
+        let (read, refusals) = std::thread::scope(|threads| {
+            let reader = threads.spawn(|| {
+                let mut read = 0;
+                while !done.load(Ordering::SeqCst) {
+                    read += u32::from(fs::read(&low).is_ok());
+                }
+                read
+            });
+            let refusals = (0..300).filter(|_| fs::read(&low).is_err()).count();
+            done.store(true, Ordering::SeqCst);
+            (reader.join().unwrap_or(0), refusals)
+        });
+        ensure(refusals > 0, "no fall was refused")?;
+        ensure(
+            read == 0 && refusals == 300,
+            "low data was read while a fall was being refused",
+        )
+    })?
+    .join()
 }
 
 fn apart() -> Outcome {
