@@ -13,6 +13,14 @@ static __always_inline struct lomac_subject subject(struct tg_subject *s)
 	return l;
 }
 
+/* A subject as what it observes is decided by. */
+static __always_inline struct lomac_subject observer(struct tg_subject *s)
+{
+	struct lomac_subject l = { .level = subject_observes(s), .attrs = s ? s->attrs : 0 };
+
+	return l;
+}
+
 static __always_inline u64 file_dentry(struct file *file)
 {
 	return address(file->f_path.dentry);
@@ -95,19 +103,18 @@ static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
 	struct inode *inode = file->f_inode;
 	u64 dentry = file_dentry(file), label = label_of(inode, dentry, class);
 	struct lomac_object o = object(label);
-	struct lomac_subject who = subject(subject_current());
-	u8 to;
+	struct lomac_subject who = observer(subject_current());
 
-	if (!lomac_open(who, o))
-		return refuse(inode, dentry, label, op, class);
-	to = mode & FMODE_READ ? lomac_observe(who, o) : who.level;
-	if (to < who.level) {
-		int err = fall_to(inode, dentry, label, to, op | class << 8);
+	if (mode & FMODE_READ && lomac_open(who, o)) {
+		u8 to = lomac_observe(who, o);
+		int err = to < who.level ? fall_to(inode, dentry, label, to, op | class << 8) : 0;
 
 		if (err)
 			return err;
-		who = subject(subject_current());
 	}
+	who = subject(subject_current());
+	if (!lomac_open(who, o))
+		return refuse(inode, dentry, label, op, class);
 	if (!(mode & FMODE_WRITE) || lomac_modify(who, o, policy.top))
 		return 0;
 	return refuse(inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
@@ -126,7 +133,7 @@ static __always_inline int bind(struct file *file, u32 mode, u8 op, u8 class)
 		/* reading what is at the top changes nobody: no need to ask who it is */
 		if (mode & FMODE_WRITE || label_level(label) < policy.top)
 			who.level = level_current();
-		if (lomac_plain(who, object(label), mode & FMODE_READ, mode & FMODE_WRITE))
+		if (who.level != LEVEL_UNSURE && lomac_plain(who, object(label), mode & FMODE_READ, mode & FMODE_WRITE))
 			return 0;
 	}
 	return bind_decide(file, mode, op, class);
@@ -138,12 +145,16 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
 	struct tg_subject *s = subject_current();
 	struct lomac_object o = { .level = memory_level(inode, dentry, TG_C_MMAP), .known = true };
-	u8 to;
 
 	n.object = o.level;
-	to = mode & FMODE_READ ? lomac_observe(subject(s), o) : subject_level(s);
-	if (to < subject_level(s))
-		return fall(s, to, &n, true);
+	if (mode & FMODE_READ) {
+		u8 to = lomac_observe(observer(s), o);
+		int err = to < subject_observes(s) ? fall(s, to, &n, true) : 0;
+
+		if (err)
+			return err;
+		s = subject_current();
+	}
 	if (!(mode & FMODE_WRITE))
 		return 0;
 	/* a System V segment's level is its key's: ipc_permission has decided */
@@ -190,6 +201,28 @@ __noinline bool has_end(u64 opened)
 	return false;
 }
 
+/* May the current subject have memory that no path names, of a level like this, opened? */
+static __noinline bool memory_opens(struct file *file, u8 floor)
+{
+	struct dentry *d = CAST(struct dentry, file_dentry(file));
+
+	return !(file->f_mode & FMODE_WRITE) || subject_level(subject_current()) >= floor ||
+	       (d->d_parent == d && !memory_is_mapped(address(file->f_inode)));
+}
+
+/*
+ * At what level, for what and in which epoch a pipe is opened by name. Until a level falls
+ * or somebody else comes to a channel, whoever does the same may. 0: not to be remembered.
+ */
+static __always_inline u64 joined_by(struct tg_subject *s, u32 mode, u32 when)
+{
+	u8 level = subject_observes(s);
+
+	if (s && (s->from || s->attrs & TG_NODEMOTE))
+		return 0;
+	return (u64)when << 32 | (policy.seqno & 0xffffff) << 8 | level << 2 | (mode & (FMODE_READ | FMODE_WRITE));
+}
+
 /*
  * The current subject gets an end of a channel. A FIFO's reader that still waits
  * in open() has no descriptor to be found by: the inode remembers how high its
@@ -202,41 +235,53 @@ static __noinline int join(struct file *file, u8 op)
 	struct tg_note n = { .op = op, .class = TG_C_FILE, .source = ~0u };
 	struct inode *inode = file->f_inode;
 	u64 key = address(inode), magic = inode->i_sb->s_magic;
+	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
+	bool memory = !named && inode_is_memory(inode), by_name = op == TG_OP_OPEN_READ && !named;
 	struct pipe_inode_info *pipe;
 	struct tg_inode *memo = NULL;
-	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
-	u8 level = subject_level(s);
+	u8 level, floor = 0;
 	u32 readers = 0;
 
-	if (magic == PIPEFS_MAGIC && op == TG_OP_OPEN_READ && has_end(address(file)))
+	if (by_name && !memory && has_end(address(file)))
 		return 0;
+	if (named || (by_name && !memory)) {
+		n.reason = TG_R_NO_LABEL;
+		memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!memo)
+			return deny(s, &n, -EAGAIN);
+	}
 	if (named) {
 		pipe = inode->i_pipe;
 		readers = pipe ? pipe->readers : 0;
-		memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		n.reason = TG_R_NO_LABEL;
-		if (!memo)
-			return deny(s, &n, -EAGAIN);
 		if (!readers)
 			memo->waiter = memo->highest = 0;
-	} else if (inode_is_memory(inode)) {
-		u8 floor = memory_level(inode, file_dentry(file), TG_C_FILE);
-
+	} else if (memory) {
 		struct dentry *d = CAST(struct dentry, file_dentry(file));
 
+		floor = memory_level(inode, file_dentry(file), TG_C_FILE);
 		/* a file that has lost its name keeps its level; the rest floats while nobody has it mapped */
 		n.reason = d->d_parent != d ? TG_R_RULE : TG_R_MAPPING;
 		n.object = floor;
-		if (file->f_mode & FMODE_WRITE && level < floor && (d->d_parent != d || memory_is_mapped(key)))
+		if (!memory_opens(file, floor))
 			return deny(s, &n, -EPERM);
 		floor_lower(key, floor);
+	} else if (memo) {
+		u64 joined = joined_by(s, file->f_mode, epoch);
+
+		if (joined && *(volatile u64 *)&memo->joined == joined)
+			return 0;
 	}
 	n.reason = TG_R_RULE;
-	if (join_channel(address(file), named && readers ? memo->waiter : 0, op == TG_OP_OPEN_READ && !named, &n))
+	if (join_channel(address(file), named && readers ? memo->waiter : 0, by_name, &n))
 		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : n.reason == TG_R_CHANNEL ? -EPERM : -EACCES);
+	s = subject_current();
+	if (memory && !memory_opens(file, floor))
+		return deny(s, &n, -EPERM);
+	if (memo && !named)
+		*(volatile u64 *)&memo->joined = joined_by(s, file->f_mode, n.epoch);
 	if (!named)
 		return 0;
-	level = subject_level(subject_current());
+	level = subject_level(s);
 	n.reason = TG_R_CHANNEL;
 	/* a descriptor that is received counts among the pipe's readers already */
 	if (op != TG_OP_OPEN_READ && file->f_mode & FMODE_READ)

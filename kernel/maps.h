@@ -14,7 +14,9 @@ struct tg_subject {
 	u8 tx_level;	 /* how far */
 	u8 tx_old;	 /* from where */
 	u8 level;
+	u8 from;	 /* while that may be put back: the level it was, and 1; in one word with it */
 	u8 attrs;	 /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
+	u8 waits;	 /* for the transaction's lock; what it does is decided after that */
 	u8 creating;	 /* level + 1 of an object being created, 0: none */
 	u8 exec_level;	 /* lowest of the files of the exec under way */
 	u8 exec_behind;	 /* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
@@ -34,8 +36,13 @@ struct tg_inode {
 	u64 word; /* see label.h */
 	u32 node; /* node of the map reached by its path */
 	u32 rule; /* source of the rule that gave the level */
-	u32 waiter; /* of a FIFO: the thread that came last to read, and */
-	u32 highest; /* how high its readers were, and 1 */
+	union {
+		struct {
+			u32 waiter; /* of a FIFO: the thread that came last to read, and */
+			u32 highest; /* how high its readers were, and 1 */
+		};
+		u64 joined; /* of a pipe: by whom it was last opened by name, see join() */
+	};
 	u8 moving_to; /* the level it will have */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
 };

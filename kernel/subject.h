@@ -14,6 +14,11 @@
  *     after that; who makes a copy looks at the storage again after that. Both by atomic
  *     operations, which are full barriers: one of the two sees the other.
  * A task reads only its own word as a copy; of another task the storage is asked.
+ *
+ * While a transaction may still put a level back, a subject is both: what it changes is
+ * decided by the level it has, what it observes, and who acts on it, by the level it may
+ * get back. So nobody has seen lower data whose level goes up again. There is no word
+ * about it in a slot meanwhile.
  */
 #ifndef TIDEGATE_SUBJECT_H
 #define TIDEGATE_SUBJECT_H
@@ -56,10 +61,27 @@ static __always_inline u64 slot_born(u64 task)
 	return word & SLOT_BORN && slot_is(word, task) ? word : 0;
 }
 
+/*
+ * The level by which a subject observes, and others act on it: the one it has, or may get
+ * back. Both are read at once.
+ */
+static __always_inline u8 subject_observes(struct tg_subject *s)
+{
+	u16 both;
+
+	_Static_assert(__builtin_offsetof(struct tg_subject, from) == __builtin_offsetof(struct tg_subject, level) + 1,
+		       "one word");
+	if (!s)
+		return policy.top;
+	both = *(volatile u16 *)&s->level;
+	return both >> 8 ? (both >> 8) - 1 : both;
+}
+
 /* A subject's label, wherever it is. */
 struct tg_label {
 	u64 cause;
 	u8 level;
+	u8 observes; /* see subject_observes */
 	u8 attrs;
 	bool governed;
 };
@@ -68,16 +90,17 @@ static __always_inline struct tg_label subject_label(struct task_struct *task)
 {
 	u64 at = address(task), word = slot_born(at);
 	struct tg_subject *s = subject_stored(task);
-	struct tg_label l = { .level = policy.top };
+	struct tg_label l = { .level = policy.top, .observes = policy.top };
 
 	if (s) {
 		l.cause = s->cause;
 		l.level = s->level;
+		l.observes = subject_observes(s);
 		l.attrs = s->attrs;
 		l.governed = true;
 	} else if (word) {
 		l.cause = slot_of(at)->cause;
-		l.level = slot_level(word);
+		l.level = l.observes = slot_level(word);
 		l.attrs = slot_attrs(word);
 		l.governed = true;
 	}
@@ -115,6 +138,16 @@ static __always_inline struct tg_subject *subject_current(void)
 	return subject_of(bpf_get_current_task_btf());
 }
 
+/* The label of a task, in storage, which is made if there is none; NULL: no memory. */
+static __noinline struct tg_subject *subject_made(struct task_struct *task)
+{
+	struct tg_subject *s = subject_of(task), fresh = { .level = policy.top };
+
+	if (!s)
+		s = bpf_task_storage_get(&subjects, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return s == &subject_lost ? NULL : s;
+}
+
 static __always_inline u8 subject_level(struct tg_subject *s)
 {
 	if (!s)
@@ -124,34 +157,53 @@ static __always_inline u8 subject_level(struct tg_subject *s)
 	return s->level;
 }
 
-/* Copies the current task's label to its slot, if that is free; its level. */
+/* What a slot is to say of a task by its storage; 0: nothing, as its level may be put back. */
+static __always_inline u64 slot_word_of(u64 task, struct tg_subject *s)
+{
+	u16 both = *(volatile u16 *)&s->level;
+
+	return both >> 8 ? 0 : slot_word(task, both, *(volatile u8 *)&s->attrs);
+}
+
+#define LEVEL_UNSURE 0xff
+
+/* Copies the current task's label to its slot, if that is free; its level, or LEVEL_UNSURE. */
 static __noinline u8 level_remember(void)
 {
 	struct tg_subject *s = subject_current();
 	u64 me = address(bpf_get_current_task_btf()), word, old;
 	struct tg_slot *slot = slot_of(me);
+	u16 both;
 	u32 i;
 
-	if (!s || s == &subject_lost || !slot_fits(me))
+	if (!s || s == &subject_lost)
 		return subject_level(s);
 	bpf_for(i, 0, SLOT_TRIES) {
 		old = *(volatile u64 *)&slot->word;
-		if (old & SLOT_BORN)
+		word = slot_word_of(me, s);
+		if (!slot_fits(me) || old & SLOT_BORN || (!word && !slot_is(old, me)))
 			break;
-		word = slot_word(me, *(volatile u8 *)&s->level, *(volatile u8 *)&s->attrs);
-		if (__sync_val_compare_and_swap(&slot->word, old, word) == old &&
-		    slot_word(me, *(volatile u8 *)&s->level, *(volatile u8 *)&s->attrs) == word)
+		if (__sync_val_compare_and_swap(&slot->word, old, word) == old && slot_word_of(me, s) == word)
 			break;
 	}
-	return s->level;
+	both = *(volatile u16 *)&s->level;
+	return both >> 8 ? LEVEL_UNSURE : both;
 }
 
-/* The current task's level, by its slot if it is there. */
+/* The current task's level, by its slot if it is there; LEVEL_UNSURE: it may be put back. */
 static __always_inline u8 level_current(void)
 {
 	u64 me = address(bpf_get_current_task_btf()), word = slot_of(me)->word;
 
 	return slot_is(word, me) ? slot_level(word) : level_remember();
+}
+
+/* The level by which it changes things. */
+static __always_inline u8 level_modifies(void)
+{
+	u8 level = level_current();
+
+	return level != LEVEL_UNSURE ? level : subject_level(subject_current());
 }
 
 /* After a task's storage has changed: its word, if it is there, becomes another. */
@@ -175,18 +227,19 @@ static __always_inline void slot_correct(u64 task, struct tg_subject *s)
 	u32 i;
 
 	bpf_for(i, 0, SLOT_TRIES) {
-		u64 word = slot_word(task, *(volatile u8 *)&s->level, *(volatile u8 *)&s->attrs);
+		u64 word = slot_word_of(task, s);
 
 		slot_change(task, word);
-		if (slot_word(task, *(volatile u8 *)&s->level, *(volatile u8 *)&s->attrs) == word)
+		if (slot_word_of(task, s) == word)
 			break;
 	}
 }
 
-static __always_inline void subject_set_level(u64 task, struct tg_subject *s, u8 level)
+/* `from`: the level that may be put back, and 1; 0: this one stays. */
+static __always_inline void subject_set_level(u64 task, struct tg_subject *s, u8 level, u8 from)
 {
-	s->level = level;
-	slot_change(task, slot_word(task, level, s->attrs));
+	*(volatile u16 *)&s->level = level | from << 8;
+	slot_change(task, slot_word_of(task, s));
 }
 
 /* Only the current task changes its attributes; the word is written again when it is asked for. */

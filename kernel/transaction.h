@@ -18,9 +18,10 @@
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
  *      write that stalls may not begin when only the level is known;
- *   4. publish the new levels: from here on every hook decides by them; wait until
- *      each of their other threads has left any system call that it entered under
- *      its old level (a write in flight, an open or a fork about to finish), then
+ *   4. publish the new levels: from here on every hook decides by them what is
+ *      changed; who would observe waits for the end, as the levels may be put back.
+ *      Wait until each of their other threads has left any system call that it entered
+ *      under its old level (a write in flight, an open or a fork about to finish), then
  *      look again for who was born meanwhile, and for descriptors: one that needs a
  *      guard that was not there puts the levels back, and 3 comes again;
  *   5. write the cause into the history, let the operation go on.
@@ -35,19 +36,11 @@
 /* Marks a task to fall with this transaction. */
 static __always_inline void tx_mark(struct task_struct *t, u8 level)
 {
-	struct tg_subject *s = subject_of(t);
+	struct tg_subject *s = subject_made(t);
 
-	if (s == &subject_lost) {
+	if (!s) {
 		tx.failed = 1;
 		return;
-	}
-	if (!s) {
-		tx_fresh.level = policy.top;
-		s = bpf_task_storage_get(&subjects, t, &tx_fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (!s) {
-			tx.failed = 1;
-			return;
-		}
 	}
 	if (s->tx != tx.id) {
 		s->tx = tx.id;
@@ -212,11 +205,12 @@ __noinline int tx_each(u32 step, u64 cause)
 		if (!s || s->tx != tx.id)
 			continue;
 		if (step == TX_PUBLISH) {
-			subject_set_level(address(t), s, s->tx_level);
+			subject_set_level(address(t), s, s->tx_level, s->tx_old + 1);
 		} else if (step == TX_BACK) {
-			subject_set_level(address(t), s, s->tx_old);
+			subject_set_level(address(t), s, s->tx_old, 0);
 			s->settled = 0;
 		} else {
+			subject_set_level(address(t), s, s->tx_level, 0);
 			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
 		}
 	}
@@ -237,7 +231,7 @@ __noinline int tx_wait(void)
 		if (!s || s->tx != tx.id || s->settled || t->pid == me->pid || t->exit_state)
 			continue;
 		/* a ring's worker counts where rings are looked for */
-		if (t->flags & (PF_EXITING | PF_IO_WORKER) || tx_at_rest(t) || tx_waits_for(t, me) ||
+		if (t->flags & (PF_EXITING | PF_IO_WORKER) || s->waits || tx_at_rest(t) || tx_waits_for(t, me) ||
 		    tx_waits_in_open(t))
 			s->settled = 1;
 		else
@@ -413,6 +407,9 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	u32 round;
 	u8 reason;
 
+	/* it may have fallen as far while it waited */
+	if (to != TX_STAY && subject_level(subject_of(me)) <= to)
+		return 0;
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
 	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = 0;
 	if (to != TX_STAY)
@@ -470,6 +467,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return 0;
 	if (tx.published || tx.join)
 		epoch++;
+	n->epoch = epoch;
 	if (tx.published)
 		tx_look(TX_FLOORS);
 	if (tx.join && subject_level(s) < policy.top) {
@@ -511,7 +509,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	u32 failing;
 	int err;
 
-	if (!(may_sleep ? tx_lock_held() : tx_lock_now())) {
+	if (!(may_sleep ? tx_lock_held() : tx_take(false))) {
 		n->reason = TG_R_BUSY;
 		return -EAGAIN;
 	}

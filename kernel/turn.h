@@ -61,33 +61,45 @@ static __always_inline bool tx_is_free(bool may_sleep)
 	return !may_sleep || tx_turn_of == (u32)bpf_get_current_pid_tgid() || bpf_ktime_get_ns() > tx_turn_until;
 }
 
-/* Takes the lock; false: it was not to be had in time. */
-static __always_inline bool tx_lock_body(bool may_sleep)
+static __always_inline bool tx_take(bool may_sleep)
 {
-	u64 deadline = bpf_ktime_get_ns() + TX_QUEUE_NS;
+	return tx_is_free(may_sleep) && !__sync_val_compare_and_swap(&tx.lock, 0, 1);
+}
+
+/*
+ * Waits for the lock, or, if that is not `wanted`, only so long; false: it was not to be
+ * had in time. Who waits is at rest, and may fall meanwhile with whoever has the lock: all
+ * that its operation changes is to be decided after that.
+ */
+static __noinline bool tx_queue(u64 ns, bool wanted)
+{
+	struct tg_subject *s = subject_made(bpf_get_current_task_btf());
+	u64 until = bpf_ktime_get_ns() + ns;
+	bool got = false;
 	u32 i;
 
+	if (!s)
+		return false;
+	s->waits = 1;
 	bpf_for(i, 0, TX_PAUSES) {
-		if (tx_is_free(may_sleep) && !__sync_val_compare_and_swap(&tx.lock, 0, 1))
-			return true;
-		if (!may_sleep || bpf_ktime_get_ns() > deadline || !tx_pause())
+		got = wanted && tx_take(true);
+		if (got || bpf_ktime_get_ns() > until || !tx_pause())
 			break;
 	}
-	return false;
+	s->waits = 0;
+	return got;
 }
-TX_TWICE(bool, tx_lock)
+
+/* Takes the lock; false: it was not to be had in time. */
+static __always_inline bool tx_lock_held(void)
+{
+	return tx_take(true) || tx_queue(TX_QUEUE_NS, true);
+}
 
 /* Whose threads do not come to rest leaves the others as much time as it took from them. */
-static __noinline int tx_stand_back(void)
+static __always_inline void tx_stand_back(void)
 {
-	u64 until = bpf_ktime_get_ns() + TX_SETTLE_NS;
-	u32 i;
-
-	bpf_for(i, 0, TX_PAUSES) {
-		if (bpf_ktime_get_ns() > until || !tx_pause())
-			break;
-	}
-	return 0;
+	tx_queue(TX_SETTLE_NS, false);
 }
 
 /* Lets a running transaction finish, and takes the next turn. */
@@ -99,6 +111,19 @@ static __noinline int tx_take_turn(void)
 	tx_turn_until = bpf_ktime_get_ns() + TX_TURN_NS;
 	__sync_lock_test_and_set(&tx.lock, 0);
 	return 0;
+}
+
+/* May the current subject's level still be put back? Then waits for that; false: in vain. */
+static __noinline bool tx_let_end(void)
+{
+	struct tg_subject *s = subject_current();
+
+	if (!s || !s->from)
+		return true;
+	if (!tx_lock_held())
+		return false;
+	__sync_lock_test_and_set(&tx.lock, 0);
+	return true;
 }
 
 #endif

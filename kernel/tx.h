@@ -87,6 +87,5 @@ static __always_inline void tx_later(u64 key)
 
 /* The transaction's own records are written here: a stack is too small for them. */
 struct tg_note tx_note;
-struct tg_subject tx_fresh; /* the label of a subject that had none */
 
 #endif

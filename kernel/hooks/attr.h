@@ -32,8 +32,8 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 		return 0;
 	count_query(TG_C_FILE);
 	label = label_of(inode, address(dentry), TG_C_FILE);
-	to = lomac_observe(subject(s), object(label));
-	if (to >= subject_level(s))
+	to = lomac_observe(observer(s), object(label));
+	if (to >= subject_observes(s))
 		return 0;
 	note_object(&n, inode, address(dentry), label);
 	return fall(s, to, &n, true);
@@ -148,7 +148,7 @@ static __noinline bool terminal_is_higher(struct file *file, u8 level, bool with
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct signal_struct *signal = CAST(struct signal_struct, address(t->signal));
 
-		if (address(signal->pids[PIDTYPE_SID]) == session && subject_label(t).level > level)
+		if (address(signal->pids[PIDTYPE_SID]) == session && subject_label(t).observes > level)
 			higher = true;
 	}
 	bpf_rcu_read_unlock();

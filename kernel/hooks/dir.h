@@ -260,7 +260,7 @@ static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
 /* unlink, rmdir: modify both the directory and what the name stood for. */
 static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 {
-	struct lomac_subject who = { .level = level_current() };
+	struct lomac_subject who = { .level = level_modifies() };
 	struct inode *inode = dentry->d_inode;
 	struct tg_inode *memo;
 	int err = 0;

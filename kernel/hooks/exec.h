@@ -10,12 +10,24 @@ SEC("lsm.s/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
 {
 	struct tg_label label = subject_label(bpf_get_current_task_btf());
-	struct tg_subject child = { .level = label.level, .attrs = label.attrs, .cause = label.cause };
-	/* control groups are written at the top, this way, too */
-	int err = clone_flags & CLONE_INTO_CGROUP ? top_only(TG_OP_SYSTEM) : 0;
+	struct tg_subject child = {};
+	int err;
 
+	/* a child has one level for sure */
+	if (label.level != label.observes) {
+		if (!tx_let_end())
+			return -EAGAIN;
+		label = subject_label(bpf_get_current_task_btf());
+		if (label.level != label.observes)
+			return -EAGAIN;
+	}
+	/* control groups are written at the top, this way, too */
+	err = clone_flags & CLONE_INTO_CGROUP ? top_only(TG_OP_SYSTEM) : 0;
 	if (err)
 		return err;
+	child.level = label.level;
+	child.attrs = label.attrs;
+	child.cause = label.cause;
 	if (label.governed && slot_bear(address(task), &label))
 		return 0;
 	/* what an earlier task at this address was */
@@ -77,7 +89,7 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	s = subject_current();
 	if (s == &subject_lost)
 		return -ENOMEM;
-	who.level = subject_level(s);
+	who.level = subject_observes(s);
 	to = lomac_observe(who, object(label));
 	if (first && reads_a_core())
 		to = 0;
@@ -89,12 +101,9 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 			attrs = rule & (TG_PERMISSIVE | TG_NODEMOTE | TG_NONETDEMOTE);
 	}
 	if (!s) {
-		struct tg_subject fresh = { .level = policy.top };
-
 		if (to == policy.top && !attrs)
 			return 0;
-		s = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), &fresh,
-					 BPF_LOCAL_STORAGE_GET_F_CREATE);
+		s = subject_made(bpf_get_current_task_btf());
 		if (!s)
 			return -ENOMEM;
 		s->exec_level = policy.top;
@@ -184,13 +193,13 @@ int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
 		return 0;
 	to = s->exec_level;
 	before = s->attrs;
-	if (to >= s->level && before == s->exec_attrs)
+	if (to >= subject_observes(s) && before == s->exec_attrs)
 		return 0;
-	subject_set_attrs(s, to < s->level ? 0 : s->exec_attrs);
+	subject_set_attrs(s, to < subject_observes(s) ? 0 : s->exec_attrs);
 	before &= ~s->attrs & (TG_NODEMOTE | TG_NONETDEMOTE);
 	if (before)
 		to = inherited(to, s->attrs);
-	if (to >= s->level)
+	if (to >= subject_observes(s))
 		to = TX_STAY;
 	note_object(&n, inode, file_dentry(file), exec_label(file));
 	if ((to != TX_STAY || before) && demote_held(to, &n)) {

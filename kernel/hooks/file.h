@@ -78,7 +78,7 @@ static __noinline int open_unnamed(struct file *file)
 static __noinline int open_executed(struct file *file)
 {
 	struct inode *inode = file->f_inode;
-	struct tg_subject fresh = { .level = policy.top }, *s = subject_current();
+	struct tg_subject *s = subject_current();
 	struct lomac_object o;
 	u8 level;
 
@@ -91,10 +91,8 @@ static __noinline int open_executed(struct file *file)
 	level = o.known ? o.level : 0;
 	if (level >= policy.top || o.attrs & TG_NEUTRAL)
 		return 0;
+	s = subject_made(bpf_get_current_task_btf());
 	if (!s)
-		s = bpf_task_storage_get(&subjects, bpf_get_current_task_btf(), &fresh,
-					 BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!s || s == &subject_lost)
 		return -ENOMEM;
 	if (!s->exec_behind || level + 1 < s->exec_behind)
 		s->exec_behind = level + 1;

@@ -36,8 +36,8 @@ static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
 	count_query(TG_C_IPC);
 	n.object = o.level;
 	if (reads) {
-		to = lomac_observe(subject(s), o);
-		if (to < subject_level(s)) {
+		to = lomac_observe(observer(s), o);
+		if (to < subject_observes(s)) {
 			int err = fall(s, to, &n, false);
 
 			if (err)
@@ -170,7 +170,7 @@ int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int ne
 		u8 level = policy.top;
 
 		if (parent) {
-			level = subject_label(parent).level;
+			level = subject_label(parent).observes;
 			bpf_task_release(parent);
 		}
 		n.object = level;

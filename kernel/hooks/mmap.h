@@ -17,13 +17,18 @@ static __noinline int map_overlay(struct file *file, bool writes, bool executes)
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
 	struct tg_subject *s = subject_current();
 
+	if (executes && s && s->exec_behind && s->exec_behind - 1 < subject_observes(s) && !(s->attrs & TG_NODEMOTE)) {
+		int err;
+
+		n.object = s->exec_behind - 1;
+		err = fall(s, s->exec_behind - 1, &n, true);
+		if (err)
+			return err;
+	}
 	if (writes && subject_level(s) < policy.top)
 		return refuse(file->f_inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_MMAP, TG_C_MMAP);
-	if (!executes || !s || !s->exec_behind || s->exec_behind - 1 >= s->level || s->attrs & TG_NODEMOTE)
-		return 0;
-	n.object = s->exec_behind - 1;
-	return fall(s, s->exec_behind - 1, &n, true);
+	return 0;
 }
 
 /* A mapping is bound here once; its loads and stores are never seen again. */
@@ -80,18 +85,15 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	count_query(TG_C_FILE);
 	if (type == S_IFDIR)
 		return 0;
-	if (type == S_IFSOCK) {
-		int err = receive_socket(file);
-
-		if (err)
-			return err;
-	}
 	/* rings and listeners act for who made them */
 	if (tx_kind_of(CAST(struct file, address(file))) == TX_RING && subject_level(subject_current()) < policy.top)
 		return refuse(inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
-	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode))
-		return join(file, TG_OP_RECEIVE_FD);
+	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode)) {
+		int err = join(file, TG_OP_RECEIVE_FD);
+
+		return err || type != S_IFSOCK ? err : receive_socket(file);
+	}
 	return bind(file, file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
 }
 

@@ -81,9 +81,9 @@ static __always_inline int observe_net(struct net_peer *p, u8 op)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET, .source = ~0u };
-	u8 level = net_level(p), to = lomac_observe_net(subject(s), level);
+	u8 level = net_level(p), to = lomac_observe_net(observer(s), level);
 
-	if (to >= subject_level(s))
+	if (to >= subject_observes(s))
 		return 0;
 	n.object = level;
 	n.family = p->family;
@@ -170,8 +170,11 @@ static __noinline int modify_net(struct net_peer *p, int err)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u };
-	u8 level = net_level(p);
+	u8 level;
 
+	if (subject_level(s) >= policy.net_highest)
+		return 0;
+	level = net_level(p);
 	if (level <= subject_level(s))
 		return 0;
 	n.object = level;
@@ -249,7 +252,10 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 	}
 	count_query(TG_C_SOCKET);
 	err = modify_net(&p, -EPERM);
-	return err ? err : observe_net(&p, TG_OP_CONNECT);
+	if (!err)
+		err = observe_net(&p, TG_OP_CONNECT);
+	/* it may have fallen further while it waited */
+	return err ? err : modify_net(&p, -EPERM);
 }
 
 /* A datagram that was begun before (MSG_MORE) goes where it was to go then. */
@@ -268,45 +274,59 @@ static __always_inline bool net_peer_begun(struct sock *sk, struct net_peer *p)
 	return true;
 }
 
+/* Whatever the message goes to; `named` is the address that it gives. */
+static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
+{
+	struct net_peer p = { .family = sk->__sk_common.skc_family };
+	int err = 0;
+
+	if (!named || subject_level(subject_current()) >= policy.net_highest)
+		return 0;
+	/* what is connected does not go where the message says, or goes there all the same */
+	if (named->known)
+		err = modify_net(named, -EPERM);
+	net_peer_of(sk, &p);
+	if (!err && p.known)
+		err = modify_net(&p, -EIO);
+	/* who speaks from an address of this machine's own network is believed as that */
+	if (!err) {
+		struct net_peer own = { .family = p.family };
+
+		net_bound(sk, &own);
+		if (own.known)
+			err = modify_net(&own, -EIO);
+	}
+	if (!err) {
+		struct net_peer begun = { .family = p.family };
+
+		if (net_peer_begun(sk, &begun))
+			err = modify_net(&begun, -EIO);
+	}
+	return err;
+}
+
 /* TCP Fast Open connects without the connect hook. */
 static __always_inline int send(struct sock *sk, struct msghdr *msg)
 {
-	struct net_peer p = { .family = sk->__sk_common.skc_family };
+	struct net_peer named = { .family = sk->__sk_common.skc_family };
+	int err;
 
 	/* the kernel passes what it hears there on to all who listen for devices */
-	if (p.family == AF_NETLINK)
+	if (named.family == AF_NETLINK)
 		return modify_netlink(sk->sk_protocol == NETLINK_KOBJECT_UEVENT ||
 				      (msg->msg_name && names_others(CAST(struct sockaddr, address(msg->msg_name)))));
-	if (p.family != AF_INET && p.family != AF_INET6)
+	if (named.family != AF_INET && named.family != AF_INET6)
 		return 0;
-	if (subject_level(subject_current()) < policy.net_highest) {
-		struct net_peer named = { .family = p.family };
-		int err = 0;
-
-		/* what is connected does not go where the message says, or goes there all the same */
-		if (msg->msg_name && net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &named))
-			err = modify_net(&named, -EPERM);
-		net_peer_of(sk, &p);
-		if (!err && p.known)
-			err = modify_net(&p, -EIO);
-		/* who speaks from an address of this machine's own network is believed as that */
-		if (!err) {
-			struct net_peer own = { .family = p.family };
-
-			net_bound(sk, &own);
-			if (own.known)
-				err = modify_net(&own, -EIO);
-		}
-		if (!err && net_peer_begun(sk, &named))
-			err = modify_net(&named, -EIO);
-		if (err)
-			return err;
-	}
-	if (!(msg->msg_flags & MSG_FASTOPEN))
+	if (subject_level(subject_current()) >= policy.net_highest && !(msg->msg_flags & MSG_FASTOPEN))
 		return 0;
-	p.known = false;
+	if (msg->msg_name)
+		net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &named);
+	err = modify_peers(sk, &named);
+	if (err || !(msg->msg_flags & MSG_FASTOPEN))
+		return err;
 	count_query(TG_C_SOCKET);
-	return observe_net(&p, TG_OP_CONNECT);
+	err = observe_net(&named, TG_OP_CONNECT);
+	return err ? err : modify_peers(sk, &named);
 }
 
 /*

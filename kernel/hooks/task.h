@@ -16,7 +16,7 @@ static __always_inline int act(struct task_struct *target, u8 op)
 	if (!s)
 		return 0;
 	count_query(TG_C_TASK);
-	level = subject_label(target).level;
+	level = subject_label(target).observes;
 	if (lomac_act(subject(s), level))
 		return 0;
 	n.peer = target->tgid;
@@ -45,8 +45,8 @@ int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int m
 	if (!(mode & PTRACE_MODE_ATTACH))
 		return 0;
 	o.level = subject_label(child).level;
-	to = lomac_observe(subject(s), o);
-	if (to < subject_level(s)) {
+	to = lomac_observe(observer(s), o);
+	if (to < subject_observes(s)) {
 		n.peer = child->tgid;
 		n.object = o.level;
 		return fall(s, to, &n, false);
@@ -60,12 +60,12 @@ int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
-	u8 tracer = subject_label(parent).level;
+	struct tg_label tracer = subject_label(parent);
 
-	if (tracer == subject_level(s))
+	if (tracer.level == subject_level(s) && tracer.observes == tracer.level && tracer.level == subject_observes(s))
 		return 0;
 	n.peer = parent->tgid;
-	n.object = tracer;
+	n.object = tracer.level;
 	return deny(s, &n, -EPERM);
 }
 
@@ -163,7 +163,7 @@ int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcre
 		if ((u64)t->real_cred != (u64)tcred)
 			continue;
 		found = true;
-		level = subject_label(t).level;
+		level = subject_label(t).observes;
 		if (level > n.object) {
 			n.object = level;
 			n.peer = t->tgid;

@@ -30,7 +30,8 @@ static __always_inline int unix_bind_peer(struct sock *other)
 		return floors_full(s);
 	memo = bpf_sk_storage_get(&socks, other, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	/* asked at this level since anybody's level or any socket's holder changed */
-	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == level)
+	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == level &&
+	    subject_observes(s) == level)
 		return 0;
 	if (s && u->path.dentry) {
 		struct dentry *d = CAST(struct dentry, u->path.dentry);

@@ -91,6 +91,11 @@ pub const SCENARIOS: &[Scenario] = &[
         other_end,
     ),
     bypass(
+        "pipe-opened-before",
+        "a pipe opened by name as before, while a low subject has come to it",
+        opened_before,
+    ),
+    bypass(
         "pipe-reopened-thread",
         "or while another thread may close what one has",
         reopened_by_threads,
@@ -212,6 +217,39 @@ fn other_end() -> Outcome {
             level::is(Untrusted)?;
             drop(again);
             holder.kill()
+        })?;
+    }
+    Ok(())
+}
+
+fn opened_before() -> Outcome {
+    // who comes: one that had it and falls, or one that is low and opens it
+    for falls in [true, false] {
+        at(System, || {
+            let (read, write) = pipe()?;
+            drop(read);
+            sys::keep_as(&write, 100)?;
+            drop(write);
+            let path = format!("/proc/{}/fd/100", std::process::id());
+            let opens = || sys::open(&path, OFlag::O_RDONLY | OFlag::O_NONBLOCK).map(drop);
+            for _ in 0..3 {
+                allowed(opens())?;
+                level::is(System)?;
+            }
+            let low = start(|| {
+                if falls {
+                    lower(Untrusted)?;
+                } else {
+                    crate::syscall!(libc::SYS_close, 100)?;
+                    lower(Untrusted)?;
+                    sys::keep_as(&sys::open(&path, OFlag::O_RDWR)?, 101)?;
+                }
+                step()
+            })?;
+            low.stands()?;
+            allowed(opens())?;
+            level::is(Untrusted)?;
+            low.kill()
         })?;
     }
     Ok(())

@@ -155,7 +155,10 @@ fn together() -> Outcome {
             };
             let all = std::thread::scope(|threads| {
                 let readers: Vec<_> = (0..4).map(|_| threads.spawn(read)).collect();
-                readers.into_iter().map(|r| r.join().ok()).collect::<Vec<_>>()
+                readers
+                    .into_iter()
+                    .map(|r| r.join().ok())
+                    .collect::<Vec<_>>()
             });
             for one in all {
                 allowed(one.ok_or_else(|| Failed::because("panicked"))?)?;
