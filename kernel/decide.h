@@ -211,19 +211,6 @@ static __noinline bool memory_opens(struct file *file, u8 floor)
 }
 
 /*
- * At what level, for what and in which epoch a pipe is opened by name. Until a level falls
- * or somebody else comes to a channel, whoever does the same may. 0: not to be remembered.
- */
-static __always_inline u64 joined_by(struct tg_subject *s, u32 mode, u32 when)
-{
-	u8 level = subject_observes(s);
-
-	if (s && (s->from || s->attrs & TG_NODEMOTE))
-		return 0;
-	return (u64)when << 32 | (policy.seqno & 0xffffff) << 8 | level << 2 | (mode & (FMODE_READ | FMODE_WRITE));
-}
-
-/*
  * The current subject gets an end of a channel. A FIFO's reader that still waits
  * in open() has no descriptor to be found by: the inode remembers how high its
  * readers were, and which came last. Pipes and memory have no name; who opens them
@@ -244,15 +231,13 @@ static __noinline int join(struct file *file, u8 op)
 
 	if (by_name && !memory && has_end(address(file)))
 		return 0;
-	if (named || (by_name && !memory)) {
-		n.reason = TG_R_NO_LABEL;
-		memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (!memo)
-			return deny(s, &n, -EAGAIN);
-	}
 	if (named) {
 		pipe = inode->i_pipe;
 		readers = pipe ? pipe->readers : 0;
+		memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		n.reason = TG_R_NO_LABEL;
+		if (!memo)
+			return deny(s, &n, -EAGAIN);
 		if (!readers)
 			memo->waiter = memo->highest = 0;
 	} else if (memory) {
@@ -265,11 +250,6 @@ static __noinline int join(struct file *file, u8 op)
 		if (!memory_opens(file, floor))
 			return deny(s, &n, -EPERM);
 		floor_lower(key, floor);
-	} else if (memo) {
-		u64 joined = joined_by(s, file->f_mode, epoch);
-
-		if (joined && *(volatile u64 *)&memo->joined == joined)
-			return 0;
 	}
 	n.reason = TG_R_RULE;
 	if (join_channel(address(file), named && readers ? memo->waiter : 0, by_name, &n))
@@ -277,9 +257,7 @@ static __noinline int join(struct file *file, u8 op)
 	s = subject_current();
 	if (memory && !memory_opens(file, floor))
 		return deny(s, &n, -EPERM);
-	if (memo && !named)
-		*(volatile u64 *)&memo->joined = joined_by(s, file->f_mode, n.epoch);
-	if (!named)
+	if (!memo)
 		return 0;
 	level = subject_level(s);
 	n.reason = TG_R_CHANNEL;

@@ -36,13 +36,8 @@ struct tg_inode {
 	u64 word; /* see label.h */
 	u32 node; /* node of the map reached by its path */
 	u32 rule; /* source of the rule that gave the level */
-	union {
-		struct {
-			u32 waiter; /* of a FIFO: the thread that came last to read, and */
-			u32 highest; /* how high its readers were, and 1 */
-		};
-		u64 joined; /* of a pipe: by whom it was last opened by name, see join() */
-	};
+	u32 waiter; /* of a FIFO: the thread that came last to read, and */
+	u32 highest; /* how high its readers were, and 1 */
 	u8 moving_to; /* the level it will have */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
 };

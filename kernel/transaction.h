@@ -467,7 +467,6 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return 0;
 	if (tx.published || tx.join)
 		epoch++;
-	n->epoch = epoch;
 	if (tx.published)
 		tx_look(TX_FLOORS);
 	if (tx.join && subject_level(s) < policy.top) {

@@ -4,6 +4,21 @@
 #define TIDEGATE_HOOK_DIR_H
 
 /*
+ * What the map says of a name in a directory, whose label is remembered. Where the
+ * directory's path has left the map's nodes behind it is what it says of the directory.
+ */
+static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct dentry *dentry, struct tg_found *place)
+{
+	if (label & LABEL_FULL || label_origin(label) != TG_FROM_RULE)
+		return child_rule(dir->node, label & LABEL_FULL ? 1 : 0, address(dentry), place);
+	place->rule.level = label_level(label);
+	place->rule.attrs = label_attrs(label);
+	place->rule.source = dir->rule;
+	place->node = dir->node;
+	return 0;
+}
+
+/*
  * modify(directory), and what the map says of the name to be made. The label of
  * the directory holds the node its path reached, so a name costs one step; `memo`
  * is where it is remembered, NULL if it is not.
@@ -36,7 +51,7 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
 		place->rule.source = ~0u;
 		return 0;
 	}
-	if (!*memo || child_rule((*memo)->node, label & LABEL_FULL ? 1 : 0, address(dentry), place)) {
+	if (!*memo || name_rule(*memo, label, dentry, place)) {
 		n.reason = TG_R_NO_LABEL;
 		n.dentry = address(dentry);
 		return deny(subject_current(), &n, -EPERM);
@@ -51,22 +66,21 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
  */
 static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *dentry, struct inode *inode)
 {
-	u64 label = label_hint(inode);
+	u64 label = label_hint(inode), above = label_in(parent);
 	u32 seqno = policy.seqno, *level;
 	struct tg_found place = {};
 	struct tg_given_key key;
 
 	if (label)
 		return label;
-	if (!parent || label_seqno(parent->word) != seqno || label_origin(parent->word) == TG_FROM_KIND ||
-	    fs_is_foreign(inode->i_sb->s_magic))
+	if (!parent || !above || label_origin(above) == TG_FROM_KIND || fs_is_foreign(inode->i_sb->s_magic))
 		return label_find(inode, address(dentry), TG_C_DIR, true);
 	/* its filesystem is the directory's, whose kind has decided nothing */
 	if ((inode->i_mode & S_IFMT) == S_IFCHR)
 		label = label_of_kind(address(inode), seqno);
 	if (label)
 		return label;
-	if (child_rule(parent->node, parent->word & LABEL_FULL ? 1 : 0, address(dentry), &place))
+	if (name_rule(parent, above, dentry, &place))
 		return LABEL_UNKNOWN;
 	key = given_key(inode);
 	level = bpf_map_lookup_elem(&given, &key);

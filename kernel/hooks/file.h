@@ -58,17 +58,21 @@ static __always_inline bool just_created(struct tg_subject *s, struct inode *ino
 	return same;
 }
 
-/* Opens what has no name: 1, it is memory, a channel; 0, it is not. */
+/* Opens what has no name: CHANNEL, it is memory; CHANNEL_OWN, and made just now; 0, it is not. */
+enum { CHANNEL = 1, CHANNEL_OWN };
+
 static __noinline int open_unnamed(struct file *file)
 {
 	bool memory = inode_is_memory(file->f_inode);
 	int err;
 
 	if (!(file->f_flags & O_TMPFILE_FLAG))
-		return memory;
+		return memory ? CHANNEL : 0;
 	err = create_unnamed(file);
 	/* it can get a name, though the inode does not say so yet */
-	return err ? err : memory && file->f_flags & O_EXCL_FLAG;
+	if (err || !memory || !(file->f_flags & O_EXCL_FLAG))
+		return err;
+	return CHANNEL_OWN;
 }
 
 /*
@@ -106,14 +110,15 @@ int BPF_PROG(hook_file_open, struct file *file)
 	struct inode *inode = file->f_inode;
 	u16 type = inode->i_mode & S_IFMT;
 	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE);
-	int channel = type == S_IFIFO;
+	int channel = type == S_IFIFO ? CHANNEL : 0;
 
 	if (type == S_IFDIR)
 		return 0;
 	if (!inode->i_nlink && !channel)
 		channel = open_unnamed(file);
-	if (channel < 0)
-		return channel;
+	/* what is just being made is nobody else's */
+	if (channel < 0 || channel == CHANNEL_OWN)
+		return channel < 0 ? channel : 0;
 	if (file->f_flags & FMODE_EXEC_FLAG) {
 		int err = open_executed(file);
 

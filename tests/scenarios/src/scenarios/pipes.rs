@@ -577,20 +577,28 @@ fn memfd_inherited() -> Outcome {
 }
 
 fn memfd_left() -> Outcome {
-    let low = spawn(Untrusted, || {
-        let fd = sys::memfd(0)?;
-        sys::put(&fd)?;
-        sys::keep_as(&sys::again(&fd, OFlag::O_RDONLY)?, 100)?;
-        drop(fd);
-        step()
-    })?;
-    low.stands()?;
-    at(User, || {
-        let fd = sys::open(format!("/proc/{}/fd/100", low.pid), OFlag::O_RDONLY)?;
-        same("what was read", sys::get(&fd)?, b"x".to_vec())?;
-        level::is(Untrusted)
-    })?;
-    low.kill()
+    let unnamed = || {
+        let flags = OFlag::O_TMPFILE | OFlag::O_EXCL | OFlag::O_RDWR;
+        sys::open(place::TMPFS, flags)
+    };
+    let makers: [fn() -> Result<OwnedFd, Errno>; 2] = [|| sys::memfd(0), unnamed];
+    for make in makers {
+        let low = spawn(Untrusted, || {
+            let fd = make()?;
+            sys::put(&fd)?;
+            sys::keep_as(&sys::again(&fd, OFlag::O_RDONLY)?, 100)?;
+            drop(fd);
+            step()
+        })?;
+        low.stands()?;
+        at(User, || {
+            let fd = sys::open(format!("/proc/{}/fd/100", low.pid), OFlag::O_RDONLY)?;
+            same("what was read", sys::get(&fd)?, b"x".to_vec())?;
+            level::is(Untrusted)
+        })?;
+        low.kill()?;
+    }
+    Ok(())
 }
 
 fn memfd_of_high() -> Outcome {
