@@ -526,7 +526,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
 	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
 	failing = tx.failing;
-	__sync_lock_test_and_set(&tx.lock, 0);
+	tx_unlock();
 	if (may_sleep && failing)
 		tx_stand_back();
 	return err;

@@ -50,9 +50,11 @@ static __noinline bool tx_pause(void)
 /*
  * The next turn, for whom cannot wait for it: the hooks of Unix sockets may not sleep,
  * but the system calls that lead to them begin with one that does. Who can wait lets
- * the turn pass; it is over soon, used or not.
+ * the turn pass; it is over when it has been used, and soon if it is not. Nobody needs
+ * one unless transactions are about.
  */
-#define TX_TURN_NS 20000000ull
+#define TX_TURN_NS 50000000ull
+#define TX_RECENT_NS 200000000ull
 u64 tx_turn_until;
 u32 tx_turn_of; /* thread */
 
@@ -102,15 +104,35 @@ static __always_inline void tx_stand_back(void)
 	tx_queue(TX_SETTLE_NS, false);
 }
 
+static __always_inline void tx_unlock(void)
+{
+	tx.ended = bpf_ktime_get_ns();
+	tx.recent = 1;
+	__sync_lock_test_and_set(&tx.lock, 0);
+}
+
+static __always_inline bool tx_is_recent(void)
+{
+	if (tx.recent && bpf_ktime_get_ns() - tx.ended > TX_RECENT_NS)
+		tx.recent = 0;
+	return tx.recent;
+}
+
 /* Lets a running transaction finish, and takes the next turn. */
 static __noinline int tx_take_turn(void)
 {
-	if (!tx.lock || !tx_lock_held())
+	if (!(tx.lock || tx_is_recent()) || !tx_lock_held())
 		return 0;
 	tx_turn_of = bpf_get_current_pid_tgid();
 	tx_turn_until = bpf_ktime_get_ns() + TX_TURN_NS;
 	__sync_lock_test_and_set(&tx.lock, 0);
 	return 0;
+}
+
+static __always_inline void tx_turn_used(void)
+{
+	if (tx_turn_of == (u32)bpf_get_current_pid_tgid())
+		tx_turn_until = 0;
 }
 
 /* May the current subject's level still be put back? Then waits for that; false: in vain. */

@@ -18,7 +18,8 @@ enum tx_stage {
 
 /* `lock` is held while the rest is written. */
 struct tg_tx {
-	u16 family;	 /* AF_UNIX, once it has been needed: see tx_idle_for */
+	u8 family;	 /* AF_UNIX, once it has been needed: see tx_idle_for */
+	u8 recent;	 /* a transaction has ended not long ago: see tx_is_recent */
 	u16 guard_armed; /* the guard on file_permission is attached */
 	u32 lock;
 	u32 writable; /* descriptors seen that may need the guard */
@@ -54,10 +55,11 @@ struct tg_tx {
 	u32 drag_tgid;
 	u64 drag_cause; /* record of the process dragged along last */
 	u64 deadline;
+	u64 ended; /* the last one, by the boot clock */
 } tx;
 
 /*
- * Is it a Unix socket's family, while no transaction runs and no guard is armed? What
+ * Is it a Unix socket's family, while no transaction runs or has just ended and no guard is armed? What
  * every message asks, in one comparison with the first word of `tx`.
  */
 static __always_inline bool tx_idle_for(u16 family)

@@ -338,7 +338,7 @@ static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 	if (sk->__sk_common.skc_family != AF_UNIX)
 		return send(sk, msg);
 	tx.family = AF_UNIX;
-	if (tx.lock && sk->sk_type == SOCK_DGRAM)
+	if (sk->sk_type == SOCK_DGRAM)
 		tx_take_turn();
 	return tx.guard_armed ? guard_unix(sk, -EIO) : 0;
 }

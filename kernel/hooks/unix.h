@@ -15,7 +15,7 @@ static __noinline int floors_full(struct tg_subject *s)
 	return deny(s, &n, -EAGAIN);
 }
 
-static __always_inline int unix_bind_peer(struct sock *other)
+static __always_inline int unix_decide_peer(struct sock *other)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u };
@@ -53,6 +53,14 @@ static __always_inline int unix_bind_peer(struct sock *other)
 		memo->epoch = now;
 	}
 	return 0;
+}
+
+static __always_inline int unix_bind_peer(struct sock *other)
+{
+	int err = unix_decide_peer(other);
+
+	tx_turn_used();
+	return err;
 }
 
 SEC("lsm/unix_stream_connect")
