@@ -5,14 +5,10 @@
 
 static __always_inline int act(struct task_struct *target, u8 op)
 {
+	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_TASK, .source = ~0u };
-	struct tg_subject *s;
 	u8 level;
 
-	/* threads of a process have one level */
-	if (target->tgid == bpf_get_current_task_btf()->tgid)
-		return 0;
-	s = subject_current();
 	if (!s)
 		return 0;
 	count_query(TG_C_TASK);
@@ -24,11 +20,13 @@ static __always_inline int act(struct task_struct *target, u8 op)
 	return deny(s, &n, -EPERM);
 }
 
-/* Signal 0 only asks whether the process exists. */
+/* Signal 0 only asks whether the process exists. Threads of a process have one level. */
 SEC("lsm/task_kill")
 int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)
 {
-	return sig ? act(p, TG_OP_SIGNAL) : 0;
+	if (!sig || p->tgid == bpf_get_current_task_btf()->tgid)
+		return 0;
+	return act(p, TG_OP_SIGNAL);
 }
 
 #define PTRACE_MODE_ATTACH 2
