@@ -88,6 +88,17 @@ static __always_inline int fall_to(struct inode *inode, u64 dentry, u64 label, u
 	return fall(subject_current(), to, &n, true);
 }
 
+/*
+ * While the current subject waited for its fall, what it is about to observe, or itself,
+ * became lower than was decided.
+ */
+static __noinline int sank(u8 op, u8 class)
+{
+	struct tg_note n = { .op = op, .class = class, .source = ~0u, .reason = TG_R_BUSY };
+
+	return deny(subject_current(), &n, -EAGAIN);
+}
+
 /* modify(s, o), and the record of a refusal. */
 static __always_inline int modify(struct lomac_subject who, struct inode *inode, u64 dentry, u64 label,
 				  u8 op, u8 class)
@@ -107,10 +118,18 @@ static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
 
 	if (mode & FMODE_READ && lomac_open(who, o)) {
 		u8 to = lomac_observe(who, o);
-		int err = to < who.level ? fall_to(inode, dentry, label, to, op | class << 8) : 0;
 
-		if (err)
-			return err;
+		if (to < who.level) {
+			int err = fall_to(inode, dentry, label, to, op | class << 8);
+
+			if (err)
+				return err;
+			label = label_of(inode, dentry, class);
+			o = object(label);
+			who = observer(subject_current());
+			if (lomac_observe(who, o) < who.level)
+				return sank(op, class);
+		}
 	}
 	who = subject(subject_current());
 	if (!lomac_open(who, o))
@@ -149,11 +168,18 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 	n.object = o.level;
 	if (mode & FMODE_READ) {
 		u8 to = lomac_observe(observer(s), o);
-		int err = to < subject_observes(s) ? fall(s, to, &n, true) : 0;
 
-		if (err)
-			return err;
-		s = subject_current();
+		if (to < subject_observes(s)) {
+			int err = fall(s, to, &n, true);
+
+			if (err)
+				return err;
+			s = subject_current();
+			o.level = memory_level(inode, dentry, TG_C_MMAP);
+			if (lomac_observe(observer(s), o) < subject_observes(s) ||
+			    (mode & FMODE_WRITE && subject_level(s) < to))
+				return sank(TG_OP_MMAP, TG_C_MMAP);
+		}
 	}
 	if (!(mode & FMODE_WRITE))
 		return 0;
@@ -261,10 +287,13 @@ static __noinline int join(struct file *file, u8 op)
 		return 0;
 	level = subject_level(s);
 	n.reason = TG_R_CHANNEL;
+	/* who came while this waited is in nobody's table yet */
+	pipe = inode->i_pipe;
+	readers = pipe ? pipe->readers : 0;
 	/* a descriptor that is received counts among the pipe's readers already */
 	if (op != TG_OP_OPEN_READ && file->f_mode & FMODE_READ)
 		readers--;
-	if (file->f_mode & FMODE_WRITE && readers > tx.join_readers && memo->highest > level + 1u)
+	if (file->f_mode & FMODE_WRITE && readers > n.readers && memo->highest > level + 1u)
 		return deny(s, &n, -EAGAIN);
 	if (file->f_mode & FMODE_READ) {
 		if (level + 1u > memo->highest)

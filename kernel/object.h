@@ -214,7 +214,8 @@ static __always_inline u64 label_of_process(struct inode *inode, u32 seqno)
 	task = bpf_task_from_pid(pi->pid->numbers[0].nr);
 	if (!task)
 		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
-	level = subject_label(task).observes;
+	/* its own it may change at the level it has, too */
+	level = task->tgid == bpf_get_current_task_btf()->tgid ? subject_label(task).level : subject_label(task).observes;
 	bpf_task_release(task);
 	return label_make(level, TG_KERNEL, TG_FROM_KIND, seqno);
 }

@@ -465,6 +465,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	s = subject_of(me);
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;
+	n->readers = tx.join_readers;
 	if (tx.published || tx.join)
 		epoch++;
 	if (tx.published)

@@ -26,6 +26,7 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 	struct inode *inode = dentry->d_inode;
 	struct tg_note n = { .op = op, .class = TG_C_FILE };
 	u64 label;
+	int err;
 	u8 to;
 
 	if (!inode)
@@ -36,7 +37,12 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 	if (to >= subject_observes(s))
 		return 0;
 	note_object(&n, inode, address(dentry), label);
-	return fall(s, to, &n, true);
+	err = fall(s, to, &n, true);
+	if (err)
+		return err;
+	s = subject_current();
+	label = label_of(inode, address(dentry), TG_C_FILE);
+	return lomac_observe(observer(s), object(label)) < subject_observes(s) ? sank(op, TG_C_FILE) : 0;
 }
 
 /* chmod, chown, utimes, truncate and ftruncate. The first argument differs by kernel. */
