@@ -296,6 +296,7 @@ static __noinline int join(struct file *file, u8 op)
 	if (file->f_mode & FMODE_WRITE && readers > n.readers && memo->highest > level + 1u)
 		return deny(s, &n, -EAGAIN);
 	if (file->f_mode & FMODE_READ) {
+		level = subject_observes(s);
 		if (level + 1u > memo->highest)
 			memo->highest = level + 1;
 		memo->waiter = bpf_get_current_pid_tgid();

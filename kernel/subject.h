@@ -71,7 +71,8 @@ static __always_inline u8 subject_observes(struct tg_subject *s)
 
 	_Static_assert(__builtin_offsetof(struct tg_subject, from) == __builtin_offsetof(struct tg_subject, level) + 1,
 		       "one word");
-	if (!s)
+	/* who has no room for a label may not go unnoticed either */
+	if (!s || s == &subject_lost)
 		return policy.top;
 	both = *(volatile u16 *)&s->level;
 	return both >> 8 ? (both >> 8) - 1 : both;

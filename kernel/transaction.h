@@ -50,6 +50,7 @@ static __always_inline void tx_mark(struct task_struct *t, u8 level)
 	}
 	if (level < s->tx_level) {
 		s->tx_level = level;
+		s->settled = 0;
 		tx.changed = 1;
 		tx.born++;
 		if (t->tgid != bpf_get_current_task_btf()->tgid)
@@ -107,6 +108,14 @@ static __always_inline bool tx_waits_in_open(struct task_struct *t)
 	       (regs->orig_ax == 2 || regs->orig_ax == 257 || regs->orig_ax == 437);
 }
 
+/* Does somebody read the channel that no table shows? */
+static __always_inline bool tx_reader_hidden(void)
+{
+	struct inode *inode = CAST(struct inode, tx.join_key);
+
+	return inode->i_pipe && CAST(struct pipe_inode_info, inode->i_pipe)->readers >= tx.join_readers;
+}
+
 /* One pass over every task: who has to fall with whom. */
 __noinline int tx_spread(void)
 {
@@ -127,7 +136,11 @@ __noinline int tx_spread(void)
 		tx.trusted = label.attrs & TG_NODEMOTE;
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
+		tx.join_held = 0;
 		low = tx_holds(address(t), level, falls);
+		/* it has opened it: it is in another open, if in any */
+		if (tx.join_held && t->pid == tx.join_waiter)
+			tx.join_waiter = 0;
 		tx.rings += !falls && t->io_uring && t->io_uring->xa.xa_head;
 		if (t->pid == me->pid)
 			low = tx_joins(low);
@@ -232,7 +245,7 @@ __noinline int tx_wait(void)
 			continue;
 		/* a ring's worker counts where rings are looked for */
 		if (t->flags & (PF_EXITING | PF_IO_WORKER) || s->waits || tx_at_rest(t) || tx_waits_for(t, me) ||
-		    tx_waits_in_open(t))
+		    (tx_waits_in_open(t) && tx_reader_hidden()))
 			s->settled = 1;
 		else
 			tx.busy++;
@@ -408,7 +421,8 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	u8 reason;
 
 	/* it may have fallen as far while it waited */
-	if (to != TX_STAY && subject_level(subject_of(me)) <= to)
+	s = subject_of(me);
+	if (to != TX_STAY && s != &subject_lost && subject_level(s) <= to)
 		return 0;
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
 	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = 0;

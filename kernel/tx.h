@@ -52,6 +52,7 @@ struct tg_tx {
 	u64 join_unix;	/* a Unix socket that it is about to connect or send to */
 	u64 join_key;
 	u32 join_readers; /* descriptors that read from `join`, seen */
+	u32 join_held; /* the task looked at has one */
 	u32 drag_tgid;
 	u64 drag_cause; /* record of the process dragged along last */
 	u64 deadline;

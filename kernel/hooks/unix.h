@@ -29,9 +29,11 @@ static __always_inline int unix_decide_peer(struct sock *other)
 	if (level < policy.top && !floors_have_room(level))
 		return floors_full(s);
 	memo = bpf_sk_storage_get(&socks, other, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	/* what may be put back is not remembered */
+	if (subject_observes(s) != level)
+		memo = NULL;
 	/* asked at this level since anybody's level or any socket's holder changed */
-	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == level &&
-	    subject_observes(s) == level)
+	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == level)
 		return 0;
 	if (s && u->path.dentry) {
 		struct dentry *d = CAST(struct dentry, u->path.dentry);

@@ -26,6 +26,7 @@ mod tracing;
 mod tty;
 mod under_way;
 mod unix;
+mod waits;
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -57,6 +58,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     filesystems::SCENARIOS,
     evasions::SCENARIOS,
     under_way::SCENARIOS,
+    waits::SCENARIOS,
     kept::SCENARIOS,
     other_doors::SCENARIOS,
     commands::SCENARIOS,
