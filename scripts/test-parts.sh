@@ -48,7 +48,7 @@ lint_rust() {
 
 lint_shell() {
 	# mmdebstrap's hook is sourced, by sh
-	shellcheck --shell=sh crates/lab/guest/customize.sh crates/lab/guest/measured.sh &&
+	shellcheck --shell=sh crates/lab/guest/customize.sh crates/lab/guest/measured.sh crates/lab/guest/whole.sh &&
 		git ls-files -z '*.sh' .ci/run ':!crates/lab/guest/*.sh' | xargs -0 shellcheck --external-sources
 }
 

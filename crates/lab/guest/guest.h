@@ -11,6 +11,15 @@
 
 #include <stddef.h>
 
+/* Where the root is mounted until it is entered. */
+#define NEWROOT "/newroot"
+
+/* Where a machine that systemd runs keeps the lab's service, and the modules' disk. */
+#define LAB_DIR "/usr/lib/tidegate-lab-guest"
+
+/* This program's argument when it is that service. */
+#define AS_SERVICE "--service"
+
 enum frame {
 	FRAME_READY = 'R',  /* the command is about to start; payload: uname -r */
 	FRAME_STDOUT = 'O',
@@ -30,6 +39,12 @@ _Noreturn void power_off(void);
 
 /* Reports "what: strerror(errno)" as FRAME_FAILED and powers off. */
 _Noreturn void die(const char *what);
+
+/* Puts this program, as a service, into the root that is mounted on NEWROOT. */
+void install_service(void);
+
+/* Becomes the root's own init; the root is entered. */
+_Noreturn void start_systemd(void);
 
 /* Runs argv as root, streaming its output; returns its wait status. */
 int run_command(char **argv);

@@ -6,7 +6,8 @@
  * From the initramfs it reads /lab/modules (a path a line, in order),
  * /lab/disks (a line a disk: label, directory, ro or rw) and /lab/command
  * (NUL-terminated words, argv of the command). With no command it powers off at
- * once: the accelerator probe.
+ * once: the accelerator probe. Where there is a file /lab/systemd it gives the machine
+ * over to the root's own init, and the command is a service there: systemd.c.
  */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -27,7 +28,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NEWROOT "/newroot"
 #define MAX_WORDS 512
 #define MAX_DISKS 8
 
@@ -104,7 +104,10 @@ static void mount_disks(void)
 			usleep(10 * 1000);
 		}
 		snprintf(path, sizeof(path), NEWROOT "%s", dir);
-		mkdir(path, 0755); /* where the root image has none; else it is there */
+		/* where the root image has none; else they are there */
+		if (strncmp(dir, LAB_DIR, strlen(LAB_DIR)) == 0)
+			mkdir(NEWROOT LAB_DIR, 0755);
+		mkdir(path, 0755);
 		mount_or_die(dev, path, "ext4", strcmp(mode, "ro") ? 0 : MS_RDONLY, NULL);
 	}
 	fclose(list);
@@ -187,53 +190,73 @@ static unsigned long taint(void)
 	return value;
 }
 
-/* Splits /lab/command in place; the words live as long as the machine. */
-static char **read_command(void)
+/* Splits the command's file in place; the words live as long as the machine. */
+static char **read_command(const char *path)
 {
 	static char *words[MAX_WORDS + 1];
 	struct stat st;
 	char *text;
-	int fd = open("/lab/command", O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int n = 0;
 
 	if (fd < 0)
 		return NULL;
 	if (fstat(fd, &st) || !(text = malloc(st.st_size)) ||
 	    read(fd, text, st.st_size) != st.st_size)
-		die("/lab/command");
+		die(path);
 	close(fd);
 	for (char *p = text; p < text + st.st_size && n < MAX_WORDS; p += strlen(p) + 1)
 		words[n++] = p;
 	return n ? words : NULL;
 }
 
-int main(void)
+/* Runs the command, says how it ended, and switches the machine off. */
+static _Noreturn void serve(char **argv)
 {
 	struct utsname name;
 	char text[64];
-	char **argv;
 	int status;
 
+	uname(&name);
+	if (chdir("/payload"))
+		die("/payload");
+	report(FRAME_READY, name.release, strlen(name.release));
+	status = run_command(argv);
+	status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	report(FRAME_EXIT, text, snprintf(text, sizeof(text), "%d %lu", status, taint()));
+	power_off();
+}
+
+int main(int argc, char **argv)
+{
+	struct utsname name;
+	char **command;
+
+	if (argc == 2 && strcmp(argv[1], AS_SERVICE) == 0) {
+		report_open();
+		command = read_command(LAB_DIR "/command");
+		if (!command)
+			die(LAB_DIR "/command");
+		serve(command);
+	}
 	mount("devtmpfs", "/dev", "devtmpfs", MS_NOSUID, NULL);
 	report_open();
-	uname(&name);
-	argv = read_command();
-	if (!argv) {
+	command = read_command("/lab/command");
+	if (!command) {
+		uname(&name);
 		report(FRAME_READY, name.release, strlen(name.release));
 		power_off();
 	}
 	seed_random();
 	load_modules();
 	mount_disks();
+	if (access("/lab/systemd", F_OK) == 0) {
+		install_service();
+		enter_root();
+		start_systemd();
+	}
 	enter_root();
 	mount_kernel_filesystems();
 	name_and_loopback();
-	if (chdir("/payload"))
-		die("/payload");
-
-	report(FRAME_READY, name.release, strlen(name.release));
-	status = run_command(argv);
-	status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	report(FRAME_EXIT, text, snprintf(text, sizeof(text), "%d %lu", status, taint()));
-	power_off();
+	serve(command);
 }

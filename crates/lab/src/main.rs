@@ -86,7 +86,8 @@ struct Vm {
     /// Kernel series, such as 6.12 or 7.2
     #[arg(long, default_value = "6.12")]
     kernel: Kernel,
-    /// What to boot from: root, or measured, with every measured system's tools and policy
+    /// What to boot from: root; measured, with every measured system's tools and policy; or
+    /// whole, a Debian which systemd runs: the command is a service of it, at every boot
     #[arg(long, default_value = "root", value_name = "IMAGE")]
     image: Image,
     /// Count instructions: one processor, and guest time is executed instructions

@@ -20,9 +20,6 @@ fn main() {
     println!("cargo:rerun-if-changed={}", kernel.display());
     println!("cargo:rerun-if-env-changed=TIDEGATE_CLANG");
 
-    let abi = abi::generate(&kernel.join("abi.h"));
-    std::fs::write(out.join("abi.rs"), abi).expect("the output directory is writable");
-
     let mut flags: Vec<&OsStr> = [
         "-mcpu=v3",
         "-D__TARGET_ARCH_x86",
@@ -35,16 +32,26 @@ fn main() {
     .map(OsStr::new)
     .collect();
     flags.push(kernel.as_os_str());
+    let object = out.join("tidegate.bpf.o");
     let built = SkeletonBuilder::new()
         .source(kernel.join("tidegate.bpf.c"))
         .clang(clang())
         .clang_args(flags)
+        .obj(&object)
         .build_and_generate(out.join("tidegate.skel.rs"));
     if let Err(e) = built {
         eprintln!("{e:#}");
         println!("cargo:error=kernel/tidegate.bpf.c does not compile: {e:#}");
         std::process::exit(1);
     }
+
+    let object = std::fs::read(object).expect("it was just built");
+    let abi = format!(
+        "{}\n/// Which build the monitor is of.\npub(crate) const BUILD: &str = \"{}\";\n",
+        abi::generate(&kernel.join("abi.h")),
+        &blake3::hash(&object).to_hex()[..16],
+    );
+    std::fs::write(out.join("abi.rs"), abi).expect("the output directory is writable");
 }
 
 /// The compiler: `$TIDEGATE_CLANG`, `clang-19`, or a `clang` that is new enough.

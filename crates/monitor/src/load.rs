@@ -140,6 +140,9 @@ impl Monitor {
                 sys::pin(map.as_fd(), &path).map_err(|source| Error::Pin { path, source })?;
             }
         }
+        let globals = open_pin(Pinned::Maps, "bss")?;
+        let path = Pinned::Maps.path(&pins::build());
+        sys::pin(globals.as_fd(), &path).map_err(|source| Error::Pin { path, source })?;
         for program in skel.object().progs() {
             let name = program.name().to_string_lossy();
             let lsm = program.prog_type() == ProgramType::Lsm;
@@ -160,6 +163,7 @@ impl Monitor {
         if !pins::exist()? {
             return Err(Error::NotRunning);
         }
+        pins::is_ours()?;
         Ok(Monitor {
             globals: {
                 let bss = open_pin(Pinned::Maps, "bss")?;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
+use crate::abi::BUILD;
 use crate::error::{Error, Result, Trying};
 
 /// The directory everything is pinned in; mode 0700.
@@ -69,6 +70,23 @@ pub(crate) fn exist() -> Result<bool> {
     }
 }
 
+/// The globals' other name: which build the monitor is of.
+pub(crate) fn build() -> String {
+    format!("build-{BUILD}")
+}
+
+/// Whether the monitor in the kernel is this build's; else which one it is.
+pub(crate) fn is_ours() -> Result<()> {
+    let maps = Pinned::Maps.names()?;
+    let theirs = maps.iter().find(|name| name.starts_with("build-"));
+    if theirs == Some(&build()) {
+        return Ok(());
+    }
+    Err(Error::Foreign(
+        theirs.map_or("no build is named", String::as_str).into(),
+    ))
+}
+
 /// Makes the pin directory, mounting the BPF filesystem where it is missing.
 pub(crate) fn create() -> Result<()> {
     let pinned = |path: &Path| {
@@ -114,9 +132,9 @@ pub(crate) fn remove() -> Result<()> {
     let links = links.iter().map(|n| Pinned::Links.path(n));
     let programs = Pinned::Programs.names()?;
     let programs = programs.iter().map(|n| Pinned::Programs.path(n));
-    // `bss` last: while it is there a monitor counts as running
+    // `bss` last: while it is there a monitor counts as running, and as this build's
     let mut maps = Pinned::Maps.names()?;
-    maps.sort_by_key(|n| n == "bss");
+    maps.sort_by_key(|n| (n == "bss", *n == build()));
     let maps = maps.iter().map(|n| Pinned::Maps.path(n));
     for path in links.chain(programs).chain(maps) {
         fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;

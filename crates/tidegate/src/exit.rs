@@ -28,6 +28,8 @@ pub enum Code {
     NotPermitted = 7,
     /// Anything else that went wrong.
     Internal = 8,
+    /// The monitor in the kernel is another version's.
+    Foreign = 9,
 }
 
 impl Code {
@@ -41,6 +43,7 @@ impl Code {
             5 => Code::NotRunning,
             6 => Code::Running,
             7 => Code::NotPermitted,
+            9 => Code::Foreign,
             _ => Code::Internal,
         }
     }
@@ -149,6 +152,7 @@ impl From<tidegate_monitor::Error> for Failure {
             Error::NotRunning => Code::NotRunning,
             Error::NotPermitted(_) => Code::NotPermitted,
             Error::Unsupported(_) | Error::Load { .. } | Error::Hook { .. } => Code::CannotEnforce,
+            Error::Foreign(_) => Code::Foreign,
             Error::LevelsDiffer { .. } => Code::Policy,
             Error::Fixed(_) | Error::Mapped(_) => Code::No,
             _ => Code::Internal,

@@ -11,6 +11,7 @@ mod commands;
 mod daemon;
 mod doctor;
 mod exit;
+mod other;
 mod output;
 mod places;
 mod protocol;
@@ -34,6 +35,9 @@ fn main() -> ExitCode {
                 && let Some(obstacle) = doctor::obstacle()
             {
                 failure = exit::Failure::cannot_enforce(&obstacle);
+            }
+            if failure.code == exit::Code::Foreign {
+                failure = other::go_on(failure);
             }
             failure.tell();
             failure.code.into()

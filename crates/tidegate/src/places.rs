@@ -19,5 +19,10 @@ pub const LOG: &str = "/var/log/tidegate/audit.jsonl";
 pub const STATE: &str = "/var/lib/tidegate";
 /// The levels that no path rule gives back.
 pub const GIVEN: &str = "/var/lib/tidegate/given";
+/// The program of the version whose monitor is in the kernel: it goes on with it when another
+/// version is installed.
+pub const PROGRAM: &str = "/var/lib/tidegate/program";
+/// The policy that was last put in force, for a start when the machine's own map is wrong.
+pub const LAST: &str = "/var/lib/tidegate/last.bundle";
 /// The policy that `start` takes when none is named.
 pub const POLICY: &str = "/etc/tidegate/policy.plm";

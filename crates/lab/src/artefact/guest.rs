@@ -11,11 +11,12 @@ use super::cache::Cache;
 use super::debian::run;
 use crate::progress::Progress;
 
-const SOURCES: [(&str, &str); 4] = [
+const SOURCES: [(&str, &str); 5] = [
     ("guest.h", include_str!("../../guest/guest.h")),
     ("init.c", include_str!("../../guest/init.c")),
     ("report.c", include_str!("../../guest/report.c")),
     ("run.c", include_str!("../../guest/run.c")),
+    ("systemd.c", include_str!("../../guest/systemd.c")),
 ];
 const FLAGS: [&str; 5] = ["-static", "-O2", "-s", "-Wall", "-Wextra"];
 

@@ -1,5 +1,6 @@
-//! The root filesystems: Debian trixie with what tests and the story need, and Debian
-//! trixie with the systems that are measured and the programs that they are measured by.
+//! The root filesystems: Debian trixie with what tests and the story need; with the systems
+//! that are measured and the programs that they are measured by; and a whole Debian with
+//! systemd, to live in.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -73,6 +74,68 @@ const MEASURED: &[&str] = &[
     "xz-utils",
 ];
 
+/// A server and a workstation in one.
+const WHOLE: &[&str] = &[
+    // the system
+    "adduser",
+    "apt-utils",
+    "bash-completion",
+    "bsdutils",
+    "ca-certificates",
+    "cron",
+    "dbus",
+    "dbus-user-session",
+    "initramfs-tools",
+    "iproute2",
+    "kexec-tools",
+    "kmod",
+    "libnss-myhostname",
+    "libpam-systemd",
+    "linux-image-cloud-amd64",
+    "locales",
+    "logrotate",
+    "man-db",
+    "netbase",
+    "openssh-client",
+    "openssh-server",
+    "polkitd",
+    "procps",
+    "rsyslog",
+    "sudo",
+    "systemd-sysv",
+    "systemd-timesyncd",
+    "udev",
+    "unattended-upgrades",
+    "zstd",
+    // a server
+    "curl",
+    "nginx-light",
+    "php-fpm",
+    "postgresql",
+    "rsync",
+    // a workstation
+    "build-essential",
+    "busybox-static",
+    "cargo",
+    "crun",
+    "fuse-overlayfs",
+    "git",
+    "gnupg",
+    "less",
+    "lynx",
+    "nano",
+    "nodejs",
+    "npm",
+    "podman",
+    "python3-pip",
+    "python3-venv",
+    "systemd-container",
+    "tmux",
+    "uidmap",
+    "vim-tiny",
+    "zsh",
+];
+
 /// Which root filesystem a machine boots from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Image {
@@ -81,6 +144,8 @@ pub enum Image {
     Root,
     /// For measuring: every system's tools and policy, with SELinux's labels written.
     Measured,
+    /// A whole Debian, which its own systemd runs.
+    Whole,
 }
 
 impl FromStr for Image {
@@ -90,17 +155,24 @@ impl FromStr for Image {
         match text {
             "root" => Ok(Self::Root),
             "measured" => Ok(Self::Measured),
-            _ => bail!("an image is root or measured, not {text:?}"),
+            "whole" => Ok(Self::Whole),
+            _ => bail!("an image is root, measured or whole, not {text:?}"),
         }
     }
 }
 
 impl Image {
+    /// Whether its own init runs the machine.
+    pub(crate) fn has_systemd(self) -> bool {
+        self == Self::Whole
+    }
+
     /// The artefact's kind.
     fn kind(self) -> &'static str {
         match self {
             Self::Root => "root",
             Self::Measured => "measured",
+            Self::Whole => "whole",
         }
     }
 
@@ -108,6 +180,7 @@ impl Image {
         match self {
             Self::Root => "root image, Debian trixie",
             Self::Measured => "image of the measured systems, Debian trixie",
+            Self::Whole => "image of a whole Debian trixie",
         }
     }
 
@@ -118,6 +191,7 @@ impl Image {
             include: match self {
                 Self::Root => ROOT,
                 Self::Measured => MEASURED,
+                Self::Whole => WHOLE,
             },
             exclude: &[
                 "/usr/share/doc/*",
@@ -133,6 +207,7 @@ impl Image {
                     "CIL\n",
                     include_str!("../../guest/measured.sh"),
                 ),
+                Self::Whole => include_str!("../../guest/whole.sh"),
             }),
         }
     }
@@ -142,6 +217,7 @@ impl Image {
         match self {
             Self::Root => 512 << 20,
             Self::Measured => 1 << 30,
+            Self::Whole => 3 << 30,
         }
     }
 
@@ -204,7 +280,7 @@ mod tests {
 
     #[test]
     fn an_image_is_named_by_its_kind() {
-        for image in [Image::Root, Image::Measured] {
+        for image in [Image::Root, Image::Measured, Image::Whole] {
             assert_eq!(image.kind().parse::<Image>().unwrap(), image);
         }
         assert!("roots".parse::<Image>().is_err());

@@ -162,6 +162,7 @@ fn boot_with_kvm(lab: &Lab) -> Result<(Option<Duration>, String)> {
         modules: &[],
         disks: &[],
         command: &[],
+        systemd: false,
     }
     .build()?;
     fs::write(dir.initramfs(), archive)?;
@@ -176,6 +177,7 @@ fn boot_with_kvm(lab: &Lab) -> Result<(Option<Duration>, String)> {
         console: &dir.console(),
         cmdline: &qemu::cmdline(false, None, None, ""),
         rtc: qemu::RTC,
+        reboots: false,
     };
     let mut command = lab.tools()?.qemu();
     command.args(boot.arguments());

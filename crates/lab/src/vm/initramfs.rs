@@ -19,6 +19,8 @@ pub(super) struct Initramfs<'a> {
     pub disks: &'a [(&'a str, &'a str, &'a str)],
     /// The command and its arguments; none: power off at once.
     pub command: &'a [&'a str],
+    /// Whether the root's own init runs the machine.
+    pub systemd: bool,
 }
 
 impl Initramfs<'_> {
@@ -58,6 +60,9 @@ impl Initramfs<'_> {
         if !self.command.is_empty() {
             let words: String = self.command.iter().flat_map(|word| [word, "\0"]).collect();
             archive.file("lab/command", 0o644, words.as_bytes());
+        }
+        if self.systemd {
+            archive.file("lab/systemd", 0o644, &[]);
         }
         Ok(archive.finish())
     }
@@ -147,6 +152,7 @@ mod tests {
                 modules: &[],
                 disks: &[],
                 command,
+                systemd: false,
             }
             .build()
         };

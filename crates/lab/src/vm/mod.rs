@@ -29,6 +29,9 @@ use rundir::RunDir;
 /// Free space on the payload's disk.
 const PAYLOAD_SPARE: u64 = 64 << 20;
 
+/// Where a machine that systemd runs has the modules' disk: LAB_DIR of guest/guest.h.
+const SYSTEMD_MODULES: &str = "/usr/lib/tidegate-lab-guest/modules";
+
 /// A machine to be booted. Every boot starts from the same bytes: whatever the
 /// guest writes is gone afterwards.
 #[derive(Debug, Clone)]
@@ -150,7 +153,9 @@ impl Machine {
         self
     }
 
-    /// Boots, runs `command` (in /payload, /payload first in PATH) and waits.
+    /// Boots, runs `command` (in /payload, /payload first in PATH) and waits. Where the
+    /// image has systemd, the command is a service of it and runs at every boot until it
+    /// ends: a command that restarts the machine finds there what it has written.
     ///
     /// # Errors
     /// When the machine could not be put together or its report channel broke.
@@ -174,7 +179,13 @@ impl Machine {
 
         let dir = RunDir::new(lab.cache().root(), &self.kernel.to_string())?;
         let mut images = vec![lab.image(self.image)?, files.modules()];
-        let mut mounts = vec![("root", "/", "rw"), ("modules", "/usr/lib/modules", "ro")];
+        let systemd = self.image.has_systemd();
+        let modules = if systemd {
+            SYSTEMD_MODULES
+        } else {
+            "/usr/lib/modules"
+        };
+        let mut mounts = vec![("root", "/", "rw"), ("modules", modules, "ro")];
         if self.scratch {
             images.push(lab.scratch()?);
             mounts.push(("scratch", "/srv/lab", "rw"));
@@ -195,6 +206,7 @@ impl Machine {
             modules: &files.early_modules()?,
             disks: &mounts,
             command: &words,
+            systemd,
         };
         fs::write(dir.initramfs(), archive.build()?)?;
         let disks = images
@@ -202,6 +214,12 @@ impl Machine {
             .map(|path| fs::metadata(&path).map(|meta| (path, meta.len())))
             .collect::<io::Result<Vec<_>>>()?;
 
+        // a panic that restarted the machine would be forgotten
+        let append = if systemd {
+            format!("panic=0 systemd.show_status=error {}", self.append)
+        } else {
+            self.append.clone()
+        };
         let emulated = accelerator == Accelerator::Tcg && !self.icount;
         let tsc_khz = emulated.then(qemu::tsc_khz).flatten();
         let boot = qemu::Boot {
@@ -217,8 +235,9 @@ impl Machine {
             initramfs: &dir.initramfs(),
             disks: &disks,
             console: &dir.console(),
-            cmdline: &qemu::cmdline(self.icount, tsc_khz, self.lsm.as_deref(), &self.append),
+            cmdline: &qemu::cmdline(self.icount, tsc_khz, self.lsm.as_deref(), &append),
             rtc: &self.rtc,
+            reboots: systemd,
         };
         let mut qemu = tools.qemu();
         qemu.args(boot.arguments());

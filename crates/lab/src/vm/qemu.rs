@@ -26,6 +26,9 @@ pub(super) struct Boot<'a> {
     pub cmdline: &'a str,
     /// What the guest's clock starts from where instructions are counted.
     pub rtc: &'a str,
+    /// Whether the guest may restart; else that ends the machine. What it has written is
+    /// still there then.
+    pub reboots: bool,
 }
 
 impl Boot<'_> {
@@ -40,8 +43,10 @@ impl Boot<'_> {
             "none",
             "-net",
             "none",
-            "-no-reboot",
         ]);
+        if !self.reboots {
+            add(&["-no-reboot"]);
+        }
         add(&["-machine", "pc,nvdimm=on"]);
         match self.accelerator {
             Accelerator::Kvm => add(&["-accel", "kvm", "-cpu", "host"]),
@@ -189,6 +194,7 @@ mod tests {
             console: Path::new("/c"),
             cmdline: "quiet",
             rtc: RTC,
+            reboots: false,
         }
         .arguments()
         .join(" ")

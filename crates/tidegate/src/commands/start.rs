@@ -1,10 +1,12 @@
 //! `start`: puts a policy in force.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::geteuid;
 use tidegate_monitor::Monitor;
+use tidegate_policy::Policy;
 
 use super::print_json;
 use crate::cli::Start;
@@ -12,6 +14,8 @@ use crate::daemon::{self, Report};
 use crate::doctor;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{say, tell, waiting};
+use crate::places;
+use crate::source::{Source, read_bundle};
 
 pub fn run(args: &Start, json: bool) -> Outcome {
     if !geteuid().is_root() {
@@ -27,7 +31,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     let policy = if takes_over {
         None
     } else {
-        Some(args.source.load()?)
+        Some(policy(&args.source)?)
     };
     if args.foreground {
         return daemon::run(policy, &args.how, |report| announce(&report, json));
@@ -62,6 +66,27 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     match code {
         None => Ok(()),
         Some(n) => Err(Failure::new(Code::from_number(n), report.message)),
+    }
+}
+
+/// The policy that is named. Where the machine's own map is wrong, the one that was last in
+/// force: a machine that starts without any is worse off.
+fn policy(source: &Source) -> Outcome<Policy> {
+    let wrong = match source.load() {
+        Err(failure) if !source.is_given() => failure,
+        loaded => return loaded,
+    };
+    match read_bundle(Path::new(places::LAST)) {
+        Ok(last) => {
+            wrong.tell();
+            tell!(
+                "warning: {} is wrong, so the policy that was last in force is taken: {}",
+                places::POLICY,
+                last.name
+            );
+            Ok(last)
+        }
+        Err(_) => Err(wrong),
     }
 }
 

@@ -184,6 +184,7 @@ pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<Stri
     // what was open for writing may be above its holder now
     shared.guard.arm(&shared.monitor)?;
     let seqno = shared.monitor.put_policy(&policy, permissive)?;
+    let permissive = shared.monitor.status()?.permissive;
     let mode = if permissive { " (permissive)" } else { "" };
     let message = format!("{} is in force{mode}, number {seqno}", policy.name);
     shared.policies.keep(seqno, policy)?;

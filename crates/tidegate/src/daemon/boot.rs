@@ -10,6 +10,7 @@ use super::instance::{level_files, lock_memory};
 use super::{Policies, Report, Shared, given};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
+use crate::other;
 
 /// Brings the monitor up, or takes over the one that is there.
 pub fn boot(
@@ -83,6 +84,8 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
         shared.note(*record);
     }
     let mut warnings = adopted.warnings;
+    // an upgrade may come while the disk is full as well
+    warnings.extend(other::leave_program().err().map(|f| f.message.to_string()));
     if adopted.lowered > 0 {
         warnings.extend(settle(&policy.levels[0]));
     }

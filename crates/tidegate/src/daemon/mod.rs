@@ -23,6 +23,7 @@ use tidegate_monitor::{Event, Guard, Kind, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
+pub use self::instance::directory;
 pub use self::policies::Policies;
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tidegate_policy::Policy;
 
-use super::instance::write_whole;
+use super::instance::{directory, write_whole};
 use crate::exit::Outcome;
 use crate::places;
 
@@ -39,13 +39,13 @@ impl Policies {
             .clone()
     }
 
-    /// Keeps a policy that is in force.
+    /// Keeps a policy that is in force, for its records and for the next boot.
     pub fn keep(&self, seqno: u32, policy: Policy) -> Outcome {
-        write_whole(
-            &Self::path(seqno).to_string_lossy(),
-            &policy.to_bundle(),
-            0o600,
-        )?;
+        let bundle = policy.to_bundle();
+        write_whole(&Self::path(seqno).to_string_lossy(), &bundle, 0o600)?;
+        directory(places::STATE, 0o700)?;
+        // a full disk is no reason to go without a policy now
+        let _ = write_whole(places::LAST, &bundle, 0o600);
         if let Ok(mut read) = self.read.lock() {
             read.insert(seqno, Some(Arc::new(policy)));
         }

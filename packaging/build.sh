@@ -1,0 +1,112 @@
+#!/bin/bash
+# Builds packages from the tree as it is, into target/package.
+#   build.sh deb    tidegate and tidegate-lab for Debian, by debhelper
+#   build.sh rpm    the same for distributions with rpm
+set -eu
+
+cd "$(dirname "$0")/.."
+TARGET=${CARGO_TARGET_DIR:-target}
+OUT=$TARGET/package
+VERSION=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
+
+need() {
+	command -v "$1" >/dev/null || {
+		echo "packaging: there is no $1: install the package $2" >&2
+		exit 1
+	}
+}
+
+# The pages of the manual that are documents of their own.
+documents() {
+	local man=$1
+	mkdir -p "$man/man5" "$man/man7"
+	page map-language 5 tidegate-map "$man/man5"
+	page audit-log 5 tidegate-audit "$man/man5"
+	page lomac 7 tidegate-lomac "$man/man7"
+}
+
+# page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description.
+page() {
+	{
+		echo "% $3 $2 \"Tidegate $VERSION\""
+		echo "# NAME"
+		echo "$3 - $(sed -n '1s/^# //p' "docs/$1.md")"
+		sed '1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /' "docs/$1.md"
+	} | go-md2man | gzip -9n >"$4/$3.$2.gz"
+}
+
+# Everything a package has, where it is installed.
+trees() {
+	local tree program
+	scripts/build.sh static
+	scripts/build.sh lab
+	scripts/build.sh man
+	rm -rf "$OUT/trees"
+	for program in tidegate tidegate-lab; do
+		tree=$OUT/trees/$program
+		install -D -s -m 755 "$TARGET/x86_64-unknown-linux-gnu/release/$program" "$tree/usr/bin/$program"
+		install -D -m 644 "$TARGET/completions/$program.bash" "$tree/usr/share/bash-completion/completions/$program"
+		install -D -m 644 "$TARGET/completions/$program.zsh" "$tree/usr/share/zsh/vendor-completions/_$program"
+		install -D -m 644 "$TARGET/completions/$program.fish" "$tree/usr/share/fish/vendor_completions.d/$program.fish"
+		mkdir -p "$tree/usr/share/man/man1" "$tree/usr/share/doc/$program"
+	done
+	for page in "$TARGET"/man/*.1; do
+		case ${page##*/} in
+		tidegate-lab*) program=tidegate-lab ;;
+		*) program=tidegate ;;
+		esac
+		gzip -9nc "$page" >"$OUT/trees/$program/usr/share/man/man1/${page##*/}.gz"
+	done
+	tree=$OUT/trees/tidegate
+	documents "$tree/usr/share/man"
+	install -D -m 644 -t "$tree/usr/lib/systemd/system" packaging/systemd/*
+	install -D -m 644 packaging/etc/policy.plm "$tree/etc/tidegate/policy.plm"
+	install -D -m 644 packaging/etc/default "$tree/etc/default/tidegate"
+	install -m 644 README.md docs/{architecture,bypasses,exit-codes,limitations}.md crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
+	install -m 644 docs/lab.md docs/cost.md "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
+}
+
+deb() {
+	need dh debhelper
+	trees
+	rm -rf "$OUT/debian"
+	cp -r packaging/debian "$OUT/debian"
+	cp packaging/systemd/tidegate.service "$OUT/debian/tidegate.service"
+	cp packaging/systemd/tidegate-reload.path "$OUT/debian/tidegate.tidegate-reload.path"
+	cp packaging/systemd/tidegate-reload.service "$OUT/debian/tidegate.tidegate-reload.service"
+	cat >"$OUT/debian/changelog" <<-CHANGELOG
+		tidegate ($VERSION) unstable; urgency=medium
+
+		  * See CHANGELOG.md.
+
+		 -- The Tidegate developers <tidegate@localhost>  $(date -R -d "@$(date_of_tree)")
+	CHANGELOG
+	(cd "$OUT" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps)
+	# it puts them beside its directory
+	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$OUT"
+	ls "$OUT"/*.deb
+}
+
+rpm() {
+	need rpmbuild rpm
+	trees
+	rpmbuild -bb --quiet --define "_topdir $PWD/$OUT/rpmbuild" --define "version $VERSION" \
+		--define "trees $PWD/$OUT/trees" packaging/rpm/tidegate.spec
+	mv "$OUT"/rpmbuild/RPMS/*/*.rpm "$OUT"
+	ls "$OUT"/*.rpm
+}
+
+# So that the same tree gives the same packages.
+date_of_tree() {
+	git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml
+}
+
+need go-md2man go-md2man
+case ${1:-} in
+deb) deb ;;
+rpm) rpm ;;
+*)
+	sed -n '2,4s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+	;;
+esac
