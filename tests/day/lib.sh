@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# What the days have in common. Sourced in the guest, at each boot of its day: what was
+# counted before a restart is in /payload/state.
+
+STATE=/payload/state
+REMOTE=192.0.2.2 # another machine, in a network namespace of its own
+HERE=192.0.2.1
+mkdir -p "$STATE"
+
+# What a piece of the day prints has the lowest level, and what passes it on to the lab is
+# trusted; the other machine's disk is not one of ours. Nothing else is different here from a
+# machine that takes the preset.
+harness_rules() {
+	cat <<-'RULES'
+		untrusted /payload/out
+		untrusted /srv/remote
+		system /usr/lib/tidegate-lab-guest/run nodemote
+	RULES
+}
+
+# try WHAT COMMAND…: a piece of the day; its output is shown if it fails.
+try() {
+	local what=$1 out=/payload/out start=$SECONDS
+	shift
+	# what falls in there is a shell of its own
+	if ("$@") >"$out" 2>&1 </dev/null; then
+		echo ok >>"$STATE/passed"
+		printf 'ok    %s (%d s)\n' "$what" $((SECONDS - start))
+	else
+		echo no >>"$STATE/failed"
+		printf 'FAIL  %s\n' "$what"
+		tail -n 25 "$out" | sed 's/^/      | /'
+	fi
+}
+
+# The same, for what must not work.
+refuse() {
+	try "$1" fails "${@:2}"
+}
+
+fails() {
+	! "$@"
+}
+
+# All that was refused since the boot, or since this was asked last.
+refusals() {
+	local from now
+	from=$(cat "$STATE/seen" 2>/dev/null || echo 0)
+	now=$(tidegate log --json | tail -n 1 | sed 's/.*"id":\([0-9]*\).*/\1/')
+	tidegate log --denied --json | awk -v from="$from" '{ match($0, /"id":[0-9]+/); if (substr($0, RSTART + 5, RLENGTH - 5) + 0 > from) print }' >"$STATE/denied"
+	echo "$now" >"$STATE/seen"
+	[ ! -s "$STATE/denied" ] || {
+		tidegate log --denied | tail -n "$(wc -l <"$STATE/denied")"
+		return 1
+	}
+}
+
+no_failed_units() {
+	local failed
+	failed=$(systemctl --failed --no-legend --plain)
+	[ -z "$failed" ] || {
+		echo "$failed"
+		systemctl status --no-pager --lines 15 --failed
+		return 1
+	}
+}
+
+enforcing() {
+	tidegate status | tee /dev/stderr | grep -q '(enforcing)'
+}
+
+# Was Tidegate up before this unit began?
+before() {
+	local us them
+	us=$(systemctl show -p ActiveEnterTimestampMonotonic --value tidegate.service)
+	them=$(systemctl show -p ExecMainStartTimestampMonotonic --value "$1")
+	[ "${them:-0}" -gt 0 ] || them=$(systemctl show -p ActiveEnterTimestampMonotonic --value "$1")
+	echo "tidegate at $us, $1 at $them"
+	[ "$us" -gt 0 ] && [ "$us" -lt "$them" ]
+}
+
+# Another machine and the wire to it. What runs there counts for nothing here: it is a
+# stranger's, and its files are at the lowest level.
+other_machine() {
+	ip netns add remote
+	ip link add wire type veth peer name wire netns remote
+	ip address add "$HERE/24" dev wire
+	ip link set wire up
+	ip -n remote address add "$REMOTE/24" dev wire
+	ip -n remote link set wire up
+	ip -n remote link set lo up
+	mkdir -p /srv/remote
+}
+
+# Runs a command over there.
+remote() {
+	ip netns exec remote env HOME=/srv/remote "$@"
+}
+
+# Serves a directory over there.
+serve() {
+	local port=$1 dir=$2
+	(cd "$dir" && remote python3 -m http.server --bind "$REMOTE" "$port" >/dev/null 2>&1 </dev/null &)
+	until curl -s -o /dev/null "http://$REMOTE:$port/"; do sleep 0.2; done
+}
+
+# Counts, and the machine's end.
+finish() {
+	local passed failed
+	passed=$(wc -l <"$STATE/passed" 2>/dev/null || echo 0)
+	failed=$(wc -l 2>/dev/null <"$STATE/failed" || echo 0)
+	echo "$passed passed, $failed failed"
+	[ "$failed" -eq 0 ]
+	exit
+}
