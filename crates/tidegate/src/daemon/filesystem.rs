@@ -58,7 +58,48 @@ pub fn mounted() -> Outcome<Vec<Filesystem>> {
             }
         }
     }
+    // asked itself, a filesystem does not depend on what udev has come to by now
+    for fs in seen.values_mut().filter(|fs| !fs.memory) {
+        if let Some(uuid) = fs.on_disk().then(|| own_uuid(&fs.mount_point)).flatten() {
+            fs.identity = format!("uuid={uuid}");
+        }
+    }
     Ok(seen.into_values().collect())
+}
+
+/// `struct fsuuid2` (linux/fs.h).
+#[repr(C)]
+struct FsUuid {
+    len: u8,
+    uuid: [u8; 16],
+}
+
+/// FS_IOC_GETFSUUID (linux/fs.h): `_IOR(0x15, 0, struct fsuuid2)`.
+const GET_FS_UUID: u32 = 0x8011_1500;
+
+/// The UUID that a mounted filesystem itself says it has: ext4, xfs, btrfs, f2fs and others.
+fn own_uuid(mount_point: &str) -> Option<String> {
+    let root = File::open(mount_point).ok()?;
+    let mut answer = FsUuid {
+        len: 0,
+        uuid: [0; 16],
+    };
+    // SAFETY: the request writes a `struct fsuuid2`, which outlives the call.
+    let done = unsafe { libc::ioctl(root.as_raw_fd(), GET_FS_UUID.into(), &raw mut answer) };
+    (done == 0 && answer.len == 16).then(|| hyphenated(&answer.uuid))
+}
+
+/// As blkid(8) writes it.
+fn hyphenated(uuid: &[u8; 16]) -> String {
+    let hex: String = uuid.iter().map(|b| format!("{b:02x}")).collect();
+    [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ]
+    .join("-")
 }
 
 /// A line of mountinfo (proc(5)).
@@ -101,6 +142,12 @@ fn uuids() -> HashMap<String, String> {
 }
 
 impl Filesystem {
+    /// Whether it is on a disk of this machine, so that looking at it waits for nobody.
+    fn on_disk(&self) -> bool {
+        self.identity.starts_with("uuid=")
+            || self.identity.starts_with(&format!("{} /dev/", self.kind))
+    }
+
     /// Whether an object is surely gone. Only ext2, ext3 and ext4 answer by inode
     /// number and generation; of others nothing is known.
     pub fn is_gone(&self, given: &Given) -> bool {
@@ -176,5 +223,27 @@ mod tests {
             (21, "proc proc", "/proc")
         );
         assert_eq!(parse("nonsense", &uuids), None);
+    }
+
+    #[test]
+    fn a_uuid_is_written_as_udev_writes_it() {
+        let uuid = *b"\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef";
+        assert_eq!(hyphenated(&uuid), "01234567-89ab-cdef-0123-456789abcdef");
+    }
+
+    #[test]
+    fn only_disks_are_asked() {
+        let asked = |kind: &str, identity: &str| {
+            Filesystem {
+                kind: kind.into(),
+                identity: identity.into(),
+                ..Filesystem::default()
+            }
+            .on_disk()
+        };
+        assert!(asked("ext4", "ext4 /dev/root"));
+        assert!(asked("xfs", "uuid=12-34"));
+        assert!(!asked("nfs4", "nfs4 server:/export"));
+        assert!(!asked("autofs", "autofs systemd-1"));
     }
 }
