@@ -38,5 +38,5 @@ repository() {
 }
 
 unattended() {
-	unattended-upgrade -v && lab-hello | grep -q 'hello 1.1'
+	apt-get update && unattended-upgrade -v && lab-hello | grep -q 'hello 1.1'
 }
