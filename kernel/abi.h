@@ -65,6 +65,13 @@ struct tg_given_key {
 	u32 generation;
 };
 
+/* What becomes of a refusal. */
+enum tg_refusals {
+	TG_ENFORCED,
+	TG_RECORDED,   /* permissive: recorded, and let through */
+	TG_LET_THROUGH, /* at the start: those that run have no labels yet */
+};
+
 /* What is in force. Written by user space alone; `seqno` last. */
 struct tg_policy {
 	u32 seqno;	/* policy sequence number; 0: nothing loaded */
@@ -72,7 +79,7 @@ struct tg_policy {
 	u32 mnt_ns;	/* inode number of the initial mount namespace */
 	u32 given_max;	/* room in the table of given levels */
 	u8 top;		/* highest level */
-	u8 permissive;	/* decide and record, refuse nothing */
+	u8 permissive;	/* enum tg_refusals */
 	u8 net_default; /* level of a network no line names */
 	u8 net_highest; /* highest level of any network */
 	u32 daemon;	/* pid of the audit daemon, 0: none */

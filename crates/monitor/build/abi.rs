@@ -5,11 +5,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Enumerations that user space names, and what their constants begin with.
-const ENUMS: [(&str, &str, &str); 4] = [
+const ENUMS: [(&str, &str, &str); 5] = [
     ("tg_event_kind", "TG_E_", "Kind"),
     ("tg_op", "TG_OP_", "Op"),
     ("tg_reason", "TG_R_", "Reason"),
     ("tg_hook_class", "TG_C_", "Class"),
+    ("tg_refusals", "TG_", "Refusals"),
 ];
 
 /// The Rust text for `abi.h`.

@@ -44,9 +44,7 @@ pub enum Error {
         source: io::Error,
     },
     /// What is in the kernel was put there by another build.
-    #[error(
-        "the monitor in the kernel is another version's ({0}): restart the machine"
-    )]
+    #[error("the monitor in the kernel is another version's ({0}): restart the machine")]
     Foreign(String),
     /// A policy with other levels cannot replace the one in force.
     #[error(

@@ -37,7 +37,7 @@ mod swap;
 mod sys;
 mod tasks;
 
-pub use abi::{Class, Kind, Op, Reason};
+pub use abi::{Class, Kind, Op, Reason, Refusals};
 pub use adopt::Adopted;
 pub use error::{Error, Result};
 pub use event::{Event, Events, boottime};

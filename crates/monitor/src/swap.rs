@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 
 use tidegate_policy::{Mode, Policy};
 
+use crate::Refusals;
 use crate::encode;
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
@@ -14,11 +15,12 @@ use crate::sys::Map;
 
 impl Monitor {
     /// Puts a policy in force; its sequence number. The one before stays in force
-    /// until the last step, and on any error.
+    /// until the last step, and on any error. A map that says `mode permissive` has its
+    /// refusals recorded where they would be enforced.
     ///
     /// # Errors
     /// [`Error::Io`] if the kernel has no room for it.
-    pub fn put_policy(&self, policy: &Policy, permissive: bool) -> Result<u32> {
+    pub fn put_policy(&self, policy: &Policy, refusals: Refusals) -> Result<u32> {
         let slot = self.globals.policy().seqno.wrapping_add(1) & 1;
         let full = || "build the policy's tables".to_string();
 
@@ -62,12 +64,12 @@ impl Monitor {
                 .trying(|| "fill the free slot".into())?;
         }
         self.globals
-            .set_policy(self.header(policy, permissive, slot)?);
+            .set_policy(self.header(policy, refusals, slot)?);
         Ok(self.globals.policy().seqno)
     }
 
     /// The header of a policy whose tables are in a slot.
-    fn header(&self, policy: &Policy, permissive: bool, slot: u32) -> Result<tg_policy> {
+    fn header(&self, policy: &Policy, refusals: Refusals, slot: u32) -> Result<tg_policy> {
         let now = self.globals.policy();
         Ok(tg_policy {
             // 0 means that nothing was ever loaded
@@ -76,18 +78,18 @@ impl Monitor {
             mnt_ns: initial_mount_namespace()?,
             given_max: self.given.max_entries,
             top: (policy.levels.len() - 1) as u8,
-            permissive: (permissive || policy.mode == Mode::Permissive).into(),
+            permissive: asked(policy, refusals) as u8,
             net_default: 0,
             net_highest: policy.networks.iter().map(|n| n.level).max().unwrap_or(0),
             ..now
         })
     }
 
-    /// Turns refusing on or off.
-    pub fn set_permissive(&self, permissive: bool) {
+    /// Says what becomes of refusals from now on, under the policy in force.
+    pub fn set_refusals(&self, policy: &Policy, refusals: Refusals) {
         let now = self.globals.policy();
         self.globals.set_policy(tg_policy {
-            permissive: permissive.into(),
+            permissive: asked(policy, refusals) as u8,
             ..now
         });
     }
@@ -99,6 +101,14 @@ impl Monitor {
             daemon: if here { std::process::id() } else { 0 },
             ..now
         });
+    }
+}
+
+/// What becomes of refusals, where the map may ask that they be only recorded.
+fn asked(policy: &Policy, refusals: Refusals) -> Refusals {
+    match refusals {
+        Refusals::Enforced if policy.mode == Mode::Permissive => Refusals::Recorded,
+        refusals => refusals,
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tidegate_monitor::Monitor;
 use tidegate_policy::{Policy, limits};
 
+use super::boot::refusals;
 use super::serve::Peer;
 use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
@@ -183,7 +184,7 @@ pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<Stri
     }
     // what was open for writing may be above its holder now
     shared.guard.arm(&shared.monitor)?;
-    let seqno = shared.monitor.put_policy(&policy, permissive)?;
+    let seqno = shared.monitor.put_policy(&policy, refusals(permissive))?;
     let permissive = shared.monitor.status()?.permissive;
     let mode = if permissive { " (permissive)" } else { "" };
     let message = format!("{} is in force{mode}, number {seqno}", policy.name);

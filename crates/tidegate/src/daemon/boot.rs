@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::sync::mpsc::SyncSender;
 
-use tidegate_monitor::{Event, Guard, Monitor, Options};
+use tidegate_monitor::{Event, Guard, Monitor, Options, Refusals};
 use tidegate_policy::Policy;
 
 use super::instance::{level_files, lock_memory};
@@ -73,7 +73,7 @@ fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
 fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report> {
     let monitor = &shared.monitor;
     monitor.trust_myself(policy.top())?;
-    let seqno = monitor.put_policy(&policy, true)?;
+    let seqno = monitor.put_policy(&policy, Refusals::LetThrough)?;
     shared.policies.keep(seqno, policy.clone())?;
     monitor.attach()?;
     level_files(&policy.levels)?;
@@ -89,9 +89,8 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
     if adopted.lowered > 0 {
         warnings.extend(settle(&policy.levels[0]));
     }
-    let permissive = how.permissive || policy.mode == tidegate_policy::Mode::Permissive;
-    monitor.set_permissive(permissive);
-    let mode = if permissive {
+    monitor.set_refusals(&policy, refusals(how.permissive));
+    let mode = if monitor.status()?.permissive {
         "permissive"
     } else {
         "enforcing"
@@ -107,6 +106,15 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
         message,
         warnings,
     })
+}
+
+/// What becomes of refusals, by the command line.
+pub fn refusals(permissive: bool) -> Refusals {
+    if permissive {
+        Refusals::Recorded
+    } else {
+        Refusals::Enforced
+    }
 }
 
 /// Has whoever shares a channel with a lower process fall with it: a process of
