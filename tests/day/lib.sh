@@ -42,15 +42,20 @@ fails() {
 	! "$@"
 }
 
-# All that was refused since the boot, or since this was asked last.
+# From here on refusals count.
+mark() {
+	sleep 1
+	date -u +%FT%TZ >"$STATE/mark"
+}
+
+# Nothing was refused since the mark, which is set anew. Who asks is still what it was.
 refusals() {
-	local from now
-	from=$(cat "$STATE/seen" 2>/dev/null || echo 0)
-	now=$(tidegate log --json | tail -n 1 | sed 's/.*"id":\([0-9]*\).*/\1/')
-	tidegate log --denied --json | awk -v from="$from" '{ match($0, /"id":[0-9]+/); if (substr($0, RSTART + 5, RLENGTH - 5) + 0 > from) print }' >"$STATE/denied"
-	echo "$now" >"$STATE/seen"
-	[ ! -s "$STATE/denied" ] || {
-		tidegate log --denied | tail -n "$(wc -l <"$STATE/denied")"
+	local denied
+	denied=$(tidegate log --denied --since "$(cat "$STATE/mark")")
+	mark
+	tidegate why $$ | grep -v 'nothing has lowered it'
+	[ -z "$denied" ] || {
+		echo "$denied"
 		return 1
 	}
 }

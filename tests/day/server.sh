@@ -41,10 +41,13 @@ set_up() {
 	echo '* * * * * root date >> /var/log/every-minute' >/etc/cron.d/every-minute
 }
 
-install() {
-	dpkg -i ./tidegate_*.deb
+put_in_force() {
+	dpkg -i ./tidegate_*.deb || return
+	# what runs has the top level until it is started anew
+	systemctl restart nginx php8.4-fpm postgresql@17-main ssh cron rsyslog
 	sed -i '/^mode permissive/d; s/^include .*/include server/' /etc/tidegate/policy.plm
 	harness_rules >>/etc/tidegate/policy.plm
+	systemctl restart tidegate-reload
 }
 
 # ---- The day --------------------------------------------------------------------
@@ -102,8 +105,8 @@ case $boot in
 0)
 	try "multi-user" systemctl is-system-running --wait
 	try "set up" set_up
-	try "install the package" install
-	try "enforcing at once" systemctl restart tidegate-reload
+	try "install the package, put the policy in force" put_in_force
+	mark
 	systemctl reboot
 	sleep 1000
 	;;
@@ -144,6 +147,7 @@ case $boot in
 	new=$(find /boot -name 'vmlinuz-*' ! -name "*-$(uname -r)")
 	try "load it" kexec -l "$new" --initrd="/boot/initrd.img-${new#*vmlinuz-}" --append="$(cat /proc/cmdline) root=LABEL=root rw"
 	uname -r >"$STATE/kernel"
+	mark
 	systemctl kexec
 	sleep 1000
 	;;
