@@ -31,6 +31,10 @@ fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECO
 cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md (40 minutes)
 	@scripts/cost.sh $(KERNEL)
 
+.PHONY: days
+days: ## The package's life and a server's day on a whole Debian in a VM (20 minutes)
+	@scripts/test.sh day-package day-server
+
 ##@ Build it
 .PHONY: build
 build: ## All crates, for development
@@ -47,6 +51,14 @@ lab: ## The program behind `tidegate lab` and `tidegate bench`, static too
 .PHONY: man
 man: ## Manual pages and shell completions, into target/man and target/completions
 	@scripts/build.sh man
+
+.PHONY: deb
+deb: ## Debian packages, into target/package
+	@packaging/build.sh deb
+
+.PHONY: rpm
+rpm: ## Packages for distributions with rpm, into target/package
+	@packaging/build.sh rpm
 
 .PHONY: setup
 setup: ## Install what building and testing needs, from the distribution's packages

@@ -17,6 +17,8 @@ BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev auto
 CHECK="libclang-rt-19-dev shellcheck"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
 LAB="mmdebstrap debian-archive-keyring gpg uidmap e2fsprogs cpio zstd xz-utils"
+# Packages and the manual's longer pages.
+PACKAGE="debhelper rpm go-md2man"
 NET="curl ca-certificates"
 
 say() {
@@ -102,7 +104,7 @@ command -v apt-get >/dev/null || fail "this script knows Debian and Ubuntu only"
 [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run it as root, or install sudo"
 
 # shellcheck disable=SC2086 # lists of words
-missing=$(not_installed $BUILD $CHECK $LAB $NET)
+missing=$(not_installed $BUILD $CHECK $LAB $PACKAGE $NET)
 if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_new_enough; then
 	say "refreshing the package lists"
 	as_root apt-get update -q

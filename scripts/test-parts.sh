@@ -16,6 +16,7 @@ part() {
 	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
 	story) story ;;
+	day-*) day "${1#*-}" ;;
 	*)
 		echo "there is no part $1"
 		return 2
@@ -115,4 +116,15 @@ replay() {
 story() {
 	scripts/run.sh --no-cost
 	echo "1 passed, 0 failed"
+}
+
+# A day on a whole Debian with the package installed, on 6.12; not part of `make test`.
+day() {
+	local payload=$TARGET/day-$1
+	build_lab
+	packaging/build.sh deb
+	rm -rf "$payload"
+	mkdir "$payload"
+	cp tests/day/*.sh "$TARGET"/package/*.deb "$payload"
+	"$LAB" vm --kernel 6.12 --image whole --payload "$payload" --timeout 2400 -- bash "/payload/$1.sh"
 }
