@@ -5,7 +5,8 @@ mod common;
 use proptest::prelude::*;
 use tidegate_policy::{PRESETS, Policy};
 
-const MORE: &str = "user /home/*/work creator\nsystem /srv/keys lownoopen\nuser network 192.0.2.7\n";
+const MORE: &str =
+    "user /home/*/work creator\nsystem /srv/keys lownoopen\nuser network 192.0.2.7\n";
 
 fn same(preset: &str, statements: &str) {
     let text = format!("include {preset}\n{statements}");
@@ -23,7 +24,10 @@ fn same(preset: &str, statements: &str) {
 #[test]
 fn it_is_what_an_including_map_would_be() {
     same("workstation", MORE);
-    same("server", "service /srv/up creator\nservice network loopback\n");
+    same(
+        "server",
+        "service /srv/up creator\nservice network loopback\n",
+    );
     for preset in PRESETS {
         same(preset.name, "");
     }
@@ -32,7 +36,9 @@ fn it_is_what_an_including_map_would_be() {
 #[test]
 fn errors_are_the_statements_own() {
     let base = Policy::preset("workstation").unwrap().policy;
-    let errors = base.extended("more.plm", "user /x\nbogus /y\n").unwrap_err();
+    let errors = base
+        .extended("more.plm", "user /x\nbogus /y\n")
+        .unwrap_err();
     let places: Vec<_> = errors.findings.iter().filter(|f| f.is_error()).collect();
     assert_eq!(places.len(), 1);
     assert_eq!(places[0].file(), Some("more.plm"));
@@ -50,7 +56,10 @@ fn effects_tell_what_no_longer_counts_and_what_is_open() {
         (words(effects.silenced), words(effects.opened))
     };
     let none: Vec<String> = Vec::new();
-    assert_eq!(of("user /home/*/work creator\n"), (none.clone(), none.clone()));
+    assert_eq!(
+        of("user /home/*/work creator\n"),
+        (none.clone(), none.clone())
+    );
     assert_eq!(
         of("user /home/*/.ssh\n"),
         (
@@ -62,7 +71,10 @@ fn effects_tell_what_no_longer_counts_and_what_is_open() {
         of("user /home/ann/.ssh/config\n"),
         (none.clone(), vec!["user /home/*/.ssh lownoopen".to_owned()])
     );
-    assert_eq!(of("user /home/ann/.ssh/x lownoopen\n"), (none.clone(), none));
+    assert_eq!(
+        of("user /home/ann/.ssh/x lownoopen\n"),
+        (none.clone(), none)
+    );
 }
 
 proptest! {

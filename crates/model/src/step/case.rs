@@ -359,8 +359,14 @@ mod tests {
     fn the_two_checks() {
         let notes = || thing("/home/ann/notes");
         assert_eq!(ruling(0, Asked::Open(notes(), Access::Write)), NO);
-        assert_eq!(ruling(1, Asked::Open(notes(), Access::Write)), Ruling::Allowed);
-        assert_eq!(ruling(0, Asked::Open(notes(), Access::Read)), Ruling::Allowed);
+        assert_eq!(
+            ruling(1, Asked::Open(notes(), Access::Write)),
+            Ruling::Allowed
+        );
+        assert_eq!(
+            ruling(0, Asked::Open(notes(), Access::Read)),
+            Ruling::Allowed
+        );
         let key = || thing("/home/ann/.ssh/id");
         assert_eq!(ruling(0, Asked::Open(key(), Access::Read)), NO);
         assert_eq!(ruling(0, Asked::Change(notes())), NO);

@@ -10,7 +10,9 @@ use crate::cli;
 use crate::client;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
+use crate::mend::{Mend, Mending};
 use crate::output::say;
+use crate::places;
 use crate::protocol::{Answer, Ask, Why, WhyOf};
 
 pub fn run(args: &cli::Why, json: bool) -> Outcome {
@@ -36,7 +38,59 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
         return print_json(&why);
     }
     say!("{}", text(&why));
+    for line in why.mending.iter().flat_map(|m| mending(m, args.mends)) {
+        say!("{line}");
+    }
     Ok(())
+}
+
+/// The narrowest mend in a line, or all of them.
+fn mending(mending: &Mending, all: bool) -> Vec<String> {
+    let mends = mending.mends.len();
+    if let Some(advice) = &mending.advice {
+        return vec![format!("mend: none in a map: {advice}")];
+    }
+    if all {
+        return mending.mends.iter().flat_map(whole).collect();
+    }
+    let more = match mends {
+        1 => "`tidegate why --mends` tells what it would take".into(),
+        n => format!("`tidegate why --mends` lists {n} ways"),
+    };
+    match (&mending.suspicion, mending.mends.first()) {
+        (Some(why), Some(_)) => vec![format!(
+            "mend: none proposed, as this looks like an attack ({why}): {more}"
+        )],
+        (None, Some(mend)) => vec![format!("mend: {}", how(mend))],
+        (_, None) => Vec::new(),
+    }
+}
+
+/// What is to be done.
+fn how(mend: &Mend) -> String {
+    let statements = mend.statements.join("; ");
+    let map = format!(
+        "{statements}   (in {}; then `tidegate reload`)",
+        places::POLICY
+    );
+    match &mend.command {
+        Some(command) if mend.statements.is_empty() => command.clone(),
+        Some(command) => format!("{map}; and {command}"),
+        None => map,
+    }
+}
+
+/// A mend with what it lets through and gives away.
+fn whole(mend: &Mend) -> Vec<String> {
+    let mut lines = vec![
+        format!("mend: {}", how(mend)),
+        format!("    lets through: {}", mend.lets),
+        format!("    gives away:   {}", mend.gives),
+    ];
+    let also = |word: &'static str| move |what: &String| format!("    {word} {what}");
+    lines.extend(mend.silences.iter().map(also("overrides:   ")));
+    lines.extend(mend.opens.iter().map(also("opens:       ")));
+    lines
 }
 
 /// `last`, `@ID`, or a number: a process if there is one, else a record.
@@ -99,6 +153,7 @@ mod tests {
             process: None,
             chain,
             cut: true,
+            mending: None,
         };
         assert_eq!(
             text(&why),

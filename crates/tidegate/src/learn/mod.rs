@@ -1,0 +1,9 @@
+//! `learn`: from the refusals of a log to statements of a map.
+
+mod cover;
+mod gather;
+mod write;
+
+pub use cover::plan;
+pub use gather::Gathered;
+pub use write::{Counts, Proposal};
