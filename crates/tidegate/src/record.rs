@@ -5,7 +5,7 @@ use std::fmt;
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::{Deserialize, Serialize};
-use tidegate_monitor::{Event, Kind, Op, Reason, boottime};
+use tidegate_monitor::{Class, Event, Kind, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
 use crate::daemon::Policies;
@@ -128,7 +128,11 @@ impl Record {
         let policy = policy.as_deref();
         let level = |n| level_name(policy, n);
         let rule = event.source.and_then(|s| policy?.rules.get(s as usize));
-        let has_object = event.path.is_some() || event.address.is_some() || event.peer.is_some();
+        // of what has neither name nor number there is a level at least
+        let has_object = event.path.is_some()
+            || event.address.is_some()
+            || event.peer.is_some()
+            || event.class == Some(Class::Ipc);
         let file = event.ino != 0;
         Record {
             id: event.id,

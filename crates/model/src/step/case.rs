@@ -194,7 +194,7 @@ impl World {
             }
             Asked::Exec(thing) | Asked::Look(thing) => {
                 let node = self.thing(thing, Kind::File)?;
-                self.observe(s, self.label(node).0)
+                self.observe_node(s, node)
             }
             Asked::Change(thing) => {
                 let node = self.thing(thing, Kind::File)?;
@@ -327,7 +327,7 @@ mod tests {
                    user /home/*/src creator\nuser /home/*/.ssh lownoopen\n\
                    system /usr/bin/ssh nonetdemote\nsystem /usr/bin/lax permissive\n\
                    user /run/bus\nsystem /run/log lowwrite\nuser network 192.0.2.0/24\n\
-                   untrusted /home/*/Downloads\n";
+                   untrusted /home/*/Downloads\nneutral /dev/gpu\n";
         Arc::new(Policy::compile_str("case", map).unwrap().policy)
     }
 
@@ -375,6 +375,9 @@ mod tests {
             ..notes()
         };
         assert_eq!(ruling(0, Asked::Change(own)), Ruling::Allowed);
+        let gpu = || Asked::Open(thing("/dev/gpu"), Access::Both);
+        assert_eq!(ruling(0, gpu()), Ruling::Allowed);
+        assert_eq!(by(None, 2, vec![gpu()]).level_after(&policy()), 2);
         assert_eq!(ruling(1, Asked::Act(2)), NO);
         assert_eq!(ruling(1, Asked::Top), NO);
         assert_eq!(ruling(2, Asked::Top), Ruling::Allowed);

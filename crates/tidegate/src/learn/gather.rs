@@ -1,11 +1,11 @@
 //! The refusals of an audit log, each kind once.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tidegate_monitor::Op;
 use tidegate_policy::Policy;
 
-use crate::mend::Refusal;
+use crate::mend::{Refusal, split};
 use crate::record::Record;
 
 /// Falls that are remembered, so that chains can be followed: as many as the kernel does.
@@ -13,7 +13,11 @@ const FALLS: usize = 65_536;
 /// Links of a chain that are followed.
 const LINKS: usize = 64;
 /// Kinds of refusals that are told apart.
-const KINDS: usize = 20_000;
+const KINDS: usize = 5000;
+/// Directories: each has mends of its own to be checked.
+const DIRS: usize = 500;
+/// Names in one directory that are told apart; the others are counted with the last.
+const NAMES: usize = 4;
 /// Programs and records that are named of each.
 const NAMED: usize = 3;
 
@@ -33,12 +37,14 @@ pub struct Kind {
 }
 
 /// What one kind has that no other has.
-type Key = (String, u8, u8, String, u8, String);
+type Key = (String, u8, u8, String, u8, String, bool);
 
 /// What a log has told.
 #[derive(Debug, Default)]
 pub struct Gathered {
     kinds: BTreeMap<Key, Kind>,
+    names: HashMap<Key, Vec<String>>,
+    dirs: HashSet<String>,
     falls: BTreeMap<u64, Record>,
     newest: u64,
     made: HashSet<String>,
@@ -114,7 +120,29 @@ impl Gathered {
                 refusal.made = self.made.contains(path);
             }
         }
-        let key = key(&refusal, record);
+        let mut key = key(&refusal, record);
+        if let Some((dir, name)) = refusal.path().and_then(split) {
+            // a rule of its own tells a name apart
+            let rule = record.rule.as_ref().map_or("", |rule| &rule.text);
+            let place = format!("{dir}\n{rule}");
+            let mut of_place = key.clone();
+            of_place.3 = place;
+            if !self.dirs.contains(dir) {
+                if self.dirs.len() >= DIRS {
+                    self.left_out += count;
+                    return;
+                }
+                self.dirs.insert(dir.to_owned());
+            }
+            let names = self.names.entry(of_place).or_default();
+            if !names.iter().any(|known| known == name) {
+                if names.len() < NAMES {
+                    names.push(name.to_owned());
+                } else if let Some(last) = names.last() {
+                    key.3 = format!("{}/{last}", dir.trim_end_matches('/'));
+                }
+            }
+        }
         if !self.kinds.contains_key(&key) && self.kinds.len() >= KINDS {
             self.left_out += count;
             return;
@@ -170,6 +198,7 @@ fn key(refusal: &Refusal, record: &Record) -> Key {
         what.unwrap_or_default(),
         refusal.level,
         falls.collect::<Vec<_>>().join("\n"),
+        refusal.made,
     )
 }
 

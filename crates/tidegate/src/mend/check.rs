@@ -13,8 +13,8 @@ use super::statement::lines;
 /// What the added statements' file is called.
 const FILE: &str = "mend";
 
-/// Policies that are kept: a preset takes 100 KiB.
-const KEPT: usize = 1024;
+/// Policies that are kept.
+const KEPT: usize = 128;
 
 /// A policy with statements added.
 #[derive(Debug, Clone)]

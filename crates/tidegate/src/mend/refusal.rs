@@ -114,6 +114,14 @@ impl Refusal {
             && OBSERVING.contains(&self.op)
     }
 
+    /// Whether levels and rules alone refused it.
+    fn is_by_levels(&self) -> bool {
+        matches!(
+            self.reason,
+            Reason::Rule | Reason::Noopen | Reason::Launder | Reason::NoCreator | Reason::TopOnly
+        )
+    }
+
     /// The case: what lowered the subject, and what it was refused then.
     pub fn case(&self, policy: &Policy) -> Option<Case> {
         let mut deeds: Vec<Deed> = self.falls.iter().rev().map(Fall::deed).collect();
@@ -144,6 +152,9 @@ impl Refusal {
             let fall = self.attempted();
             return Some(vec![fall.deed(), deed(Asked::Act(self.level))]);
         }
+        if !self.is_by_levels() {
+            return None;
+        }
         let asked = self.asked(policy)?;
         let made = self.path().filter(|_| self.made).map(str::to_owned);
         Some(
@@ -171,7 +182,10 @@ impl Refusal {
         if self.reason == Reason::TopOnly || self.class == "system" {
             return Some(Asked::Top);
         }
-        let level = || self.object.level.unwrap_or(policy.top());
+        // what was lost by the fall was had before it
+        let before = self.falls.first().filter(|_| self.op == Op::Send);
+        let before = before.map_or(policy.top(), |fall| fall.from);
+        let level = || self.object.level.unwrap_or(before);
         if let (Op::Send, Some(address)) = (self.op, self.object.address) {
             return Some(Asked::Send(address));
         }

@@ -18,7 +18,7 @@ pub struct Statement {
 /// What a statement is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// A path as a map writes it, and whether only what is below is meant.
+    /// A path, with [`ANY`] for any component, and whether only what is below is meant.
     Path(String, bool),
     /// An address.
     Network(String),
@@ -27,7 +27,7 @@ pub enum Place {
 impl Statement {
     /// Of a path and what is below it.
     pub fn path(level: &str, path: &str, attrs: Attrs) -> Statement {
-        let place = Place::Path(written(path), false);
+        let place = Place::Path(path.into(), false);
         let level = level.into();
         Statement {
             level,
@@ -38,7 +38,7 @@ impl Statement {
 
     /// Only of what is below a path.
     pub fn child_of(level: &str, path: &str, attrs: Attrs) -> Statement {
-        let place = Place::Path(written(path), true);
+        let place = Place::Path(path.into(), true);
         let level = level.into();
         Statement {
             level,
@@ -58,11 +58,27 @@ impl Statement {
         }
     }
 
+    /// Whether it could say something of a path.
+    pub fn may_cover(&self, path: &str) -> bool {
+        match &self.place {
+            Place::Path(of, _) => {
+                let literal = of.split(ANY).next().unwrap_or_default();
+                path.starts_with(literal)
+            }
+            Place::Network(_) => false,
+        }
+    }
+
+    /// Whether it speaks of an address.
+    pub fn is_of(&self, address: std::net::IpAddr) -> bool {
+        matches!(&self.place, Place::Network(of) if *of == address.to_canonical().to_string())
+    }
+
     /// Its line of a map.
     pub fn text(&self) -> String {
         let mut line = match &self.place {
-            Place::Path(path, false) => format!("{} {path}", self.level),
-            Place::Path(path, true) => format!("{} {path} child-of", self.level),
+            Place::Path(path, false) => format!("{} {}", self.level, written(path)),
+            Place::Path(path, true) => format!("{} {} child-of", self.level, written(path)),
             Place::Network(address) => format!("{} network {address}", self.level),
         };
         for (name, _) in self.attrs.iter_names() {
@@ -149,7 +165,7 @@ mod tests {
             "/home/ann/My Files/x",
             "/srv/*",
             "/srv/a\"b\\c",
-            "/srv/new\nsystem /",
+            "/srv/new\nsystem",
             "/srv/#x",
             "/é/コ",
             "/a/[x]{y}?",

@@ -467,7 +467,10 @@ fn a_fall_that_could_not_be_is_mended_by_not_falling() {
             "/home/ann/Downloads/x",
         );
         let mends = of(std::slice::from_ref(&read), &policy).mends;
-        assert_eq!(mends[0].statements, ["user /home/ann/Downloads/x"]);
+        // the file as it is now, before whatever will have its name
+        let promote = "tidegate promote /home/ann/Downloads/x --level user";
+        assert_eq!(mends[0].command.as_deref(), Some(promote));
+        assert_eq!(mends[1].statements, ["user /home/ann/Downloads/x"]);
         let refusal = Refusal::of(&[read], &policy).unwrap();
         assert!(advice(&refusal, &policy).contains(word));
     }
