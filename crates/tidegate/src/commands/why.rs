@@ -46,20 +46,16 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
 
 /// The narrowest mend in a line, or all of them.
 fn mending(mending: &Mending, all: bool) -> Vec<String> {
-    let mends = mending.mends.len();
     if let Some(advice) = &mending.advice {
-        return vec![format!("mend: none in a map: {advice}")];
+        return vec![format!("mend: no statement: {advice}")];
     }
     if all {
         return mending.mends.iter().flat_map(whole).collect();
     }
-    let more = match mends {
-        1 => "`tidegate why --mends` tells what it would take".into(),
-        n => format!("`tidegate why --mends` lists {n} ways"),
-    };
     match (&mending.suspicion, mending.mends.first()) {
         (Some(why), Some(_)) => vec![format!(
-            "mend: none proposed, as this looks like an attack ({why}): {more}"
+            "mend: none proposed, as this looks like an attack ({why}): \
+             `tidegate why --mends` lists what would"
         )],
         (None, Some(mend)) => vec![format!("mend: {}", how(mend))],
         (_, None) => Vec::new(),
@@ -68,15 +64,16 @@ fn mending(mending: &Mending, all: bool) -> Vec<String> {
 
 /// What is to be done.
 fn how(mend: &Mend) -> String {
+    let map = if Path::new(places::POLICY).exists() {
+        format!("in {}; then `tidegate reload`", places::POLICY)
+    } else {
+        "in a map that includes the preset, as `tidegate learn` writes one".into()
+    };
     let statements = mend.statements.join("; ");
-    let map = format!(
-        "{statements}   (in {}; then `tidegate reload`)",
-        places::POLICY
-    );
     match &mend.command {
         Some(command) if mend.statements.is_empty() => command.clone(),
-        Some(command) => format!("{map}; and {command}"),
-        None => map,
+        Some(command) => format!("{statements}   ({map}); and {command}"),
+        None => format!("{statements}   ({map})"),
     }
 }
 
@@ -134,7 +131,40 @@ fn text(why: &Why) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mend::Trust;
     use crate::record::Record;
+
+    #[test]
+    fn one_mend_is_shown_unless_it_looks_like_an_attack() {
+        let mend = |text: &str| Mend {
+            statements: vec![text.into()],
+            command: None,
+            trust: Trust::Nothing,
+            lets: "that".into(),
+            gives: "this".into(),
+            silences: Vec::new(),
+            opens: vec!["x.plm:1: user /x lownoopen".into()],
+        };
+        let mut of = Mending {
+            mends: vec![mend("user /a creator"), mend("user /b creator")],
+            ..Mending::default()
+        };
+        let lines = mending(&of, false);
+        assert!(lines.len() == 1 && lines[0].starts_with("mend: user /a creator   (in "));
+        of.suspicion = Some("it is a secret".into());
+        assert!(mending(&of, false)[0].contains("attack (it is a secret)"));
+        let all = mending(&of, true);
+        assert_eq!(all.len(), 8);
+        assert_eq!(all[7], "    opens:        x.plm:1: user /x lownoopen");
+        let none = Mending {
+            advice: Some("run it at the top".into()),
+            ..Mending::default()
+        };
+        assert_eq!(
+            mending(&none, true),
+            ["mend: no statement: run it at the top"]
+        );
+    }
 
     #[test]
     fn numbers_are_processes_before_they_are_records() {

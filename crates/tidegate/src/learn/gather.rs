@@ -48,6 +48,8 @@ pub struct Gathered {
     falls: BTreeMap<u64, Record>,
     newest: u64,
     made: HashSet<String>,
+    /// Who gave what it had made another name, and the record of it.
+    renaming: Option<(u32, u64)>,
     /// Refusals in all.
     pub refusals: u64,
     /// Refusals for whose kind there was no room.
@@ -110,16 +112,7 @@ impl Gathered {
             return;
         };
         let record = &chain[0];
-        if let Some(path) = refusal.path() {
-            if refusal.op == Op::Create {
-                // it was made all the same
-                if record.kind == "would" && self.made.len() < KINDS {
-                    self.made.insert(path.to_owned());
-                }
-            } else {
-                refusal.made = self.made.contains(path);
-            }
-        }
+        refusal.made = self.is_made(&refusal, record);
         let mut key = key(&refusal, record);
         if let Some((dir, name)) = refusal.path().and_then(split) {
             // a rule of its own tells a name apart
@@ -160,6 +153,29 @@ impl Gathered {
         if kind.ids.len() < NAMED && record.id != 0 {
             kind.ids.push(record.id);
         }
+    }
+
+    /// Whether what a refusal is about was made by who is lower, as far as the log tells:
+    /// its creation was recorded and let through, or its name by a rename of such a file,
+    /// which is recorded at the old name and then at the new one.
+    fn is_made(&mut self, refusal: &Refusal, record: &Record) -> bool {
+        let Some(path) = refusal.path() else {
+            return false;
+        };
+        let known = self.made.contains(path);
+        let mut new = refusal.op == Op::Create;
+        if refusal.op == Op::Rename {
+            let renaming = self.renaming.take();
+            if known {
+                self.renaming = Some((refusal.pid, record.id));
+            } else if let Some((pid, id)) = renaming {
+                new = pid == refusal.pid && (id + 1..id + 4).contains(&record.id);
+            }
+        }
+        if new && record.kind == "would" && self.made.len() < KINDS {
+            self.made.insert(path.to_owned());
+        }
+        known && refusal.op != Op::Create
     }
 
     /// A record and what led to it, newest first.

@@ -2,6 +2,8 @@
 
 mod cover;
 mod gather;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use cover::plan;

@@ -95,6 +95,11 @@ fn network(level: &str, address: std::net::IpAddr) -> Draft {
 
 /// The file that was read is trusted: by a rule, or as it is now.
 fn file(fall: &Fall, path: &str, needed: u8, level: &str, policy: &Policy) -> Vec<Draft> {
+    let rule = policy.lookup(path.as_bytes());
+    let built_in = policy.rules.get(rule.source as usize);
+    if built_in.is_some_and(|source| source.line == 0) {
+        return Vec::new(); // who reads a level's file wants to fall
+    }
     let shown = shown(path);
     let verb = if fall.op == Op::Exec {
         "executes"
@@ -114,7 +119,7 @@ fn file(fall: &Fall, path: &str, needed: u8, level: &str, policy: &Policy) -> Ve
     if fall.object.given {
         return vec![promote];
     }
-    let attrs = kept(policy, policy.lookup(path.as_bytes()), needed);
+    let attrs = kept(policy, rule, needed);
     let rule = Draft::new(
         vec![Statement::path(level, path, attrs)],
         1,

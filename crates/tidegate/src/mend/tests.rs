@@ -481,6 +481,15 @@ fn who_was_put_lower_on_purpose_is_told_so() {
     let policy = workstation();
     let mut run = fell_by("/run/tidegate/level/untrusted", false);
     run.rule.as_mut().unwrap().text = "untrusted /run/tidegate/level/untrusted".into();
+    let write = refused(
+        &policy,
+        Op::OpenWrite,
+        Reason::Rule,
+        "untrusted",
+        "/home/ann/x",
+    );
+    let mends = of(&[write, run.clone()], &policy).mends;
+    assert!(mends.iter().all(|m| m.command.is_none()), "{mends:?}");
     let mount = refused_act(Op::Mount, Reason::TopOnly, "system", None);
     let mending = of(&[mount, run], &policy);
     assert!(
