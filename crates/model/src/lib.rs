@@ -15,6 +15,7 @@
 //! paths: what `tidegate learn` and `why` check a proposed statement by.
 #![warn(missing_docs)]
 
+mod case;
 mod channel;
 mod decide;
 mod draw;
@@ -28,11 +29,11 @@ mod step;
 mod tree;
 mod world;
 
+pub use case::{Asked, Case, Deed, Ruling, Thing};
 pub use draw::{draw, sequence};
 pub use flow::Contents;
 pub use op::{Access, Act, Address, At, Attribute, Errno, Made, Op, Pid, Program, Slot, Verdict};
 pub use shrink::shrink;
-pub use step::case::{Asked, Case, Deed, Ruling, Thing};
 pub use tree::{DIRECTORIES, FILES};
 pub use world::{FIRST, World};
 

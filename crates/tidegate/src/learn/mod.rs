@@ -1,5 +1,6 @@
 //! `learn`: from the refusals of a log to statements of a map.
 
+mod choose;
 mod cover;
 mod gather;
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod check;
 mod draft;
 mod name;
 mod object;
+mod reach;
 mod refusal;
 mod statement;
 mod suspect;
@@ -52,7 +53,7 @@ pub use suspect::suspicion;
 use crate::record::Record;
 
 /// Rules beyond which a policy is not compiled again for every question.
-const MAX_RULES: usize = 20_000;
+const MAX_RULES: usize = 5000;
 
 /// A mend that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
