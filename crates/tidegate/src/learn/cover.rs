@@ -13,10 +13,12 @@ use tidegate_policy::Policy;
 
 use super::choose::choose;
 use super::gather::Kind;
-use crate::mend::{self, Bench, Draft, Mend, Statement, Trust};
+use crate::mend::{self, Bench, Draft, Evidence, Mend, Statement, Trust};
 
 /// Siblings that were refused the same, from which on their directory is named.
 const SIBLINGS: usize = 3;
+/// Users' homes in which the same was refused, from which on any home is named.
+const HOMES: usize = 2;
 /// Mends that are looked at of each refusal.
 const DRAFTS: usize = 6;
 
@@ -105,13 +107,13 @@ pub fn plan(
         .copied()
         .filter(|&at| suspicion(at).is_some())
         .collect();
-    let siblings = siblings(kinds);
+    let evidence = evidence(kinds);
     let mut candidates: BTreeMap<String, Candidate> = BTreeMap::new();
     let mut rest = Rest::default();
     let mut mendable: Vec<usize> = Vec::new();
     for (done, &at) in open.iter().enumerate() {
         tell(done, open.len());
-        let mut drafts = mend::drafts(&kinds[at].refusal, policy, siblings[at]);
+        let mut drafts = mend::drafts(&kinds[at].refusal, policy, evidence[at]);
         drafts.truncate(DRAFTS);
         if let Some(why) = suspicion(at) {
             rest.put_by(why, at, &given, drafts, &mut bench);
@@ -135,7 +137,7 @@ pub fn plan(
     }
     let candidates = candidates.into_values().collect();
     for at in choose(&mut plan, candidates, &mendable, &given, &mut bench) {
-        let drafts = mend::drafts(&kinds[at].refusal, policy, false);
+        let drafts = mend::drafts(&kinds[at].refusal, policy, Evidence::default());
         let why =
             "what mends it lets through what looks like an attack, or contradicts another mend";
         rest.put_by(why, at, &given, drafts, &mut bench);
@@ -199,19 +201,27 @@ pub fn concerns(statements: &[Statement], kind: &Kind) -> bool {
         || addresses.any(|a| statements.iter().any(|s| s.is_of(a)))
 }
 
-/// Whether so many others in a directory were refused the same.
-fn siblings(kinds: &[Kind]) -> Vec<bool> {
-    let place = |kind: &Kind| {
-        let refusal = &kind.refusal;
-        let dir = mend::split(refusal.path()?)?.0.to_owned();
-        Some((dir, refusal.op as u8, refusal.level))
+/// What else was refused the same as each.
+fn evidence(kinds: &[Kind]) -> Vec<Evidence> {
+    let like = |kind: &Kind, path: String| (path, kind.refusal.op as u8, kind.refusal.level);
+    let dir = |kind: &Kind| {
+        let (dir, _) = mend::split(kind.refusal.path()?)?;
+        Some(like(kind, dir.to_owned()))
     };
-    let mut paths: HashMap<_, HashSet<&str>> = HashMap::new();
-    for kind in kinds {
-        if let (Some(place), Some(path)) = (place(kind), kind.refusal.path()) {
-            paths.entry(place).or_default().insert(path);
+    let home = |kind: &Kind| Some(like(kind, mend::any_home(kind.refusal.path()?)?));
+    let count = |of: &dyn Fn(&Kind) -> Option<(String, u8, u8)>| {
+        let mut paths: HashMap<_, HashSet<&str>> = HashMap::new();
+        for kind in kinds {
+            if let (Some(like), Some(path)) = (of(kind), kind.refusal.path()) {
+                paths.entry(like).or_default().insert(path);
+            }
         }
-    }
-    let many = |place| paths.get(&place).is_some_and(|p| p.len() >= SIBLINGS);
-    kinds.iter().map(|k| place(k).is_some_and(many)).collect()
+        paths
+    };
+    let (dirs, homes) = (count(&dir), count(&home));
+    let each = kinds.iter().map(|kind| Evidence {
+        siblings: dir(kind).is_some_and(|like| dirs[&like].len() >= SIBLINGS),
+        homes: home(kind).is_some_and(|like| homes[&like].len() >= HOMES),
+    });
+    each.collect()
 }

@@ -79,6 +79,19 @@ fn a_days_work_takes_one_statement() {
 }
 
 #[test]
+fn several_users_are_any_user() {
+    let lines = [
+        fell(),
+        refusal(2, "denied", "create", "tool", "/home/ann/work/x", HOME),
+        refusal(3, "denied", "create", "tool", "/home/bob/work/x", HOME),
+        refusal(4, "denied", "create", "tool", "/home/bob/play/x", HOME),
+    ];
+    let proposal = learn(&lines, false);
+    let any = ["user /home/*/work creator", "user /home/bob/play creator"];
+    assert_eq!(statements(&proposal), any);
+}
+
+#[test]
 fn a_file_that_was_made_is_known_by_its_new_name() {
     let (new, old) = ("/home/ann/work/x", "/home/ann/work/x.tmp");
     let lines = [

@@ -11,8 +11,8 @@
 //! 2. *How much does it cover?* One file before a directory, a directory before a tree of
 //!    many users', a deep tree before a shallow one. A path is generalised only where the
 //!    refusal itself shows that it must be (a name with a process's number or random
-//!    letters in it, a user's number below /run/user), or where several siblings were
-//!    refused the same.
+//!    letters in it, a user's number below /run/user), or where several names in one
+//!    directory, or several users, were refused the same.
 //! 3. *How many statements?* Then the shorter.
 //!
 //! Trust comes before width as a statement's width shows in it, while what trust costs
@@ -44,8 +44,9 @@ use tidegate_policy::Policy;
 pub use advice::advice;
 pub use check::{Bench, allows};
 pub use draft::{Draft, Trust};
-pub use name::split;
-pub use object::shown;
+pub use name::{any_home, split};
+
+pub use object::{Evidence, shown};
 pub use refusal::Refusal;
 pub use statement::{Statement, lines};
 pub use suspect::suspicion;
@@ -111,7 +112,7 @@ pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
     {
         return Some(only("by the policy in force it would not be refused now"));
     }
-    let drafts = drafts(&refusal, policy, false);
+    let drafts = drafts(&refusal, policy, Evidence::default());
     let mends: Vec<Mend> = checked(&refusal, drafts, &mut bench)
         .iter()
         .map(|(draft, new)| describe(draft, policy, new))
@@ -124,13 +125,12 @@ pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
     })
 }
 
-/// What might mend a refusal, the narrowest first. With `siblings`, others in its
-/// directory were refused the same.
-pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>, siblings: bool) -> Vec<Draft> {
+/// What might mend a refusal, the narrowest first.
+pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>, evidence: Evidence) -> Vec<Draft> {
     let ground = object::Ground {
         refusal,
         policy,
-        siblings,
+        evidence,
     };
     let mut drafts = ground.drafts();
     drafts.extend(cause::drafts(refusal, policy));

@@ -58,6 +58,12 @@ pub fn general(path: &str, pid: u32) -> String {
     general.collect::<Vec<_>>().join("/")
 }
 
+/// A path in a user's home as it is in any.
+pub fn any_home(path: &str) -> Option<String> {
+    let (_, rest) = path.strip_prefix("/home/")?.split_once('/')?;
+    Some(format!("/home/{ANY}/{rest}"))
+}
+
 /// How many components a path has.
 pub fn depth(path: &str) -> u32 {
     path.split('/').filter(|part| !part.is_empty()).count() as u32
@@ -105,6 +111,8 @@ mod tests {
         assert_eq!(general("/run/user/1000/bus", 1), "/run/user/\0/bus");
         assert_eq!(general("/tmp/foo.Xa93k/x", 1), "/tmp/\0/x");
         assert_eq!(general("/home/ann/work/x", 1), "/home/ann/work/x");
+        assert_eq!(any_home("/home/ann/work/x").unwrap(), "/home/\0/work/x");
+        assert_eq!(any_home("/home/ann"), None);
         assert_eq!(split("/x"), Some(("/", "x")));
         assert_eq!(split("/"), None);
         assert!(is_home("/home/ann") && is_home("/root") && !is_home("/home/ann/x"));

@@ -4,7 +4,7 @@ use tidegate_monitor::{Op, Reason};
 use tidegate_policy::{Attrs, Policy};
 
 use super::draft::{Draft, Trust};
-use super::name::{depth, general, is_home, is_random, split};
+use super::name::{any_home, depth, general, is_home, is_random, split};
 use super::refusal::Refusal;
 use super::statement::{ANY, Statement, kept};
 
@@ -12,12 +12,20 @@ use super::statement::{ANY, Statement, kept};
 pub const FILE: u32 = 1;
 const TREE: u32 = 8;
 
-/// What drafts are made of: the refusal, the policy, and whether siblings were refused
-/// the same, so that their directory is to be named rather than each of them.
+/// What else was refused the same, so that more than one path is to be named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Several names in one directory: the directory.
+    pub siblings: bool,
+    /// Several users' homes: any home.
+    pub homes: bool,
+}
+
+/// What drafts are made of.
 pub struct Ground<'a> {
     pub refusal: &'a Refusal,
     pub policy: &'a Policy,
-    pub siblings: bool,
+    pub evidence: Evidence,
 }
 
 impl Ground<'_> {
@@ -33,6 +41,15 @@ impl Ground<'_> {
     /// What the map says of a path, in which [`ANY`] stands for some name.
     pub(super) fn rule(&self, path: &str) -> tidegate_policy::Rule {
         self.policy.lookup(path.as_bytes())
+    }
+
+    /// A path as far as it is to be named.
+    pub(super) fn general(&self, path: &str) -> String {
+        let general = general(path, self.refusal.pid);
+        if self.evidence.homes {
+            return any_home(&general).unwrap_or(general);
+        }
+        general
     }
 
     fn tree(&self, path: &str) -> u32 {
@@ -161,12 +178,12 @@ impl Ground<'_> {
     }
 
     fn create(&self, path: &str) -> Vec<Draft> {
-        let path = general(path, self.refusal.pid);
+        let path = self.general(path);
         let Some((dir, name)) = split(&path) else {
             return Vec::new();
         };
         let mut drafts = Vec::new();
-        let any_name = self.siblings || name == "#" || is_random(name, self.refusal.pid);
+        let any_name = self.evidence.siblings || name == "#" || is_random(name, self.refusal.pid);
         if !self.refusal.is_shut_out(self.policy, dir) {
             // the directory is open; it is the place that is not
             drafts.extend(if any_name {
@@ -212,11 +229,11 @@ impl Ground<'_> {
 
     /// A lower object gets a name at a higher place.
     fn place(&self, path: &str) -> Vec<Draft> {
-        let path = general(path, self.refusal.pid);
+        let path = self.general(path);
         let Some((dir, name)) = split(&path) else {
             return Vec::new();
         };
-        if dir != "/" && (self.siblings || is_random(name, self.refusal.pid)) {
+        if dir != "/" && (self.evidence.siblings || is_random(name, self.refusal.pid)) {
             return self.place_below(dir);
         }
         self.place_of(&path)
@@ -236,7 +253,7 @@ impl Ground<'_> {
         if is_home(dir) || dir == "/" {
             return Vec::new();
         }
-        let dir = &general(dir, r.pid);
+        let dir = &self.general(dir);
         let both = self.creator(dir).and(&self.lower(path));
         both.into_iter().chain([self.lower_tree(dir)]).collect()
     }
@@ -247,11 +264,11 @@ impl Ground<'_> {
             return self.create(path);
         }
         let mut drafts = Vec::new();
-        let general = general(path, r.pid);
+        let general = self.general(path);
         let Some((dir, name)) = split(&general) else {
             return Vec::new();
         };
-        if (self.siblings || is_random(name, r.pid)) && dir != "/" && !is_home(dir) {
+        if (self.evidence.siblings || is_random(name, r.pid)) && dir != "/" && !is_home(dir) {
             drafts.push(self.lower_below(dir));
         } else {
             drafts.push(self.lower(if r.object.given { path } else { &general }));

@@ -3,13 +3,12 @@
 use tidegate_policy::Attrs;
 
 use super::draft::{Draft, Trust};
-use super::name::general;
 use super::object::{FILE, Ground, shown};
 use super::statement::{ANY, Statement, kept};
 
 impl Ground<'_> {
     pub(super) fn socket(&self, path: &str) -> Vec<Draft> {
-        let path = general(path, self.refusal.pid);
+        let path = self.general(path);
         let rule = self.rule(&path);
         let (own, shown) = (self.own(), shown(&path));
         let gives = format!(
@@ -51,7 +50,7 @@ impl Ground<'_> {
 
     /// A secret or a device is no secret any more.
     pub(super) fn open(&self, path: &str) -> Vec<Draft> {
-        let path = general(path, self.refusal.pid);
+        let path = self.general(path);
         let rule = self.rule(&path);
         let level = self.name(rule.level);
         let shown = shown(&path);

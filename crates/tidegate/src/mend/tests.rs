@@ -568,6 +568,7 @@ proptest! {
         given in any::<bool>(),
         by_network in any::<bool>(),
         siblings in any::<bool>(),
+        homes in any::<bool>(),
     ) {
         let policy = Arc::new(Policy::preset(preset).unwrap().policy);
         let level = level.min(policy.levels.len() - 2);
@@ -586,7 +587,7 @@ proptest! {
             return Ok(());
         }
         let mut bench = Bench::new(Arc::clone(&policy));
-        let drafts = drafts(&refusal, &policy, siblings);
+        let drafts = drafts(&refusal, &policy, Evidence { siblings, homes });
         for (draft, _) in checked(&refusal, drafts, &mut bench) {
             if draft.promote.is_some() {
                 continue;
