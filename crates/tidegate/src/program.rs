@@ -5,34 +5,34 @@
 //! by its start time and its name.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 use tidegate_monitor::Event;
 
 /// Nanoseconds in a tick of `/proc/PID/stat`: Linux counts 100 a second for user space.
 const TICK: u64 = 1_000_000_000 / 100;
 
+/// What a file's path ends with that has lost its name.
+const DELETED: &str = " (deleted)";
+
 /// The canonical path of the program that an event is about; `None` if the process is
-/// gone, has become another program, or its file has no name here.
+/// gone, has become another program, or its file has no name in this mount namespace.
+///
+/// Only procfs is asked, and nothing looked up by path: a program's filesystem may be one
+/// that never answers (FUSE).
 pub fn of(event: &Event) -> Option<String> {
     let process = format!("/proc/{}/task/{}", event.pid, event.tid);
-    let link = format!("{process}/exe");
-    let path = fs::read_link(&link)
-        .ok()?
-        .into_os_string()
-        .into_string()
-        .ok()?;
-    let file = fs::metadata(&link).ok()?;
-    // a process elsewhere in a namespace of its own may have any path shown
-    let named = fs::symlink_metadata(Path::new(&path)).ok()?;
-    let same_file = (file.dev(), file.ino()) == (named.dev(), named.ino());
+    let exe = fs::read_link(format!("{process}/exe")).ok()?;
+    let exe = exe.into_os_string().into_string().ok()?;
+    // elsewhere a path may lead to another file than here
+    let namespace = |process: &str| fs::read_link(format!("{process}/ns/mnt")).ok();
+    let here = namespace(&process)? == namespace("/proc/self")?;
     // asked last: if it is the process now, it was so before
     let comm = fs::read(format!("{process}/comm")).ok()?;
     let comm = String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).into_owned();
     let stat = fs::read(format!("{process}/stat")).ok()?;
-    let same_process = started(&stat)? == event.start / TICK && comm == event.comm;
-    (same_file && same_process).then_some(path)
+    let same = started(&stat)? == event.start / TICK && comm == event.comm;
+    let named = exe.starts_with('/') && !exe.ends_with(DELETED);
+    (here && same && named).then_some(exe)
 }
 
 /// The start time in a line of `/proc/PID/stat`, in ticks since boot: its field 22
