@@ -13,6 +13,7 @@ part() {
 	lab) lab_boots ;;
 	scenarios-*) scenarios "${1#*-}" ;;
 	commands-*) commands "${1#*-}" ;;
+	learn-*) learn "${1#*-}" ;;
 	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
 	story) story ;;
@@ -87,6 +88,15 @@ commands() {
 	scripts/build.sh payload "$TARGET/test-commands" tidegate
 	cp tests/command-line/check.sh "$TARGET/test-commands"
 	"$LAB" vm --kernel "$1" --payload "$TARGET/test-commands" --timeout 900 -- bash /payload/check.sh
+}
+
+# A refusal mended by `learn`, on a kernel.
+learn() {
+	build_lab
+	cargo static --locked -p tidegate
+	scripts/build.sh payload "$TARGET/test-learn" tidegate
+	cp tests/learn/check.sh "$TARGET/test-learn"
+	"$LAB" vm --kernel "$1" --payload "$TARGET/test-learn" --timeout 900 -- bash /payload/check.sh
 }
 
 # `tidegate bench`, on a kernel: with the lab's program, and what that compiles.

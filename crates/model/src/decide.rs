@@ -65,6 +65,15 @@ impl World {
         }
     }
 
+    /// The same of a node.
+    pub(crate) fn observe_node(&mut self, subject: usize, node: NodeId) -> Step {
+        let (level, attrs) = self.label(node);
+        if attrs.contains(Attrs::NEUTRAL) {
+            return Ok(());
+        }
+        self.observe(subject, level)
+    }
+
     /// modify(s, o), of an object of this level.
     pub(crate) fn modify(&self, subject: usize, level: Level) -> Step {
         if self.level(subject) < level {
@@ -77,7 +86,7 @@ impl World {
     /// modify(s, o), of a node.
     pub(crate) fn modify_node(&self, subject: usize, node: NodeId) -> Step {
         let (level, attrs) = self.label(node);
-        if attrs.contains(Attrs::LOWWRITE) {
+        if attrs.intersects(Attrs::LOWWRITE | Attrs::NEUTRAL) {
             Ok(())
         } else {
             self.modify(subject, level)
@@ -91,7 +100,7 @@ impl World {
             return refuse();
         }
         if read {
-            self.observe(subject, level)?;
+            self.observe_node(subject, node)?;
         }
         if write {
             self.modify_node(subject, node)
@@ -115,7 +124,7 @@ impl World {
         self.modify_names(subject, dir)?;
         let rule = self.policy.lookup(self.path_in(dir, name).as_bytes());
         let level = self.level(subject);
-        if level >= rule.level {
+        if level >= rule.level || rule.attrs.contains(Attrs::NEUTRAL) {
             Ok(None)
         } else if rule.attrs.contains(Attrs::CREATOR) {
             Ok(Some(level))

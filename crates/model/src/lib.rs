@@ -10,8 +10,12 @@
 //! The same world draws random sequences ([`draw`]) for the property tests here
 //! and for `tidegate-replay`, which plays them on a real kernel and compares.
 //! It is written from the contract alone, and independent of the monitor.
+//!
+//! A [`Case`] is one subject and a few operations, asked of any policy by canonical
+//! paths: what `tidegate learn` and `why` check a proposed statement by.
 #![warn(missing_docs)]
 
+mod case;
 mod channel;
 mod decide;
 mod draw;
@@ -25,6 +29,7 @@ mod step;
 mod tree;
 mod world;
 
+pub use case::{Asked, Case, Deed, Ruling, Thing};
 pub use draw::{draw, sequence};
 pub use flow::Contents;
 pub use op::{Access, Act, Address, At, Attribute, Errno, Made, Op, Pid, Program, Slot, Verdict};

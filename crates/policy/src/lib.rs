@@ -21,6 +21,7 @@
 
 mod attrs;
 mod bundle;
+mod effects;
 pub mod limits;
 mod lookup;
 mod map;
@@ -29,6 +30,7 @@ mod presets;
 
 pub use attrs::Attrs;
 pub use bundle::BundleError;
+pub use effects::Effects;
 pub use map::{Compiled, Finding, MapErrors, NetworkProblem, PathProblem, Problem};
 pub use policy::{Edge, Mode, Network, Node, Policy, Rule, RuleSource};
 pub use presets::{FRAGMENTS, PRESETS, Preset};

@@ -97,7 +97,7 @@ pub struct Network {
 }
 
 /// Where a rule was written.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RuleSource {
     /// The map's file name, a preset's (`server.plm`), or `built-in`.
     pub file: String,

@@ -52,6 +52,13 @@ pub enum Command {
     Log(Log),
     /// Explain a refusal, or a process's level
     Why(Why),
+    /// Propose what to add to the map, so that what was refused is not
+    ///
+    /// Reads the audit log and prints a map that includes the policy and adds the fewest and
+    /// narrowest statements under which what was refused, or would have been, is let through.
+    /// Each says which refusals it is for and what it gives away. Each was checked: what it
+    /// does not mend is not proposed. What looks like an attack is put out commented.
+    Learn(Learn),
     /// Measure what enforcement costs on this machine, in time
     #[command(disable_help_flag = true)]
     Bench(Lab),
@@ -230,6 +237,42 @@ pub struct Why {
     /// `last`: the newest refusal; a process id: its level; @N: record N of the log
     #[arg(value_name = "@ID|PID|last", default_value = "last")]
     pub of: String,
+    /// List everything that would mend the refusal, the narrowest first
+    #[arg(long)]
+    pub mends: bool,
+}
+
+/// What to learn from.
+#[derive(Debug, Args)]
+pub struct Learn {
+    /// The policy to start from
+    #[command(flatten)]
+    pub source: Source,
+    /// From refusals since a time (2026-01-31T12:00Z) or so long ago (10m, 2h, 1d)
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// From those of programs with this name
+    #[arg(long, value_name = "NAME")]
+    pub comm: Option<String>,
+    /// From those of subjects at this level
+    #[arg(long, value_name = "NAME")]
+    pub level: Option<String>,
+    /// From those about paths that begin so
+    #[arg(long, value_name = "PREFIX")]
+    pub path: Option<String>,
+    /// Another file than the machine's own log
+    #[arg(long, value_name = "FILE", default_value = places::LOG)]
+    pub file: PathBuf,
+    /// Propose mends of what looks like an attack, too: what has heard the network reached
+    /// for secrets, dotfiles, other processes or the system
+    #[arg(long)]
+    pub include_untrusted: bool,
+    /// Write the map to a file, which is not there yet
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace the file if it is there
+    #[arg(long, requires = "output")]
+    pub force: bool,
 }
 
 /// How to start.

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::mend::Mending;
 use crate::record::Record;
 
 /// Bytes a question may have, its newline counted.
@@ -99,6 +100,9 @@ pub struct Why {
     pub chain: Vec<Record>,
     /// The chain goes on, but the history does not.
     pub cut: bool,
+    /// What would mend it, if it begins with a refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mending: Option<Mending>,
 }
 
 /// What is in force.

@@ -5,10 +5,11 @@ use std::fmt;
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::{Deserialize, Serialize};
-use tidegate_monitor::{Event, Kind, Op, Reason, boottime};
+use tidegate_monitor::{Class, Event, Kind, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
 use crate::daemon::Policies;
+use crate::program;
 
 /// A line of the audit log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +62,9 @@ pub struct SubjectRecord {
     pub uid: u32,
     /// The program's name.
     pub comm: String,
+    /// The program's file, if the process was still there to be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exe: Option<String>,
     /// Its level, after what happened.
     pub level: String,
     /// And before, if it was another.
@@ -124,7 +128,11 @@ impl Record {
         let policy = policy.as_deref();
         let level = |n| level_name(policy, n);
         let rule = event.source.and_then(|s| policy?.rules.get(s as usize));
-        let has_object = event.path.is_some() || event.address.is_some() || event.peer.is_some();
+        // of what has neither name nor number there is a level at least
+        let has_object = event.path.is_some()
+            || event.address.is_some()
+            || event.peer.is_some()
+            || event.class == Some(Class::Ipc);
         let file = event.ino != 0;
         Record {
             id: event.id,
@@ -138,6 +146,7 @@ impl Record {
                 tid: event.tid,
                 uid: event.uid,
                 comm: event.comm.clone(),
+                exe: None,
                 level: level(event.to),
                 was: (event.from != event.to).then(|| level(event.from)),
             }),
@@ -160,6 +169,15 @@ impl Record {
             seqno: event.seqno,
             count: None,
         }
+    }
+
+    /// The same, with the subject's program while it still runs.
+    pub fn with_program(event: &Event, policies: &Policies) -> Record {
+        let mut record = Record::of(event, policies);
+        if let Some(subject) = &mut record.subject {
+            subject.exe = program::of(event);
+        }
+        record
     }
 
     /// One of the daemon's own.
@@ -188,13 +206,15 @@ impl Record {
         }
     }
 
-    fn op(&self) -> Option<Op> {
+    /// The operation, if this build knows it.
+    pub fn op(&self) -> Option<Op> {
         Op::ALL
             .into_iter()
             .find(|o| Some(o.word()) == self.op.as_deref())
     }
 
-    fn reason(&self) -> Option<Reason> {
+    /// Why a rule alone did not decide, if this build knows it.
+    pub fn reason(&self) -> Option<Reason> {
         Reason::ALL
             .into_iter()
             .find(|r| Some(r.word()) == self.reason.as_deref())

@@ -4,6 +4,7 @@ use tidegate_monitor::{Event, Kind, Monitor};
 
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
+use crate::mend;
 use crate::protocol::{Why, WhyOf, You};
 use crate::record::{Record, level_name};
 
@@ -42,11 +43,18 @@ pub fn explain(
         Some(oldest) => oldest.prev.is_some(),
         None => newest != 0,
     };
-    let chain = events.iter().map(|e| Record::of(e, policies)).collect();
+    let chain: Vec<_> = events
+        .iter()
+        .map(|e| Record::with_program(e, policies))
+        .collect();
+    // by the policy in force now, which may be another than the one that refused
+    let policy = policies.get(monitor.status()?.seqno);
+    let mending = policy.and_then(|policy| mend::propose(&chain, &policy));
     Ok(Why {
         process,
         chain,
         cut,
+        mending,
     })
 }
 

@@ -182,7 +182,7 @@ impl World {
     }
 
     fn look_into(&mut self, who: Actor, node: NodeId) -> Step {
-        self.observe(who.subject, self.label(node).0)?;
+        self.observe_node(who.subject, node)?;
         self.hear(who.subject, self.nodes[node].content);
         Ok(())
     }

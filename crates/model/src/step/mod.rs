@@ -4,6 +4,7 @@
 //! then for what the contract says, in the contract's order, and then acts. What
 //! a refused operation had already caused, such as a demotion, stays.
 
+mod case;
 mod files;
 mod memory;
 mod names;

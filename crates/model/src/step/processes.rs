@@ -43,11 +43,11 @@ impl World {
             file = file.min(self.program(Program::Worker.path()).0);
         }
         let old = &self.subjects[who.subject];
-        let trusting = file == self.top();
+        let (nodemote, nonetdemote) = self.trusted(file, attrs);
         let new = Subject {
             level: old.level,
-            nodemote: trusting && attrs.contains(Attrs::NODEMOTE),
-            nonetdemote: trusting && attrs.contains(Attrs::NONETDEMOTE),
+            nodemote,
+            nonetdemote,
             seen: self.voice(who.subject).min(file),
         };
         let trusted = old.nodemote || old.nonetdemote;
@@ -78,6 +78,16 @@ impl World {
             return Ok(Verdict::Killed);
         }
         Ok(Verdict::Done)
+    }
+
+    /// What a program is trusted with whose files have this level and its attributes:
+    /// never to be demoted, or not by the network.
+    pub(super) fn trusted(&self, file: Level, attrs: Attrs) -> (bool, bool) {
+        let trusting = file == self.top();
+        (
+            trusting && attrs.contains(Attrs::NODEMOTE),
+            trusting && attrs.contains(Attrs::NONETDEMOTE),
+        )
     }
 
     /// The lowest of what a program has open for reading that began without the

@@ -86,7 +86,7 @@ impl World {
     }
 
     /// modify(socket file).
-    fn reach(&self, who: Actor, socket: usize) -> Step {
+    pub(super) fn reach(&self, who: Actor, socket: usize) -> Step {
         if self.level(who.subject) < self.admits(socket) {
             refuse()
         } else {

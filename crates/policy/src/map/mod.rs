@@ -62,6 +62,17 @@ impl Policy {
         compile(name, Units::of_text(name, text))
     }
 
+    /// This policy with more statements, which override it as those of a file do that
+    /// includes what it was compiled from. `name` is the new policy's name, and what the
+    /// statements' file is called.
+    ///
+    /// # Errors
+    ///
+    /// Everything wrong in the statements.
+    pub fn extended(&self, name: &str, statements: &str) -> Result<Compiled, MapErrors> {
+        compile(name, Units::of_policy(self, name, statements))
+    }
+
     /// Compiles one of [`PRESETS`](crate::PRESETS).
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::finding::Note;
 use super::similar::did_you_mean;
 use super::syntax::{self, Spanned, Statement};
 use crate::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
-use crate::presets;
+use crate::{Mode, Policy, presets};
 
 /// One file or preset.
 pub(super) struct Unit {
@@ -18,6 +18,16 @@ pub(super) struct Unit {
     pub name: String,
     pub text: Arc<str>,
     origin: Origin,
+}
+
+impl Unit {
+    fn of_text(name: &str, text: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            text: text.into(),
+            origin: Origin::Text,
+        }
+    }
 }
 
 /// What tells two units apart, and what relative includes are relative to.
@@ -43,13 +53,7 @@ pub(super) struct Units {
 impl Units {
     /// Reads a map given as text.
     pub fn of_text(name: &str, text: &str) -> Self {
-        Self::of(|_| {
-            Ok(Unit {
-                name: name.to_owned(),
-                text: text.into(),
-                origin: Origin::Text,
-            })
-        })
+        Self::of(|_| Ok(Unit::of_text(name, text)))
     }
 
     /// Reads a map file.
@@ -62,14 +66,56 @@ impl Units {
         Self::of(|_| preset(name, &presets::PRESETS))
     }
 
-    fn of(first: impl FnOnce(usize) -> Result<Unit, Problem>) -> Self {
-        let mut units = Self {
+    /// What a policy was compiled from, as far as it still counts, and `text` as a map
+    /// that includes it. Each statement keeps its file and line.
+    pub fn of_policy(policy: &Policy, name: &str, text: &str) -> Self {
+        let mut units = Self::empty();
+        let levels: Vec<_> = policy.levels.iter().rev().map(String::as_str).collect();
+        let mode = match policy.mode {
+            Mode::Enforcing => "enforcing",
+            Mode::Permissive => "permissive",
+        };
+        let head = format!("levels {}\nmode {mode}\n", levels.join(" > "));
+        units.take(Unit::of_text(&policy.name, &head));
+        let mut last = 0;
+        let mut file: Option<(&str, String)> = None;
+        for rule in policy.rules.iter().filter(|rule| rule.line > 0) {
+            // a file's statements stand together, in its order
+            let same = |(name, _): &(&str, String)| *name == rule.file && rule.line > last;
+            if !file.as_ref().is_some_and(same) {
+                if let Some((name, text)) = file.replace((&rule.file, String::new())) {
+                    units.take(Unit::of_text(name, &text));
+                }
+                last = 1;
+            }
+            if let Some((_, text)) = &mut file {
+                let gap = (rule.line - last) as usize;
+                if text.len() + gap <= MAX_TEXT {
+                    text.extend(std::iter::repeat_n('\n', gap));
+                }
+                text.push_str(&rule.text);
+                last = rule.line;
+            }
+        }
+        if let Some((name, text)) = file {
+            units.take(Unit::of_text(name, &text));
+        }
+        units.take(Unit::of_text(name, text));
+        units
+    }
+
+    fn empty() -> Self {
+        Self {
             units: Vec::new(),
             order: Vec::new(),
             notes: Vec::new(),
             open: Vec::new(),
             bytes: 0,
-        };
+        }
+    }
+
+    fn of(first: impl FnOnce(usize) -> Result<Unit, Problem>) -> Self {
+        let mut units = Self::empty();
         match first(MAX_TEXT) {
             Ok(unit) => units.take(unit),
             Err(problem) => units.notes.push(Note::nowhere(problem)),

@@ -36,13 +36,13 @@ pub fn run(args: &Log, json: bool) -> Outcome {
     let mut records = Vec::new();
     for path in rotated(&args.file) {
         let mut old = BufReader::new(File::open(&path).map_err(failed)?);
-        read(&mut old, args, since, &mut |r, line| {
-            records.push((r, line))
+        read(&mut old, &mut |line| {
+            records.extend(fitting(line, args, since))
         })
         .map_err(failed)?;
     }
-    read(&mut reader, args, since, &mut |r, line| {
-        records.push((r, line))
+    read(&mut reader, &mut |line| {
+        records.extend(fitting(line, args, since));
     })
     .map_err(failed)?;
     let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
@@ -54,8 +54,10 @@ pub fn run(args: &Log, json: bool) -> Outcome {
     }
     loop {
         thread::sleep(BEAT);
-        read(&mut reader, args, since, &mut |r, line| {
-            show(&r, &line, json)
+        read(&mut reader, &mut |line| {
+            if let Some((record, line)) = fitting(line, args, since) {
+                show(&record, &line, json);
+            }
         })
         .map_err(failed)?;
         let now = reader.get_ref().metadata().map_err(failed)?;
@@ -68,7 +70,7 @@ pub fn run(args: &Log, json: bool) -> Outcome {
 }
 
 /// `audit.jsonl.9 … .1`, the oldest first.
-fn rotated(path: &Path) -> Vec<PathBuf> {
+pub fn rotated(path: &Path) -> Vec<PathBuf> {
     let numbered = (1..).map(|n| {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{n}"));
@@ -79,27 +81,25 @@ fn rotated(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Hands over each whole line that fits; a line still being written waits.
-fn read(
-    reader: &mut BufReader<File>,
-    args: &Log,
-    since: Option<Timestamp>,
-    each: &mut impl FnMut(Record, String),
-) -> io::Result<()> {
+/// Hands over each whole line; one still being written waits.
+pub fn read(reader: &mut BufReader<File>, each: &mut impl FnMut(&str)) -> io::Result<()> {
+    let mut line = Vec::new();
     loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 {
+        line.clear();
+        if reader.read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if !line.ends_with('\n') {
+        if line.last() != Some(&b'\n') {
             return reader.seek_relative(-(line.len() as i64));
         }
-        if let Ok(record) = serde_json::from_str::<Record>(&line)
-            && fits(&record, args, since)
-        {
-            each(record, line.trim_end().into());
-        }
+        each(&String::from_utf8_lossy(&line));
     }
+}
+
+/// The record of a line, if it is one that is asked for.
+fn fitting(line: &str, args: &Log, since: Option<Timestamp>) -> Option<(Record, String)> {
+    let record = serde_json::from_str::<Record>(line).ok()?;
+    fits(&record, args, since).then(|| (record, line.trim_end().into()))
 }
 
 fn fits(r: &Record, args: &Log, since: Option<Timestamp>) -> bool {
@@ -126,7 +126,7 @@ fn fits(r: &Record, args: &Log, since: Option<Timestamp>) -> bool {
 }
 
 /// A time, or how long ago.
-fn since(text: &str, now: Timestamp) -> Outcome<Timestamp> {
+pub fn since(text: &str, now: Timestamp) -> Outcome<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }

@@ -5,6 +5,7 @@ mod compile;
 mod doctor;
 mod floor;
 mod lab;
+mod learn;
 mod log;
 mod ls;
 mod manual;
@@ -50,6 +51,7 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Ls(args) => ls::run(&args, json),
         Command::Promote(args) => promote::run(&args, json),
         Command::Log(args) => log::run(&args, json),
+        Command::Learn(args) => learn::run(&args, json),
         Command::Why(args) => why::run(&args, json),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::pages(&dir),

@@ -10,7 +10,9 @@ use crate::cli;
 use crate::client;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
+use crate::mend::{Mend, Mending};
 use crate::output::say;
+use crate::places;
 use crate::protocol::{Answer, Ask, Why, WhyOf};
 
 pub fn run(args: &cli::Why, json: bool) -> Outcome {
@@ -36,7 +38,56 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
         return print_json(&why);
     }
     say!("{}", text(&why));
+    for line in why.mending.iter().flat_map(|m| mending(m, args.mends)) {
+        say!("{line}");
+    }
     Ok(())
+}
+
+/// The narrowest mend in a line, or all of them.
+fn mending(mending: &Mending, all: bool) -> Vec<String> {
+    if let Some(advice) = &mending.advice {
+        return vec![format!("mend: no statement: {advice}")];
+    }
+    if all {
+        return mending.mends.iter().flat_map(whole).collect();
+    }
+    match (&mending.suspicion, mending.mends.first()) {
+        (Some(why), Some(_)) => vec![format!(
+            "mend: none proposed, as this looks like an attack ({why}): \
+             `tidegate why --mends` lists what would"
+        )],
+        (None, Some(mend)) => vec![format!("mend: {}", how(mend))],
+        (_, None) => Vec::new(),
+    }
+}
+
+/// What is to be done.
+fn how(mend: &Mend) -> String {
+    let map = if Path::new(places::POLICY).exists() {
+        format!("in {}; then `tidegate reload`", places::POLICY)
+    } else {
+        "in a map that includes the preset, as `tidegate learn` writes one".into()
+    };
+    let statements = mend.statements.join("; ");
+    match &mend.command {
+        Some(command) if mend.statements.is_empty() => command.clone(),
+        Some(command) => format!("{statements}   ({map}); and {command}"),
+        None => format!("{statements}   ({map})"),
+    }
+}
+
+/// A mend with what it lets through and gives away.
+fn whole(mend: &Mend) -> Vec<String> {
+    let mut lines = vec![
+        format!("mend: {}", how(mend)),
+        format!("    lets through: {}", mend.lets),
+        format!("    gives away:   {}", mend.gives),
+    ];
+    let also = |word: &'static str| move |what: &String| format!("    {word} {what}");
+    lines.extend(mend.silences.iter().map(also("overrides:   ")));
+    lines.extend(mend.opens.iter().map(also("opens:       ")));
+    lines
 }
 
 /// `last`, `@ID`, or a number: a process if there is one, else a record.
@@ -80,7 +131,40 @@ fn text(why: &Why) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mend::Trust;
     use crate::record::Record;
+
+    #[test]
+    fn one_mend_is_shown_unless_it_looks_like_an_attack() {
+        let mend = |text: &str| Mend {
+            statements: vec![text.into()],
+            command: None,
+            trust: Trust::Nothing,
+            lets: "that".into(),
+            gives: "this".into(),
+            silences: Vec::new(),
+            opens: vec!["x.plm:1: user /x lownoopen".into()],
+        };
+        let mut of = Mending {
+            mends: vec![mend("user /a creator"), mend("user /b creator")],
+            ..Mending::default()
+        };
+        let lines = mending(&of, false);
+        assert!(lines.len() == 1 && lines[0].starts_with("mend: user /a creator   (in "));
+        of.suspicion = Some("it is a secret".into());
+        assert!(mending(&of, false)[0].contains("attack (it is a secret)"));
+        let all = mending(&of, true);
+        assert_eq!(all.len(), 8);
+        assert_eq!(all[7], "    opens:        x.plm:1: user /x lownoopen");
+        let none = Mending {
+            advice: Some("run it at the top".into()),
+            ..Mending::default()
+        };
+        assert_eq!(
+            mending(&none, true),
+            ["mend: no statement: run it at the top"]
+        );
+    }
 
     #[test]
     fn numbers_are_processes_before_they_are_records() {
@@ -99,6 +183,7 @@ mod tests {
             process: None,
             chain,
             cut: true,
+            mending: None,
         };
         assert_eq!(
             text(&why),

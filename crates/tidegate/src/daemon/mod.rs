@@ -173,7 +173,7 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use tidegate_monitor::{Event, Kind, Op, Reason};
 
     /// A record to test with.

@@ -88,7 +88,7 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
             Ok(event) => {
                 shared.queued.fetch_sub(1, Ordering::Relaxed);
                 if rate.passes(&event, Instant::now()) {
-                    put(&Record::of(&event, &shared.policies));
+                    put(&Record::with_program(&event, &shared.policies));
                 }
             }
             Err(RecvTimeoutError::Timeout) if shared.ends() => return,

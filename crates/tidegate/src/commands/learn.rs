@@ -1,0 +1,191 @@
+//! `learn`: what to add to the map, so that what was refused is not.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use indicatif::ProgressBar;
+use jiff::Timestamp;
+use tidegate_policy::Policy;
+
+use super::{log, print_json};
+use crate::cli::Learn;
+use crate::exit::{Code, Failure, Outcome};
+use crate::learn::{Counts, Gathered, Proposal, plan};
+use crate::output::say;
+use crate::places;
+use crate::record::Record;
+
+pub fn run(args: &Learn, json: bool) -> Outcome {
+    let include = include(args)?;
+    let policy = Arc::new(args.source.load()?);
+    let mut progress = Progress::new();
+    let gathered = gather(args, &policy, &mut progress)?;
+    if gathered.refusals == 0 {
+        return Err(Failure::new(Code::No, "nothing was refused"));
+    }
+    let counts = Counts::from(&gathered);
+    let kinds = gathered.kinds();
+    let plan = plan(&kinds, &policy, args.include_untrusted, |done, of| {
+        progress.tell(|| format!("mending {done} of {of} kinds of refusals"));
+    });
+    progress.end();
+    let proposal = Proposal::new(&plan, &kinds, &counts, &include);
+    if let Some(path) = &args.output {
+        write(path, &proposal.map, args.force)?;
+    }
+    if json {
+        return print_json(&proposal);
+    }
+    match &args.output {
+        None => say!("{}", proposal.map.trim_end()),
+        Some(path) => say!(
+            "{}: {} proposed, {} to be looked at first, {} that no statement mends",
+            path.display(),
+            proposal.proposed.len(),
+            proposal.refused.len(),
+            proposal.unmended.len()
+        ),
+    }
+    Ok(())
+}
+
+/// The line that takes in the policy which the proposal starts from.
+fn include(args: &Learn) -> Outcome<String> {
+    if args.source.bundle.is_some() {
+        return Err(Failure::new(
+            Code::Usage,
+            "a map cannot include a bundle: name the map that it was made of, by --policy or --preset",
+        ));
+    }
+    if let Some(preset) = &args.source.preset {
+        return Ok(format!("include {preset}"));
+    }
+    let path = args.source.policy.as_deref();
+    let path = path.unwrap_or(Path::new(places::POLICY));
+    let failed = |e| Failure::io(format!("read {}", path.display()), e);
+    // load() tells what is wrong with one that is not there
+    let Ok(whole) = path.canonicalize() else {
+        return Ok(String::new());
+    };
+    if let Some(output) = &args.output
+        && output.canonicalize().is_ok_and(|o| o == whole)
+    {
+        return Err(Failure::new(
+            Code::Usage,
+            format!(
+                "{} would include itself: name another file",
+                output.display()
+            ),
+        ));
+    }
+    let text = whole
+        .to_str()
+        .filter(|t| !t.contains(|c: char| c.is_control() || c == '"' || c == '\\'));
+    let text =
+        text.ok_or_else(|| failed(io::Error::other("its name cannot be written in a map")))?;
+    Ok(format!("include \"{text}\""))
+}
+
+/// Reads the log, the rotated files first.
+fn gather(args: &Learn, policy: &Policy, progress: &mut Progress) -> Outcome<Gathered> {
+    let since = args
+        .since
+        .as_deref()
+        .map(|s| log::since(s, Timestamp::now()))
+        .transpose()?;
+    let mut files: Vec<PathBuf> = log::rotated(&args.file);
+    files.push(args.file.clone());
+    let mut gathered = Gathered::default();
+    for path in files {
+        let failed = |e: io::Error| match e.kind() {
+            io::ErrorKind::NotFound => Failure::new(
+                Code::No,
+                format!("there is no audit log {}", path.display()),
+            ),
+            _ => Failure::io(format!("read {}", path.display()), e),
+        };
+        let mut reader = BufReader::new(File::open(&path).map_err(failed)?);
+        log::read(&mut reader, &mut |line| {
+            gathered.line(line, policy, |record| fits(record, args, since));
+            progress.tell(|| format!("reading: {} refusals", gathered.refusals));
+        })
+        .map_err(failed)?;
+    }
+    Ok(gathered)
+}
+
+fn fits(record: &Record, args: &Learn, since: Option<Timestamp>) -> bool {
+    let subject = record.subject.as_ref();
+    let path = record.object.as_ref().and_then(|o| o.path.as_deref());
+    let is = |wanted: &Option<String>, found: Option<&String>| {
+        wanted.as_ref().is_none_or(|w| found == Some(w))
+    };
+    since.is_none_or(|t| record.time.parse::<Timestamp>().is_ok_and(|at| at >= t))
+        && is(&args.comm, subject.map(|s| &s.comm))
+        && is(&args.level, subject.map(|s| &s.level))
+        && args
+            .path
+            .as_ref()
+            .is_none_or(|p| path.is_some_and(|path| path.starts_with(p)))
+}
+
+/// Writes the map, over nothing that is there unless that is wanted.
+fn write(path: &Path, map: &str, force: bool) -> Outcome {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let written = if force {
+        fs::write(&new, map).and_then(|()| fs::rename(&new, path))
+    } else {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).open(path);
+        file.and_then(|mut file| file.write_all(map.as_bytes()))
+    };
+    written.map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => Failure::new(
+            Code::Usage,
+            format!("there is a file {}: --force replaces it", path.display()),
+        ),
+        _ => Failure::io(format!("write {}", path.display()), e),
+    })
+}
+
+/// What is shown of work that lasts: nothing for two seconds.
+struct Progress {
+    began: Instant,
+    told: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    const QUIET: Duration = Duration::from_secs(2);
+    const BEAT: Duration = Duration::from_millis(100);
+
+    fn new() -> Progress {
+        let now = Instant::now();
+        Progress {
+            began: now,
+            told: now,
+            bar: None,
+        }
+    }
+
+    fn tell(&mut self, what: impl FnOnce() -> String) {
+        let now = Instant::now();
+        if now - self.began < Self::QUIET || now - self.told < Self::BEAT {
+            return;
+        }
+        self.told = now;
+        let bar = self.bar.get_or_insert_with(ProgressBar::new_spinner);
+        bar.set_message(what());
+        bar.tick();
+    }
+
+    fn end(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}

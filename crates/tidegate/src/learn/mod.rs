@@ -1,0 +1,12 @@
+//! `learn`: from the refusals of a log to statements of a map.
+
+mod choose;
+mod cover;
+mod gather;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use cover::plan;
+pub use gather::Gathered;
+pub use write::{Counts, Proposal};

@@ -1,0 +1,110 @@
+#!/bin/bash
+# A refusal in somebody's own set-up, mended: a day's work under a permissive policy,
+# `learn`, the learned policy enforced, the same work, and an attack.
+#
+# Runs as root in the VM, beside the `tidegate` program; takes what it likes of /tmp,
+# /etc/tidegate and /home/alice. The last line is `N passed, N failed`.
+# shellcheck disable=SC2016 # what is quoted is for another shell
+set -u
+cd "$(dirname "$0")" || exit 1
+
+T=$PWD/tidegate
+LEARNED=/etc/tidegate/learned.plm
+OUT=/root/out # nobody lower writes there, so that this shell does not fall
+passed=0
+failed=0
+
+# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
+expect() {
+	local code=$1 pattern=$2 status=0
+	shift 2
+	"$@" >"$OUT" 2>&1 </dev/null || status=$?
+	echo "exit $status" >>"$OUT"
+	if [ $status = "$code" ] && grep -qE -- "$pattern" "$OUT"; then
+		passed=$((passed + 1))
+		echo "ok      ${*//$T/tidegate} → $code /$pattern/"
+	else
+		failed=$((failed + 1))
+		echo "FAILED  ${*//$T/tidegate} → $code /$pattern/"
+		sed 's/^/        /' "$OUT"
+	fi
+}
+
+# alice's shell, fallen to untrusted itself; its output comes through a pipe that falls with it
+low() {
+	su alice -s /bin/bash -c "exec 9</run/tidegate/level/untrusted; { $1; } >/dev/null 2>&1" >/dev/null 2>&1
+}
+# the same, fallen by what it heard from the network
+heard() {
+	su alice -s /bin/bash -c "exec 9<>/dev/tcp/127.0.0.1/9; { $1; } >/dev/null 2>&1" >/dev/null 2>&1
+}
+
+# What is done all day: a program that has fallen works in ~/work.
+makes() { low 'mkdir ~/work/out && echo x >~/work/out/a && echo y >~/work/out/b.new && mv ~/work/out/b.new ~/work/out/b'; }
+# it stays a while, so that the daemon finds its program
+keeps_log() { low 'echo line >>~/work/tool.log && sleep 1 && :'; }
+cleans() { low 'rm -r ~/work/out'; }
+# What an attack does.
+plants() { heard 'echo "evil" >>~/.bashrc'; }
+reads_key() { heard 'read -r x <~/.ssh/id'; }
+
+mkdir -p /etc/tidegate /home/alice/work /home/alice/.ssh
+echo "old" >/home/alice/work/tool.log
+echo key >/home/alice/.ssh/id
+chown -R alice: /home/alice/work /home/alice/.ssh
+
+echo "# a day's work, and nothing is refused"
+expect 0 'permissive' timeout 300 "$T" start --preset workstation --permissive
+expect 0 '' makes
+expect 0 '' keeps_log
+expect 0 '' cleans
+expect 0 '' plants
+expect 0 '' reads_key
+sleep 2
+expect 0 '"exe":"/usr/bin/bash"' "$T" log --denied --json --path /home/alice/work/tool.log
+
+echo "# why tells the mend"
+expect 0 '^mend: none proposed, as this looks like an attack \(it is a secret\)' "$T" why
+work=$("$T" log --denied --json --path /home/alice/work/tool.log | sed -n 's/^{"id":\([0-9]*\).*/\1/p;q')
+expect 0 '^mend: untrusted /home/alice/work/tool.log   \(in a map that includes' "$T" why "@$work"
+expect 0 'gives away: .*whoever|who reads it falls' "$T" why --mends "@$work"
+expect 0 '^mend: user /home/alice/work/tool.log lowwrite' "$T" why --mends "@$work"
+expect 0 '"mending":\{"mends":\[\{"statements":\["untrusted /home/alice/work/tool.log"\]' "$T" why --json "@$work"
+
+"$T" why --mends "@$work" | sed 's/^/        /'
+
+echo "# learn"
+expect 1 'nothing was refused' "$T" learn --preset workstation --comm nobody
+expect 2 'a map cannot include a bundle' "$T" learn --bundle /tmp/x
+expect 0 '^user /home/alice/work creator' "$T" learn --preset workstation
+expect 0 '^untrusted /home/alice/work/tool.log' "$T" learn --preset workstation
+expect 0 '^# REFUSED: .*/home/alice/\.bashrc' "$T" learn --preset workstation
+expect 0 '"proposed":\[\{' "$T" learn --preset workstation --json
+expect 0 'proposed' "$T" learn --preset workstation -o "$LEARNED"
+expect 2 'force replaces it' "$T" learn --preset workstation -o "$LEARNED"
+expect 0 'proposed' "$T" learn --preset workstation -o "$LEARNED" --force
+expect 0 '^learned: ' "$T" check "$LEARNED"
+cp "$LEARNED" /root/first
+expect 0 '' "$T" learn --preset workstation -o "$LEARNED" --force
+expect 0 '' cmp "$LEARNED" /root/first
+only_these() { grep -v -e '^#' -e '^$' "$LEARNED" | sort | tr '\n' ';'; }
+expect 0 '^include workstation;untrusted /home/alice/work/tool.log;user /home/alice/work creator;' only_these
+echo "# the learned map:"
+sed 's/^/        /' "$LEARNED"
+
+echo "# enforced: the work works, the attack does not"
+expect 0 'number 2' "$T" reload --preset workstation
+expect 1 '' makes
+expect 1 '' keeps_log
+expect 0 'number 3' "$T" reload --policy "$LEARNED"
+expect 0 '' makes
+expect 0 '' keeps_log
+expect 0 '' cleans
+expect 1 '' plants
+expect 0 'untrusted may not write /home/alice/.bashrc' "$T" why
+expect 0 'looks like an attack \(it is a dotfile\)' "$T" why
+expect 1 '' reads_key
+expect 0 'nothing is enforced' "$T" stop
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
