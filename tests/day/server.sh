@@ -88,8 +88,9 @@ backup() {
 	local tar=/usr/local/lib/backup/tar
 	install -D /usr/bin/tar $tar &&
 		$tar -C / -czf /var/backups/system.tar.gz etc home var/www &&
+		$tar -C / -dzf /var/backups/system.tar.gz &&
 		mkdir -p /tmp/restored && $tar -C /tmp/restored -xzf /var/backups/system.tar.gz &&
-		diff -r /etc /tmp/restored/etc && diff -r /var/www /tmp/restored/var/www &&
+		diff -r /var/www /tmp/restored/var/www &&
 		runuser -u postgres -- pg_dump shop >/var/backups/shop.sql &&
 		runuser -u postgres -- createdb copy && runuser -u postgres -- psql -q copy </var/backups/shop.sql &&
 		rsync -a --delete /var/www/ /var/backups/www/ && rm /var/www/html/static.txt &&

@@ -201,6 +201,9 @@ pub fn concerns(statements: &[Statement], kind: &Kind) -> bool {
         || addresses.any(|a| statements.iter().any(|s| s.is_of(a)))
 }
 
+/// What refusals have in common: a path that stands for several, the operation, the level.
+type Likeness = (String, u8, u8);
+
 /// What else was refused the same as each.
 fn evidence(kinds: &[Kind]) -> Vec<Evidence> {
     let like = |kind: &Kind, path: String| (path, kind.refusal.op as u8, kind.refusal.level);
@@ -209,7 +212,7 @@ fn evidence(kinds: &[Kind]) -> Vec<Evidence> {
         Some(like(kind, dir.to_owned()))
     };
     let home = |kind: &Kind| Some(like(kind, mend::any_home(kind.refusal.path()?)?));
-    let count = |of: &dyn Fn(&Kind) -> Option<(String, u8, u8)>| {
+    let count = |of: &dyn Fn(&Kind) -> Option<Likeness>| {
         let mut paths: HashMap<_, HashSet<&str>> = HashMap::new();
         for kind in kinds {
             if let (Some(like), Some(path)) = (of(kind), kind.refusal.path()) {
