@@ -3,8 +3,7 @@
 
 /// What lives as long as the machine runs; 0755.
 pub const RUN: &str = "/run/tidegate";
-/// The daemon's socket; 0666, its rule is `lowwrite`.
-pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
+pub use tidegate_protocol::SOCKET;
 /// Locked by the one daemon.
 pub const LOCK: &str = "/run/tidegate/lock";
 /// The daemon's process id.

@@ -7,7 +7,9 @@ mod filesystem;
 mod given;
 mod house;
 mod instance;
+mod journal;
 mod log;
+mod metrics;
 mod policies;
 mod rate;
 mod serve;
@@ -23,6 +25,7 @@ use tidegate_monitor::{Event, Guard, Kind, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
+pub use self::metrics::managers;
 pub use self::policies::Policies;
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
@@ -64,6 +67,8 @@ pub struct Shared {
     pub queued: AtomicUsize,
     /// Records that found no room there.
     pub dropped: AtomicU64,
+    /// What is counted.
+    pub counts: metrics::Counts,
 }
 
 impl Shared {
