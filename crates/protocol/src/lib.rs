@@ -16,6 +16,10 @@ use serde::{Deserialize, Serialize};
 /// The daemon's socket; 0666, its rule is `lowwrite`.
 pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
 
+/// A file a level, there as long as the monitor is in the kernel: reading it is falling
+/// to it.
+pub const LEVELS: &str = "/run/tidegate/level";
+
 /// Bytes a question may have, its newline counted.
 pub const MAX_ASK: usize = 4096;
 

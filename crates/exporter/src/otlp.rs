@@ -1,0 +1,100 @@
+//! Pushes to an OpenTelemetry collector, by OTLP over HTTP.
+
+use std::sync::{Arc, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{AsyncInstrument, Meter, MeterProvider};
+use opentelemetry_otlp::{MetricExporter, Protocol, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+
+use crate::family::{FAMILIES, Family, Kind};
+use crate::snapshot::Snapshot;
+
+/// How long a push may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The reader's own interval; it is told when to push, so that a push that fails is seen.
+const NEVER: Duration = Duration::from_secs(1 << 32);
+
+/// Pushes until it is killed. A push that fails is told, and the next one tried.
+pub fn push(url: &str, interval: Duration) -> Result<()> {
+    let latest = Arc::new(RwLock::new(Snapshot::take()));
+    let provider = provider(url, &latest)?;
+    let mut failed = false;
+    loop {
+        let begun = Instant::now();
+        *latest.write().unwrap_or_else(|e| e.into_inner()) = Snapshot::take();
+        let pushed = provider.force_flush();
+        match &pushed {
+            Ok(()) if failed => eprintln!("tidegate-exporter: pushing to {url} again"),
+            // said once, not at every interval
+            Err(e) if !failed => eprintln!("tidegate-exporter: cannot push to {url}: {e}"),
+            _ => {}
+        }
+        failed = pushed.is_err();
+        thread::sleep(interval.saturating_sub(begun.elapsed()));
+    }
+}
+
+fn provider(url: &str, latest: &Arc<RwLock<Snapshot>>) -> Result<SdkMeterProvider> {
+    if !url.starts_with("http://") {
+        bail!("--otlp takes http://HOST:PORT/v1/metrics: a collector on this machine adds TLS");
+    }
+    let exporter = MetricExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(url)
+        .with_timeout(PATIENCE)
+        .build()
+        .with_context(|| format!("cannot push to {url}"))?;
+    let reader = PeriodicReader::builder(exporter)
+        .with_interval(NEVER)
+        .build();
+    let resource = Resource::builder().with_service_name("tidegate").build();
+    let provider = SdkMeterProvider::builder()
+        .with_reader(reader)
+        .with_resource(resource)
+        .build();
+    let meter = provider.meter("tidegate-exporter");
+    for family in &FAMILIES {
+        observe(&meter, family, Arc::clone(latest));
+    }
+    Ok(provider)
+}
+
+/// Has a family's numbers taken out of the latest answer at each push. A collector adds
+/// the unit and `_total` to the name.
+fn observe(meter: &Meter, family: &'static Family, latest: Arc<RwLock<Snapshot>>) {
+    let read = move |observer: &dyn AsyncInstrument<u64>| {
+        let latest = latest.read().unwrap_or_else(|e| e.into_inner());
+        for sample in (family.read)(&latest) {
+            let labels: Vec<_> = sample
+                .labels
+                .into_iter()
+                .map(|(name, value)| KeyValue::new(name, value))
+                .collect();
+            observer.observe(sample.value, &labels);
+        }
+    };
+    let unit = match family.unit {
+        Some("seconds") => "s",
+        Some("bytes") => "By",
+        _ => "",
+    };
+    match family.kind {
+        Kind::Counter => {
+            let builder = meter.u64_observable_counter(family.name);
+            let builder = builder.with_description(family.help).with_unit(unit);
+            builder.with_callback(read).build();
+        }
+        Kind::Gauge => {
+            let builder = meter.u64_observable_gauge(family.name);
+            let builder = builder.with_description(family.help).with_unit(unit);
+            builder.with_callback(read).build();
+        }
+    }
+}
