@@ -16,6 +16,7 @@ mod places;
 mod protocol;
 mod record;
 mod source;
+mod tail;
 mod why;
 
 use std::path::Path;

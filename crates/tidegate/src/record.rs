@@ -207,6 +207,12 @@ impl Record {
             .map_or_else(String::new, |s| format!("{}({})", s.comm, s.pid))
     }
 
+    /// What was done, and to what: `read /etc/passwd`.
+    pub fn deed(&self) -> String {
+        let verb = self.op().map_or("", verb);
+        format!("{verb}{}", self.what())
+    }
+
     /// What it was done to.
     fn what(&self) -> String {
         let Some(o) = &self.object else {

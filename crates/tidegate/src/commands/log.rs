@@ -1,8 +1,6 @@
 //! `log`: reads the audit log, the rotated files first.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +12,7 @@ use crate::cli::Log;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::say;
 use crate::record::Record;
+use crate::tail::Tail;
 
 /// Between two looks for new lines.
 const BEAT: Duration = Duration::from_millis(250);
@@ -25,26 +24,25 @@ pub fn run(args: &Log, json: bool) -> Outcome {
         .map(|s| since(s, Timestamp::now()))
         .transpose()?;
     let failed = |e| Failure::io(format!("read {}", args.file.display()), e);
-    let file = File::open(&args.file).map_err(|e| match e.kind() {
+    let mut tail = Tail::open(&args.file).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => Failure::new(
             Code::No,
             format!("there is no audit log {}", args.file.display()),
         ),
         _ => failed(e),
     })?;
-    let mut reader = BufReader::new(file);
     let mut records = Vec::new();
+    let mut keep = |r: Record, line| {
+        if fits(&r, args, since) {
+            records.push((r, line));
+        }
+    };
     for path in rotated(&args.file) {
-        let mut old = BufReader::new(File::open(&path).map_err(failed)?);
-        read(&mut old, args, since, &mut |r, line| {
-            records.push((r, line))
-        })
-        .map_err(failed)?;
+        Tail::open(&path)
+            .and_then(|mut old| old.read(&mut keep))
+            .map_err(failed)?;
     }
-    read(&mut reader, args, since, &mut |r, line| {
-        records.push((r, line))
-    })
-    .map_err(failed)?;
+    tail.read(&mut keep).map_err(failed)?;
     let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
     for (record, line) in &records[skip..] {
         show(record, line, json);
@@ -52,18 +50,14 @@ pub fn run(args: &Log, json: bool) -> Outcome {
     if !args.follow {
         return Ok(());
     }
+    let mut show = |r: Record, line: String| {
+        if fits(&r, args, since) {
+            show(&r, &line, json);
+        }
+    };
     loop {
         thread::sleep(BEAT);
-        read(&mut reader, args, since, &mut |r, line| {
-            show(&r, &line, json)
-        })
-        .map_err(failed)?;
-        let now = reader.get_ref().metadata().map_err(failed)?;
-        let named = std::fs::metadata(&args.file);
-        if named.is_ok_and(|named| (named.dev(), named.ino()) != (now.dev(), now.ino())) {
-            // rotated: what was written until then has been read
-            reader = BufReader::new(File::open(&args.file).map_err(failed)?);
-        }
+        tail.follow(&mut show).map_err(failed)?;
     }
 }
 
@@ -77,29 +71,6 @@ fn rotated(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = numbered.take_while(|p| p.exists()).collect();
     found.reverse();
     found
-}
-
-/// Hands over each whole line that fits; a line still being written waits.
-fn read(
-    reader: &mut BufReader<File>,
-    args: &Log,
-    since: Option<Timestamp>,
-    each: &mut impl FnMut(Record, String),
-) -> io::Result<()> {
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 {
-            return Ok(());
-        }
-        if !line.ends_with('\n') {
-            return reader.seek_relative(-(line.len() as i64));
-        }
-        if let Ok(record) = serde_json::from_str::<Record>(&line)
-            && fits(&record, args, since)
-        {
-            each(record, line.trim_end().into());
-        }
-    }
 }
 
 fn fits(r: &Record, args: &Log, since: Option<Timestamp>) -> bool {
