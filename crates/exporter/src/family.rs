@@ -134,7 +134,7 @@ pub const FAMILIES: [Family; 19] = [
     counter(
         "tidegate_denials",
         "Decisions of an object manager to refuse, done or only recorded.",
-        |s| told(s, |m| managers(m, |l| l.denied)),
+        |s| told(s, denials),
     ),
     counter(
         "tidegate_history_records",
@@ -196,28 +196,23 @@ fn processes(m: &Metrics) -> Vec<Sample> {
     named.collect()
 }
 
-fn managers(m: &Metrics, read: impl Fn(&Manager) -> u64) -> Vec<Sample> {
+fn denials(m: &Metrics) -> Vec<Sample> {
     let lines = m.managers.iter().map(|line| Sample {
         labels: vec![("object_manager", line.object_manager.clone())],
-        value: read(line),
+        value: line.denied,
     });
     lines.collect()
 }
 
 fn queries(m: &Metrics) -> Vec<Sample> {
-    let mut samples = Vec::new();
-    let by: [(&str, fn(&Manager) -> u64); 3] = [
-        ("hint", |l| l.hint),
-        ("cache", |l| l.cache),
-        ("server", |l| l.server),
-    ];
-    for (word, read) in by {
-        for mut sample in managers(m, read) {
-            sample.labels.push(("by", word.into()));
-            samples.push(sample);
-        }
-    }
-    samples
+    let resolved = |l: &Manager| {
+        let name = l.object_manager.clone();
+        [("hint", l.hint), ("cache", l.cache), ("server", l.server)].map(|(by, value)| Sample {
+            labels: vec![("object_manager", name.clone()), ("by", by.into())],
+            value,
+        })
+    };
+    m.managers.iter().flat_map(resolved).collect()
 }
 
 fn records(m: &Metrics) -> Vec<Sample> {

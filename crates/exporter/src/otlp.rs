@@ -1,5 +1,6 @@
 //! Pushes to an OpenTelemetry collector, by OTLP over HTTP.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +10,10 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter, MeterProvider};
 use opentelemetry_otlp::{MetricExporter, Protocol, WithExportConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::metrics::data::ResourceMetrics;
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 
 use crate::family::{FAMILIES, Family, Kind};
 use crate::snapshot::Snapshot;
@@ -17,26 +21,52 @@ use crate::snapshot::Snapshot;
 /// How long a push may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The reader's own interval; it is told when to push, so that a push that fails is seen.
+/// The reader's own interval; it is told when to push, after the daemon was asked.
 const NEVER: Duration = Duration::from_secs(1 << 32);
 
 /// Pushes until it is killed. A push that fails is told, and the next one tried.
 pub fn push(url: &str, interval: Duration) -> Result<()> {
     let latest = Arc::new(RwLock::new(Snapshot::take()));
     let provider = provider(url, &latest)?;
-    let mut failed = false;
     loop {
         let begun = Instant::now();
         *latest.write().unwrap_or_else(|e| e.into_inner()) = Snapshot::take();
-        let pushed = provider.force_flush();
-        match &pushed {
-            Ok(()) if failed => eprintln!("tidegate-exporter: pushing to {url} again"),
-            // said once, not at every interval
-            Err(e) if !failed => eprintln!("tidegate-exporter: cannot push to {url}: {e}"),
+        // what comes of it, `Told` has told
+        let _ = provider.force_flush();
+        thread::sleep(interval.saturating_sub(begun.elapsed()));
+    }
+}
+
+/// Tells on standard error when pushes begin to fail, and when they go well again; the
+/// SDK keeps why to itself.
+struct Told {
+    exporter: MetricExporter,
+    url: String,
+    failing: AtomicBool,
+}
+
+impl PushMetricExporter for Told {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        let result = self.exporter.export(metrics).await;
+        let failing = self.failing.swap(result.is_err(), Ordering::Relaxed);
+        match &result {
+            Err(e) if !failing => eprintln!("tidegate-exporter: cannot push to {}: {e}", self.url),
+            Ok(()) if failing => eprintln!("tidegate-exporter: pushing to {} again", self.url),
             _ => {}
         }
-        failed = pushed.is_err();
-        thread::sleep(interval.saturating_sub(begun.elapsed()));
+        result
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn temporality(&self) -> Temporality {
+        self.exporter.temporality()
     }
 }
 
@@ -51,6 +81,11 @@ fn provider(url: &str, latest: &Arc<RwLock<Snapshot>>) -> Result<SdkMeterProvide
         .with_timeout(PATIENCE)
         .build()
         .with_context(|| format!("cannot push to {url}"))?;
+    let exporter = Told {
+        exporter,
+        url: url.into(),
+        failing: AtomicBool::new(false),
+    };
     let reader = PeriodicReader::builder(exporter)
         .with_interval(NEVER)
         .build();

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tidegate_monitor::{Kind, Monitor};
 
 use crate::commands::check::attributes;
+use crate::commands::status::in_force;
 use crate::commands::why::parts;
 use crate::daemon::{self, Policies};
 use crate::exit::{Code, Failure, Outcome};
@@ -100,7 +101,7 @@ impl Source {
             let message = "nothing is enforced any more";
             return Err(Failure::new(Code::NotRunning, message));
         }
-        let status = daemon::status(&self.monitor, &self.policies)?;
+        let status = in_force()?;
         let managers = daemon::managers(&self.monitor)?;
         let (records_rate, rates) = self.rates(&status, managers);
         let (levels, processes) = self.processes(&status)?;

@@ -19,6 +19,9 @@ pub const RATES: &str = "MANAGER  QUERIES/s  DENIED/s";
 /// Columns of [`rate`]'s lines.
 const RATE_WIDTH: u16 = 28;
 
+/// From so many columns on, rates stand beside the records.
+const WIDE: u16 = 110;
+
 /// The keys.
 const KEYS: &str = " q quit  s sort  l level  p pause  ↑↓ choose  ⏎ why";
 
@@ -126,27 +129,35 @@ pub fn rate(r: &Rate) -> String {
 pub fn record(record: &Record) -> String {
     let id = match record.id {
         0 => String::new(),
-        id => format!("@{id}"),
+        id => format!("@{id} "),
     };
-    clean(&format!("{} {id:<7} {record}", record.clock()))
+    // a demotion's words have the time, as a chain needs it: here it comes first
+    let clock = record.clock();
+    let words = record.to_string().replacen(&format!(" {clock}"), "", 1);
+    clean(&format!("{clock} {id}{words}"))
 }
 
 /// Draws everything; made for 80 columns and 24 lines, and for more.
 pub fn draw(screen: &mut Screen<'_>, state: &State, look: Look) {
+    let area = screen.area();
+    let wide = area.width >= WIDE;
     let why = state.why.as_ref().map_or(0, |_| 6);
     let rates = state.frame.managers.len() as u16 + 2;
-    let [head, processes, chain, lower, keys] = Layout::vertical([
+    let [head, strip, processes, chain, lower, keys] = Layout::vertical([
         Constraint::Length(3),
+        Constraint::Length(if wide { 0 } else { 3 }),
         Constraint::Min(4),
         Constraint::Length(why),
-        Constraint::Length(rates.max(screen.area().height / 3)),
+        Constraint::Length(if wide { rates } else { 8 }.max(area.height / 3)),
         Constraint::Length(1),
     ])
-    .areas(screen.area());
-    let [records, managers] =
-        Layout::horizontal([Constraint::Fill(1), Constraint::Length(RATE_WIDTH)])
-            .spacing(1)
-            .areas(lower);
+    .areas(area);
+    let [records, side] = Layout::horizontal([
+        Constraint::Fill(1),
+        Constraint::Length(if wide { RATE_WIDTH } else { 0 }),
+    ])
+    .spacing(u16::from(wide))
+    .areas(lower);
     draw_header(screen, state, look, head);
     draw_processes(screen, state, look, processes);
     if let Some(parts) = &state.why {
@@ -155,14 +166,28 @@ pub fn draw(screen: &mut Screen<'_>, state: &State, look: Look) {
         screen.render_widget(pane.block(titled("why")), chain);
     }
     draw_records(screen, state, look, records);
-    let lines = state.frame.managers.iter().map(|r| Line::raw(rate(r)));
-    let lines: Vec<_> = std::iter::once(heading(RATES)).chain(lines).collect();
-    screen.render_widget(
-        Paragraph::new(lines).block(titled("object managers")),
-        managers,
-    );
+    if wide {
+        let lines = state.frame.managers.iter().map(|r| Line::raw(rate(r)));
+        let lines: Vec<_> = std::iter::once(heading(RATES)).chain(lines).collect();
+        let pane = Paragraph::new(lines).block(titled("object managers"));
+        screen.render_widget(pane, side);
+    } else {
+        let rates: Vec<_> = state.frame.managers.iter().map(short_rate).collect();
+        let pane = Paragraph::new(rates.join("  ")).wrap(Wrap { trim: true });
+        screen.render_widget(pane.block(titled("decisions/s, !denied/s")), strip);
+    }
     let keys_line = Paragraph::new(KEYS).style(Style::new().add_modifier(Modifier::DIM));
     screen.render_widget(keys_line, keys);
+}
+
+/// An object manager in a few columns.
+fn short_rate(r: &Rate) -> String {
+    let denied = match r.denied {
+        0.0 => String::new(),
+        denied => format!(" !{denied:.1}"),
+    };
+    // what is parted by this blank stays on one line
+    format!("{}\u{a0}{:.0}{denied}", r.object_manager, r.queries).replace(' ', "\u{a0}")
 }
 
 /// A pane begins with a line that names it.
@@ -257,6 +282,7 @@ pub mod tests {
                 ..Default::default()
             }),
             object: Some(ObjectRecord {
+                level: "user".into(),
                 path: Some(path.into()),
                 ..Default::default()
             }),
@@ -343,9 +369,9 @@ pub mod tests {
             " 3 below the top, by newest fall ",
             "read /tmp/x?[2Jy",
             "program77",
-            "denied: sh(412) untrusted may not",
-            "file        1234.5       0.5",
-            "system      1234.5       0.5",
+            "@9 denied: sh(412) untrusted may not write /home/alice/.bashrc (user, my.p",
+            "file\u{a0}1234\u{a0}!0.5",
+            "system\u{a0}1234\u{a0}!0.5",
             "q quit",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
@@ -353,6 +379,17 @@ pub mod tests {
         assert!(coloured);
         let of = |pid: &str| text.find(pid).unwrap();
         assert!(of("program412") < of("program300") && of("program300") < of("program77"));
+    }
+
+    #[test]
+    fn a_wide_terminal_has_the_rates_in_a_table() {
+        let (text, _) = shown(&State::new(frame()), true, (132, 40));
+        for part in [
+            "file        1234.5       0.5",
+            "system      1234.5       0.5",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
     }
 
     #[test]
