@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 
+use crate::output::printable;
 use crate::record::Record;
 
 /// The journal's socket.
@@ -56,6 +57,7 @@ impl Journal {
 /// A record's fields.
 fn entry(record: &Record) -> String {
     let mut out = String::new();
+    // a newline would begin another field
     let mut field = |name: &str, value: &str| {
         let _ = writeln!(out, "{name}={}", printable(value));
     };
@@ -108,22 +110,6 @@ fn priority(record: &Record) -> &'static str {
     } else {
         "6"
     }
-}
-
-/// A path or a program's name may have a newline in it, which would begin another field,
-/// or what moves a terminal's cursor; such characters are escaped as the log has them.
-fn printable(value: &str) -> String {
-    let mut out = String::with_capacity(value.len());
-    for c in value.chars() {
-        match c {
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

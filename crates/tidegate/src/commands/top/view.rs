@@ -8,6 +8,7 @@ use ratatui::widgets::{Block, Borders, List, ListState, Paragraph, Wrap};
 
 use super::frame::{Frame, Process, Rate};
 use super::state::State;
+use crate::output::printable;
 use crate::record::Record;
 
 /// The heading of [`process`]' lines.
@@ -64,11 +65,6 @@ impl Look {
     }
 }
 
-/// What a name or a path may have that moves a terminal's cursor is not shown.
-fn clean(text: &str) -> String {
-    text.replace(char::is_control, "?")
-}
-
 /// What is in force and how it fares, in three lines.
 pub fn header(frame: &Frame) -> [String; 3] {
     let s = &frame.status;
@@ -90,7 +86,7 @@ pub fn header(frame: &Frame) -> [String; 3] {
     [
         format!(
             "{} ({mode}), number {}   daemon {daemon}   guard {guard}",
-            clean(&s.policy),
+            printable(&s.policy),
             s.seqno
         ),
         format!(
@@ -112,9 +108,9 @@ pub fn process(p: &Process) -> String {
         p.pid,
         p.uid,
         p.level,
-        clean(&p.comm)
+        printable(&p.comm)
     );
-    clean(line.trim_end())
+    line.trim_end().into()
 }
 
 /// An object manager in a line, under [`RATES`].
@@ -134,7 +130,7 @@ pub fn record(record: &Record) -> String {
     // a demotion's words have the time, as a chain needs it: here it comes first
     let clock = record.clock();
     let words = record.to_string().replacen(&format!(" {clock}"), "", 1);
-    clean(&format!("{clock} {id}{words}"))
+    format!("{clock} {id}{words}")
 }
 
 /// Draws everything; made for 80 columns and 24 lines, and for more.
@@ -161,7 +157,7 @@ pub fn draw(screen: &mut Screen<'_>, state: &State, look: Look) {
     draw_header(screen, state, look, head);
     draw_processes(screen, state, look, processes);
     if let Some(parts) = &state.why {
-        let lines: Vec<Line<'_>> = parts.iter().map(|p| Line::raw(clean(p))).collect();
+        let lines: Vec<Line<'_>> = parts.iter().map(|p| Line::raw(p.as_str())).collect();
         let pane = Paragraph::new(lines).wrap(Wrap { trim: false });
         screen.render_widget(pane.block(titled("why")), chain);
     }
@@ -367,9 +363,9 @@ pub mod tests {
             "records 321, 4 lost, 2.5/s   given 12 of 262144",
             "processes 2 untrusted, 1 user, 60 system",
             " 3 below the top, by newest fall ",
-            "read /tmp/x?[2Jy",
+            "read /tmp/x\\u001b[2Jy",
             "program77",
-            "@9 denied: sh(412) untrusted may not write /home/alice/.bashrc (user, my.p",
+            "@9 denied: sh(412) untrusted may not write /home/alice/.bashrc (user",
             "file\u{a0}1234\u{a0}!0.5",
             "system\u{a0}1234\u{a0}!0.5",
             "q quit",
