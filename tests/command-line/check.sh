@@ -242,7 +242,8 @@ say $? 'two starts at once: one enforces'
 expect 0 'nothing is enforced' "$T" stop
 
 echo "# metrics, and the exporter, which needs no privilege"
-serve() { setpriv --reuid=65534 --regid=65534 --clear-groups "$X" </dev/null >/dev/null 2>&1 & }
+# with a log open that is above it once it has fallen, and revoked
+serve() { setpriv --reuid=65534 --regid=65534 --clear-groups "$X" </dev/null >/dev/null 2>/var/log/exporter & }
 get() { timeout 20 bash -c 'exec 3<>/dev/tcp/127.0.0.1/9478 && printf "GET $0 HTTP/1.0\r\n\r\n" >&3 && cat <&3' "$1"; }
 serve
 sleep 1

@@ -5,6 +5,15 @@
 //! at the lowest level, where the network soon has it.
 #![warn(missing_docs)]
 
+/// A line on standard error, if anybody can be told: who has fallen may not write there
+/// any more.
+macro_rules! tell {
+    ($($arg:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "tidegate-exporter: {}", format_args!($($arg)*));
+    }};
+}
+
 mod family;
 mod otlp;
 mod server;

@@ -50,8 +50,8 @@ impl PushMetricExporter for Told {
         let result = self.exporter.export(metrics).await;
         let failing = self.failing.swap(result.is_err(), Ordering::Relaxed);
         match &result {
-            Err(e) if !failing => eprintln!("tidegate-exporter: cannot push to {}: {e}", self.url),
-            Ok(()) if failing => eprintln!("tidegate-exporter: pushing to {} again", self.url),
+            Err(e) if !failing => tell!("cannot push to {}: {e}", self.url),
+            Ok(()) if failing => tell!("pushing to {} again", self.url),
             _ => {}
         }
         result

@@ -50,10 +50,7 @@ pub fn run(address: SocketAddr) -> Result<()> {
         let listener = TcpListener::bind(address)
             .await
             .with_context(|| format!("cannot listen on {address}"))?;
-        eprintln!(
-            "tidegate-exporter: http://{}/metrics",
-            listener.local_addr()?
-        );
+        tell!("http://{}/metrics", listener.local_addr()?);
         serve(listener).await;
         Ok(())
     })
@@ -68,7 +65,7 @@ async fn serve(listener: TcpListener) {
             Ok((stream, _)) => stream,
             // no descriptor left, or a fall that was refused
             Err(e) => {
-                eprintln!("tidegate-exporter: cannot accept a connection: {e}");
+                tell!("cannot accept a connection: {e}");
                 sleep(Duration::from_millis(100)).await;
                 continue;
             }

@@ -37,6 +37,6 @@ impl Snapshot {
 }
 
 fn complain(what: &str) -> Option<Metrics> {
-    eprintln!("tidegate-exporter: {what}");
+    tell!("{what}");
     None
 }
