@@ -22,7 +22,7 @@ static_program() {
 
 man() {
 	mkdir -p "$TARGET/man" "$TARGET/completions"
-	for name in tidegate tidegate-lab; do
+	for name in tidegate tidegate-exporter tidegate-lab; do
 		static "$name"
 		program=$(static_program "$name")
 		"$program" man "$TARGET/man"

@@ -57,6 +57,7 @@ lint_shell() {
 # The manual has a page for every command.
 lint_man() {
 	cargo run -q --locked -p tidegate -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-why.1" ] &&
+		cargo run -q --locked -p tidegate-exporter -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-exporter.1" ] &&
 		cargo run -q --locked -p tidegate-lab -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-lab-run.1" ]
 }
 
@@ -84,8 +85,8 @@ scenarios() {
 # Every command and every exit code, on a kernel.
 commands() {
 	build_lab
-	cargo static --locked -p tidegate
-	scripts/build.sh payload "$TARGET/test-commands" tidegate
+	cargo static --locked -p tidegate -p tidegate-exporter
+	scripts/build.sh payload "$TARGET/test-commands" tidegate tidegate-exporter
 	cp tests/command-line/check.sh "$TARGET/test-commands"
 	"$LAB" vm --kernel "$1" --payload "$TARGET/test-commands" --timeout 900 -- bash /payload/check.sh
 }

@@ -9,6 +9,7 @@ set -u
 cd "$(dirname "$0")" || exit 1
 
 T=$PWD/tidegate
+X=$PWD/tidegate-exporter
 passed=0
 failed=0
 
@@ -240,6 +241,127 @@ two >/tmp/out 2>&1 </dev/null
 say $? 'two starts at once: one enforces'
 expect 0 'nothing is enforced' "$T" stop
 
+echo "# metrics, and the exporter, which needs no privilege"
+# with a log open that is above it once it has fallen, and revoked
+serve() { setpriv --reuid=65534 --regid=65534 --clear-groups "$X" </dev/null >/dev/null 2>/var/log/exporter & }
+get() { timeout 20 bash -c 'exec 3<>/dev/tcp/127.0.0.1/9478 && printf "GET $0 HTTP/1.0\r\n\r\n" >&3 && cat <&3' "$1"; }
+serve
+sleep 1
+expect 0 '^tidegate_up 0' get /metrics
+expect 0 '^tidegate_loaded 0' get /metrics
+expect 0 '^enforcing: server' timeout 300 "$T" start --preset server
+low_out
+# at the top still: nobody has come over the network since
+kill "$(pgrep -fox "$X")"
+serve
+sleep 1
+expect 0 '^system' level_of "$X"
+expect 0 '^HTTP/1.0 200' get /metrics
+expect 0 '^untrusted' level_of "$X"
+expect 0 'accept 127.0.0.1' "$T" why "$(pgrep -fox "$X")"
+expect 2 'not permitted' low 'echo x >>/home/alice/held || exit 2'
+sleep 1.5
+expect 0 '^tidegate_up 1' get /metrics
+expect 0 '^tidegate_records_total\{kind="denied",class="file",op="open-write"\} 1$' get /metrics
+expect 0 '^tidegate_policy_info\{policy="server"\} 1$' get /metrics
+expect 0 '^tidegate_processes\{level="untrusted"\} [1-9]' get /metrics
+expect 0 '^HTTP/1.0 404' get /etc/passwd
+crowd() {
+	python3 -c 'import socket
+crowd = [socket.create_connection(("127.0.0.1", 9478)) for _ in range(300)]
+for c in crowd: c.send(b"GET /metr")
+last = socket.create_connection(("127.0.0.1", 9478), timeout=5)
+last.send(b"GET /metrics HTTP/1.0\r\n\r\n")
+print(last.makefile().read())'
+}
+expect 0 '^tidegate_up 1' crowd
+textfile() { "$X" --textfile /tmp/tidegate.prom && cat /tmp/tidegate.prom; }
+expect 0 '^tidegate_enforcing 1' textfile
+collect() {
+	python3 -c 'import socket
+server = socket.create_server(("127.0.0.1", 4318))
+server.settimeout(20)
+request, body = server.accept()[0].makefile("rwb"), b""
+head = dict(line.split(" ", 1) for line in iter(lambda: request.readline().decode().strip(), ""))
+body = request.read(int(head["content-length:"]))
+print(head["POST"].split()[0], head["content-type:"], b"tidegate_records" in body, b"open-write" in body)
+request.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+request.flush()'
+}
+push() {
+	collect &
+	sleep 1
+	timeout 3 "$X" --otlp http://127.0.0.1:4318/v1/metrics --interval 1
+	wait $!
+}
+expect 0 '^/v1/metrics application/x-protobuf True True' push
+
+echo "# top"
+expect 0 '^server \(enforcing\), number 1 +daemon [0-9]+' "$T" top --once
+expect 0 '65534 untrusted +tidegate-export .* accept 127.0.0.1$' "$T" top --once
+expect 0 'denied: bash\([0-9]+\) untrusted may not write /home/alice/held' "$T" top
+expect 0 '"comm":"tidegate-export","attributes":\[\],"fall":\{.*"op":"accept"' "$T" top --json
+expect 7 'not permitted' alice "$T top --once"
+# on a terminal: how it ends, and whether the terminal is as it was
+terminal() {
+	python3 - "$T" "$1" <<'EOF'
+import fcntl, os, select, signal, struct, sys, time
+TCGETS, TIOCSWINSZ = 0x5401, 0x5414
+pid, terminal = os.forkpty()
+if pid == 0:
+    fcntl.ioctl(0, TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.execv(sys.argv[1], [sys.argv[1], "top"])
+before, shown, until = fcntl.ioctl(terminal, TCGETS, bytes(60)), b"", time.time() + 20
+def read():
+    global shown
+    while select.select([terminal], [], [], 0.3)[0]:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:
+            return
+while b"below" not in shown and time.time() < until:
+    read()
+os.write(terminal, b"js\r")
+while shown.count(b"why") < 2 and time.time() < until:
+    read()
+if sys.argv[2] == "q":
+    os.write(terminal, b"q")
+else:
+    os.kill(pid, signal.SIGTERM)
+time.sleep(1)
+read()
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+after = fcntl.ioctl(terminal, TCGETS, bytes(60))
+print("status", status, "shown", b"below" in shown and shown.count(b"why") > 1,
+      "restored", shown.rfind(b"\x1b[?1049l") > shown.rfind(b"\x1b[?1049h") > -1 and before == after,
+      "colour", b"\x1b[38;5;" in shown)
+EOF
+}
+expect 0 'status 0 shown True restored True colour True' terminal q
+expect 0 'status 0 shown True restored True colour True' terminal TERM
+expect 0 'status 0 shown True restored True colour False' env NO_COLOR=1 bash -c "$(declare -f terminal); T=$T; terminal q"
+
+echo "# metrics without the daemon"
+# who has fallen already may connect: a fall that needs the guard would be refused
+again() { timeout 60 bash -c 'exec 3<>/dev/tcp/127.0.0.1/9478; while [ -e /tmp/wait ]; do sleep 0.2; done
+	exec 3<>/dev/tcp/127.0.0.1/9478 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3'; }
+touch /tmp/wait
+again >/tmp/out 2>&1 </dev/null &
+sleep 1
+kill_daemon
+rm /tmp/wait
+sleep 2
+grep -q '^tidegate_up 0' /tmp/out && grep -q '^tidegate_loaded 1' /tmp/out
+say $? 'the exporter without the daemon → tidegate_up 0, tidegate_loaded 1'
+expect 0 'daemon not running' "$T" top --once
+expect 0 'took over' "$T" start
+sleep 1.5
+expect 0 '^tidegate_up 1' get /metrics
+expect 0 'nothing is enforced' "$T" stop
+expect 5 'not running' "$T" top --once
+kill "$(pgrep -fox "$X")"
+rm -f /tmp/out
+
 echo "# the lab is a program of its own"
 expect 8 'tidegate-lab is not installed' "$T" lab list
 expect 8 'tidegate-lab is not installed' "$T" bench --rounds 1
@@ -248,6 +370,11 @@ echo "# manual and completions"
 expect 0 '' "$T" man /tmp/man
 expect 0 '' test -s /tmp/man/tidegate-start.1
 expect 0 '_tidegate' "$T" completions bash
+expect 0 '' "$X" man /tmp/man
+expect 0 '' test -s /tmp/man/tidegate-exporter.1
+expect 0 'tidegate-exporter' "$X" completions bash
+expect 2 'cannot be used with' "$X" --textfile /tmp/x.prom --otlp http://127.0.0.1/
+expect 1 'takes http://' "$X" --otlp https://127.0.0.1/
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -53,7 +53,7 @@ refusals() {
 	local denied
 	denied=$(tidegate log --denied --since "$(cat "$STATE/mark")")
 	mark
-	tidegate why $$ | grep -v 'nothing has lowered it'
+
 	[ -z "$denied" ] || {
 		echo "$denied"
 		return 1

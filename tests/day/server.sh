@@ -143,7 +143,7 @@ case $boot in
 	try "man" sh -c 'man -P cat ls | head -3'
 	try "no service failed" no_failed_units
 	try "nothing refused all day" refusals
-	try "kernel upgrade" sh -c 'DEBIAN_FRONTEND=noninteractive dpkg -i /var/cache/apt/archives/linux-*.deb'
+	try "kernel upgrade" sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -y /var/cache/apt/archives/linux-*.deb'
 	try "nothing refused by the upgrade" refusals
 	new=$(find /boot -name 'vmlinuz-*' ! -name "*-$(uname -r)")
 	try "load it" kexec -l "$new" --initrd="/boot/initrd.img-${new#*vmlinuz-}" --append="$(cat /proc/cmdline) root=LABEL=root rw"

@@ -50,6 +50,8 @@ pub enum Command {
     Promote(Promote),
     /// Read the audit log
     Log(Log),
+    /// Watch subjects, demotions and refusals as they come
+    Top(Top),
     /// Explain a refusal, or a process's level
     Why(Why),
     /// Propose what to add to the map, so that what was refused is not
@@ -229,6 +231,14 @@ pub struct Log {
     /// Another file than the machine's own log
     #[arg(long, value_name = "FILE", default_value = places::LOG)]
     pub file: PathBuf,
+}
+
+/// How to watch.
+#[derive(Debug, Args)]
+pub struct Top {
+    /// Print what one second shows, as where standard output is no terminal
+    #[arg(long)]
+    pub once: bool,
 }
 
 /// What to explain.

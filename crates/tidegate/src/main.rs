@@ -20,6 +20,7 @@ mod program;
 mod protocol;
 mod record;
 mod source;
+mod tail;
 mod why;
 
 use std::path::Path;

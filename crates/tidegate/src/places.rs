@@ -1,16 +1,14 @@
 //! Where Tidegate keeps its files. `/run/tidegate` is at the top level by the
 //! policy compiler's built-in rules, whatever the map says.
 
+pub use tidegate_protocol::{LEVELS, SOCKET};
+
 /// What lives as long as the machine runs; 0755.
 pub const RUN: &str = "/run/tidegate";
-/// The daemon's socket; 0666, its rule is `lowwrite`.
-pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
 /// Locked by the one daemon.
 pub const LOCK: &str = "/run/tidegate/lock";
 /// The daemon's process id.
 pub const PID: &str = "/run/tidegate/pid";
-/// A file a level: reading it is falling to it.
-pub const LEVELS: &str = "/run/tidegate/level";
 /// The bundles put in force since boot, by sequence number; 0700.
 pub const BUNDLES: &str = "/run/tidegate/policy";
 /// The audit log.

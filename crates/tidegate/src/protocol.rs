@@ -1,94 +1,15 @@
-//! What is said over the daemon's socket: one JSON line asked, one answered.
-//! A descriptor may come with the question (SCM_RIGHTS).
+//! What is said over the daemon's socket, records with it.
 
 use serde::{Deserialize, Serialize};
+pub use tidegate_protocol::{
+    Ask, MAX_ASK, Manager, Metrics, RecordCount, Room, Status, WhyOf, You,
+};
 
 use crate::mend::Mending;
 use crate::record::Record;
 
-/// Bytes a question may have, its newline counted.
-pub const MAX_ASK: usize = 4096;
-
-/// A question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Ask {
-    /// The level of who asks.
-    Whoami,
-    /// What is in force.
-    Status,
-    /// What led to a refusal or to a process's level; for others' than one's own
-    /// it takes root.
-    Why {
-        /// Of which.
-        of: WhyOf,
-    },
-    /// Take the monitor out of the kernel. Root at the top level only, like
-    /// everything below.
-    Stop,
-    /// Put the bundle that comes with the question in force.
-    Reload {
-        /// Only record what it forbids.
-        permissive: bool,
-    },
-    /// Give the object that comes with the question a level.
-    Promote {
-        /// The level's name; `None`: the top.
-        level: Option<String>,
-        /// What to call the object in the record.
-        path: String,
-    },
-}
-
-/// What to explain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WhyOf {
-    /// The newest refusal.
-    Last,
-    /// A record.
-    Record(u64),
-    /// A process's level.
-    Process(u32),
-}
-
 /// An answer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Answer {
-    /// To [`Ask::Whoami`].
-    You(You),
-    /// To [`Ask::Status`].
-    Status(Status),
-    /// To [`Ask::Why`].
-    Why(Why),
-    /// It is done.
-    Done {
-        /// What standard output is told.
-        message: String,
-        /// What is not as it should be.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        warnings: Vec<String>,
-    },
-    /// It is not.
-    Error {
-        /// The exit code of the command that asked.
-        code: u8,
-        /// What standard error is told.
-        message: String,
-    },
-}
-
-/// Who asks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct You {
-    /// Process id.
-    pub pid: u32,
-    /// The number of its level.
-    pub number: u8,
-    /// The name of its level.
-    pub level: String,
-}
+pub type Answer = tidegate_protocol::Answer<Why>;
 
 /// A chain of records.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -103,40 +24,4 @@ pub struct Why {
     /// What would mend it, if it begins with a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mending: Option<Mending>,
-}
-
-/// What is in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Status {
-    /// The policy's name.
-    pub policy: String,
-    /// Level names, lowest first.
-    pub levels: Vec<String>,
-    /// The policy's sequence number.
-    pub seqno: u32,
-    /// Whether refusals are only recorded.
-    pub permissive: bool,
-    /// The daemon, if it runs.
-    pub daemon: Option<u32>,
-    /// Programs attached to hooks.
-    pub attached: usize,
-    /// Whether descriptors opened before a demotion are being refused.
-    pub guard_armed: bool,
-    /// Room in the table of given levels, and how much of it is used.
-    pub given: Room,
-    /// Records written since the start.
-    pub records: u64,
-    /// Records that did not reach the daemon.
-    pub events_lost: u64,
-    /// Objects whose label could not be stored.
-    pub labels_failed: u64,
-}
-
-/// How full a table is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Room {
-    /// Entries.
-    pub used: u64,
-    /// Entries it has room for.
-    pub max: u64,
 }

@@ -9,6 +9,7 @@ use tidegate_monitor::{Class, Event, Kind, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
 use crate::daemon::Policies;
+use crate::output::printable;
 use crate::program;
 
 /// A line of the audit log.
@@ -222,9 +223,15 @@ impl Record {
 
     /// Who: `sh(412)`.
     fn who(&self) -> String {
-        self.subject
-            .as_ref()
-            .map_or_else(String::new, |s| format!("{}({})", s.comm, s.pid))
+        self.subject.as_ref().map_or_else(String::new, |s| {
+            format!("{}({})", printable(&s.comm), s.pid)
+        })
+    }
+
+    /// What was done, and to what: `read /etc/passwd`.
+    pub fn deed(&self) -> String {
+        let verb = self.op().map_or("", verb);
+        format!("{verb}{}", self.what())
     }
 
     /// What it was done to.
@@ -233,7 +240,7 @@ impl Record {
             return String::new();
         };
         let thing = match (&o.path, &o.address, o.pid, o.ino) {
-            (Some(path), ..) => path.clone(),
+            (Some(path), ..) => printable(path),
             (_, Some(address), ..) => address.clone(),
             (_, _, Some(pid), _) => format!("process {pid}"),
             (_, _, _, Some(ino)) => {

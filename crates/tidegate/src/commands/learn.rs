@@ -1,7 +1,7 @@
 //! `learn`: what to add to the map, so that what was refused is not.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use crate::learn::{Counts, Gathered, Proposal, plan};
 use crate::output::say;
 use crate::places;
 use crate::record::Record;
+use crate::tail::Tail;
 
 pub fn run(args: &Learn, json: bool) -> Outcome {
     let include = include(args)?;
@@ -107,8 +108,8 @@ fn gather(args: &Learn, policy: &Policy, progress: &mut Progress) -> Outcome<Gat
             ),
             _ => Failure::io(format!("read {}", path.display()), e),
         };
-        let mut reader = BufReader::new(File::open(&path).map_err(failed)?);
-        log::read(&mut reader, &mut |line| {
+        let mut tail = Tail::open(&path).map_err(failed)?;
+        tail.lines(&mut |line| {
             gathered.line(line, policy, |record| fits(record, args, since));
             progress.tell(|| format!("reading: {} refusals", gathered.refusals));
         })

@@ -1,8 +1,6 @@
 //! `log`: reads the audit log, the rotated files first.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -14,6 +12,7 @@ use crate::cli::Log;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::say;
 use crate::record::Record;
+use crate::tail::Tail;
 
 /// Between two looks for new lines.
 const BEAT: Duration = Duration::from_millis(250);
@@ -25,26 +24,25 @@ pub fn run(args: &Log, json: bool) -> Outcome {
         .map(|s| since(s, Timestamp::now()))
         .transpose()?;
     let failed = |e| Failure::io(format!("read {}", args.file.display()), e);
-    let file = File::open(&args.file).map_err(|e| match e.kind() {
+    let mut tail = Tail::open(&args.file).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => Failure::new(
             Code::No,
             format!("there is no audit log {}", args.file.display()),
         ),
         _ => failed(e),
     })?;
-    let mut reader = BufReader::new(file);
     let mut records = Vec::new();
+    let mut keep = |r: Record, line| {
+        if fits(&r, args, since) {
+            records.push((r, line));
+        }
+    };
     for path in rotated(&args.file) {
-        let mut old = BufReader::new(File::open(&path).map_err(failed)?);
-        read(&mut old, &mut |line| {
-            records.extend(fitting(line, args, since))
-        })
-        .map_err(failed)?;
+        Tail::open(&path)
+            .and_then(|mut old| old.read(&mut keep))
+            .map_err(failed)?;
     }
-    read(&mut reader, &mut |line| {
-        records.extend(fitting(line, args, since));
-    })
-    .map_err(failed)?;
+    tail.read(&mut keep).map_err(failed)?;
     let skip = args.last.map_or(0, |n| records.len().saturating_sub(n));
     for (record, line) in &records[skip..] {
         show(record, line, json);
@@ -52,20 +50,14 @@ pub fn run(args: &Log, json: bool) -> Outcome {
     if !args.follow {
         return Ok(());
     }
+    let mut show = |r: Record, line: String| {
+        if fits(&r, args, since) {
+            show(&r, &line, json);
+        }
+    };
     loop {
         thread::sleep(BEAT);
-        read(&mut reader, &mut |line| {
-            if let Some((record, line)) = fitting(line, args, since) {
-                show(&record, &line, json);
-            }
-        })
-        .map_err(failed)?;
-        let now = reader.get_ref().metadata().map_err(failed)?;
-        let named = std::fs::metadata(&args.file);
-        if named.is_ok_and(|named| (named.dev(), named.ino()) != (now.dev(), now.ino())) {
-            // rotated: what was written until then has been read
-            reader = BufReader::new(File::open(&args.file).map_err(failed)?);
-        }
+        tail.follow(&mut show).map_err(failed)?;
     }
 }
 
@@ -79,27 +71,6 @@ pub fn rotated(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = numbered.take_while(|p| p.exists()).collect();
     found.reverse();
     found
-}
-
-/// Hands over each whole line; one still being written waits.
-pub fn read(reader: &mut BufReader<File>, each: &mut impl FnMut(&str)) -> io::Result<()> {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if reader.read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
-        }
-        if line.last() != Some(&b'\n') {
-            return reader.seek_relative(-(line.len() as i64));
-        }
-        each(&String::from_utf8_lossy(&line));
-    }
-}
-
-/// The record of a line, if it is one that is asked for.
-fn fitting(line: &str, args: &Log, since: Option<Timestamp>) -> Option<(Record, String)> {
-    let record = serde_json::from_str::<Record>(line).ok()?;
-    fits(&record, args, since).then(|| (record, line.trim_end().into()))
 }
 
 fn fits(r: &Record, args: &Log, since: Option<Timestamp>) -> bool {

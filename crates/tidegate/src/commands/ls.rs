@@ -15,7 +15,7 @@ use super::print_json;
 use crate::cli::Ls;
 use crate::daemon::Policies;
 use crate::exit::{Failure, Outcome};
-use crate::output::say;
+use crate::output::{printable, say};
 use crate::record::level_name;
 
 /// Files looked at by one call: each has a descriptor meanwhile.
@@ -81,7 +81,7 @@ fn show(monitor: &Monitor, policy: Option<&Policy>, paths: &[PathBuf], json: boo
                 line.from,
                 rule,
                 attributes,
-                line.path
+                printable(&line.path)
             );
         }
     }

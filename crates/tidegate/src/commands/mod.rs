@@ -18,6 +18,7 @@ mod start;
 mod stats;
 mod status;
 mod stop;
+mod top;
 mod why;
 
 use std::fs;
@@ -52,6 +53,7 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Promote(args) => promote::run(&args, json),
         Command::Log(args) => log::run(&args, json),
         Command::Learn(args) => learn::run(&args, json),
+        Command::Top(args) => top::run(&args, json),
         Command::Why(args) => why::run(&args, json),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::pages(&dir),

@@ -8,7 +8,7 @@ use super::print_json;
 use crate::cli::Ps;
 use crate::daemon::Policies;
 use crate::exit::{Failure, Outcome};
-use crate::output::say;
+use crate::output::{printable, say};
 use crate::record::level_name;
 
 /// A process.
@@ -69,7 +69,7 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
                 l.ppid,
                 l.uid,
                 l.level,
-                l.comm
+                printable(&l.comm)
             );
         }
     }

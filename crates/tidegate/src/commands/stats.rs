@@ -1,49 +1,21 @@
 //! `stats`: how each object manager's queries were resolved, in the shape of
 //! Flask's Table 6.
 
-use serde::Serialize;
-use tidegate_monitor::{ClassStats, Monitor};
+use tidegate_monitor::Monitor;
 
 use super::print_json;
+use crate::daemon::managers;
 use crate::exit::Outcome;
 use crate::output::say;
-
-/// A line of the table.
-#[derive(Debug, Serialize)]
-struct Line {
-    object_manager: String,
-    queries: u64,
-    hint: u64,
-    cache: u64,
-    server: u64,
-    denied: u64,
-}
-
-impl From<ClassStats> for Line {
-    fn from(s: ClassStats) -> Line {
-        Line {
-            object_manager: s.class.word().into(),
-            queries: s.queries,
-            // what neither the cache nor the server was asked for, the object knew
-            hint: s.queries.saturating_sub(s.cache + s.server).max(s.hint),
-            cache: s.cache,
-            server: s.server,
-            denied: s.denied,
-        }
-    }
-}
+use crate::protocol::Manager;
 
 pub fn run(json: bool) -> Outcome {
-    let mut lines: Vec<Line> = Monitor::open()?
-        .stats()?
-        .into_iter()
-        .map(Line::from)
-        .collect();
+    let mut lines = managers(&Monitor::open()?)?;
     if json {
         return print_json(&lines);
     }
-    let total = |f: fn(&Line) -> u64| lines.iter().map(f).sum();
-    lines.push(Line {
+    let total = |f: fn(&Manager) -> u64| lines.iter().map(f).sum();
+    lines.push(Manager {
         object_manager: "total".into(),
         queries: total(|l| l.queries),
         hint: total(|l| l.hint),

@@ -11,19 +11,7 @@ use crate::output::say;
 use crate::protocol::{Answer, Ask, Status};
 
 pub fn run(json: bool) -> Outcome {
-    let status = match client::ask(&Ask::Status, None) {
-        Ok(Answer::Status(status)) => status,
-        Ok(_) => {
-            return Err(Failure::new(
-                Code::Internal,
-                "the daemon gave another answer",
-            ));
-        }
-        Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
-            without_daemon()?
-        }
-        Err(failure) => return Err(failure),
-    };
+    let status = in_force()?;
     if json {
         return print_json(&status);
     }
@@ -56,6 +44,19 @@ pub fn run(json: bool) -> Outcome {
         say!("unlabelled: {} objects found no room", status.labels_failed);
     }
     Ok(())
+}
+
+/// What the daemon says, or for root, where there is none, the kernel.
+pub fn in_force() -> Outcome<Status> {
+    match client::ask(&Ask::Status, None) {
+        Ok(Answer::Status(status)) => Ok(status),
+        Ok(_) => Err(Failure::new(
+            Code::Internal,
+            "the daemon gave another answer",
+        )),
+        Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => without_daemon(),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// What the kernel itself says, for root alone.

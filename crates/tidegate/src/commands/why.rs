@@ -112,6 +112,11 @@ fn parse(of: &str, is_process: impl Fn(u32) -> bool) -> Outcome<WhyOf> {
 
 /// The chain in one line.
 fn text(why: &Why) -> String {
+    parts(why).join(" ← ")
+}
+
+/// The chain, newest first, and what there is to say of its ends.
+pub fn parts(why: &Why) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(you) = &why.process {
         let end = if why.chain.is_empty() && !why.cut {
@@ -125,7 +130,7 @@ fn text(why: &Why) -> String {
     if why.cut {
         parts.push("older records are gone".into());
     }
-    parts.join(" ← ")
+    parts
 }
 
 #[cfg(test)]

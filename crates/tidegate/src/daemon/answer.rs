@@ -9,6 +9,7 @@ use tidegate_monitor::Monitor;
 use tidegate_policy::{Policy, limits};
 
 use super::boot::refusals;
+use super::metrics::metrics;
 use super::serve::Peer;
 use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
@@ -48,6 +49,7 @@ fn decide(
     let answer = match ask {
         Ask::Whoami => Answer::You(whoami(shared, peer)?),
         Ask::Status => Answer::Status(status(&shared.monitor, &shared.policies)?),
+        Ask::Metrics => Answer::Metrics(Box::new(metrics(shared)?)),
         Ask::Stop => {
             trusted(shared, peer)?;
             super::take_down(&shared.monitor, &shared.policies)?;

@@ -7,6 +7,7 @@ use tidegate_monitor::{Event, Guard, Monitor, Options, Refusals};
 use tidegate_policy::Policy;
 
 use super::instance::{level_files, lock_memory};
+use super::metrics::Counts;
 use super::{Policies, Report, Shared, given};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
@@ -64,6 +65,7 @@ fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
         records,
         queued: 0.into(),
         dropped: 0.into(),
+        counts: Counts::new(),
     })
 }
 

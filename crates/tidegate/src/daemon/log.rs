@@ -4,14 +4,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
+use super::journal::Journal;
 use crate::exit::{Failure, Outcome};
 use crate::record::Record;
-
-/// The journal's socket.
-const JOURNAL: &str = "/run/systemd/journal/socket";
 
 /// Where records go.
 #[derive(Debug)]
@@ -21,7 +18,7 @@ pub struct Log {
     len: u64,
     size: u64,
     keep: u32,
-    journal: Option<UnixDatagram>,
+    journal: Journal,
 }
 
 impl Log {
@@ -37,10 +34,7 @@ impl Log {
                 .map_err(failed)?;
         }
         let (file, len) = append(path).map_err(failed)?;
-        let journal = Path::new(JOURNAL).exists().then(UnixDatagram::unbound);
-        let journal = journal
-            .and_then(Result::ok)
-            .filter(|j| j.connect(JOURNAL).is_ok());
+        let journal = Journal::new().map_err(|e| Failure::io("make a socket", e))?;
         Ok(Log {
             path: path.into(),
             file,
@@ -60,10 +54,7 @@ impl Log {
         }
         self.file.write_all(&line)?;
         self.len += line.len() as u64;
-        if let Some(journal) = &self.journal {
-            // the file is the log; a journal that cannot keep up is not waited for
-            let _ = journal.send(&journal_entry(record));
-        }
+        self.journal.send(record);
         Ok(())
     }
 
@@ -101,34 +92,6 @@ fn append(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, len))
 }
 
-/// The journal's native protocol: a line a field. Only a path can have a newline
-/// in it; it is escaped as in the log.
-fn journal_entry(record: &Record) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut field = |name: &str, value: &str| {
-        out.extend_from_slice(name.as_bytes());
-        out.push(b'=');
-        out.extend_from_slice(value.replace('\n', "\\n").as_bytes());
-        out.push(b'\n');
-    };
-    field("MESSAGE", &record.to_string());
-    field("PRIORITY", if record.is_denial() { "4" } else { "6" });
-    field("SYSLOG_IDENTIFIER", "tidegate");
-    field("TIDEGATE_KIND", &record.kind);
-    field("TIDEGATE_ID", &record.id.to_string());
-    if let Some(op) = &record.op {
-        field("TIDEGATE_OP", op);
-    }
-    if let Some(subject) = &record.subject {
-        field("OBJECT_PID", &subject.pid.to_string());
-        field("TIDEGATE_LEVEL", &subject.level);
-    }
-    if let Some(path) = record.object.as_ref().and_then(|o| o.path.as_ref()) {
-        field("TIDEGATE_PATH", path);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,16 +121,5 @@ mod tests {
         let last: Record = serde_json::from_str(last.lines().last().unwrap()).unwrap();
         assert_eq!(last.id, 19);
         fs::remove_dir_all(dir).unwrap();
-    }
-
-    #[test]
-    fn a_newline_in_a_path_does_not_forge_a_journal_field() {
-        let mut record = Record::own("denied", 1);
-        record.object = Some(crate::record::ObjectRecord {
-            path: Some("/tmp/x\nPRIORITY=0".into()),
-            ..Default::default()
-        });
-        let entry = String::from_utf8(journal_entry(&record)).unwrap();
-        assert_eq!(entry.matches("\nPRIORITY=").count(), 1);
     }
 }

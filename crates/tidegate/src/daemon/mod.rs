@@ -7,7 +7,9 @@ mod filesystem;
 mod given;
 mod house;
 mod instance;
+mod journal;
 mod log;
+mod metrics;
 mod policies;
 mod rate;
 mod serve;
@@ -24,6 +26,7 @@ use tidegate_policy::Policy;
 
 pub use self::answer::status;
 pub use self::instance::directory;
+pub use self::metrics::managers;
 pub use self::policies::Policies;
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
@@ -65,6 +68,8 @@ pub struct Shared {
     pub queued: AtomicUsize,
     /// Records that found no room there.
     pub dropped: AtomicU64,
+    /// What is counted.
+    pub counts: metrics::Counts,
 }
 
 impl Shared {

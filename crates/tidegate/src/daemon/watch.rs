@@ -77,7 +77,11 @@ fn watch(shared: &Arc<Shared>) {
 }
 
 fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event>) {
-    let mut lost_before = shared.monitor.status().map_or(0, |s| s.events_lost);
+    let lost = || {
+        let kernel = shared.monitor.status().map_or(0, |s| s.events_lost);
+        kernel + shared.dropped.load(Ordering::Relaxed)
+    };
+    let mut lost_before = lost();
     let mut put = |record: &Record| {
         if let Err(e) = log.write(record) {
             shared.complain(&format!("the audit log cannot be written: {e}"));
@@ -87,6 +91,7 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
         match records.recv_timeout(BEAT) {
             Ok(event) => {
                 shared.queued.fetch_sub(1, Ordering::Relaxed);
+                shared.counts.record(&event);
                 if rate.passes(&event, Instant::now()) {
                     put(&Record::with_program(&event, &shared.policies));
                 }
@@ -96,6 +101,7 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
             Err(RecvTimeoutError::Disconnected) => return,
         }
         for (count, last) in rate.end(Instant::now()) {
+            shared.counts.dropped(count);
             let last = Record::of(&last, &shared.policies);
             put(&Record {
                 kind: "dropped".into(),
@@ -103,14 +109,10 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
                 ..last
             });
         }
-        let lost = shared
-            .monitor
-            .status()
-            .map_or(lost_before, |s| s.events_lost);
-        let missed = lost.saturating_sub(lost_before) + shared.dropped.swap(0, Ordering::Relaxed);
-        if missed > 0 {
-            put(&Record::own("lost", missed));
+        let lost_now = lost().max(lost_before);
+        if lost_now > lost_before {
+            put(&Record::own("lost", lost_now - lost_before));
         }
-        lost_before = lost;
+        lost_before = lost_now;
     }
 }
