@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds packages from the tree as it is, into target/package.
-#   build.sh deb    tidegate and tidegate-lab for Debian, by debhelper
+#   build.sh deb    tidegate, tidegate-exporter and tidegate-lab for Debian, by debhelper
 #   build.sh rpm    the same for distributions with rpm
 set -eu
 
@@ -41,8 +41,9 @@ trees() {
 	scripts/build.sh static
 	scripts/build.sh lab
 	scripts/build.sh man
+	cargo static --locked -p tidegate-exporter
 	rm -rf "$OUT/trees"
-	for program in tidegate tidegate-lab; do
+	for program in tidegate tidegate-lab tidegate-exporter; do
 		tree=$OUT/trees/$program
 		install -D -s -m 755 "$TARGET/x86_64-unknown-linux-gnu/release/$program" "$tree/usr/bin/$program"
 		install -D -m 644 "$TARGET/completions/$program.bash" "$tree/usr/share/bash-completion/completions/$program"
@@ -53,17 +54,23 @@ trees() {
 	for page in "$TARGET"/man/*.1; do
 		case ${page##*/} in
 		tidegate-lab*) program=tidegate-lab ;;
+		tidegate-exporter*) program=tidegate-exporter ;;
 		*) program=tidegate ;;
 		esac
 		gzip -9nc "$page" >"$OUT/trees/$program/usr/share/man/man1/${page##*/}.gz"
 	done
 	tree=$OUT/trees/tidegate
 	documents "$tree/usr/share/man"
-	install -D -m 644 -t "$tree/usr/lib/systemd/system" packaging/systemd/*
+	for program in tidegate tidegate-exporter; do
+		mkdir -p "$OUT/trees/$program/usr/lib/systemd/system"
+	done
+	install -m 644 packaging/systemd/tidegate.service packaging/systemd/tidegate-reload.* "$tree/usr/lib/systemd/system"
+	install -m 644 packaging/systemd/tidegate-exporter.service "$OUT/trees/tidegate-exporter/usr/lib/systemd/system"
 	install -D -m 644 packaging/etc/policy.plm "$tree/etc/tidegate/policy.plm"
 	install -D -m 644 packaging/etc/default "$tree/etc/default/tidegate"
 	install -m 644 README.md docs/{architecture,bypasses,exit-codes,limitations}.md crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
 	install -m 644 docs/lab.md docs/cost.md "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
+	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
 }
 
 deb() {
@@ -72,6 +79,7 @@ deb() {
 	rm -rf "$OUT/debian"
 	cp -r packaging/debian "$OUT/debian"
 	cp packaging/systemd/tidegate.service "$OUT/debian/tidegate.service"
+	cp packaging/systemd/tidegate-exporter.service "$OUT/debian/tidegate-exporter.service"
 	cp packaging/systemd/tidegate-reload.path "$OUT/debian/tidegate.tidegate-reload.path"
 	cp packaging/systemd/tidegate-reload.service "$OUT/debian/tidegate.tidegate-reload.service"
 	cat >"$OUT/debian/changelog" <<-CHANGELOG
@@ -83,7 +91,7 @@ deb() {
 	CHANGELOG
 	(cd "$OUT" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps)
 	# it puts them beside its directory
-	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$OUT"
+	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$TARGET"/tidegate-exporter_* "$OUT"
 	ls "$OUT"/*.deb
 }
 

@@ -48,12 +48,11 @@ mark() {
 	date -u +%FT%TZ >"$STATE/mark"
 }
 
-# Nothing was refused since the mark, which is set anew. Who asks is still what it was.
+# Nothing was refused since the mark, which is set anew.
 refusals() {
 	local denied
 	denied=$(tidegate log --denied --since "$(cat "$STATE/mark")")
 	mark
-
 	[ -z "$denied" ] || {
 		echo "$denied"
 		return 1

@@ -45,6 +45,10 @@ refused() {
 	! tidegate run --level untrusted -- sh -c 'echo x > /etc/forged' 2>/dev/null && [ ! -e /etc/forged ]
 }
 
+metrics() {
+	curl -s http://127.0.0.1:9478/metrics | tee /dev/stderr | grep -q '^tidegate_up 1'
+}
+
 # The image's dpkg leaves manuals out.
 manual() {
 	local dir=/tmp/manual
@@ -90,11 +94,12 @@ keeps_file() {
 case $boot in
 0)
 	try "multi-user" systemctl is-system-running --wait
-	try "install" dpkg -i ./tidegate_0.1.0_amd64.deb ./tidegate-lab_0.1.0_amd64.deb
+	try "install" dpkg -i ./*.deb
 	try "it runs, and only records" status_has '(permissive)'
 	try "enabled for the next boot" systemctl is-enabled tidegate.service tidegate-reload.path
 	try "manual" manual
 	try "completions" bash -c '. /usr/share/bash-completion/completions/tidegate; complete -p tidegate'
+	try "metrics are served" soon metrics
 	try "the lab's program is found" sh -c 'tidegate lab list | grep -q tidegate'
 	try "a saved policy is in force" enforce
 	try "enforced" refused
@@ -124,7 +129,7 @@ case $boot in
 	try "removal" dpkg -r tidegate
 	try "nothing is enforced any more" test ! -e /sys/fs/bpf/tidegate
 	try "the policy is still there" test -e $POLICY
-	try "purge" dpkg -P tidegate tidegate-lab
+	try "purge" dpkg -P tidegate tidegate-exporter tidegate-lab
 	try "nothing is left" sh -c '! ls -d /etc/tidegate /var/lib/tidegate /var/log/tidegate /run/tidegate /etc/default/tidegate 2>/dev/null'
 	finish
 	;;
