@@ -1,5 +1,5 @@
-//! Compiles the reference monitor and generates its Rust view: the skeleton
-//! from the object's BTF, names and numbers from `kernel/abi.h`.
+//! Compiles the reference monitor and the recorder, and generates their Rust view: the
+//! skeletons from the objects' BTF, names and numbers from `kernel/abi.h`.
 
 mod abi;
 
@@ -35,15 +35,19 @@ fn main() {
     .map(OsStr::new)
     .collect();
     flags.push(kernel.as_os_str());
-    let built = SkeletonBuilder::new()
-        .source(kernel.join("tidegate.bpf.c"))
-        .clang(clang())
-        .clang_args(flags)
-        .build_and_generate(out.join("tidegate.skel.rs"));
-    if let Err(e) = built {
-        eprintln!("{e:#}");
-        println!("cargo:error=kernel/tidegate.bpf.c does not compile: {e:#}");
-        std::process::exit(1);
+    let clang = clang();
+    for name in ["tidegate", "recorder"] {
+        let source = format!("{name}.bpf.c");
+        let built = SkeletonBuilder::new()
+            .source(kernel.join(&source))
+            .clang(&clang)
+            .clang_args(flags.clone())
+            .build_and_generate(out.join(format!("{name}.skel.rs")));
+        if let Err(e) = built {
+            eprintln!("{e:#}");
+            println!("cargo:error=kernel/{source} does not compile: {e:#}");
+            std::process::exit(1);
+        }
     }
 }
 

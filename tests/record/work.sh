@@ -1,0 +1,85 @@
+#!/bin/bash
+# A piece of work, good and bad: what `tidegate record` is tried on. As root, in the VM.
+#   work.sh all
+set -u
+
+# a user at work: sources, a compiler, a repository, her own dotfiles
+alices() {
+	cd /home/alice || exit 1
+	export HOME=/home/alice
+	mkdir -p src/project
+	cd src/project || exit 1
+	printf '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n' >main.c
+	printf 'all: main\nmain: main.c\n\tgcc -o main main.c\nclean:\n\trm -f main\n' >Makefile
+	make >/dev/null && ./main >built
+	git init -q . && git -c user.name=a -c user.email=a@b add -A &&
+		git -c user.name=a -c user.email=a@b commit -qm first
+	python3 -c 'import json; json.dump([1], open("x.json", "w"))'
+	python3 -c 'print(open("x.json").read())' | sort | uniq >sorted
+	echo 'alias ll="ls -l"' >>/home/alice/.bashrc
+	mv sorted sorted.old
+	ln sorted.old sorted.link
+	rm -f x.json
+	make clean >/dev/null
+}
+
+# the network: what has talked to it may not touch her dotfiles, keys and processes
+fallen() {
+	cd /home/alice || exit 1
+	export HOME=/home/alice
+	sleep 20 &
+	bystander=$!
+	python3 - "$bystander" <<-'EOF'
+		import os, signal, socket, subprocess, sys
+		server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen()
+		client = socket.create_connection(server.getsockname())
+		def attempt(what):
+		    try: what()
+		    except OSError as e: print(what.__name__, e)
+		def dotfile(): open("/home/alice/.bashrc", "a").write("evil\n")
+		def key(): open("/home/alice/.ssh/id_test").read()
+		def plant(): open("/home/alice/planted", "w").write("x")
+		def source(): open("/home/alice/src/project/new.c", "w").write("int x;")
+		def remove(): os.remove("/home/alice/src/project/main.c")
+		def move(): os.rename("/home/alice/src/project/new.c", "/home/alice/moved.c")
+		def mode(): os.chmod("/home/alice/.profile", 0o600)
+		def kill(): os.kill(int(sys.argv[1]), signal.SIGUSR2)
+		def scratch(): open("/tmp/scratch-alice", "w").write("x"); os.remove("/tmp/scratch-alice")
+		for what in dotfile, key, plant, source, remove, move, mode, kill, scratch: attempt(what)
+		subprocess.run(["sh", "-c", "echo hidden >>/home/alice/.profile; mkdir -p /home/alice/bin; cat /home/alice/.ssh/id_test"])
+	EOF
+	# what a fallen one leaves draws down who reads it, and who is piped to it
+	cat src/project/new.c moved.c 2>/dev/null | while read -r line; do echo "$line" >>/home/alice/log; done
+	x=$(cat moved.c 2>/dev/null)
+	echo "$x" >>/home/alice/log2
+	kill $bystander
+}
+
+# a package as dpkg would unpack and configure it, as root
+packages() {
+	mkdir -p /usr/share/worked /var/lib/worked
+	echo "#!/bin/sh" >/usr/share/worked/program.new
+	chmod 755 /usr/share/worked/program.new
+	mv /usr/share/worked/program.new /usr/share/worked/program
+	ln -s program /usr/share/worked/link
+	echo state >/var/lib/worked/status-new
+	mv -f /var/lib/worked/status-new /var/lib/worked/status
+	rm -rf /usr/share/worked /var/lib/worked
+	# root reads a user's file, and then the system's is not its to change
+	sh -c 'cat /home/alice/src/project/main.c >/dev/null; . /home/alice/.profile; echo x >>/etc/worked; rm -f /etc/worked; mount -t tmpfs none /mnt && umount /mnt'
+}
+
+case $1 in
+all)
+	for phase in alices fallen packages; do
+		"$0" $phase
+	done
+	;;
+alices | fallen)
+	su alice -s /bin/bash -c "$0 as-$1"
+	;;
+as-alices) alices ;;
+as-fallen) fallen ;;
+packages) packages ;;
+esac
+true
