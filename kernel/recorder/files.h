@@ -69,6 +69,39 @@ int BPF_PROG(file_receive, struct file *file)
 	return tell_file(file, &n);
 }
 
+#define MAY_WRITE 2
+
+/*
+ * Going on to write what was opened before: what the monitor's guard is asked once its
+ * writer has fallen. The one program on a path that every read and write takes.
+ */
+SEC("fexit/security_file_permission")
+int BPF_PROG(file_permission, struct file *file, int mask)
+{
+	struct tr_note n = {
+		.op = TG_OP_WRITE_REVOKED, .class = TG_C_FILE, .flags = TR_WRITES, .refused = RESULT(ctx),
+	};
+	u16 type = file->f_inode->i_mode & S_IFMT;
+
+	if (!(mask & MAY_WRITE) || (type != S_IFREG && type != S_IFBLK && type != S_IFCHR))
+		return 0;
+	if (type == S_IFCHR && device_is_neutral(file->f_inode->i_rdev))
+		return 0;
+	return tell_file(file, &n);
+}
+
+/* As the monitor asks of whatever could change a disk, a device or a file (hooks/attr.h). */
+SEC("fexit/security_file_ioctl")
+int BPF_PROG(file_ioctl, struct file *file)
+{
+	struct tr_note n = { .op = TG_OP_SETATTR, .class = TG_C_FILE, .flags = TR_WRITES, .refused = RESULT(ctx) };
+	u16 type = file->f_inode->i_mode & S_IFMT;
+
+	if (type == S_IFREG ? !(file->f_mode & FMODE_WRITE) : type != S_IFBLK && type != S_IFCHR)
+		return 0;
+	return tell_file(file, &n);
+}
+
 static __always_inline int tell_dentry(struct dentry *dentry, u8 op, u32 flags, s32 refused)
 {
 	struct tr_note n = { .what = TR_ACCESS, .op = op, .class = TG_C_FILE, .flags = flags, .refused = refused };

@@ -4,6 +4,7 @@
 #define TIDEGATE_RECORDER_TASKS_H
 
 #define PTRACE_MODE_ATTACH 2
+#define TR_ANCESTORS 4 /* whose channels are told at an exec, the one itself counted */
 
 /* The ends of channels in a task's table: pipes, FIFOs, Unix sockets. */
 __noinline int tell_channels(u64 addr)
@@ -115,10 +116,17 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(process_exec, struct task_struct *task)
 {
 	struct tr_note n = { .what = TR_STARTED, .always = 1 };
+	u32 i;
 
 	tell(&n);
-	tell_channels(address(task));
-	return tell_channels(address(task->real_parent));
+	/* who forked on the way here, and has read ends of what this one writes */
+	bpf_for(i, 0, TR_ANCESTORS) {
+		tell_channels(address(task));
+		task = CAST(struct task_struct, address(task->real_parent));
+		if (task->pid <= 1 || task->flags & PF_KTHREAD)
+			break;
+	}
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")

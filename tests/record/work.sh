@@ -29,8 +29,29 @@ fallen() {
 	export HOME=/home/alice
 	sleep 20 &
 	bystander=$!
+	python3 - <<-'EOF' &
+		import os, socket
+		# at the user's level; one socket has a name, the other none
+		open("/home/alice/.profile").read()
+		named = socket.socket(socket.AF_UNIX); named.bind("/home/alice/named"); named.listen()
+		plain = socket.socket(socket.AF_UNIX); plain.bind("\0served"); plain.listen()
+		peer, _ = plain.accept()
+		said = peer.recv(9)
+		try: open("/home/alice/served", "wb").write(said)
+		except OSError as e: print(e)
+	EOF
+	server=$!
+	while [ ! -S named ] || ! grep -q @served /proc/net/unix; do sleep 0.1; done
 	python3 - "$bystander" <<-'EOF'
-		import os, signal, socket, subprocess, sys
+		import mmap, os, signal, socket, subprocess, sys
+		# what is mapped cannot be revoked, so this one cannot fall
+		if os.fork() == 0:
+		    with open("/home/alice/mapped", "wb+") as f:
+		        f.truncate(4096); m = mmap.mmap(f.fileno(), 4096)
+		    try: socket.create_connection(("127.0.0.1", 1))
+		    except OSError as e: print(e)
+		    os._exit(0)
+		os.wait()
 		server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen()
 		client = socket.create_connection(server.getsockname())
 		def attempt(what):
@@ -45,9 +66,14 @@ fallen() {
 		def mode(): os.chmod("/home/alice/.profile", 0o600)
 		def kill(): os.kill(int(sys.argv[1]), signal.SIGUSR2)
 		def scratch(): open("/tmp/scratch-alice", "w").write("x"); os.remove("/tmp/scratch-alice")
-		for what in dotfile, key, plant, source, remove, move, mode, kill, scratch: attempt(what)
+		def named(): socket.socket(socket.AF_UNIX).connect("/home/alice/named")
+		def served(): s = socket.socket(socket.AF_UNIX); s.connect("\0served"); s.send(b"low")
+		def xattr(): os.setxattr("/home/alice/.profile", "user.x", b"y")
+		def nice(): os.setpriority(os.PRIO_PROCESS, int(sys.argv[1]), 5)
+		for what in dotfile, key, plant, source, remove, move, mode, kill, scratch, named, served, xattr, nice: attempt(what)
 		subprocess.run(["sh", "-c", "echo hidden >>/home/alice/.profile; mkdir -p /home/alice/bin; cat /home/alice/.ssh/id_test"])
 	EOF
+	wait $server
 	# what a fallen one leaves draws down who reads it, and who is piped to it
 	cat src/project/new.c moved.c 2>/dev/null | while read -r line; do echo "$line" >>/home/alice/log; done
 	x=$(cat moved.c 2>/dev/null)

@@ -4,6 +4,7 @@
 mod line;
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
 use std::mem::MaybeUninit;
@@ -124,8 +125,20 @@ impl Recorder<'_, '_> {
     /// [`Error::Io`] if the kernel's iterators cannot be run.
     pub fn beginning(&self, mut each: impl FnMut(&Line<'_>)) -> Result<()> {
         let programs = &self.skel.progs;
+        // a file is mapped in several pieces
+        let mut told = HashSet::new();
+        let mut each = |line: &Line<'_>| {
+            let again = line.class == "mmap" && !told.insert((line.pid, line.inode, line.flags));
+            if !again {
+                each(line);
+            }
+        };
         let what = || "list the kernel's tasks".to_string();
-        for program in [&programs.begin_task, &programs.begin_file, &programs.begin_vma] {
+        for program in [
+            &programs.begin_task,
+            &programs.begin_file,
+            &programs.begin_vma,
+        ] {
             let mut bytes = Vec::new();
             let file = sys::iterate(program.as_fd(), Over::All).trying(what)?;
             File::from(file).read_to_end(&mut bytes).trying(what)?;
@@ -161,7 +174,8 @@ impl Recorder<'_, '_> {
 /// Attaches all programs but the iterators.
 fn attach(skel: &RecorderSkel<'_>) -> Result<Vec<Link>> {
     let programs = skel.object().progs_mut();
-    let attached = programs.filter(|p| p.autoload() && !p.section().as_encoded_bytes().starts_with(b"iter/"));
+    let attached =
+        programs.filter(|p| p.autoload() && !p.section().as_encoded_bytes().starts_with(b"iter/"));
     attached
         .map(|program| {
             program.attach().map_err(|e| Error::Hook {

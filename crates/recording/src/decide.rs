@@ -27,7 +27,9 @@ impl Side<'_> {
             Act::Create => self.create(line),
             Act::Unlink => self.unlink(line),
             Act::Rename | Act::Link => self.rename(line),
-            Act::Setattr | Act::Xattr | Act::Readlink => self.attribute(line),
+            Act::Setattr | Act::Xattr | Act::Readlink | Act::WriteRevoked => {
+                self.attribute(line);
+            }
             Act::Connect | Act::Accept | Act::Receive | Act::Send | Act::Socket => {
                 self.socket(line);
             }

@@ -245,14 +245,18 @@ mod tests {
 
     #[test]
     fn a_broken_line_is_named_and_the_next_one_read() {
-        let text = format!("{HEAD}{{\"act\":\"exit\",\"pid\":3}}\nxx\n{{\"act\":\"begun\"}}\n{{\"ac");
+        let text =
+            format!("{HEAD}{{\"act\":\"exit\",\"pid\":3}}\nxx\n{{\"act\":\"begun\"}}\n{{\"ac");
         let mut reader = read(text.as_bytes()).unwrap();
         assert_eq!(reader.next_line().unwrap().unwrap().pid, 3);
         let error = reader.next_line().unwrap_err().to_string();
         assert!(error.starts_with("r.jsonl:3: not a line"), "{error}");
         assert_eq!(reader.next_line().unwrap().unwrap().act, Act::Begun);
         let error = reader.next_line().unwrap_err().to_string();
-        assert!(error.starts_with("r.jsonl:5: the recording is cut off"), "{error}");
+        assert!(
+            error.starts_with("r.jsonl:5: the recording is cut off"),
+            "{error}"
+        );
         assert!(reader.next_line().unwrap().is_none());
     }
 

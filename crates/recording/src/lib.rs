@@ -18,6 +18,8 @@ mod process;
 mod report;
 pub mod rules;
 mod side;
+#[cfg(test)]
+mod side_tests;
 mod socket;
 
 pub use compare::Comparison;

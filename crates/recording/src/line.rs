@@ -117,6 +117,8 @@ acts! {
     Setattr = "setattr",
     Xattr = "xattr",
     Readlink = "readlink",
+    /// Writing by a descriptor: refused, once the writer has fallen below the object.
+    WriteRevoked = "write-revoked",
     Connect = "connect",
     Accept = "accept",
     Receive = "receive",
@@ -142,7 +144,7 @@ impl Act {
 
 bitflags! {
     /// What is known of an object or an operation: `enum tr_flag` of kernel/recorder/abi.h.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(transparent)]
     pub struct Flags: u32 {
         /// It is read.

@@ -40,7 +40,14 @@ impl Side<'_> {
             false => Some(place.level),
         };
         let Some(level) = made else {
-            self.refuse(line, Act::Create, Reason::NoCreator, &line.path, place, source);
+            self.refuse(
+                line,
+                Act::Create,
+                Reason::NoCreator,
+                &line.path,
+                place,
+                source,
+            );
             return;
         };
         if line.refused != 0 || place.has(Attrs::NEUTRAL) {
@@ -106,8 +113,8 @@ impl Side<'_> {
             self.refuse(line, line.act, Reason::Tree, &line.other, label, source);
             return;
         }
-        let admits = label.has(Attrs::LOWWRITE)
-            && (!place.has(Attrs::LOWWRITE) || level != place.level);
+        let admits =
+            label.has(Attrs::LOWWRITE) && (!place.has(Attrs::LOWWRITE) || level != place.level);
         if (level < label.level || admits) && line.flags.contains(Flags::OPEN) {
             self.refuse(line, line.act, Reason::Busy, &line.other, label, source);
             return;

@@ -112,7 +112,11 @@ impl Side<'_> {
             let trusting = label.known && label.level == top;
             process.exec = Some(Exec {
                 level: to,
-                attrs: if trusting { label.attrs & OF_PROGRAMS } else { 0 } as u8,
+                attrs: if trusting {
+                    label.attrs & OF_PROGRAMS
+                } else {
+                    0
+                } as u8,
                 path: line.path.as_ref().into(),
             });
         } else if let Some(exec) = &mut process.exec

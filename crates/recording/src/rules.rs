@@ -116,19 +116,24 @@ mod tests {
     fn arguments_arrive_as_the_kernel_lays_them_out() {
         let high = Object::of(2, 0);
         assert!(!modify(LOW, high, 2));
-        assert!(modify(
-            LOW,
-            Object::of(2, Attrs::LOWWRITE.bits()),
-            2
-        ));
-        assert!(!modify(LOW, Object::UNKNOWN, 2) && modify(Subject { level: 2, attrs: 0 }, Object::UNKNOWN, 2));
+        assert!(modify(LOW, Object::of(2, Attrs::LOWWRITE.bits()), 2));
+        assert!(
+            !modify(LOW, Object::UNKNOWN, 2)
+                && modify(Subject { level: 2, attrs: 0 }, Object::UNKNOWN, 2)
+        );
         assert_eq!(observe(Subject { level: 2, attrs: 0 }, Object::of(1, 0)), 1);
-        assert_eq!(observe(Subject { level: 2, attrs: 0 }, Object::of(1, KERNEL)), 2);
+        assert_eq!(
+            observe(Subject { level: 2, attrs: 0 }, Object::of(1, KERNEL)),
+            2
+        );
         let trusted = Subject {
             level: 2,
             attrs: Attrs::NONETDEMOTE.bits() as u8,
         };
-        assert_eq!((observe_net(trusted, 0), observe(trusted, Object::of(0, 0))), (2, 0));
+        assert_eq!(
+            (observe_net(trusted, 0), observe(trusted, Object::of(0, 0))),
+            (2, 0)
+        );
         assert_eq!(create(LOW, high), None);
         assert_eq!(create(LOW, Object::of(2, Attrs::CREATOR.bits())), Some(0));
         assert_eq!(rename(Object::of(0, 0), high), None);

@@ -54,7 +54,10 @@ pub fn run(args: &cli::Record, json: bool) -> Outcome {
     let file = file.open(&args.output).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => Failure::new(
             Code::Usage,
-            format!("{} is there already: name another file", args.output.display()),
+            format!(
+                "{} is there already: name another file",
+                args.output.display()
+            ),
         ),
         _ => Failure::io(format!("write {}", args.output.display()), e),
     })?;
@@ -89,15 +92,28 @@ pub fn run(args: &cli::Record, json: bool) -> Outcome {
         return print_json(&done);
     }
     if done.lost > 0 {
-        tell!("warning: {} lines were lost; what they told is not in the recording", done.lost);
+        tell!(
+            "warning: {} lines were lost; what they told is not in the recording",
+            done.lost
+        );
     }
-    say!("{}: {} lines of {} accesses", done.file, done.lines, done.accesses);
+    say!(
+        "{}: {} lines of {} accesses",
+        done.file,
+        done.lines,
+        done.accesses
+    );
     Ok(())
 }
 
 /// How long a time in words is.
 fn span(text: &str) -> Outcome<Duration> {
-    let wrong = || Failure::new(Code::Usage, format!("`{text}` is no time like 90s, 10m or 1h"));
+    let wrong = || {
+        Failure::new(
+            Code::Usage,
+            format!("`{text}` is no time like 90s, 10m or 1h"),
+        )
+    };
     let span: Span = text.parse().map_err(|_| wrong())?;
     let zone = jiff::tz::TimeZone::UTC;
     let now = Timestamp::now().to_zoned(zone);
@@ -116,8 +132,15 @@ fn begin(command: &[std::ffi::OsString]) -> Outcome<Option<Child>> {
         .map_err(|e| Failure::io(format!("run {}", program.to_string_lossy()), e))
 }
 
-fn head(args: &cli::Record, recorder: &Recorder<'_, '_>, monitor: Option<&Monitor>) -> Outcome<Head> {
-    let words = args.command.iter().map(|w| w.to_string_lossy().into_owned());
+fn head(
+    args: &cli::Record,
+    recorder: &Recorder<'_, '_>,
+    monitor: Option<&Monitor>,
+) -> Outcome<Head> {
+    let words = args
+        .command
+        .iter()
+        .map(|w| w.to_string_lossy().into_owned());
     let policy = match monitor {
         None => None,
         Some(monitor) => {
@@ -134,7 +157,10 @@ fn head(args: &cli::Record, recorder: &Recorder<'_, '_>, monitor: Option<&Monito
         tidegate_recording: VERSION,
         time: format!("{:.6}", Timestamp::now()),
         boottime: boottime(),
-        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        kernel: rustix::system::uname()
+            .release()
+            .to_string_lossy()
+            .into_owned(),
         command: words.collect(),
         policy,
         unseen: recorder.unseen().to_vec(),
@@ -184,7 +210,9 @@ fn record(
             flushed = Instant::now();
         }
         if let (Some(child), None) = (&mut child, &status) {
-            status = child.try_wait().map_err(|e| Failure::io("wait for the command", e))?;
+            status = child
+                .try_wait()
+                .map_err(|e| Failure::io("wait for the command", e))?;
         }
     }
     bar.finish_and_clear();
@@ -221,7 +249,13 @@ fn beginning(
         None => None,
     };
     if let (Some(monitor), Some(policy)) = (monitor, policy) {
-        let name = |level: u8| policy.levels.get(usize::from(level)).cloned().unwrap_or_default();
+        let name = |level: u8| {
+            policy
+                .levels
+                .get(usize::from(level))
+                .cloned()
+                .unwrap_or_default()
+        };
         for given in monitor.given()? {
             let line = Line {
                 inode: Inode(given.dev, given.ino, given.generation),

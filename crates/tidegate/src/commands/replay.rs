@@ -39,7 +39,10 @@ pub fn run(args: &Replay, json: bool) -> Outcome<ExitCode> {
     let recorded = match reader.head().policy.as_ref().and_then(|p| p.bundle()) {
         Some(bundle) => Some(Policy::from_bundle(&bundle).map_err(|e| {
             let file = args.file.display();
-            Failure::new(Code::Policy, format!("{file}:1: the policy in its head: {e}"))
+            Failure::new(
+                Code::Policy,
+                format!("{file}:1: the policy in its head: {e}"),
+            )
         })?),
         None => None,
     };
@@ -122,7 +125,9 @@ impl Clock {
         let since = i128::from(time) - i128::from(self.boottime);
         let since = SignedDuration::from_nanos_i128(since);
         let then = self.begun.checked_add(since).unwrap_or(self.begun);
-        then.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
+        then.to_zoned(TimeZone::system())
+            .strftime("%H:%M:%S")
+            .to_string()
     }
 }
 
@@ -133,8 +138,12 @@ fn doing(op: &str) -> &str {
 }
 
 fn show(report: &Report, clock: &Clock, limit: usize) {
-    section("newly refused", &report.refused, limit, |g| refusal(g, clock));
-    section("newly allowed", &report.allowed, limit, |g| refusal(g, clock));
+    section("newly refused", &report.refused, limit, |g| {
+        refusal(g, clock)
+    });
+    section("newly allowed", &report.allowed, limit, |g| {
+        refusal(g, clock)
+    });
     section("newly falling", &report.falls, limit, |f| fall(f, clock));
 }
 
@@ -211,8 +220,14 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
         }
     };
     note(broken > 0, format!("{broken} lines could not be read"));
-    note(report.lost > 0, format!("{} lines were lost while it was recorded", report.lost));
-    note(!report.ended, "the recording has no last line: what was lost is not known".into());
+    note(
+        report.lost > 0,
+        format!("{} lines were lost while it was recorded", report.lost),
+    );
+    note(
+        !report.ended,
+        "the recording has no last line: what was lost is not known".into(),
+    );
     note(
         !report.begun,
         "the recording does not tell how everybody began: all begin at the top level".into(),
@@ -233,7 +248,10 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
     );
     note(
         report.beyond > 0,
-        format!("{} more are of kinds that there was no room for", report.beyond),
+        format!(
+            "{} more are of kinds that there was no room for",
+            report.beyond
+        ),
     );
     note(
         !head.unseen.is_empty(),
