@@ -8,6 +8,25 @@ alices() {
 	cd /home/alice || exit 1
 	export HOME=/home/alice
 	mkdir -p src/project
+	# what is mapped cannot be revoked, so this one cannot fall
+	cat >src/mapper.c <<-'EOF'
+		#include <arpa/inet.h>
+		#include <fcntl.h>
+		#include <stdio.h>
+		#include <sys/mman.h>
+		#include <unistd.h>
+		int main(void)
+		{
+			struct sockaddr_in to = { AF_INET, htons(1), { htonl(INADDR_LOOPBACK) } };
+			int fd = open("/home/alice/mapped", O_RDWR | O_CREAT, 0600);
+			if (ftruncate(fd, 4096) || mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED)
+				perror("mapped");
+			if (connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&to, sizeof(to)))
+				perror("connect");
+			return 0;
+		}
+	EOF
+	gcc -o src/mapper src/mapper.c
 	cd src/project || exit 1
 	printf '#include <stdio.h>\nint main(void) { puts("hello"); return 0; }\n' >main.c
 	printf 'all: main\nmain: main.c\n\tgcc -o main main.c\nclean:\n\trm -f main\n' >Makefile
@@ -35,23 +54,17 @@ fallen() {
 		open("/home/alice/.profile").read()
 		named = socket.socket(socket.AF_UNIX); named.bind("/home/alice/named"); named.listen()
 		plain = socket.socket(socket.AF_UNIX); plain.bind("\0served"); plain.listen()
+		plain.settimeout(30)
 		peer, _ = plain.accept()
 		said = peer.recv(9)
 		try: open("/home/alice/served", "wb").write(said)
 		except OSError as e: print(e)
 	EOF
 	server=$!
-	while [ ! -S named ] || ! grep -q @served /proc/net/unix; do sleep 0.1; done
+	until grep -q @served /proc/net/unix; do sleep 0.1; done
+	./src/mapper
 	python3 - "$bystander" <<-'EOF'
-		import mmap, os, signal, socket, subprocess, sys
-		# what is mapped cannot be revoked, so this one cannot fall
-		if os.fork() == 0:
-		    with open("/home/alice/mapped", "wb+") as f:
-		        f.truncate(4096); m = mmap.mmap(f.fileno(), 4096)
-		    try: socket.create_connection(("127.0.0.1", 1))
-		    except OSError as e: print(e)
-		    os._exit(0)
-		os.wait()
+		import os, signal, socket, subprocess, sys
 		server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen()
 		client = socket.create_connection(server.getsockname())
 		def attempt(what):
@@ -64,13 +77,13 @@ fallen() {
 		def remove(): os.remove("/home/alice/src/project/main.c")
 		def move(): os.rename("/home/alice/src/project/new.c", "/home/alice/moved.c")
 		def mode(): os.chmod("/home/alice/.profile", 0o600)
-		def kill(): os.kill(int(sys.argv[1]), signal.SIGUSR2)
+		def kill(): os.kill(int(sys.argv[1]), signal.SIGCONT)
 		def scratch(): open("/tmp/scratch-alice", "w").write("x"); os.remove("/tmp/scratch-alice")
 		def named(): socket.socket(socket.AF_UNIX).connect("/home/alice/named")
 		def served(): s = socket.socket(socket.AF_UNIX); s.connect("\0served"); s.send(b"low")
 		def xattr(): os.setxattr("/home/alice/.profile", "user.x", b"y")
 		def nice(): os.setpriority(os.PRIO_PROCESS, int(sys.argv[1]), 5)
-		for what in dotfile, key, plant, source, remove, move, mode, kill, scratch, named, served, xattr, nice: attempt(what)
+		for what in dotfile, key, plant, source, remove, move, mode, kill, nice, scratch, named, served, xattr: attempt(what)
 		subprocess.run(["sh", "-c", "echo hidden >>/home/alice/.profile; mkdir -p /home/alice/bin; cat /home/alice/.ssh/id_test"])
 	EOF
 	wait $server

@@ -202,7 +202,7 @@ fn record(
         result.map_err(failed)?;
         lines += told as u64;
         bar.set_position(lines);
-        if ends && told == 0 {
+        if ends {
             break;
         }
         if flushed.elapsed() >= FLUSH {
