@@ -39,6 +39,7 @@ enum tr_flag {
 	TR_DEVICE = 1 << 16,   /* creation of a device */
 	TR_PRIVATE = 1 << 17,  /* a System V segment */
 	TR_REPLACED = 1 << 18, /* a rename takes the place of `over` */
+	TR_LAST = 1 << 19,     /* which has no other name */
 };
 
 struct tr_object {

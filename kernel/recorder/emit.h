@@ -237,6 +237,8 @@ __noinline int compose(struct tr_note *n, struct tg_scratch *w)
 	if (n->over) {
 		l->over = object_of(CAST(struct inode, n->over));
 		l->flags |= TR_REPLACED;
+		if (CAST(struct inode, n->over)->i_nlink <= 1)
+			l->flags |= TR_LAST;
 	}
 	if (n->dentry && !(l->flags & TR_NEUTRAL)) {
 		l->flags |= write_path(n->dentry, w);

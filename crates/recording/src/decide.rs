@@ -44,10 +44,11 @@ impl Side<'_> {
             return self.open_fifo(line);
         }
         // the creation was decided, so the open that is part of it need not be
-        if line.act == Act::OpenWrite
-            && let Some(process) = self.processes.get_mut(&line.pid)
-            && process.created.take() == Some(line.inode)
-        {
+        let level = self.who(line.pid).level;
+        let process = self.processes.get_mut(&line.pid);
+        let created = process.and_then(|p| p.created.take());
+        let own = created.is_some_and(|(inode, at)| inode == line.inode && level >= at);
+        if own && line.act == Act::OpenWrite {
             return;
         }
         self.bind(line, Act::OpenWrite);

@@ -185,6 +185,8 @@ bitflags! {
         const PRIVATE = 1 << 17;
         /// A rename takes the place of another object.
         const REPLACED = 1 << 18;
+        /// Which has no other name.
+        const LAST = 1 << 19;
     }
 }
 

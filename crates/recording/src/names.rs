@@ -61,7 +61,7 @@ impl Side<'_> {
         if line.kind == REGULAR
             && let Some(process) = self.processes.get_mut(&pid)
         {
-            process.created = Some(line.inode);
+            process.created = Some((line.inode, level));
         }
     }
 
@@ -88,7 +88,7 @@ impl Side<'_> {
         if named {
             self.name_again(line, label);
         }
-        if line.refused == 0 && line.flags.contains(Flags::REPLACED) {
+        if line.refused == 0 && line.flags.contains(Flags::REPLACED | Flags::LAST) {
             self.given.remove(&line.over);
         }
     }

@@ -102,7 +102,11 @@ impl Side<'_> {
     /// A file of an exec: the program asked for, or an interpreter.
     pub(crate) fn exec(&mut self, line: &Line<'_>) {
         let (label, _) = self.label(line);
-        let who = self.who(line.pid);
+        // the new program observes its files, and it has not its predecessor's trust
+        let who = rules::Subject {
+            attrs: 0,
+            ..self.who(line.pid)
+        };
         let to = rules::observe(who, label);
         let top = self.top;
         let Some(process) = self.processes.get_mut(&line.pid) else {

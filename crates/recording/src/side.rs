@@ -123,8 +123,8 @@ pub(crate) struct Process {
     pub comm: String,
     /// The exec under way: the lowest level met, the trust it would give, the file.
     pub exec: Option<Exec>,
-    /// What it has just created and may open for writing.
-    pub created: Option<Inode>,
+    /// What it has just created and may open for writing, as long as it is not below that.
+    pub created: Option<(Inode, u8)>,
     /// What it has mapped shared and writable, as it was labelled then.
     pub mapped: Vec<Object>,
     /// The channels it has ends of.
