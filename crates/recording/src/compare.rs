@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use tidegate_policy::Policy;
 
+use crate::event::{Event, Reason, Refusal};
 use crate::line::{Act, Flags, Line};
 use crate::report::{Fall, Group, Link, Report};
-use crate::side::{Event, Reason, Refusal, Side};
+use crate::side::Side;
 
 /// Kinds of refusals, and of falls, that are kept apart; the rest is counted.
 const KINDS: usize = 20_000;

@@ -1,11 +1,12 @@
 //! What a line asks: observe, modify, and what follows from each. The checks and their
 //! order are those of kernel/decide.h and kernel/hooks; the rules are the kernel's.
 
+use crate::event::Reason;
 use crate::line::{Act, Flags, Line};
 use crate::names::reason_of;
 use crate::process::FIFO;
 use crate::rules;
-use crate::side::{Reason, Side};
+use crate::side::Side;
 
 impl Side<'_> {
     pub(crate) fn decide(&mut self, line: &Line<'_>) {

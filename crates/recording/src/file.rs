@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::line::{Head, Line, VERSION};
+use crate::head::{Head, VERSION};
+use crate::line::Line;
 
 /// Bytes of a line, at most: the head's holds a bundle.
 const MAX_LINE: u64 = 512 << 20;

@@ -10,7 +10,9 @@
 mod channel;
 mod compare;
 mod decide;
+mod event;
 mod file;
+mod head;
 mod label;
 mod line;
 mod names;
@@ -23,7 +25,9 @@ mod side_tests;
 mod socket;
 
 pub use compare::Comparison;
+pub use event::{Cause, Event, Reason, Refusal};
 pub use file::{Error, Reader, Writer};
-pub use line::{Act, End, Flags, Head, InForce, Inode, Line, VERSION, hex, path_bytes, path_text};
+pub use head::{Head, InForce, VERSION, hex};
+pub use line::{Act, End, Flags, Inode, Line, path_bytes, path_text};
 pub use report::{Fall, Group, Link, Report};
-pub use side::{Cause, Event, Reason, Refusal, Side};
+pub use side::Side;

@@ -3,10 +3,11 @@
 
 use tidegate_policy::Attrs;
 
+use crate::event::Reason;
 use crate::label::Source;
 use crate::line::{Act, Flags, Inode, Line, path_bytes};
 use crate::rules::{self, KERNEL, Object};
-use crate::side::{Reason, Side};
+use crate::side::Side;
 
 const REGULAR: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;

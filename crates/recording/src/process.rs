@@ -3,9 +3,10 @@
 use tidegate_policy::Attrs;
 
 use crate::channel::ChannelId;
+use crate::event::Reason;
 use crate::line::{Act, End, Flags, Line};
 use crate::rules::{self, Object};
-use crate::side::{Exec, Reason, Side};
+use crate::side::{Exec, Side};
 
 /// `st_mode & S_IFMT`
 pub(crate) const FIFO: u32 = 0o010_000;

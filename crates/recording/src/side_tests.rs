@@ -4,8 +4,9 @@ use std::rc::Rc;
 
 use tidegate_policy::Policy;
 
+use crate::event::{Event, Reason};
 use crate::line::{Act, End, Flags, Inode, Line};
-use crate::side::{Event, Reason, Side};
+use crate::side::Side;
 
 const MAP: &str = "levels system > user > untrusted
 system /

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::channel::ChannelId;
+use crate::event::Reason;
 use crate::line::{Act, Flags, Line};
 use crate::rules::{self, Object};
-use crate::side::{Reason, Side};
+use crate::side::Side;
 
 const UNIX: u32 = 1;
 const STREAM: u32 = 1;
