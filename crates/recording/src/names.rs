@@ -62,7 +62,8 @@ impl Side<'_> {
         if line.kind == REGULAR
             && let Some(process) = self.processes.get_mut(&pid)
         {
-            process.created = Some((line.inode, level));
+            // let through where its directory refuses it, it is opened at whatever level
+            process.created = Some((line.inode, if may { level } else { 0 }));
         }
     }
 
