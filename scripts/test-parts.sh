@@ -16,6 +16,7 @@ part() {
 	learn-*) learn "${1#*-}" ;;
 	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
+	record-*) record "${1#*-}" ;;
 	story) story ;;
 	day-*) day "${1#*-}" ;;
 	*)
@@ -122,6 +123,15 @@ replay() {
 	cp crates/model/policy/replay.plm "$TARGET/replay-payload/"
 	"$LAB" vm --kernel "$1" --payload "$TARGET/replay-payload" --timeout 900 -- /bin/sh -c \
 		"/payload/tidegate start --policy /payload/replay.plm && /payload/tidegate-replay --seed ${REPLAY_SEED:-1}"
+}
+
+# What `tidegate replay` predicts, against what a kernel then refuses.
+record() {
+	build_lab
+	cargo static --locked -p tidegate
+	scripts/build.sh payload "$TARGET/test-record" tidegate
+	cp tests/record/* "$TARGET/test-record/"
+	"$LAB" vm --kernel "$1" --payload "$TARGET/test-record" --timeout 900 -- bash /payload/check.sh
 }
 
 story() {

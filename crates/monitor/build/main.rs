@@ -1,5 +1,5 @@
-//! Compiles the reference monitor and generates its Rust view: the skeleton
-//! from the object's BTF, names and numbers from `kernel/abi.h`.
+//! Compiles the reference monitor and the recorder, and generates their Rust view: the
+//! skeletons from the objects' BTF, names and numbers from `kernel/abi.h`.
 
 mod abi;
 
@@ -32,20 +32,23 @@ fn main() {
     .map(OsStr::new)
     .collect();
     flags.push(kernel.as_os_str());
-    let object = out.join("tidegate.bpf.o");
-    let built = SkeletonBuilder::new()
-        .source(kernel.join("tidegate.bpf.c"))
-        .clang(clang())
-        .clang_args(flags)
-        .obj(&object)
-        .build_and_generate(out.join("tidegate.skel.rs"));
-    if let Err(e) = built {
-        eprintln!("{e:#}");
-        println!("cargo:error=kernel/tidegate.bpf.c does not compile: {e:#}");
-        std::process::exit(1);
+    let clang = clang();
+    for name in ["tidegate", "recorder"] {
+        let source = format!("{name}.bpf.c");
+        let built = SkeletonBuilder::new()
+            .source(kernel.join(&source))
+            .clang(&clang)
+            .clang_args(flags.clone())
+            .obj(out.join(format!("{name}.bpf.o")))
+            .build_and_generate(out.join(format!("{name}.skel.rs")));
+        if let Err(e) = built {
+            eprintln!("{e:#}");
+            println!("cargo:error=kernel/{source} does not compile: {e:#}");
+            std::process::exit(1);
+        }
     }
 
-    let object = std::fs::read(object).expect("it was just built");
+    let object = std::fs::read(out.join("tidegate.bpf.o")).expect("it was just built");
     let abi = format!(
         "{}\n/// Which build the monitor is of.\npub(crate) const BUILD: &str = \"{}\";\n",
         abi::generate(&kernel.join("abi.h")),

@@ -17,6 +17,10 @@ mod abi {
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/tidegate.skel.rs"));
 }
+#[allow(clippy::all, clippy::undocumented_unsafe_blocks, unused_imports)]
+mod recorder_skel {
+    include!(concat!(env!("OUT_DIR"), "/recorder.skel.rs"));
+}
 mod adopt;
 mod attach;
 mod encode;
@@ -31,6 +35,7 @@ mod load;
 mod pins;
 pub mod probe;
 mod quiescent;
+mod recorder;
 mod status;
 mod subject;
 mod swap;
@@ -47,6 +52,7 @@ pub use guard::Guard;
 pub use label::{Label, Object, Origin};
 pub use load::{Monitor, Options};
 pub use pins::PIN_DIR;
+pub use recorder::{Loss, Recorder, Scope};
 pub use status::{ClassStats, Status};
 pub use subject::Subject;
 pub use tasks::Process;

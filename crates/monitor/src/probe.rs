@@ -75,7 +75,12 @@ pub(crate) fn attach_empty(hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
 
 /// The hook's number in the kernel's BTF; `None`: it has no such hook.
 fn hook_id(hook: &str) -> io::Result<Option<u32>> {
-    let name = CString::new(format!("bpf_lsm_{hook}"))?;
+    function_id(&format!("bpf_lsm_{hook}"))
+}
+
+/// A function's number in the kernel's BTF; `None`: it has no such function.
+pub(crate) fn function_id(name: &str) -> io::Result<Option<u32>> {
+    let name = CString::new(name)?;
     // SAFETY: no arguments.
     let btf = unsafe { libbpf_sys::btf__load_vmlinux_btf() };
     if btf.is_null() {

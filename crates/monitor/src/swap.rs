@@ -113,7 +113,7 @@ fn asked(policy: &Policy, refusals: Refusals) -> Refusals {
 }
 
 /// The inode number of pid 1's mount namespace, in which paths are canonical.
-fn initial_mount_namespace() -> Result<u32> {
+pub(crate) fn initial_mount_namespace() -> Result<u32> {
     let path = "/proc/1/ns/mnt";
     let link = fs::read_link(path).trying(|| format!("read {path}"))?;
     let number = link.to_string_lossy();

@@ -47,6 +47,10 @@ pod!(
     types::tg_ps,
     types::tg_held
 );
+pod!(
+    crate::recorder_skel::types::tr_line,
+    crate::recorder_skel::types::tr_end
+);
 
 fn check(ret: c_int) -> io::Result<c_int> {
     if ret < 0 {

@@ -1,8 +1,10 @@
 //! What the fuzz targets (`targets.rs`) do with an input: each function
-//! panics if the policy compiler or the bundle loader breaks a promise.
+//! panics if the policy compiler, the bundle loader or the reader of recordings
+//! breaks a promise.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod recording;
 #[cfg(test)]
 mod targets;
 

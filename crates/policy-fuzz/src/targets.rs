@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bolero::check;
 
+use crate::recording::{bytes_as_recording, lines_as_recording, replay};
 use crate::{changed, compile, good_bundle, load, words};
 
 const SMOKE: Duration = Duration::from_secs(2);
@@ -36,4 +37,18 @@ fn bundle_of_a_changed_body() {
     check!()
         .with_test_time(SMOKE)
         .for_each(|bytes: &[u8]| load(&changed(&good, bytes)));
+}
+
+#[test]
+fn recording_of_bytes() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| replay(&bytes_as_recording(bytes)));
+}
+
+#[test]
+fn recording_of_lines() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| replay(&lines_as_recording(bytes)));
 }

@@ -38,6 +38,24 @@ impl Policy {
         self.nodes[at as usize].own
     }
 
+    /// The rule for what is below a canonical path, and whether it holds for all that is:
+    /// a directory moves as a whole only between such places.
+    ///
+    /// # Panics
+    ///
+    /// As [`lookup`](Policy::lookup).
+    pub fn below(&self, path: &[u8]) -> (Rule, bool) {
+        let mut at = 0u32;
+        for name in components(path) {
+            match self.step(at, name) {
+                Some(child) => at = child,
+                None => return (self.nodes[at as usize].below, true),
+            }
+        }
+        let node = &self.nodes[at as usize];
+        (node.below, node.edges == 0 && node.star.is_none())
+    }
+
     /// The node that `name` leads to from `at`.
     fn step(&self, at: u32, name: &[u8]) -> Option<u32> {
         self.exact(at, name).or(self.nodes[at as usize].star)

@@ -61,6 +61,10 @@ pub enum Command {
     /// Each says which refusals it is for and what it gives away. Each was checked: what it
     /// does not mend is not proposed. What looks like an attack is put out commented.
     Learn(Learn),
+    /// Record what programs do, to try policies on it
+    Record(Record),
+    /// Say what a policy would have refused of what was recorded
+    Replay(Replay),
     /// Measure what enforcement costs on this machine, in time
     #[command(disable_help_flag = true)]
     Bench(Lab),
@@ -283,6 +287,41 @@ pub struct Learn {
     /// Replace the file if it is there
     #[arg(long, requires = "output")]
     pub force: bool,
+}
+
+/// What to record.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The recording to write; compressed if it ends in `.zst`
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// End after so long (90s, 10m, 1h)
+    #[arg(long = "for", value_name = "TIME")]
+    pub span: Option<String>,
+    /// Record every access, though an equal one was recorded less than a second ago
+    #[arg(long)]
+    pub all: bool,
+    /// A command: only its processes are recorded, until it ends
+    #[arg(last = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
+/// What to replay.
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// The recording
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The proposed policy
+    #[command(flatten)]
+    pub source: Source,
+    /// What to hold it against: a preset, a map (`.plm`), a bundle, or `nothing`. Without
+    /// it: what was in force during the recording
+    #[arg(long, value_name = "BASE")]
+    pub against: Option<String>,
+    /// Show every kind of refusal, not the most frequent ones only
+    #[arg(short, long)]
+    pub all: bool,
 }
 
 /// How to start.

@@ -256,7 +256,7 @@ impl Record {
 }
 
 /// What an operation is called in `may not …` and `by …`.
-fn verb(op: Op) -> &'static str {
+pub fn verb(op: Op) -> &'static str {
     match op {
         Op::OpenRead => "read",
         Op::OpenWrite => "write",
@@ -292,7 +292,7 @@ fn verb(op: Op) -> &'static str {
 }
 
 /// Why a rule alone did not decide.
-fn because(reason: Reason) -> &'static str {
+pub fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::Rule => "",
         Reason::NoLabel => "no label could be found for it",

@@ -27,6 +27,21 @@ pub struct Source {
 }
 
 impl Source {
+    /// One named in a single word: a preset, a map's file (`.plm`) or a bundle's.
+    pub fn of_word(word: &str) -> Source {
+        let path = || Some(PathBuf::from(word));
+        let (preset, policy, bundle) = match word {
+            _ if PRESETS.iter().any(|p| p.name == word) => (Some(word.into()), None, None),
+            _ if word.ends_with(".plm") => (None, path(), None),
+            _ => (None, None, path()),
+        };
+        Source {
+            preset,
+            policy,
+            bundle,
+        }
+    }
+
     /// Whether the command line names one.
     pub fn is_given(&self) -> bool {
         self.preset.is_some() || self.policy.is_some() || self.bundle.is_some()

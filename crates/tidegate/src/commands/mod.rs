@@ -11,7 +11,9 @@ mod ls;
 mod manual;
 mod promote;
 mod ps;
+mod record;
 mod reload;
+mod replay;
 mod run;
 mod settle;
 mod start;
@@ -55,6 +57,8 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Learn(args) => learn::run(&args, json),
         Command::Top(args) => top::run(&args, json),
         Command::Why(args) => why::run(&args, json),
+        Command::Record(args) => record::run(&args, json),
+        Command::Replay(args) => return replay::run(&args, json),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::pages(&dir),
         Command::Daemon(how) => crate::daemon::detached(&how),

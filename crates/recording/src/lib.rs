@@ -1,0 +1,33 @@
+//! Recordings of what subjects bound and changed, and their replay against a policy:
+//! what it would have refused, and who would have fallen.
+//!
+//! A recording is made by the kernel's recorder (`kernel/recorder.bpf.c`) and read a line
+//! at a time. [`Side`] is one policy's view of it; it decides by the kernel's own rules
+//! ([`rules`]), finds labels by the policy's look-up, and keeps of subjects and objects
+//! what the monitor would. [`Comparison`] holds two of them against each other.
+#![warn(missing_docs)]
+
+mod channel;
+mod compare;
+mod decide;
+mod event;
+mod file;
+mod head;
+mod label;
+mod line;
+mod names;
+mod process;
+mod report;
+pub mod rules;
+mod side;
+#[cfg(test)]
+mod side_tests;
+mod socket;
+
+pub use compare::Comparison;
+pub use event::{Cause, Event, Reason, Refusal};
+pub use file::{Error, Reader, Writer};
+pub use head::{Head, InForce, VERSION, hex};
+pub use line::{Act, End, Flags, Inode, Line, path_bytes, path_text};
+pub use report::{Fall, Group, Link, Report};
+pub use side::Side;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The decisions of kernel/models/lomac.h, to be called from Rust (rules.rs). */
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+
+#include "abi.h"
+#include "models/lomac.h"
+
+u8 tidegate_observe(struct lomac_subject s, struct lomac_object o)
+{
+	return lomac_observe(s, o);
+}
+
+u8 tidegate_observe_net(struct lomac_subject s, u8 net)
+{
+	return lomac_observe_net(s, net);
+}
+
+bool tidegate_modify(struct lomac_subject s, struct lomac_object o, u8 top)
+{
+	return lomac_modify(s, o, top);
+}
+
+bool tidegate_open(struct lomac_subject s, struct lomac_object o)
+{
+	return lomac_open(s, o);
+}
+
+bool tidegate_names(struct lomac_subject s, struct lomac_object dir, u8 top)
+{
+	return lomac_names(s, dir, top);
+}
+
+u8 tidegate_create(struct lomac_subject s, struct lomac_object place)
+{
+	return lomac_create(s, place);
+}
+
+u8 tidegate_rename(struct lomac_object o, struct lomac_object place)
+{
+	return lomac_rename(o, place);
+}
+
+bool tidegate_act(struct lomac_subject s, u8 target)
+{
+	return lomac_act(s, target);
+}

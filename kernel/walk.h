@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An object's canonical path, as the monitor and the recorder walk it. Who includes this
+ * has `scratches`, rooms to walk in, and `policy.mnt_ns`.
+ *
+ * The path runs from the dentry up to its filesystem's root and on through the
+ * oldest mount of that filesystem in the initial mount namespace. What a
+ * process has chrooted to, bound or cloned does not enter into it, so it cannot
+ * be forged. The walk reads the kernel's structures under RCU, and is thrown
+ * away if a rename or a mount ran meanwhile.
+ */
+#ifndef TIDEGATE_WALK_H
+#define TIDEGATE_WALK_H
+
+extern const void rename_lock __ksym;
+extern const void mount_lock __ksym;
+
+/* A seqlock's first word is its sequence; odd while a writer is in. */
+static __always_inline u64 path_sequence(void)
+{
+	u32 r = 0, m = 0;
+
+	bpf_probe_read_kernel(&r, sizeof(r), &rename_lock);
+	bpf_probe_read_kernel(&m, sizeof(m), &mount_lock);
+	return (u64)r << 32 | m;
+}
+
+/* Walks begun before a storm of renames, or of mounts, is taken for a path that cannot be known. */
+#define TG_TRIES 1024
+
+/* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
+#define TG_MOUNTS (1 << 17)
+
+#define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
+
+/*
+ * A kernel pointer as a number, which alone a global function takes. Negation
+ * makes the verifier forget that it was a pointer; twice, it changes nothing.
+ */
+static __always_inline u64 address(const void *p)
+{
+	u64 a = (u64)p;
+
+	asm volatile("%0 = -%0; %0 = -%0" : "+r"(a));
+	return a;
+}
+
+/* An index below a power of two, where the verifier cannot overlook the bound. */
+#define BOUND(n, size) ({ u64 bound_n = (n); \
+	asm volatile("%0 &= %1" : "+r"(bound_n) : "i"((size) - 1)); bound_n; })
+
+static __always_inline struct tg_scratch *scratch_get(void)
+{
+	u32 first = bpf_get_smp_processor_id() * 16, i;
+
+	bpf_for(i, 0, TG_SCRATCHES) {
+		u32 slot = (first + i) % TG_SCRATCHES;
+		struct tg_scratch *w = bpf_map_lookup_elem(&scratches, &slot);
+
+		if (w && !__sync_val_compare_and_swap(&w->busy, 0, 1))
+			return w;
+	}
+	return NULL;
+}
+
+static __always_inline void scratch_put(struct tg_scratch *w)
+{
+	__sync_lock_test_and_set(&w->busy, 0);
+}
+
+static __always_inline bool mount_is_initial(struct mount *m)
+{
+	struct mnt_namespace *ns = m->mnt_ns;
+
+	return ns && ns->ns.inum == policy.mnt_ns;
+}
+
+/* Is this mount's root the object itself, or above it on the way just walked? */
+static __always_inline bool mount_covers(struct mount *m, struct tg_scratch *w)
+{
+	u64 root = (u64)m->mnt.mnt_root;
+	u32 i;
+
+	bpf_for(i, 0, w->n)
+		if (w->up[BOUND(i, TG_DEPTH)] == root)
+			return true;
+	return false;
+}
+
+/*
+ * The oldest mount in the initial namespace through which the walked object can
+ * be reached. A mount of a subdirectory (bind, btrfs subvolume) serves only
+ * where the filesystem's own root is not mounted.
+ */
+__noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
+{
+	struct super_block *sb = CAST(struct super_block, super);
+	u64 whole = 0, part = 0;
+	struct mount *m;
+	struct dentry *root = sb->s_root;
+	u32 i;
+
+	if (!w)
+		return 0;
+	/* a dentry that nothing connects to the root (by handle, say) has no path */
+	if (!w->n || w->up[BOUND(w->n - 1, TG_DEPTH)] != address(root))
+		root = NULL;
+	if (bpf_core_field_exists(((struct mount___6_18 *)0)->mnt_next_for_sb)) {
+		/* newest first, so the last that fits is the oldest */
+		m = ((struct super_block___6_18 *)sb)->s_mounts;
+		bpf_for(i, 0, TG_MOUNTS) {
+			if (!m)
+				break;
+			m = CAST(struct mount, m);
+			if (mount_is_initial(m)) {
+				if (m->mnt.mnt_root == root)
+					whole = address(m);
+				else if (mount_covers(m, w))
+					part = address(m);
+			}
+			m = ((struct mount___6_18 *)m)->mnt_next_for_sb;
+		}
+	} else {
+		u64 off = bpf_core_field_offset(struct mount, mnt_instance);
+		u64 head = (u64)sb + bpf_core_field_offset(struct super_block, s_mounts);
+		struct list_head *p = sb->s_mounts.next;
+
+		bpf_for(i, 0, TG_MOUNTS) {
+			if (!p || (u64)p == head)
+				break;
+			m = CAST(struct mount, (u64)p - off);
+			if (mount_is_initial(m)) {
+				if (m->mnt.mnt_root == root) {
+					whole = address(m);
+					break;
+				}
+				if (!part && mount_covers(m, w))
+					part = address(m);
+			}
+			p = m->mnt_instance.next;
+		}
+	}
+	return whole ? whole : part;
+}
+
+/* Notes the dentries from d up to its filesystem's root. False: too deep. */
+__noinline bool walk_filesystem(u64 dentry, struct tg_scratch *w)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	u32 i;
+
+	if (!w)
+		return false;
+
+	w->n = 0;
+	bpf_for(i, 0, TG_DEPTH) {
+		struct dentry *up = d->d_parent;
+
+		w->up[BOUND(i, TG_DEPTH)] = (u64)d;
+		w->n = i + 1;
+		if (up == d)
+			return true;
+		d = CAST(struct dentry, up);
+	}
+	return false;
+}
+
+/* Goes on from the mount's root to the namespace's; drops what is above it. */
+__noinline bool walk_mounts(u64 mount, struct tg_scratch *w)
+{
+	struct mount *m = CAST(struct mount, mount);
+	u64 root = (u64)m->mnt.mnt_root;
+	struct dentry *d;
+	u32 i;
+
+	if (!w)
+		return false;
+
+	bpf_for(i, 0, w->n)
+		if (w->up[BOUND(i, TG_DEPTH)] == root)
+			w->n = i;
+	bpf_for(i, 0, TG_DEPTH) {
+		struct mount *parent = CAST(struct mount, m->mnt_parent);
+		u32 j;
+
+		if ((u64)m->mnt_parent == (u64)m)
+			return true;
+		d = CAST(struct dentry, m->mnt_mountpoint);
+		m = parent;
+		bpf_for(j, 0, TG_DEPTH) {
+			if (d == m->mnt.mnt_root)
+				break;
+			if (d->d_parent == d || w->n >= TG_DEPTH)
+				return false;
+			w->up[BOUND(w->n, TG_DEPTH)] = (u64)d;
+			w->n++;
+			d = CAST(struct dentry, d->d_parent);
+		}
+	}
+	return false;
+}
+
+#endif
