@@ -134,7 +134,7 @@ case $boot in
 	try "cron" cron_ran
 	try "crontab" sh -c 'echo "0 4 * * * true" | crontab -u alice - && crontab -u alice -l'
 	try "logrotate" sh -c 'logrotate -f /etc/logrotate.conf && sleep 1 && systemctl is-active nginx rsyslog'
-	try "journald" sh -c 'journalctl --rotate && logger hello && sleep 1 && journalctl -n 5 --no-pager | grep hello && journalctl --vacuum-time=1s'
+	try "journald" sh -c 'journalctl --rotate && logger -t day hello && sleep 2 && journalctl -t day --no-pager | grep hello && journalctl --vacuum-time=1s'
 	try "web server after logrotate" serves
 	try "users" users
 	try "backup and restore" backup
