@@ -108,6 +108,13 @@ serve() {
 	until curl -s -o /dev/null "http://$REMOTE:$port/"; do sleep 0.2; done
 }
 
+# at LEVEL FILE…: that is where they stand.
+at() {
+	local level=$1
+	shift
+	tidegate ls -d "$@" | tee /dev/stderr | awk -v level="$level" '$1 != level { wrong = 1 } END { exit wrong || !NR }'
+}
+
 # Counts, and the machine's end.
 finish() {
 	local passed failed

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::{Network, Policy, Rule};
+use crate::{Attrs, Network, Policy, Rule};
 
 impl Policy {
     /// The level called `name`.
@@ -54,6 +54,34 @@ impl Policy {
         }
         let node = &self.nodes[at as usize];
         (node.below, node.edges == 0 && node.star.is_none())
+    }
+
+    /// Whether anything below a canonical path may have a rule with these attributes.
+    ///
+    /// # Panics
+    ///
+    /// As [`lookup`](Policy::lookup).
+    pub fn any_below(&self, path: &[u8], attrs: Attrs) -> bool {
+        let mut at = 0u32;
+        for name in components(path) {
+            match self.step(at, name) {
+                Some(child) => at = child,
+                None => return self.nodes[at as usize].below.attrs.contains(attrs),
+            }
+        }
+        self.any_under(at, attrs)
+    }
+
+    /// The same of what is below a node.
+    fn any_under(&self, at: u32, attrs: Attrs) -> bool {
+        let node = &self.nodes[at as usize];
+        let from = self.edges.partition_point(|edge| edge.parent < at);
+        let exact = self.edges[from..].iter().take(node.edges as usize);
+        let mut children = exact.map(|edge| edge.child).chain(node.star);
+        node.below.attrs.contains(attrs)
+            || children.any(|child| {
+                self.nodes[child as usize].own.attrs.contains(attrs) || self.any_under(child, attrs)
+            })
     }
 
     /// The node that `name` leads to from `at`.
@@ -117,5 +145,23 @@ pub(crate) fn mask(bits: u128, prefix: u8, width: u32) -> u128 {
     match u128::MAX.checked_shl(host) {
         Some(mask) => bits & mask,
         None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_below_is_found_at_any_depth() {
+        let map = "levels top > low\ntop /\ntop /a/*/c creator\ntop /d child-of creator\n";
+        let policy = Policy::compile_str("t.plm", map).unwrap().policy;
+        let any = |path: &str| policy.any_below(path.as_bytes(), Attrs::CREATOR);
+        for path in ["/", "/a", "/a/b", "/a/b/c", "/a/b/c/x", "/d", "/d/x/y"] {
+            assert!(any(path), "{path}");
+        }
+        for path in ["/b", "/a/b/x", "/e/a/b/c"] {
+            assert!(!any(path), "{path}");
+        }
     }
 }

@@ -17,6 +17,8 @@ pub const LOG: &str = "/var/log/tidegate/audit.jsonl";
 pub const STATE: &str = "/var/lib/tidegate";
 /// The levels that no path rule gives back.
 pub const GIVEN: &str = "/var/lib/tidegate/given";
+/// There while nothing is enforced and the levels given are all in [`GIVEN`].
+pub const CLEAN: &str = "/var/lib/tidegate/clean";
 /// The program of the version whose monitor is in the kernel: it goes on with it when another
 /// version is installed.
 pub const PROGRAM: &str = "/var/lib/tidegate/program";

@@ -37,7 +37,7 @@ fn fresh(
     how: &cli::Daemon,
     records: SyncSender<Event>,
 ) -> Outcome<(Shared, Report)> {
-    let given = given::load(&policy)?;
+    let (given, suspicious) = given::load(&policy)?;
     let monitor = Monitor::load(Options {
         given_entries: how.given_entries,
     })?;
@@ -47,11 +47,17 @@ fn fresh(
         .restore_given(&given)
         .map_err(Failure::from)
         .and_then(|()| enforce(&shared, policy, how));
-    if report.is_err() {
-        // everything or nothing
-        let _ = shared.monitor.remove();
+    match report {
+        Ok(mut report) => {
+            report.warnings.splice(0..0, suspicious);
+            Ok((shared, report))
+        }
+        Err(failure) => {
+            // everything or nothing
+            let _ = shared.monitor.remove();
+            Err(failure)
+        }
     }
-    Ok((shared, report?))
 }
 
 fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {

@@ -143,7 +143,7 @@ fn uuids() -> HashMap<String, String> {
 
 impl Filesystem {
     /// Whether it is on a disk of this machine, so that looking at it waits for nobody.
-    fn on_disk(&self) -> bool {
+    pub fn on_disk(&self) -> bool {
         self.identity.starts_with("uuid=")
             || self.identity.starts_with(&format!("{} /dev/", self.kind))
     }

@@ -1,5 +1,9 @@
 //! `/var/lib/tidegate/given`: the levels that no path rule gives back, over a
 //! reboot. A line each, under the filesystem they are on, and a checksum.
+//!
+//! What was given since it was last written is lost when the machine goes down of a
+//! sudden: no `clean` stands beside it then, and what has changed since where lower
+//! objects may be is taken for the lowest (`suspects.rs`).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -11,11 +15,12 @@ use tidegate_policy::Policy;
 use super::Policies;
 use super::filesystem::{self, Filesystem};
 use super::instance::{directory, write_whole};
+use super::suspects;
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 
 /// The file's first line.
-const MAGIC: &str = "tidegate-given 1";
+const MAGIC: &str = "tidegate-given 2";
 
 /// What a filesystem is called that was gone before anybody asked.
 const UNMOUNTED: &str = "unmounted";
@@ -28,6 +33,8 @@ const ABSENT: u32 = 0xfff0_0000;
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Saved {
     boot: String,
+    /// When the levels were these, in seconds of the wall clock.
+    at: i64,
     levels: Vec<String>,
     /// By device number of that boot: the identity, and the objects.
     filesystems: BTreeMap<u32, (String, Vec<Given>)>,
@@ -36,8 +43,9 @@ struct Saved {
 impl Saved {
     fn to_text(&self) -> String {
         let mut text = format!(
-            "{MAGIC}\nboot {}\nlevels {}\n",
+            "{MAGIC}\nboot {}\nat {}\nlevels {}\n",
             self.boot,
+            self.at,
             self.levels.join(" ")
         );
         for (dev, (identity, given)) in &self.filesystems {
@@ -63,6 +71,7 @@ impl Saved {
             return None;
         }
         saved.boot = lines.next()?.strip_prefix("boot ")?.into();
+        saved.at = lines.next()?.strip_prefix("at ")?.parse().ok()?;
         let levels = lines.next()?.strip_prefix("levels ")?;
         saved.levels = levels.split(' ').map(Into::into).collect();
         let mut dev = None;
@@ -162,6 +171,7 @@ pub fn save(monitor: &Monitor, policies: &Policies) -> Outcome {
         .unwrap_or_default();
     let mut saved = Saved {
         boot: boot_id()?,
+        at: jiff::Timestamp::now().as_second(),
         levels: policy.levels.clone(),
         filesystems: BTreeMap::new(),
     };
@@ -187,13 +197,26 @@ pub fn save(monitor: &Monitor, policies: &Policies) -> Outcome {
     write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)
 }
 
-/// Reads it back, if it is there, for a policy that is about to be put in force.
+/// Writes it for the last time: from here on nothing is given.
+pub fn save_clean(monitor: &Monitor, policies: &Policies) -> Outcome {
+    save(monitor, policies)?;
+    write_whole(places::CLEAN, b"", 0o600)
+}
+
+/// Reads it back, if it is there, for a policy that is about to be put in force; what was
+/// found beside, in words. From here on a machine that goes down has not ended cleanly.
 ///
 /// # Errors
 /// A damaged file: without it objects would rise to their rules' levels.
-pub fn load(policy: &Policy) -> Outcome<Vec<Given>> {
+pub fn load(policy: &Policy) -> Outcome<(Vec<Given>, Vec<String>)> {
+    let clean = Path::new(places::CLEAN).exists();
+    if clean {
+        // this needs no room, where writing would
+        fs::remove_file(places::CLEAN)
+            .map_err(|e| Failure::io(format!("remove {}", places::CLEAN), e))?;
+    }
     if !Path::new(places::GIVEN).exists() {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
     let text = fs::read_to_string(places::GIVEN)
         .map_err(|e| Failure::io(format!("read {}", places::GIVEN), e))?;
@@ -207,7 +230,14 @@ pub fn load(policy: &Policy) -> Outcome<Vec<Given>> {
             ),
         )
     })?;
-    Ok(saved.translate(&boot_id()?, &policy.levels, &filesystem::mounted()?))
+    let (boot, mounted) = (boot_id()?, filesystem::mounted()?);
+    let (at, sudden) = (saved.at, !clean && saved.boot != boot);
+    let mut given = saved.translate(&boot, &policy.levels, &mounted);
+    let mut warnings = Vec::new();
+    if sudden {
+        warnings = suspects::add(policy, &mounted, at, &mut given);
+    }
+    Ok((given, warnings))
 }
 
 /// Forgets what is surely gone: filesystems in memory that are mounted no more,
@@ -243,6 +273,7 @@ mod tests {
         };
         Saved {
             boot: "b1".into(),
+            at: 1_700_000_000,
             levels: vec!["untrusted".into(), "user".into(), "system".into()],
             filesystems: BTreeMap::from([
                 (

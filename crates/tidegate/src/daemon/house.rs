@@ -12,7 +12,7 @@ use crate::exit::{Failure, Outcome};
 const BEAT: Duration = Duration::from_secs(1);
 
 /// Between two savings of the given levels.
-const SAVE: Duration = Duration::from_secs(180);
+const SAVE: Duration = Duration::from_secs(60);
 
 /// Starts the thread.
 pub fn start(shared: &Arc<Shared>) -> Outcome {

@@ -13,9 +13,11 @@ mod metrics;
 mod policies;
 mod rate;
 mod serve;
+mod suspects;
 mod watch;
 
 use std::io::{self, Read, Write};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -141,7 +143,7 @@ pub fn detached(how: &cli::Daemon) -> Outcome {
 
 /// Ends enforcement: saves what is to outlive it, takes the monitor out.
 pub fn take_down(monitor: &Monitor, policies: &Policies) -> Outcome {
-    given::save(monitor, policies)?;
+    given::save_clean(monitor, policies)?;
     monitor.remove()?;
     instance::clean_up();
     Ok(())
@@ -166,15 +168,25 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
     ready(report);
     server.run(&shared);
     shared.ending.store(true, Ordering::SeqCst);
-    // the machine may be going down
     if Monitor::is_loaded().unwrap_or(false)
-        && let Err(failure) = given::save(&shared.monitor, &shared.policies)
+        && let Err(failure) = keep_given(&shared)
     {
         shared.complain(&failure.message.to_string());
     }
     shared.monitor.set_daemon(false);
     drop(instance);
     Ok(())
+}
+
+/// Writes the given levels down: for the last time if the machine is going down, when nothing
+/// but the service manager is left (tidegate.service). Else levels go on being given.
+fn keep_given(shared: &Shared) -> Outcome {
+    let state = Command::new("systemctl").arg("is-system-running").output();
+    if state.is_ok_and(|s| s.stdout.trim_ascii() == b"stopping") {
+        given::save_clean(&shared.monitor, &shared.policies)
+    } else {
+        given::save(&shared.monitor, &shared.policies)
+    }
 }
 
 #[cfg(test)]

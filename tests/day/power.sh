@@ -1,0 +1,84 @@
+#!/bin/bash
+# Power cuts under `workstation`: what low subjects made stays low, whether or not anybody had
+# written it down, and the machine comes back enforcing; also in the middle of reloads and forks.
+set -u
+cd /payload || exit
+# shellcheck source=tests/day/lib.sh
+. ./lib.sh
+
+boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
+echo $((boot + 1)) >"$STATE/boot"
+echo "boot $boot: Linux $(uname -r)"
+SRC=/home/alice/src
+
+put_in_force() {
+	mkdir -p $SRC && chown alice:alice $SRC
+	dpkg -i ./tidegate_*.deb || return
+	sed -i '/^mode permissive/d; s/^include .*/include workstation/' /etc/tidegate/policy.plm
+	harness_rules >>/etc/tidegate/policy.plm
+	systemctl restart tidegate-reload
+}
+
+low() {
+	tidegate run --level untrusted -- runuser -u alice -- sh -c "$1"
+}
+
+user() {
+	tidegate run --level user -- runuser -u alice -- sh -c "$1"
+}
+
+# As if somebody had pulled the plug: nothing is written that has not been.
+cut() {
+	echo "$1" >"$STATE/cut"
+	sync -f "$STATE/cut"
+	echo b >/proc/sysrq-trigger
+	sleep 1000
+}
+
+# Reloads, forks and files, until the end.
+storm() {
+	(while :; do tidegate reload --policy /etc/tidegate/policy.plm; done >/dev/null 2>&1 &)
+	(while :; do low "echo x > $SRC/storm; sync $SRC/storm; mv $SRC/storm $SRC/storm.\$\$"; done >/dev/null 2>&1 &)
+	sleep 8
+}
+
+case $boot in
+0)
+	try "multi-user" systemctl is-system-running --wait
+	try "install" put_in_force
+	try "low files that are written down" low "cd $SRC && mkdir dir && echo low | tee old dir/old renamed >/dev/null"
+	try "a user's file" user "echo mine > $SRC/mine"
+	sleep 2
+	# its end writes the levels down, its start goes on
+	try "the levels are written down" systemctl restart tidegate
+	sleep 3
+	try "low files that are not" low "cd $SRC && echo low | tee new dir/new >/dev/null; ln -s new link; mkfifo fifo; mv renamed again; sync"
+	cut "in rest"
+	;;
+1)
+	try "comes back" systemctl is-system-running --wait
+	try "enforcing" enforcing
+	try "what was written down is low" at untrusted $SRC/old $SRC/dir $SRC/dir/old
+	try "what was not is low" at untrusted $SRC/new $SRC/dir/new $SRC/link $SRC/fifo $SRC/again
+	try "what nobody touched is the user's" at user $SRC/mine
+	try "told of" sh -c 'journalctl -b -u tidegate --no-pager | grep "went down of a sudden"'
+	storm
+	cut "in the storm"
+	;;
+2)
+	try "comes back from the storm" systemctl is-system-running --wait
+	try "enforcing" enforcing
+	try "whatever the storm left is low" sh -c "ls $SRC/storm* && tidegate ls -d $SRC/storm* | awk '\$1 != \"untrusted\" { print; bad = 1 } END { exit bad }'"
+	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link
+	try "what nobody touched is the user's" at user $SRC/mine
+	systemctl reboot
+	sleep 1000
+	;;
+3)
+	try "comes back from a restart" systemctl is-system-running --wait
+	try "nothing is suspected after a clean end" sh -c '! journalctl -b -u tidegate --no-pager | grep "went down of a sudden"'
+	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link $SRC/fifo
+	try "what nobody touched is the user's" at user $SRC/mine
+	finish
+	;;
+esac
