@@ -118,6 +118,8 @@ fn promote(
     shared.guard.arm(&shared.monitor)?;
     let record = shared.monitor.give(fd.as_fd(), number, peer.pid, path)?;
     shared.note(record);
+    // a level that was asked for is not to be lost with the machine's power
+    super::given::save(&shared.monitor, &shared.policies)?;
     Ok(format!(
         "{path} is at {}",
         policy.levels[usize::from(number)]

@@ -219,7 +219,7 @@ mod tests {
         };
 
         let mut given = vec![known];
-        let warnings = add(&policy, &[disk.clone()], 0, &mut given);
+        let warnings = add(&policy, std::slice::from_ref(&disk), 0, &mut given);
         // `made` itself, `deep` and `new`
         assert_eq!((given.len(), warnings.len()), (4, 1), "{warnings:?}");
         assert!(warnings[0].contains("3 objects") && !warnings[0].contains("/own"));
