@@ -16,7 +16,8 @@ put_in_force() {
 	dpkg -i ./tidegate_*.deb || return
 	sed -i '/^mode permissive/d; s/^include .*/include workstation/' /etc/tidegate/policy.plm
 	harness_rules >>/etc/tidegate/policy.plm
-	systemctl restart tidegate-reload
+	# the preset has other levels than the one that is in force
+	tidegate stop && systemctl restart tidegate
 }
 
 low() {

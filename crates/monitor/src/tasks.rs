@@ -54,6 +54,25 @@ pub(crate) struct Held {
     pub address: Option<IpAddr>,
 }
 
+impl From<&tg_ps> for Process {
+    fn from(p: &tg_ps) -> Process {
+        Process {
+            pid: p.pid,
+            ppid: p.ppid,
+            uid: p.uid,
+            comm: text(&p.comm),
+            start: p.start,
+            governed: p.governed != 0,
+            subject: Subject {
+                level: p.level,
+                attrs: Attrs::from_bits_truncate(p.attrs.into()),
+                cause: p.cause,
+            },
+            program: (p.exe != 0).then(|| Label::from_word(p.exe)),
+        }
+    }
+}
+
 impl From<tg_held> for Held {
     fn from(h: tg_held) -> Held {
         Held {
@@ -86,24 +105,21 @@ impl Monitor {
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
     pub fn processes(&self) -> Result<Vec<Process>> {
         let lines: Vec<tg_ps> = iterate(&self.ps_task, Over::All)?;
-        Ok(lines
-            .into_iter()
-            .filter(|p| p.pid == p.tid)
-            .map(|p| Process {
-                pid: p.pid,
-                ppid: p.ppid,
-                uid: p.uid,
-                comm: text(&p.comm),
-                start: p.start,
-                governed: p.governed != 0,
-                subject: Subject {
-                    level: p.level,
-                    attrs: Attrs::from_bits_truncate(p.attrs.into()),
-                    cause: p.cause,
-                },
-                program: (p.exe != 0).then(|| Label::from_word(p.exe)),
-            })
-            .collect())
+        let whole = lines.iter().filter(|p| p.pid == p.tid);
+        Ok(whole.map(Process::from).collect())
+    }
+
+    /// One process; `None` if there is none with this id. Unlike procfs' `stat` this takes no
+    /// hold of its memory, for which a demotion would wait.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
+    pub fn process(&self, pid: u32) -> Result<Option<Process>> {
+        let lines: Vec<tg_ps> = match iterate(&self.ps_task, Over::Thread(pid)) {
+            Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Vec::new(),
+            lines => lines?,
+        };
+        Ok(lines.first().map(Process::from))
     }
 
     /// Whether a process below the top has an io_uring, which may hold descriptors

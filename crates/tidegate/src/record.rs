@@ -5,7 +5,7 @@ use std::fmt;
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::{Deserialize, Serialize};
-use tidegate_monitor::{Class, Event, Kind, Op, Reason, boottime};
+use tidegate_monitor::{Class, Event, Kind, Monitor, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
 use crate::daemon::Policies;
@@ -173,12 +173,21 @@ impl Record {
     }
 
     /// The same, with the subject's program while it still runs.
-    pub fn with_program(event: &Event, policies: &Policies) -> Record {
+    pub fn with_program(event: &Event, monitor: &Monitor, policies: &Policies) -> Record {
         let mut record = Record::of(event, policies);
         if let Some(subject) = &mut record.subject {
-            subject.exe = program::of(event);
+            subject.exe = program::of(event, monitor);
         }
         record
+    }
+
+    /// The same as it is written down: a refusal's with the program. To look for it right after
+    /// a fall can have the next one refused that may not wait, as ptrace's (limitations.md).
+    pub fn written(event: &Event, monitor: &Monitor, policies: &Policies) -> Record {
+        match event.kind {
+            Kind::Denied | Kind::Would => Record::with_program(event, monitor, policies),
+            _ => Record::of(event, policies),
+        }
     }
 
     /// One of the daemon's own.

@@ -45,7 +45,7 @@ pub fn explain(
     };
     let chain: Vec<_> = events
         .iter()
-        .map(|e| Record::with_program(e, policies))
+        .map(|e| Record::with_program(e, monitor, policies))
         .collect();
     // by the policy in force now, which may be another than the one that refused
     let policy = policies.get(monitor.status()?.seqno);

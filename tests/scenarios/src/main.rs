@@ -34,6 +34,8 @@ use std::process::ExitCode;
 struct Asked {
     json: bool,
     list: bool,
+    /// How often each is played: for those that fail now and then.
+    times: usize,
     names: Vec<String>,
 }
 
@@ -44,13 +46,23 @@ fn main() -> ExitCode {
         Some("--helper") => return helper::main(args.skip(1).collect()),
         _ => {}
     }
-    let mut asked = Asked::default();
-    for arg in args {
+    let mut asked = Asked {
+        times: 1,
+        ..Asked::default()
+    };
+    while let Some(arg) = args.next() {
         match arg.as_str() {
             "--json" => asked.json = true,
             "--list" => asked.list = true,
+            "--times" => match args.next().and_then(|n| n.parse().ok()) {
+                Some(times) => asked.times = times,
+                None => {
+                    eprintln!("scenarios: --times takes a number");
+                    return ExitCode::from(2);
+                }
+            },
             "--help" | "-h" => {
-                println!("usage: scenarios [--list] [--json] [NAME…]");
+                println!("usage: scenarios [--list] [--json] [--times N] [NAME…]");
                 return ExitCode::SUCCESS;
             }
             other if other.starts_with('-') => {
@@ -73,5 +85,5 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    run::play(&chosen, asked.json)
+    run::play(&chosen.repeat(asked.times), asked.json)
 }

@@ -93,7 +93,7 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
                 shared.queued.fetch_sub(1, Ordering::Relaxed);
                 shared.counts.record(&event);
                 if rate.passes(&event, Instant::now()) {
-                    put(&Record::with_program(&event, &shared.policies));
+                    put(&Record::written(&event, &shared.monitor, &shared.policies));
                 }
             }
             Err(RecvTimeoutError::Timeout) if shared.ends() => return,

@@ -415,9 +415,17 @@ fn exec_loop() -> Outcome {
     for _ in 0..3 {
         let child = start(|| {
             let low = low.clone();
-            std::thread::spawn(move || while fs::read(&low).is_err() {});
+            let (tell, told) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                while fs::read(&low).is_err() {}
+                let _ = tell.send(());
+                loop {
+                    let _ = fs::read(&low);
+                }
+            });
             let program = sys::c("/usr/bin/dash");
-            std::thread::sleep(Duration::from_millis(30));
+            told.recv_timeout(Duration::from_secs(20))
+                .map_err(|e| Failed::because(format_args!("nobody fell: {e}")))?;
             nix::unistd::execv(
                 &program,
                 &[&program, &sys::c("-c"), &sys::c(super::exec::TELL)],
