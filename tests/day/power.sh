@@ -49,7 +49,7 @@ case $boot in
 	try "install" put_in_force
 	try "low files that are written down" low "cd $SRC && mkdir dir && echo low | tee old dir/old renamed >/dev/null"
 	try "a user's file" user "echo mine > $SRC/mine"
-	sleep 2
+	sleep 5
 	# its end writes the levels down, its start goes on
 	try "the levels are written down" systemctl restart tidegate
 	sleep 3

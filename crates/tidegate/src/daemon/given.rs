@@ -125,29 +125,41 @@ impl Saved {
     }
 
     /// The entries under this boot's device numbers and this policy's levels. A
-    /// level that is no more is the lowest; what was in memory is gone.
+    /// level that is no more is the lowest; what was in memory is gone. Of filesystems that
+    /// are called the same, as a disk and its copy are, nobody can tell which one it was: the
+    /// entries hold for each, the lowest of two.
     fn translate(self, boot: &str, levels: &[String], mounted: &[Filesystem]) -> Vec<Given> {
         let same_boot = self.boot == boot;
-        let devs: HashMap<&str, u32> = mounted
-            .iter()
-            .filter(|f| !f.memory)
-            .map(|f| (f.identity.as_str(), f.dev))
-            .collect();
-        let mut out = Vec::new();
-        for (old, (identity, given)) in &self.filesystems {
-            let dev = if same_boot && *old < ABSENT {
-                Some(*old)
-            } else {
-                devs.get(identity.as_str()).copied()
-            };
-            let Some(dev) = dev else { continue };
-            out.extend(given.iter().map(|g| Given {
-                dev,
-                level: self.level_in(levels, g.level),
-                ..*g
-            }));
+        let mut devs: HashMap<&str, Vec<u32>> = HashMap::new();
+        for f in mounted.iter().filter(|f| !f.memory) {
+            devs.entry(&f.identity).or_default().push(f.dev);
         }
-        out
+        let mut out = BTreeMap::new();
+        for (old, (identity, given)) in &self.filesystems {
+            let own = [*old];
+            let devs = if same_boot && *old < ABSENT {
+                &own[..]
+            } else {
+                devs.get(identity.as_str()).map_or(&[][..], Vec::as_slice)
+            };
+            for (dev, g) in devs
+                .iter()
+                .flat_map(|dev| given.iter().map(move |g| (*dev, g)))
+            {
+                let level = self.level_in(levels, g.level);
+                let lowest = out.entry((dev, g.ino, g.generation)).or_insert(level);
+                *lowest = level.min(*lowest);
+            }
+        }
+        let given = out.into_iter();
+        given
+            .map(|((dev, ino, generation), level)| Given {
+                dev,
+                ino,
+                generation,
+                level,
+            })
+            .collect()
     }
 }
 
@@ -331,6 +343,18 @@ mod tests {
         };
         // `untrusted` is 1 now; `user` is no more, so the lowest
         assert_eq!(given, [expect(12, 1), expect(13, 0)]);
+    }
+
+    #[test]
+    fn a_disk_and_its_copy_both_have_the_levels() {
+        let disk = |dev| Filesystem {
+            dev,
+            identity: "uuid=1234".into(),
+            ..Filesystem::default()
+        };
+        let given = saved().translate("b2", &saved().levels, &[disk(98), disk(99)]);
+        let of = |dev| given.iter().filter(|g| g.dev == dev).count();
+        assert_eq!((of(98), of(99)), (2, 2));
     }
 
     #[test]
