@@ -32,8 +32,8 @@ cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md 
 	@scripts/cost.sh $(KERNEL)
 
 .PHONY: days
-days: ## The package's life and a server's day on a whole Debian in a VM (20 minutes)
-	@scripts/test.sh day-package day-server
+days: ## The package's life, a server's day and power cuts on a whole Debian in a VM (30 minutes)
+	@scripts/test.sh day-package day-server day-power
 
 ##@ Build it
 .PHONY: build
