@@ -5,6 +5,7 @@ mod state;
 mod view;
 
 use std::io::{self, IsTerminal};
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -81,12 +82,17 @@ fn live(mut source: Source) -> Outcome {
     let mut terminal = ratatui::try_init().map_err(failed)?;
     let _restore = Restore;
     let mut taken = Instant::now();
+    let mut changed = true;
     while !ended.load(Ordering::Relaxed) {
-        terminal
-            .draw(|screen| view::draw(screen, &state, look))
-            .map_err(failed)?;
+        if mem::take(&mut changed) {
+            terminal
+                .draw(|screen| view::draw(screen, &state, look))
+                .map_err(failed)?;
+        }
         let left = BEAT.saturating_sub(taken.elapsed()).min(SIGNAL);
         if event::poll(left).map_err(failed)? {
+            // a key, or the terminal's new size
+            changed = true;
             if let Event::Key(key) = event::read().map_err(failed)? {
                 match state.key(key) {
                     Then::GoOn => {}
@@ -99,6 +105,7 @@ fn live(mut source: Source) -> Outcome {
             if !state.paused {
                 state.show(source.take()?);
                 state.explain(&source);
+                changed = true;
             }
         }
     }
