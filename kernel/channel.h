@@ -504,12 +504,12 @@ static __always_inline void tx_mappings(struct task_struct *t, u8 level)
 
 	tx.mapped = 0;
 	bpf_for_each(task_vma, vma, t, 0) {
-		tx.mapped = 1;
+		tx.mapped++;
 		if (vma->vm_file)
 			tx_mapping(address(vma), level);
 	}
-	/* the iterator could not have the lock: what is mapped is not known */
-	if (!tx.mapped && t->mm && !(t->flags & PF_EXITING))
+	/* it could not have the task's lock, or passed over one that is locked: what is mapped is not known */
+	if (t->mm && tx.mapped < t->mm->map_count && !(t->flags & PF_EXITING))
 		tx.overflow = 1;
 }
 

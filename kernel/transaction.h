@@ -328,7 +328,7 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 			tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;
 			return true;
 		}
-		if (bpf_ktime_get_ns() > tx.deadline || !tx_pause())
+		if (!tx_again(tx.deadline, true))
 			break;
 	}
 	return false;
@@ -379,7 +379,7 @@ static __always_inline bool tx_settle_body(bool may_sleep)
 		tx_wait();
 		if (!tx.busy)
 			return true;
-		if (!may_sleep || bpf_ktime_get_ns() > tx.deadline || !tx_pause())
+		if (!tx_again(tx.deadline, may_sleep))
 			break;
 	}
 	return false;
@@ -388,12 +388,12 @@ TX_TWICE(bool, tx_settle)
 
 /*
  * Looks for mappings and asynchronous I/O that nothing could revoke. A process that
- * exits, or a call about to return, hides for a moment what it holds: such a moment
- * is waited for.
+ * exits, or a call about to return, hides for a moment what it holds, and whose lock
+ * somebody has (ps and the like) cannot be looked at: such a moment is waited for.
  */
 static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 {
-	u64 until = bpf_ktime_get_ns() + TX_LOOK_NS;
+	u64 until = bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS : TX_SPIN_NS);
 	u32 i, k;
 
 	bpf_for(i, 0, TX_PAUSES) {
@@ -404,7 +404,7 @@ static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 		tx.floors = tx.channels;
 		bpf_for(k, 0, tx.pending)
 			tx_memory(tx_pending[BOUND(k, TX_PENDING)]);
-		if (!tx.overflow || !may_sleep || bpf_ktime_get_ns() > until || !tx_pause())
+		if (!tx.overflow || !tx_again(until, may_sleep))
 			break;
 	}
 	return tx.overflow || tx.failed ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
@@ -523,13 +523,13 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	u32 failing;
 	int err;
 
-	if (!(may_sleep ? tx_lock_held() : tx_take(false))) {
+	if (!(may_sleep ? tx_lock_held() : tx_lock_now())) {
 		n->reason = TG_R_BUSY;
 		return -EAGAIN;
 	}
 	tx.failing = 0;
 	tx.id++;
-	tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;
+	tx.deadline = bpf_ktime_get_ns() + (may_sleep ? TX_SETTLE_NS : TX_SPIN_NS);
 	if (tx.channels_used > (1 << 15)) {
 		bpf_for_each_map_elem(&channels, tx_forget, NULL, 0);
 		tx.channels_used = 0;
@@ -547,7 +547,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	return err;
 }
 
-/* For hooks that may sleep, and for those that may not: they wait for nothing. */
+/* For hooks that may sleep, and for those that may not: they look again for five milliseconds. */
 __noinline int demote_held(u8 to, struct tg_note *n)
 {
 	return n ? tx_demote(to, 0, 0, 0, false, n, true) : -EAGAIN;

@@ -47,6 +47,12 @@ static __noinline bool tx_pause(void)
 	return !(bpf_get_current_task_btf()->pending.signal.sig[0] & TX_KILLED);
 }
 
+/* Is there to be another look before `until`? A hook that may not sleep looks at once. */
+static __always_inline bool tx_again(u64 until, bool may_sleep)
+{
+	return bpf_ktime_get_ns() <= until && (!may_sleep || tx_pause());
+}
+
 /*
  * The next turn, for whom cannot wait for it: the hooks of Unix sockets may not sleep,
  * but the system calls that lead to them begin with one that does. Who can wait lets
@@ -85,7 +91,7 @@ static __noinline bool tx_queue(u64 ns, bool wanted)
 	s->waits = 1;
 	bpf_for(i, 0, TX_PAUSES) {
 		got = wanted && tx_take(true);
-		if (got || bpf_ktime_get_ns() > until || !tx_pause())
+		if (got || !tx_again(until, true))
 			break;
 	}
 	s->waits = 0;
@@ -96,6 +102,20 @@ static __noinline bool tx_queue(u64 ns, bool wanted)
 static __always_inline bool tx_lock_held(void)
 {
 	return tx_take(true) || tx_queue(TX_QUEUE_NS, true);
+}
+
+static __noinline bool tx_lock_now(void)
+{
+	u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
+	u32 i;
+
+	bpf_for(i, 0, TX_PAUSES) {
+		if (tx_take(false))
+			return true;
+		if (!tx_again(until, false))
+			break;
+	}
+	return false;
 }
 
 /* Whose threads do not come to rest leaves the others as much time as it took from them. */

@@ -5,6 +5,7 @@
 
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
 #define TX_LOOK_NS 250000000ull /* for who holds something to come into sight */
+#define TX_SPIN_NS 5000000ull /* for any of these, where the hook may not sleep */
 #define TX_GUARD_NS 10000000000ull /* for the daemon to attach the guard */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 
@@ -39,7 +40,7 @@ struct tg_tx {
 	u32 overflow; /* it was too short */
 	u32 published; /* levels have been changed */
 	u32 guarded;   /* and the guard was attached before */
-	u32 mapped;    /* the last task had mappings to look at */
+	u32 mapped;    /* mappings seen of the last task */
 	u32 pass;      /* number of the pass over mappings */
 	u32 others;    /* somebody else would fall */
 	u32 reopen;    /* of an open by path, which may drag nobody */

@@ -141,6 +141,7 @@ struct kioctx_table { unsigned int nr; struct kioctx *table[]; };
 struct mm_struct {
 	atomic_t mm_count;
 	atomic_t mm_users;
+	int map_count;
 	unsigned long arg_start;
 	struct kioctx_table *ioctx_table;
 	struct task_struct *owner; /* with CONFIG_MEMCG */

@@ -41,7 +41,6 @@ trees() {
 	scripts/build.sh static
 	scripts/build.sh lab
 	scripts/build.sh man
-	cargo static --locked -p tidegate-exporter
 	rm -rf "$OUT/trees"
 	for program in tidegate tidegate-lab tidegate-exporter; do
 		tree=$OUT/trees/$program

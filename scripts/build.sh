@@ -2,7 +2,7 @@
 # Builds what the Makefile's targets name.
 #   build.sh static              the static program; its path is the last line
 #   build.sh lab                 the lab's program, static too; beside the other
-#   build.sh payload DIR BIN…    static programs, copied to DIR for a VM
+#   build.sh payload DIR BIN…    static programs, in DIR for a VM
 #   build.sh man                 manual pages and completions
 #   build.sh clean               all of target/ but target/lab
 set -eu
@@ -11,9 +11,9 @@ cd "$(dirname "$0")/.."
 TARGET=${CARGO_TARGET_DIR:-target}
 TRIPLE=x86_64-unknown-linux-gnu
 
-# The release form, for one package.
+# The release form of one program.
 static() {
-	cargo static --locked -p "$1"
+	cargo static --locked --bin "$1"
 }
 
 static_program() {
@@ -38,6 +38,7 @@ payload() {
 	shift
 	mkdir -p "$dir"
 	for program in "$@"; do
+		static "$program"
 		install -m 755 "$(static_program "$program")" "$dir/$program"
 	done
 }

@@ -5,7 +5,6 @@
 set -eu
 
 cd "$(dirname "$0")/.."
-TARGET=${CARGO_TARGET_DIR:-target}
 kernel=${1:-6.12}
 [ $# -eq 0 ] || shift
 
@@ -17,11 +16,11 @@ source_commit() {
 
 good=yes
 commit=$(source_commit)
-cargo build --locked --release -p tidegate-lab
+lab=$(scripts/build.sh lab | tail -n 1)
 program=$(scripts/build.sh static | tail -n 1)
 # somebody else may have changed them meanwhile
 [ "$commit" = "$(source_commit)" ] || commit=
-"$TARGET/release/tidegate-lab" run --kernel "$kernel" --systems all --items all --boots 3 --tidegate "$program" \
+"$lab" run --kernel "$kernel" --systems all --items all --boots 3 --tidegate "$program" \
 	--json docs/cost.json ${commit:+--commit "$commit"} "$@" >/dev/null || good=no
-"$TARGET/release/tidegate-lab" report docs/cost.json --markdown docs/cost.md --html docs/cost.html
+"$lab" report docs/cost.json --markdown docs/cost.md --html docs/cost.html
 [ "$good" = yes ]

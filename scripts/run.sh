@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 TARGET=${CARGO_TARGET_DIR:-target}
-LAB=$TARGET/release/tidegate-lab
+LAB=$TARGET/x86_64-unknown-linux-gnu/release/tidegate-lab
 OUT=$TARGET/story
 kernel=6.12
 cost=yes
@@ -54,10 +54,10 @@ build() {
 	local parts
 	rm -rf "$OUT"
 	mkdir -p "$OUT"
-	cargo build --locked --release -p tidegate-lab
+	scripts/build.sh lab
 	"$LAB" setup --kernel "$kernel" >"$OUT/setup" 2>&1 &
 	parts=$!
-	cargo static --locked -p tidegate
+	scripts/build.sh static
 	wait_for "$parts" "kernel and image" || {
 		cat "$OUT/setup"
 		return 1

@@ -2,9 +2,11 @@
 # The parts of scripts/test.sh, a function each. Sourced there, in the tree's root.
 
 TARGET=${CARGO_TARGET_DIR:-target}
-LAB="$TARGET/release/tidegate-lab"
+LAB="$TARGET/x86_64-unknown-linux-gnu/release/tidegate-lab"
 
 part() {
+	# what its machine gets to see
+	local payload=$TARGET/payload-$1
 	case $1 in
 	lint) lint ;;
 	unit) unit ;;
@@ -57,9 +59,13 @@ lint_shell() {
 
 # The manual has a page for every command.
 lint_man() {
-	cargo run -q --locked -p tidegate -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-why.1" ] &&
-		cargo run -q --locked -p tidegate-exporter -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-exporter.1" ] &&
-		cargo run -q --locked -p tidegate-lab -- man "$TARGET/lint-man" && [ -s "$TARGET/lint-man/tidegate-lab-run.1" ]
+	local man=$TARGET/lint-man name
+	# as the unit tests have it built
+	cargo build -q --locked --workspace --exclude tidegate-policy-fuzz --bins
+	for name in tidegate tidegate-exporter tidegate-lab; do
+		"$TARGET/debug/$name" man "$man" || return 1
+	done
+	[ -s "$man/tidegate-why.1" ] && [ -s "$man/tidegate-exporter.1" ] && [ -s "$man/tidegate-lab-run.1" ]
 }
 
 unit() {
@@ -68,70 +74,61 @@ unit() {
 
 # The lab's own tests, which boot machines.
 lab_boots() {
-	cargo test --locked --release -p tidegate-lab --test boot --test truth -- --ignored --test-threads 1
+	cargo static-test --locked --test boot --test truth -- --ignored --test-threads 1
 }
 
-build_lab() {
-	cargo build -q --locked --release -p tidegate-lab
+# in_vm KERNEL COMMAND…: in a machine with the payload.
+in_vm() {
+	scripts/build.sh lab
+	"$LAB" vm --kernel "$1" --payload "$payload" --timeout 900 -- "${@:2}"
 }
 
 # What must be allowed and refused, on a kernel.
 scenarios() {
-	build_lab
-	cargo static --locked -p tidegate -p tidegate-scenarios
-	scripts/build.sh payload "$TARGET/test-payload" tidegate scenarios
-	"$LAB" vm --kernel "$1" --payload "$TARGET/test-payload" --timeout 900 -- /payload/scenarios
+	scripts/build.sh payload "$payload" tidegate scenarios
+	in_vm "$1" /payload/scenarios
 }
 
 # Every command and every exit code, on a kernel.
 commands() {
-	build_lab
-	cargo static --locked -p tidegate -p tidegate-exporter
-	scripts/build.sh payload "$TARGET/test-commands" tidegate tidegate-exporter
-	cp tests/command-line/check.sh "$TARGET/test-commands"
-	"$LAB" vm --kernel "$1" --payload "$TARGET/test-commands" --timeout 900 -- bash /payload/check.sh
+	scripts/build.sh payload "$payload" tidegate tidegate-exporter
+	cp tests/command-line/check.sh "$payload"
+	in_vm "$1" bash /payload/check.sh
 }
 
 # A refusal mended by `learn`, on a kernel.
 learn() {
-	build_lab
-	cargo static --locked -p tidegate
-	scripts/build.sh payload "$TARGET/test-learn" tidegate
-	cp tests/learn/check.sh "$TARGET/test-learn"
-	"$LAB" vm --kernel "$1" --payload "$TARGET/test-learn" --timeout 900 -- bash /payload/check.sh
+	scripts/build.sh payload "$payload" tidegate
+	cp tests/learn/check.sh "$payload"
+	in_vm "$1" bash /payload/check.sh
 }
 
 # `tidegate bench`, on a kernel: with the lab's program, and what that compiles.
 bench() {
-	local payload=$TARGET/test-bench cache=${TIDEGATE_LAB_CACHE:-$TARGET/lab}
-	build_lab
-	cargo static --locked -p tidegate -p tidegate-lab
+	local cache=${TIDEGATE_LAB_CACHE:-$TARGET/lab}
+	scripts/build.sh lab
 	scripts/build.sh payload "$payload" tidegate tidegate-lab
 	"$LAB" setup --kernel "$1"
 	rm -rf "$payload/lab"
 	mkdir "$payload/lab"
 	cp -r "$cache"/programs-* "$payload/lab"
 	cp tests/lab/bench.sh "$payload"
-	"$LAB" vm --kernel "$1" --payload "$payload" --timeout 1800 -- bash /payload/bench.sh
+	in_vm "$1" bash /payload/bench.sh
 }
 
 # Random operations on a kernel, against the reference model; REPLAY_SEED=N plays others.
 replay() {
-	build_lab
-	cargo static --locked -p tidegate -p tidegate-model
-	scripts/build.sh payload "$TARGET/replay-payload" tidegate tidegate-replay
-	cp crates/model/policy/replay.plm "$TARGET/replay-payload/"
-	"$LAB" vm --kernel "$1" --payload "$TARGET/replay-payload" --timeout 900 -- /bin/sh -c \
+	scripts/build.sh payload "$payload" tidegate tidegate-replay
+	cp crates/model/policy/replay.plm "$payload"
+	in_vm "$1" /bin/sh -c \
 		"/payload/tidegate start --policy /payload/replay.plm && /payload/tidegate-replay --seed ${REPLAY_SEED:-1}"
 }
 
 # What `tidegate replay` predicts, against what a kernel then refuses.
 record() {
-	build_lab
-	cargo static --locked -p tidegate
-	scripts/build.sh payload "$TARGET/test-record" tidegate
-	cp tests/record/* "$TARGET/test-record/"
-	"$LAB" vm --kernel "$1" --payload "$TARGET/test-record" --timeout 900 -- bash /payload/check.sh
+	scripts/build.sh payload "$payload" tidegate
+	cp tests/record/* "$payload"
+	in_vm "$1" bash /payload/check.sh
 }
 
 story() {
@@ -141,8 +138,7 @@ story() {
 
 # A day on a whole Debian with the package installed, on 6.12; not part of `make test`.
 day() {
-	local payload=$TARGET/day-$1
-	build_lab
+	scripts/build.sh lab
 	packaging/build.sh deb
 	rm -rf "$payload"
 	mkdir "$payload"

@@ -2,8 +2,9 @@
 # Everything that shows Tidegate does what it says. Each part writes a log to
 # target/test-logs and prints one line; the last line is `N passed, N failed`.
 #   test.sh             all parts
-#   test.sh --quick     the everyday loop: lint, unit, scenarios-6.12, side by side
+#   test.sh --quick     the everyday loop: lint, unit, scenarios-6.12
 #   test.sh PART…       those; test.sh --list names them
+# As many parts run side by side as there are processors, up to 4, or TEST_JOBS.
 # A part that is missing, or that ran nothing, counts as failed.
 set -eu
 
@@ -15,7 +16,10 @@ LOGS=target/test-logs
 QUICK="lint unit scenarios-6.12"
 ALL="lint unit fuzz core lab scenarios-6.12 scenarios-7.2 commands-7.2 learn-7.2 bench-7.2 replay-6.12 replay-7.2 record-7.2 story"
 
-beside=
+jobs=$(nproc)
+[ "$jobs" -le 4 ] || jobs=4
+jobs=${TEST_JOBS:-$jobs}
+
 # Counts in a log: cargo's results added up, else the last `N passed, N failed`.
 counts() {
 	awk '
@@ -47,9 +51,12 @@ play() {
 	echo "$ok $bad" >"$LOGS/$name.count"
 	word=ok
 	[ "$bad" -eq 0 ] || word=FAILED
-	printf '%-16s %-7s %6d passed %4d failed %5d s   %s\n' \
-		"$name" "$word" "$ok" "$bad" $((SECONDS - start)) "$log"
-	[ "$bad" -eq 0 ] || evidence "$log" | sed 's/^/    /'
+	# in one piece: another part may end at the same time
+	printf '%s\n' "$(
+		printf '%-16s %-7s %6d passed %4d failed %5d s   %s\n' \
+			"$name" "$word" "$ok" "$bad" $((SECONDS - start)) "$log"
+		[ "$bad" -eq 0 ] || evidence "$log" | sed 's/^/    /'
+	)"
 }
 
 # shellcheck disable=SC2086 # lists of words
@@ -58,25 +65,27 @@ case ${1:-} in
 	printf '%s\n' $ALL
 	exit
 	;;
---quick)
-	set -- $QUICK
-	beside=yes
-	;;
+--quick) set -- $QUICK ;;
 "") set -- $ALL ;;
 -*)
-	sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+	sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 	;;
 esac
 
+# What runs in the background does not hear Ctrl-C by itself.
+trap 'trap - INT TERM; kill -TERM 0' INT TERM
+
 mkdir -p "$LOGS"
 rm -f "$LOGS"/*.count
+running=0
 for name in "$@"; do
-	if [ -n "$beside" ]; then
-		play "$name" &
-	else
-		play "$name"
+	if [ $running -ge "$jobs" ]; then
+		wait -n || true
+		running=$((running - 1))
 	fi
+	play "$name" &
+	running=$((running + 1))
 done
 wait
 read -r passed failed < <(for name in "$@"; do cat "$LOGS/$name.count" || echo 0 1; done |

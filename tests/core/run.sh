@@ -84,7 +84,7 @@ prove_one() {
 	case $proof in
 	prove_deep_walk) unwind=34 ;;
 	esac
-	"$TARGET/release/tidegate-lab" cbmc -Ikernel -Itests/core "$source" --function "$proof" \
+	"$lab" cbmc -Ikernel -Itests/core "$source" --function "$proof" \
 		--unwind $unwind --unwinding-assertions --drop-unused-functions </dev/null >"$log" 2>&1 || true
 	claims=$(grep -c '^\[.*: SUCCESS$' "$log" || true)
 	witnesses=$(grep -c '^\[.* witness: .*: FAILURE$' "$log" || true)
@@ -101,8 +101,11 @@ prove_one() {
 }
 
 prove() {
-	local source proof
-	cargo build -q --locked --release -p tidegate-lab
+	local source proof lab
+	lab=$(scripts/build.sh lab 2>"$OUT/lab.log" | tail -n 1) || {
+		cat "$OUT/lab.log"
+		return 1
+	}
 	while IFS=: read -r source proof; do
 		prove_one "$source" "${proof#void }"
 	done < <(grep -o '^void prove_[a-z_]*' tests/core/proofs_*.c)

@@ -72,13 +72,35 @@ case $boot in
 	try "whatever the storm left is low" sh -c "ls $SRC/storm* && tidegate ls -d $SRC/storm* | awk '\$1 != \"untrusted\" { print; bad = 1 } END { exit bad }'"
 	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link
 	try "what nobody touched is the user's" at user $SRC/mine
+	systemctl stop tidegate
+	cp /var/lib/tidegate/given /var/lib/tidegate/given.kept
+	rm /var/lib/tidegate/given /var/lib/tidegate/clean
+	try "as for the first time" systemctl start tidegate
+	try "a low file in the first minute" low "echo low > $SRC/first; sync"
+	cut "in the first minute"
+	;;
+3)
+	try "comes back from the first minute" systemctl is-system-running --wait
+	try "what the first minute made is low" at untrusted $SRC/first
+	systemctl stop tidegate
+	mv /var/lib/tidegate/given.kept /var/lib/tidegate/given
+	try "with what was known before" systemctl start tidegate
+	date -s "1 hour ago" >/dev/null
+	sleep 3
+	try "a low file after the clock was set back" low "echo low > $SRC/back; sync"
+	cut "with the clock set back"
+	;;
+4)
+	try "comes back from another time" systemctl is-system-running --wait
+	try "what was made an hour earlier, later, is low" at untrusted $SRC/back
+	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link
 	systemctl reboot
 	sleep 1000
 	;;
-3)
+5)
 	try "comes back from a restart" systemctl is-system-running --wait
 	try "nothing is suspected after a clean end" sh -c '! journalctl -b -u tidegate --no-pager | grep "went down of a sudden"'
-	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link $SRC/fifo
+	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link $SRC/fifo $SRC/back
 	try "what nobody touched is the user's" at user $SRC/mine
 	finish
 	;;

@@ -181,8 +181,8 @@ impl Record {
         record
     }
 
-    /// The same as it is written down: a refusal's with the program. To look for it right after
-    /// a fall can have the next one refused that may not wait, as ptrace's (limitations.md).
+    /// The same as it is written down: a refusal's with the program. To look for it takes the task's
+    /// lock, right after a fall, when its next one may be one that cannot wait (limitations.md).
     pub fn written(event: &Event, monitor: &Monitor, policies: &Policies) -> Record {
         match event.kind {
             Kind::Denied | Kind::Would => Record::with_program(event, monitor, policies),

@@ -83,6 +83,17 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
     monitor.trust_myself(policy.top())?;
     let seqno = monitor.put_policy(&policy, Refusals::LetThrough)?;
     shared.policies.keep(seqno, policy.clone())?;
+    // before anything is given: by this file's time, of this boot's clock, a crash's suspects are told
+    let mut warnings: Vec<String> = given::save(monitor, &shared.policies)
+        .err()
+        .map(|f| {
+            format!(
+                "after a crash, what low subjects made could rise: {}",
+                f.message
+            )
+        })
+        .into_iter()
+        .collect();
     monitor.attach()?;
     level_files(&policy.levels)?;
     // what runs may have files open that it may not write any more
@@ -91,7 +102,7 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
     for record in &adopted.records {
         shared.note(*record);
     }
-    let mut warnings = adopted.warnings;
+    warnings.extend(adopted.warnings);
     // an upgrade may come while the disk is full as well
     warnings.extend(other::leave_program().err().map(|f| f.message.to_string()));
     if adopted.lowered > 0 {

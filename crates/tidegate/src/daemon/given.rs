@@ -14,7 +14,7 @@ use tidegate_policy::Policy;
 
 use super::Policies;
 use super::filesystem::{self, Filesystem};
-use super::instance::{directory, write_whole};
+use super::instance::{directory, remove_whole, write_whole};
 use super::suspects;
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
@@ -224,8 +224,7 @@ pub fn load(policy: &Policy) -> Outcome<(Vec<Given>, Vec<String>)> {
     let clean = Path::new(places::CLEAN).exists();
     if clean {
         // this needs no room, where writing would
-        fs::remove_file(places::CLEAN)
-            .map_err(|e| Failure::io(format!("remove {}", places::CLEAN), e))?;
+        remove_whole(places::CLEAN)?;
     }
     if !Path::new(places::GIVEN).exists() {
         return Ok(Default::default());

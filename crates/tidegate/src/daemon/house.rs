@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::Shared;
 use super::given;
@@ -13,6 +13,10 @@ const BEAT: Duration = Duration::from_secs(1);
 
 /// Between two savings of the given levels.
 const SAVE: Duration = Duration::from_secs(60);
+
+/// A wall clock that has lost more than this since the last saving was set back. What changes then
+/// would seem to have done so before (`suspects.rs`), so they are saved at once.
+const LOST: Duration = Duration::from_secs(1);
 
 /// Starts the thread.
 pub fn start(shared: &Arc<Shared>) -> Outcome {
@@ -25,14 +29,15 @@ pub fn start(shared: &Arc<Shared>) -> Outcome {
 }
 
 fn keep(shared: &Shared) {
-    let mut saved = Instant::now();
+    let (mut saved, mut clock) = (Instant::now(), SystemTime::now());
     while !shared.ends() {
         thread::sleep(BEAT);
         if let Err(e) = shared.guard.rest(&shared.monitor) {
             shared.complain(&format!("the guard stays attached: {e}"));
         }
-        if saved.elapsed() >= SAVE {
-            saved = Instant::now();
+        let set_back = clock.elapsed().unwrap_or_default() + LOST < saved.elapsed();
+        if set_back || saved.elapsed() >= SAVE {
+            (saved, clock) = (Instant::now(), SystemTime::now());
             if let Err(failure) = tidy(shared) {
                 shared.complain(&failure.message.to_string());
             }

@@ -84,7 +84,22 @@ pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
         file.sync_all()?;
         fs::rename(&new, path)
     };
-    written().map_err(|e| Failure::io(format!("write {path}"), e))
+    written().map_err(|e| Failure::io(format!("write {path}"), e))?;
+    sync_names(path)
+}
+
+/// Removes a file for good: it is not there again after a power cut.
+pub fn remove_whole(path: &str) -> Outcome {
+    fs::remove_file(path).map_err(|e| Failure::io(format!("remove {path}"), e))?;
+    sync_names(path)
+}
+
+/// Forces the names in a file's directory to the disk.
+fn sync_names(path: &str) -> Outcome {
+    let dir = Path::new(path).parent().unwrap_or(Path::new("/"));
+    fs::File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(|e| Failure::io(format!("sync {}", dir.display()), e))
 }
 
 /// Makes the level files and takes away those of levels that are gone.
