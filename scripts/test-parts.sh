@@ -142,6 +142,6 @@ day() {
 	packaging/build.sh deb
 	rm -rf "$payload"
 	mkdir "$payload"
-	cp tests/day/*.sh "$TARGET"/package/*.deb "$payload"
+	cp tests/day/*.sh docs/break-ins.md "$TARGET"/package/*.deb "$payload"
 	"$LAB" vm --kernel 6.12 --image whole --payload "$payload" --timeout 2400 -- bash "/payload/$1.sh"
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # A signed apt repository on the other machine, with one small package.
 
-# repository VERSION: the package in this version.
+# repository VERSION [POSTINST]: the package in this version, with this script for its end.
 repository() {
 	local version=$1 dir=/srv/remote/repository build=/srv/remote/build home=/srv/remote/gnupg
 	mkdir -p "$dir/pool" "$build/DEBIAN" "$build/usr/bin" "$build/etc/lab-hello"
@@ -13,6 +13,7 @@ repository() {
 		Description: says hello
 	CONTROL
 	printf '#!/bin/sh\nset -e\nadduser --system --quiet --group lab-hello || true\nldconfig\n' >"$build/DEBIAN/postinst"
+	[ -z "${2:-}" ] || cp "$2" "$build/DEBIAN/postinst"
 	chmod 755 "$build/DEBIAN/postinst"
 	printf '#!/bin/sh\necho hello %s\n' "$version" >"$build/usr/bin/lab-hello"
 	chmod 755 "$build/usr/bin/lab-hello"
