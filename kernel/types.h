@@ -241,6 +241,23 @@ struct udp_sock { struct inet_sock inet; int pending; };
 struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 
 
+/* What iterators are called with. */
+struct seq_file;
+struct bpf_iter_meta { struct seq_file *seq; };
+struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
+};
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};
+struct mm_struct___ps { struct file *exe_file; };
+
 #pragma clang attribute pop
 
 /* From the kernel's own headers; unchanged for decades unless said. */
@@ -276,6 +293,8 @@ struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
 #define PF_DUMPCORE 0x00000200
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
+#define VM_READ 0x00000001
+#define VM_EXEC 0x00000004
 #define VM_SHARED 0x00000008
 #define VM_MAYWRITE 0x00000020
 #define FMODE_READ 1u

@@ -34,29 +34,6 @@ struct tg_held {
 const struct tg_ps *type_ps;
 const struct tg_held *type_held;
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct seq_file;
-struct bpf_iter_meta { struct seq_file *seq; };
-struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
-struct bpf_iter__task_file {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	u32 fd;
-	struct file *file;
-};
-struct bpf_iter__task_vma {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	struct vm_area_struct *vma;
-};
-struct mm_struct___ps { struct file *exe_file; };
-
-#pragma clang attribute pop
-
-#define VM_READ 1
-#define VM_EXEC 4
-
 static __always_inline void held_socket(struct tg_held *line, struct file *f, struct lomac_subject who, bool own)
 {
 	struct socket *sock = CAST(struct socket, f->private_data);

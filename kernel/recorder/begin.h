@@ -7,27 +7,6 @@
 const struct tr_line *type_line;
 const struct tr_end *type_end;
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-struct seq_file;
-struct bpf_iter_meta { struct seq_file *seq; };
-struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
-struct bpf_iter__task_file {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	u32 fd;
-	struct file *file;
-};
-struct bpf_iter__task_vma {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-	struct vm_area_struct *vma;
-};
-struct mm_struct___ps { struct file *exe_file; };
-#pragma clang attribute pop
-
-#define VM_READ 1
-#define VM_EXEC 4
-
 static __always_inline void tell_seq(struct seq_file *seq, struct tr_note *n)
 {
 	struct tg_scratch *w = scratch_get();

@@ -66,13 +66,6 @@ pub const FILES: [&str; 10] = [
 impl World {
     /// Makes the sandbox as it is before anybody lives in it.
     pub(crate) fn plant(&mut self) {
-        self.nodes.push(Node {
-            kind: Kind::Directory(BTreeMap::new()),
-            given: None,
-            place: None,
-            links: 1,
-            content: self.top(),
-        });
         for path in DIRECTORIES {
             self.enter(0, path, Kind::Directory(BTreeMap::new()), None);
         }

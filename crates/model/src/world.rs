@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use tidegate_policy::{Attrs, Policy};
 
-use crate::tree::{Node, NodeId};
+use crate::step::Actor;
+use crate::tree::{Kind, Node, NodeId};
 use crate::{At, Level, Pid, Slot};
 
 /// Processes that a sequence begins with, all at the top level.
@@ -148,9 +149,25 @@ pub struct World {
 impl World {
     /// A fresh sandbox at `root` and its first processes.
     pub fn new(policy: Arc<Policy>, root: &str) -> World {
-        let mut world = World {
+        let mut world = World::bare(policy, root);
+        world.plant();
+        for _ in 0..FIRST {
+            world.enrol(world.top());
+        }
+        world
+    }
+
+    /// A directory at `root` and nobody in it.
+    pub(crate) fn bare(policy: Arc<Policy>, root: &str) -> World {
+        World {
             root: root.into(),
-            nodes: Vec::new(),
+            nodes: vec![Node {
+                kind: Kind::Directory(BTreeMap::new()),
+                given: None,
+                place: None,
+                links: 1,
+                content: policy.top(),
+            }],
             subjects: Vec::new(),
             processes: Vec::new(),
             tables: Vec::new(),
@@ -163,26 +180,30 @@ impl World {
             #[cfg(test)]
             fault: None,
             policy,
-        };
-        world.plant();
-        let top = world.top();
-        for _ in 0..FIRST {
-            world.subjects.push(Subject {
-                level: top,
-                nodemote: false,
-                nonetdemote: false,
-                seen: top,
-            });
-            world.tables.push(Table::new());
-            world.processes.push(Process {
-                subject: world.subjects.len() - 1,
-                table: world.tables.len() - 1,
-                mappings: BTreeMap::new(),
-                threads: 1,
-                alive: true,
-            });
         }
-        world
+    }
+
+    /// A subject of this level, with a process of its own.
+    pub(crate) fn enrol(&mut self, level: Level) -> Actor {
+        self.subjects.push(Subject {
+            level,
+            nodemote: false,
+            nonetdemote: false,
+            seen: level,
+        });
+        self.tables.push(Table::new());
+        let subject = self.subjects.len() - 1;
+        self.processes.push(Process {
+            subject,
+            table: self.tables.len() - 1,
+            mappings: BTreeMap::new(),
+            threads: 1,
+            alive: true,
+        });
+        Actor {
+            process: self.processes.len() - 1,
+            subject,
+        }
     }
 
     /// Each living process: its number, its threads, its level.

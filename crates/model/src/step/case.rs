@@ -9,13 +9,13 @@ use tidegate_policy::{Attrs, Policy};
 use super::Actor;
 use crate::decide::{Step, Stop};
 use crate::tree::{Kind, Node, NodeId};
-use crate::world::{Process, Socket, Subject, Table, World};
+use crate::world::{Socket, World};
 use crate::{Asked, Case, Level, Ruling, Thing};
 
 impl Case {
     /// Judges the last operation under a policy.
     pub fn decide(&self, policy: &Arc<Policy>) -> Ruling {
-        let mut world = World::bare(Arc::clone(policy));
+        let mut world = World::bare(Arc::clone(policy), "");
         let who = world.enrol(self.level);
         let mut ruling = Ruling::Allowed;
         for deed in &self.deeds {
@@ -32,7 +32,7 @@ impl Case {
 
     /// The subject's level after all of it.
     pub fn level_after(&self, policy: &Arc<Policy>) -> Level {
-        let mut world = World::bare(Arc::clone(policy));
+        let mut world = World::bare(Arc::clone(policy), "");
         let who = world.enrol(self.level);
         for deed in &self.deeds {
             world.run_as(who, deed.program.as_deref());
@@ -44,55 +44,6 @@ impl Case {
 }
 
 impl World {
-    /// A machine with a root directory and nobody in it.
-    fn bare(policy: Arc<Policy>) -> World {
-        World {
-            root: "".into(),
-            nodes: vec![Node {
-                kind: Kind::Directory(BTreeMap::new()),
-                given: None,
-                place: None,
-                links: 1,
-                content: policy.top(),
-            }],
-            subjects: Vec::new(),
-            processes: Vec::new(),
-            tables: Vec::new(),
-            opens: Vec::new(),
-            channels: Vec::new(),
-            sockets: Vec::new(),
-            names: BTreeMap::new(),
-            segments: Vec::new(),
-            queues: Vec::new(),
-            #[cfg(test)]
-            fault: None,
-            policy,
-        }
-    }
-
-    /// A subject of this level, with a process.
-    fn enrol(&mut self, level: Level) -> Actor {
-        self.subjects.push(Subject {
-            level,
-            nodemote: false,
-            nonetdemote: false,
-            seen: level,
-        });
-        self.tables.push(Table::new());
-        let subject = self.subjects.len() - 1;
-        self.processes.push(Process {
-            subject,
-            table: self.tables.len() - 1,
-            mappings: BTreeMap::new(),
-            threads: 1,
-            alive: true,
-        });
-        Actor {
-            process: self.processes.len() - 1,
-            subject,
-        }
-    }
-
     /// The subject is this program from here on. Whether it is `permissive`.
     fn run_as(&mut self, who: Actor, program: Option<&str>) -> bool {
         let (level, attrs) = program.map_or((0, Attrs::empty()), |path| self.program(path));
