@@ -65,7 +65,6 @@ set_up() {
 
 # Everything over there that a break-in asks for.
 over_there() {
-	other_machine
 	tar -C /srv/remote/npm -czf /srv/remote/repository/evil.tgz package
 	cp reach.sh /srv/remote/repository/reach.sh
 	touch /srv/remote/http.log
@@ -122,15 +121,21 @@ sshkey_breaks_in() {
 play() {
 	local in thing _
 	for in in $BREAKINS; do
-		./reach.sh right
+		right
+		echo "break-in: $in"
 		("${in}_breaks_in") >"$LOGS/$1.$in" 2>&1 </dev/null
 		while read -r thing _; do
 			if ./reach.sh came "$thing" >/dev/null 2>&1 </dev/null; then echo "$in $thing" >>"$STATE/$1"; fi
 		done < <(./reach.sh things)
 		dpkg -P lab-hello >/dev/null 2>&1
-		rm -rf /var/tmp/app /var/tmp/evil.deb
+		rm -rf /var/tmp/app /var/tmp/evil.deb /root/.npm
 	done
-	./reach.sh right
+	right
+}
+
+# Each break-in begins on a server that is right.
+right() {
+	timeout 300 ./reach.sh right </dev/null || echo "not right: $?"
 }
 
 # One word for each thing and break-in.
@@ -174,6 +179,7 @@ case $boot in
 1)
 	try "boots to multi-user" systemctl is-system-running --wait
 	try "enforcing" enforcing
+	other_machine
 	over_there
 	: >"$STATE/with"
 	play with

@@ -56,7 +56,7 @@ with open(f"/proc/{sys.argv[1]}/maps") as maps: start = int(maps.readline().spli
 with open(f"/proc/{sys.argv[1]}/mem", "rb") as m: m.seek(start); sys.exit(m.read(4) != b"evil")' "$(cat "$KEPT/victim")"
 }
 memory_right() {
-	[ ! -s "$KEPT/victim" ] || kill "$(cat "$KEPT/victim")"
+	[ ! -s "$KEPT/victim" ] || kill "$(cat "$KEPT/victim")" 2>/dev/null
 	setsid sleep infinity >/dev/null 2>&1 </dev/null &
 	echo $! >"$KEPT/victim"
 }
@@ -71,7 +71,11 @@ log_attack() { : >/var/log/syslog; }
 log_came() { ! grep -q 'what must stay' /var/log/syslog; }
 log_right() {
 	logger 'what must stay'
-	while log_came; do sleep 0.2; done
+	for _ in $(seq 50); do
+		log_came || return 0
+		sleep 0.2
+	done
+	return 1
 }
 
 site_attack() { echo evil >/var/www/html/index.php; }
@@ -160,7 +164,7 @@ came) "${2}_came" ;;
 right)
 	mkdir -p "$KEPT"
 	for thing in $(things | cut -d' ' -f1); do
-		"${thing}_right"
+		"${thing}_right" || echo "reach.sh: the $thing stays wrong" >&2
 	done
 	;;
 things) things ;;
