@@ -188,10 +188,10 @@ pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<Stri
     }
     // what was open for writing may be above its holder now
     shared.guard.arm(&shared.monitor)?;
-    let seqno = shared.monitor.put_policy(&policy, refusals(permissive))?;
+    let seqno = shared
+        .policies
+        .put(&shared.monitor, &policy, refusals(permissive))?;
     let permissive = shared.monitor.status()?.permissive;
     let mode = if permissive { " (permissive)" } else { "" };
-    let message = format!("{} is in force{mode}, number {seqno}", policy.name);
-    shared.policies.keep(seqno, policy)?;
-    Ok(message)
+    Ok(format!("{} is in force{mode}, number {seqno}", policy.name))
 }

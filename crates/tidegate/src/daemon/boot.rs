@@ -8,7 +8,7 @@ use tidegate_policy::Policy;
 
 use super::instance::{level_files, lock_memory};
 use super::metrics::Counts;
-use super::{Policies, Report, Shared, given};
+use super::{Left, Policies, Report, Shared, given};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 use crate::other;
@@ -63,7 +63,12 @@ fn fresh(
 fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
     lock_memory();
     let guard = Guard::of(&monitor)?;
+    let left = Left {
+        lost: monitor.status()?.events_lost,
+        untold: monitor.untold_records(),
+    };
     Ok(Shared {
+        left,
         monitor,
         policies: Policies::new(),
         guard,
@@ -81,8 +86,9 @@ fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
 fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report> {
     let monitor = &shared.monitor;
     monitor.trust_myself(policy.top())?;
-    let seqno = monitor.put_policy(&policy, Refusals::LetThrough)?;
-    shared.policies.keep(seqno, policy.clone())?;
+    shared
+        .policies
+        .put(monitor, &policy, Refusals::LetThrough)?;
     monitor.attach()?;
     level_files(&policy.levels)?;
     // what runs may have files open that it may not write any more

@@ -84,7 +84,11 @@ pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
         file.sync_all()?;
         fs::rename(&new, path)
     };
-    written().map_err(|e| Failure::io(format!("write {path}"), e))
+    written().map_err(|e| {
+        // where the disk is full it would keep room from others
+        let _ = fs::remove_file(&new);
+        Failure::io(format!("write {path}"), e)
+    })
 }
 
 /// Makes the level files and takes away those of levels that are gone.

@@ -68,10 +68,21 @@ pub struct Shared {
     pub records: SyncSender<Event>,
     /// How many of them wait.
     pub queued: AtomicUsize,
-    /// Records that found no room there.
+    /// Records that found no room there, or on the disk.
     pub dropped: AtomicU64,
+    /// What the daemon before left behind.
+    pub left: Left,
     /// What is counted.
     pub counts: metrics::Counts,
+}
+
+/// How the records stood when this daemon began.
+#[derive(Debug, Clone, Copy)]
+pub struct Left {
+    /// Those that found no room in the kernel so far.
+    pub lost: u64,
+    /// Those that no log tells of, and none will but as lost.
+    pub untold: u64,
 }
 
 impl Shared {
@@ -80,8 +91,16 @@ impl Shared {
         self.ending.load(Ordering::SeqCst)
     }
 
+    /// Records so far that the log has to count as lost.
+    pub fn lost(&self) -> u64 {
+        let kernel = self.monitor.status().map_or(0, |s| s.events_lost);
+        let since = kernel.saturating_sub(self.left.lost);
+        self.left.untold + since + self.dropped.load(Ordering::Relaxed)
+    }
+
     /// Has a record written to the audit log.
     pub fn log(&self, event: Event) {
+        self.monitor.took_record();
         let room = match event.kind {
             Kind::Denied | Kind::Would => QUEUED_DENIALS,
             _ => QUEUE,

@@ -57,6 +57,9 @@ fn watch(shared: &Arc<Shared>) {
     let ours = Arc::clone(shared);
     let each = move |event: Event| {
         if event.kind == Kind::Guard {
+            // for the daemon alone
+            ours.monitor.took_record();
+            ours.monitor.told_records(1);
             if let Err(e) = ours.guard.arm(&ours.monitor) {
                 ours.complain(&format!("the guard cannot be attached: {e}"));
             }
@@ -76,16 +79,12 @@ fn watch(shared: &Arc<Shared>) {
     }
 }
 
-fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event>) {
-    let lost = || {
-        let kernel = shared.monitor.status().map_or(0, |s| s.events_lost);
-        kernel + shared.dropped.load(Ordering::Relaxed)
-    };
-    let mut lost_before = lost();
-    let mut put = |record: &Record| {
-        if let Err(e) = log.write(record) {
-            shared.complain(&format!("the audit log cannot be written: {e}"));
-        }
+fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
+    let mut writer = Writer {
+        shared,
+        log,
+        lost: 0,
+        failing: false,
     };
     loop {
         match records.recv_timeout(BEAT) {
@@ -93,7 +92,8 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
                 shared.queued.fetch_sub(1, Ordering::Relaxed);
                 shared.counts.record(&event);
                 if rate.passes(&event, Instant::now()) {
-                    put(&Record::written(&event, &shared.monitor, &shared.policies));
+                    let record = Record::written(&event, &shared.monitor, &shared.policies);
+                    writer.put(&record, 1);
                 }
             }
             Err(RecvTimeoutError::Timeout) if shared.ends() => return,
@@ -103,16 +103,58 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
         for (count, last) in rate.end(Instant::now()) {
             shared.counts.dropped(count);
             let last = Record::of(&last, &shared.policies);
-            put(&Record {
+            let record = Record {
                 kind: "dropped".into(),
                 count: Some(count),
                 ..last
-            });
+            };
+            writer.put(&record, count);
         }
-        let lost_now = lost().max(lost_before);
-        if lost_now > lost_before {
-            put(&Record::own("lost", lost_now - lost_before));
+        writer.tell_lost();
+    }
+}
+
+/// The log's end, where nothing goes missing without being counted.
+struct Writer<'a> {
+    shared: &'a Shared,
+    log: Log,
+    /// Of [`Shared::lost`], those that the log tells of.
+    lost: u64,
+    /// Whether the last line could not be written, as while the disk is full.
+    failing: bool,
+}
+
+impl Writer<'_> {
+    /// Writes a line that stands for so many records; if that fails they are lost.
+    fn put(&mut self, record: &Record, stands_for: u64) {
+        match self.log.write(record) {
+            Ok(()) => self.wrote(stands_for),
+            Err(e) => {
+                self.shared.dropped.fetch_add(stands_for, Ordering::Relaxed);
+                if !self.failing {
+                    self.shared.complain(&format!(
+                        "the audit log cannot be written: {e}; what is not is counted, and goes on being refused"
+                    ));
+                }
+                self.failing = true;
+            }
         }
-        lost_before = lost_now;
+    }
+
+    /// Tells how many were lost since the last time; where that cannot be written, later.
+    fn tell_lost(&mut self) {
+        let new = self.shared.lost().saturating_sub(self.lost);
+        if new > 0 && self.log.write(&Record::own("lost", new)).is_ok() {
+            self.lost += new;
+            self.wrote(new);
+        }
+    }
+
+    fn wrote(&mut self, records: u64) {
+        self.shared.monitor.told_records(records);
+        if self.failing {
+            self.failing = false;
+            self.shared.complain("the audit log is written again");
+        }
     }
 }
