@@ -114,12 +114,12 @@ victim() {
 
 # storm N [WORD…]: so many low subjects attack until $STOP is there.
 storm() {
-	local n=$1 i
+	local n=$1 i first=$((${#STORM[@]} + 1))
 	shift
 	rm -f $STOP
 	mkdir -p $LOW/reports
 	chmod 777 $LOW/reports
-	for i in $(seq "$n"); do
+	for i in $(seq $first $((first + n - 1))); do
 		# with a kept file open for writing since before the fall
 		(
 			exec 7<>"$TREE/00k/f" 8>>"$TREE/03k/f"
@@ -128,7 +128,7 @@ storm() {
 		STORM+=($!)
 	done
 	for i in $(seq 60); do
-		[ "$(find $LOW/reports -name 'begun.*' | wc -l)" -ge "$n" ] && return
+		[ "$(find $LOW/reports -name 'begun.*' | wc -l)" -ge $((first + n - 1)) ] && return
 		sleep 0.5
 	done
 	say 1 "the storm begins"

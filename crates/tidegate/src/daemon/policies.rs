@@ -22,6 +22,8 @@ const HELD: usize = 8;
 /// The bundles in `/run/tidegate/policy`, the newest [`KEPT`].
 #[derive(Debug, Default)]
 pub struct Policies {
+    /// Held while one is put in force: the next would fill the same tables.
+    putting: Mutex<()>,
     read: Mutex<BTreeMap<u32, Option<Arc<Policy>>>>,
 }
 
@@ -60,8 +62,10 @@ impl Policies {
         hold(&mut read, seqno, policy)
     }
 
-    /// Puts a policy in force; its number. It is kept first: its records come at once.
+    /// Puts a policy in force, one at a time; its number. It is kept first: its records come
+    /// at once.
     pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
         let bundle = policy.to_bundle();
         self.keep(monitor.next_policy(), policy, &bundle)?;
         let seqno = monitor.put_policy(policy, refusals)?;
