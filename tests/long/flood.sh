@@ -2,6 +2,7 @@
 # Low subjects are refused as fast as they can for FLOOD (60) seconds. Every attempt is refused, the
 # daemon and honest work go on in bounded memory, each record is in the log or counted there, and
 # what others are refused meanwhile is in it too.
+# shellcheck disable=SC2086 # the places of lib.sh have no blanks
 set -u
 cd /payload || exit
 # shellcheck source=tests/long/lib.sh
@@ -39,7 +40,7 @@ prepare
 victim
 mkdir $TREE/others
 for i in $(seq "$FLOOD"); do echo trusted >"$TREE/others/$i"; done
-fingerprint /root/before
+fingerprint before
 try "start" "$T" start --policy /srv/maps/a.plm
 before=$(resident)
 for i in 1 2 3 4; do

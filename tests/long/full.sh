@@ -2,6 +2,7 @@
 # The filesystems of the log and of /var/lib/tidegate are full while low subjects attack. Refusals
 # stay refusals, the daemon lives and says so, nothing is cut off or forgotten, what is not written
 # is counted, and all goes on when there is room.
+# shellcheck disable=SC2086 # the places of lib.sh have no blanks
 set -u
 cd /payload || exit
 # shellcheck source=tests/long/lib.sh
@@ -28,7 +29,7 @@ victim
 mkdir -p $STATE /var/log/tidegate
 mount -t tmpfs -o size=1m,mode=700 tmpfs $STATE
 mount -t tmpfs -o size=8m,mode=700 tmpfs /var/log/tidegate
-fingerprint /root/before
+fingerprint before
 # so small that it has to be rotated while there is no room
 try "start" "$T" start --policy /srv/maps/a.plm --log-size 500000
 try "a low file" low touch "$TREE/01m/early"

@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # What the long runs have in common. Sourced in the guest, as root, beside the `tidegate` program.
 # A run's last line is `N passed, N failed`.
+# shellcheck disable=SC2086 # its places have no blanks
 
 T=$PWD/tidegate
 LOW=/srv/low          # what low subjects write: whoever reads it falls, so this shell's children do
 OUT=$LOW/out          # of the command that is tried
 STOP=/run/storm.stop  # whose being there ends a storm
 TREE=/srv/t           # what a storm attacks
+FOUND=/srv/found      # what this shell's children found there: who reads a `user` file has fallen
 LOG=/var/log/tidegate/audit.jsonl
 passed=0
 failed=0
@@ -37,10 +39,10 @@ show() {
 	"$@" 2>&1 </dev/null | sed 's/^/      | /'
 }
 
+# A run's last command.
 finish() {
 	echo "$passed passed, $failed failed"
 	[ "$failed" = 0 ]
-	exit
 }
 
 # low COMMAND…, user COMMAND…: at that level, its output nowhere that would matter.
@@ -63,6 +65,7 @@ places() {
 		levels system > user > untrusted
 		system /
 		system /tmp creator
+		user $FOUND
 		untrusted $LOW
 	MAP
 	[ -z "$1" ] || echo "user $TREE/$1"
@@ -76,7 +79,7 @@ places() {
 prepare() {
 	local i place
 	rm -rf $TREE
-	mkdir -p $LOW $TREE /srv/maps
+	mkdir -p $LOW $TREE $FOUND /srv/maps
 	chmod 777 $LOW
 	places "" system >/srv/maps/a.plm
 	places 00a user >/srv/maps/b.plm
@@ -91,23 +94,23 @@ prepare() {
 	for i in a b; do "$T" compile "/srv/maps/$i.plm" -o "/srv/maps/$i.bundle" >/dev/null || exit 1; done
 }
 
-# fingerprint FILE: what was in the kept places before anybody low came, to the second and byte.
+# fingerprint NAME: what was in the kept places before anybody low came, to the second and byte.
 fingerprint() {
 	{
 		find $TREE/*k $TREE/*m/f $TREE/*m/s/f -printf '%p %y %m %U %G %n %s %i %T@\n'
 		find $TREE/*k $TREE/*m/f $TREE/*m/s/f -type f -exec sha256sum {} +
 		getfattr -R -d -m - $TREE/*k 2>/dev/null
-	} | sort >"$1"
+	} | sort >"$FOUND/$1"
 }
 
 unchanged() {
-	fingerprint /root/after
-	diff /root/before /root/after
+	fingerprint after
+	diff $FOUND/before $FOUND/after
 }
 
 # victims: a process at the top that everybody may try to hurt.
 victim() {
-	sleep 1000000 </dev/null >/dev/null 2>&1 &
+	sleep 1000000 >/dev/null 2>&1 &
 	VICTIM=$!
 	disown
 }
@@ -132,8 +135,7 @@ storm() {
 		sleep 0.5
 	done
 	say 1 "the storm begins"
-	head $LOW/storm.*
-	finish
+	show head $LOW/storm.*
 }
 
 # Ends the storms, and waits for their reports.

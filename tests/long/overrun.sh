@@ -2,6 +2,7 @@
 # The daemon is stopped (SIGSTOP) while more is refused, and more subjects fall, than the ring
 # buffer holds. Decisions stay what they are, falls are told before refusals, what found no room is
 # counted exactly, and the daemon takes up again.
+# shellcheck disable=SC2086 # the places of lib.sh have no blanks
 set -u
 cd /payload || exit
 # shellcheck source=tests/long/lib.sh
@@ -41,7 +42,7 @@ takes_up() {
 
 prepare
 victim
-fingerprint /root/before
+fingerprint before
 try "start" "$T" start --policy /srv/maps/a.plm
 storm 3 quick
 try "the daemon is stopped" kill -STOP "$(daemon)"

@@ -2,7 +2,8 @@
 
 storm.py attack VICTIM N [MODE]  attack and work until /run/storm.stop is there. Runs at the
                          lowest level, with a kept file open for writing as descriptors 7 and 8.
-                         `quick` leaves out what forks, `names` all but names in kept places.
+                         `quick` leaves out what forks, `names` all but names in kept places; of
+                         what `steady` makes little stays.
 storm.py tally           adds up the reports; exit status 1 if anything came through, or if
                          something was not tried or honest work did not go on.
 
@@ -217,7 +218,7 @@ def write_sysctl(_):
 
 # --- what must go on working ------------------------------------------------
 
-made = 0
+made, stay = 0, 3000
 
 
 @work
@@ -227,7 +228,7 @@ def make(_):
     made += 1
     path = f"{place('m')}/made.{os.getpid()}.{made}"
     opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    if made > 3000:
+    if made > stay:
         os.unlink(path)
 
 
@@ -302,7 +303,9 @@ def play(victim, number, mode):
     tried, refused, done, undone, through = (collections.Counter() for _ in range(5))
     report = f"{LOW}/reports/report.{os.getpid()}"
     opened(f"{LOW}/reports/begun.{number}", os.O_WRONLY | os.O_CREAT)
-    quick = mode != "whole"
+    global stay
+    stay = 100 if mode == "steady" else stay
+    quick = mode in ("quick", "names")
     if not quick:
         attacks.update(PROGRAMS)
     elif mode == "names":
