@@ -116,6 +116,13 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 
 	if (!s)
 		return 0;
+	/* the level that is noted here has to be there when the inode is, and to be nobody else's */
+	if (s == &subject_lost) {
+		n.dentry = address(dentry);
+		n.source = ~0u;
+		n.reason = TG_R_NO_LABEL;
+		return deny(s, &n, -ENOMEM);
+	}
 	s->creating = 0;
 	s->created.ino = 0;
 	if (device && s->level < policy.top) {

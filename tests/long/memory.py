@@ -4,7 +4,7 @@ memory.py hold N   N children each make a file in a kept place, for which their 
                    and stay until all have tried.
 memory.py report   what came of it.
 memory.py failed   exit status 0 if some were refused for want of memory.
-memory.py hog      takes memory until it is killed.
+memory.py hog N    takes memory until it is killed, with N for its oom_score_adj.
 """
 
 import collections
@@ -63,7 +63,7 @@ match sys.argv[1]:
             sys.exit(not any(name.endswith("ENOMEM") for name in json.load(file)))
     case "hog":
         with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("500")
+            file.write(sys.argv[2])
         taken = []
         while True:
             taken.append(b"x" * (8 << 20))

@@ -13,7 +13,7 @@ started_in() { sh -c "echo \$\$ >$CG/$1/cgroup.procs && exec $T start --policy /
 moved_out() { daemon >$CG/cgroup.procs; }
 limit() { echo "$2" >"$CG/$1/memory.max"; }
 # Fresh processes at the top, which need room for a label to fall: they read low data and have
-# fallen, or they do not read.
+# fallen, or they do not read. fallers [N]: at most so many do not.
 fallers() {
 	local i fell=0 kept=0 wrong=0
 	for i in $(seq 100); do
@@ -35,8 +35,8 @@ fallers() {
 hold() { low timeout 300 python3 memory.py hold "$1"; }
 works() { low sh -c "echo x >$TREE/01m/afterwards && rm $TREE/01m/afterwards"; }
 killed() { dmesg | grep -c "Memory cgroup out of memory: Killed process\|Out of memory: Killed process"; }
-hog() { low python3 memory.py hog; }
-hog_in() { sh -c "echo \$\$ >$CG/$1/cgroup.procs && exec $T run --level untrusted -- python3 memory.py hog" >/dev/null 2>&1; }
+hog() { low python3 memory.py hog "$1"; }
+hog_in() { sh -c "echo \$\$ >$CG/$1/cgroup.procs && exec $T run --level untrusted -- python3 memory.py hog 500" >/dev/null 2>&1; }
 no_daemon() { ! kill -0 "$1"; }
 # without a daemon there is no `tidegate run`
 refused() { (exec 9</run/tidegate/level/untrusted && ! echo x >$TREE/00k/f); }
@@ -56,15 +56,13 @@ try "at first all fall who read" fallers 0
 show cat $OUT
 try "the monitor has no more memory" limit monitor "$(cat $CG/monitor/memory.current)"
 try "many need labels" hold 1500
-show python3 memory.py report
 try "none reads without falling" fallers
-show cat $OUT
-show grep -h . $CG/monitor/memory.events
 try "the storm goes on" sleep 10
 try "there is memory again" limit monitor max
 try "all who read fall again" fallers 0
 show cat $OUT
 try "low subjects work again" works
+show python3 memory.py report
 try "storage failed" python3 memory.py failed
 try "what low subjects made is low" made_is_low
 
@@ -77,14 +75,14 @@ try "the daemon lives" kill -0 "$(daemon)"
 
 echo "# the machine out of memory"
 before=$(killed)
-hog
+hog 500
 try "the hog is killed" test "$(killed)" -gt "$before"
 try "the daemon lives still" kill -0 "$(daemon)"
 
 echo "# the daemon out of memory"
 pid=$(daemon)
 echo 1000 >"/proc/$pid/oom_score_adj"
-hog
+hog 0
 try "the daemon is killed" no_daemon "$pid"
 try "what is refused is refused" refused
 try "a daemon takes over" "$T" start

@@ -24,7 +24,7 @@ falls_are_told() {
 	[ "$found" -ge "$1" ]
 }
 # By the kernel's own count: the daemon is asked for nothing while it is stopped.
-refused() { "$T" stats --json | sed -n 's/.*"denied":\([0-9]*\).*/\1/p' | awk "{ n += \$1 } END { print n }"; }
+refused() { "$T" stats --json | grep -o '"denied":[0-9]*' | awk -F: '{ n += $2 } END { print n }'; }
 fills() {
 	local i start
 	start=$(refused)
