@@ -19,6 +19,7 @@ part() {
 	record-*) record "${1#*-}" ;;
 	story) story ;;
 	day-*) day "${1#*-}" ;;
+	long-*) long "${1#*-}" ;;
 	*)
 		echo "there is no part $1"
 		return 2
@@ -148,4 +149,18 @@ day() {
 	mkdir "$payload"
 	cp tests/day/*.sh "$TARGET"/package/*.deb "$payload"
 	"$LAB" vm --kernel 6.12 --image whole --payload "$payload" --timeout 2400 -- bash "/payload/$1.sh"
+}
+
+# A long run under load and faults, on LONG_KERNEL; not part of `make test`. RELOADS, KILLS, FLOOD
+# and SOAK say how long (docs/testing-long.md).
+long() {
+	local payload=$TARGET/long-$1
+	build_lab
+	cargo static --locked -p tidegate
+	rm -rf "$payload"
+	scripts/build.sh payload "$payload" tidegate
+	cp tests/long/* "$payload"
+	"$LAB" vm --kernel "${LONG_KERNEL:-7.2}" --payload "$payload" --timeout 7200 -- env \
+		${RELOADS:+"RELOADS=$RELOADS"} ${KILLS:+"KILLS=$KILLS"} ${FLOOD:+"FLOOD=$FLOOD"} ${SOAK:+"SOAK=$SOAK"} \
+		bash "/payload/$1.sh"
 }

@@ -27,7 +27,8 @@ as_before() { cmp $STATE/given /root/given; }
 prepare
 victim
 mkdir -p $STATE /var/log/tidegate
-mount -t tmpfs -o size=1m,mode=700 tmpfs $STATE
+# with room for the program that `start` leaves there
+mount -t tmpfs -o size=16m,mode=700 tmpfs $STATE
 mount -t tmpfs -o size=8m,mode=700 tmpfs /var/log/tidegate
 fingerprint before
 # so small that it has to be rotated while there is no room

@@ -130,8 +130,8 @@ storm() {
 		) >/dev/null 2>$LOW/storm.$i </dev/null &
 		STORM+=($!)
 	done
-	for i in $(seq 60); do
-		[ "$(find $LOW/reports -name 'begun.*' | wc -l)" -ge $((first + n - 1)) ] && return
+	for _ in $(seq 120); do
+		[ -e $LOW/reports/begun.$((first + n - 1)) ] && return
 		sleep 0.5
 	done
 	say 1 "the storm begins"
