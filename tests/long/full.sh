@@ -51,7 +51,7 @@ try "and is as it was" as_before
 try "a reload is in force all the same" "$T" reload --bundle /srv/maps/b.bundle
 try "a promotion says that it cannot be written" fails "$T" promote "$TREE/01m/early" --level user
 kill -9 "$(daemon)"
-try "a daemon starts on a full disk" "$T" start
+try "a daemon starts on a full disk" "$T" start --log-size 500000
 sleep 5
 try "there is room again" empty
 sleep 70

@@ -3,12 +3,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
 use crate::exit::{Failure, Outcome};
 use crate::record::Record;
+
+/// Bytes that no line has.
+const LONGEST: u64 = 64 << 10;
 
 /// Where records go.
 #[derive(Debug)]
@@ -87,15 +90,26 @@ impl Log {
     }
 }
 
+/// Opens a log and tells its length; half a line, which a daemon left that was killed or a machine
+/// that went down, is taken off.
 fn append(path: &Path) -> io::Result<(File, u64)> {
     let file = OpenOptions::new()
         .create(true)
         .append(true)
+        .read(true)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)?;
     let len = file.metadata()?.len();
-    Ok((file, len))
+    let from = len.saturating_sub(LONGEST);
+    let mut end = vec![0; (len - from) as usize];
+    file.read_exact_at(&mut end, from)?;
+    let whole = end.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+    let whole = from + whole as u64;
+    if whole < len {
+        file.set_len(whole)?;
+    }
+    Ok((file, whole))
 }
 
 #[cfg(test)]
@@ -126,6 +140,24 @@ mod tests {
         let last = fs::read_to_string(&path).unwrap();
         let last: Record = serde_json::from_str(last.lines().last().unwrap()).unwrap();
         assert_eq!(last.id, 19);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn half_a_line_is_taken_off() {
+        let dir = std::env::temp_dir().join(format!("tidegate-half-{}", std::process::id()));
+        let path = dir.join("audit.jsonl");
+        let mut log = Log::open(&path, 1 << 20, 2).unwrap();
+        log.write(&Record::own("lost", 1)).unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{whole}{{\"id\":0,\"ti")).unwrap();
+        let mut log = Log::open(&path, 1 << 20, 2).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        log.write(&Record::own("lost", 2)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
+        fs::write(&path, "nothing whole").unwrap();
+        Log::open(&path, 1 << 20, 2).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
         fs::remove_dir_all(dir).unwrap();
     }
 

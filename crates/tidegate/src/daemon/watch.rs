@@ -21,6 +21,9 @@ use crate::record::Record;
 /// How often the threads look whether they are to end.
 const BEAT: Duration = Duration::from_millis(500);
 
+/// How long all must have gone well before the log counts as written again.
+const QUIET: Duration = Duration::from_secs(10);
+
 /// Starts both threads.
 pub fn start(shared: &Arc<Shared>, how: &cli::Daemon, records: Receiver<Event>) -> Outcome {
     let failed = |e| Failure::io("start a thread", e);
@@ -84,12 +87,12 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
         shared,
         log,
         lost: 0,
-        failing: false,
+        failed: None,
     };
     loop {
         match records.recv_timeout(BEAT) {
             Ok(event) => {
-                shared.queued.fetch_sub(1, Ordering::Relaxed);
+                shared.queue.took(&event);
                 shared.counts.record(&event);
                 if rate.passes(&event, Instant::now()) {
                     let record = Record::written(&event, &shared.monitor, &shared.policies);
@@ -120,8 +123,8 @@ struct Writer<'a> {
     log: Log,
     /// Of [`Shared::lost`], those that the log tells of.
     lost: u64,
-    /// Whether the last line could not be written, as while the disk is full.
-    failing: bool,
+    /// When a line could not be written last, as while the disk is full; `None`: all goes well.
+    failed: Option<Instant>,
 }
 
 impl Writer<'_> {
@@ -131,12 +134,12 @@ impl Writer<'_> {
             Ok(()) => self.wrote(stands_for),
             Err(e) => {
                 self.shared.dropped.fetch_add(stands_for, Ordering::Relaxed);
-                if !self.failing {
+                if self.failed.is_none() {
                     self.shared.complain(&format!(
-                        "the audit log cannot be written: {e}; what is not is counted, and goes on being refused"
+                        "the audit log cannot be written: {e}; what is not is counted, and refused all the same"
                     ));
                 }
-                self.failing = true;
+                self.failed = Some(Instant::now());
             }
         }
     }
@@ -152,8 +155,9 @@ impl Writer<'_> {
 
     fn wrote(&mut self, records: u64) {
         self.shared.monitor.told_records(records);
-        if self.failing {
-            self.failing = false;
+        // on a full disk a short line finds room now and then
+        if self.failed.is_some_and(|at| at.elapsed() > QUIET) {
+            self.failed = None;
             self.shared.complain("the audit log is written again");
         }
     }
