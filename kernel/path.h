@@ -85,12 +85,12 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 	bpf_rcu_read_lock();
 	bpf_for(try, 0, TG_TRIES) {
 		struct dentry *d = CAST(struct dentry, dentry);
-		u64 before = path_sequence();
+		u64 before = path_settled();
 		u32 number = policy_number();
 		u64 m;
 
-		if (before & 0x100000001ull)
-			continue;
+		if (before & PATH_ODD)
+			break;
 		if (!walk_filesystem(dentry, w))
 			break;
 		m = canonical_mount(address(d->d_sb), w);
