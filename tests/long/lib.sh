@@ -41,6 +41,8 @@ show() {
 
 # A run's last command.
 finish() {
+	# had this shell fallen, what it tried would have failed by that
+	[ "$failed" = 0 ] || show "$T" why $$
 	echo "$passed passed, $failed failed"
 	[ "$failed" = 0 ]
 }
