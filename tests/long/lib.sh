@@ -119,21 +119,25 @@ victim() {
 
 # storm N [WORD…]: so many low subjects attack until $STOP is there.
 storm() {
-	local n=$1 i first=$((${#STORM[@]} + 1))
+	local n=$1 i begun first=$((${#STORM[@]} + 1))
 	shift
 	rm -f $STOP
 	mkdir -p $LOW/reports
 	chmod 777 $LOW/reports
+	begun=$(find $LOW/reports -name 'begun.*' | wc -l)
 	for i in $(seq $first $((first + n - 1))); do
 		# with a kept file open for writing since before the fall
 		(
 			exec 7<>"$TREE/00k/f" 8>>"$TREE/03k/f"
-			exec "$T" run --level untrusted -- python3 "$PWD/storm.py" attack "$VICTIM" "$i" "$@"
+			# a fall may be refused for being too busy
+			until [ -e $LOW/reports/begun.$i ]; do
+				"$T" run --level untrusted -- python3 "$PWD/storm.py" attack "$VICTIM" "$i" "$@"
+			done
 		) >/dev/null 2>$LOW/storm.$i </dev/null &
 		STORM+=($!)
 	done
 	for _ in $(seq 120); do
-		[ -e $LOW/reports/begun.$((first + n - 1)) ] && return
+		[ "$(find $LOW/reports -name 'begun.*' | wc -l)" -ge $((begun + n)) ] && return
 		sleep 0.5
 	done
 	say 1 "the storm begins"

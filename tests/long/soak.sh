@@ -1,7 +1,7 @@
 #!/bin/bash
 # SOAK (5m) of mixed load: attacks, forks, honest work, falls, reloads, given levels, questions to the
-# daemon, metrics. Its memory and the kernel's are sampled, and may not grow: the line through the
-# second half of the samples rises by less than the bounds below.
+# daemon. Its memory and the kernel's are sampled, and may not grow: the line through the last third
+# of the samples rises by less than soak.py's bounds.
 # shellcheck disable=SC2086 # the places of lib.sh have no blanks
 set -u
 cd /payload || exit
