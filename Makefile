@@ -35,6 +35,11 @@ cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md 
 days: ## The package's life, a server's day and power cuts on a whole Debian in a VM (30 minutes)
 	@scripts/test.sh day-package day-server day-power
 
+.PHONY: long
+long: ## Long runs under load and faults: reloads, deaths, floods, no room, a soak (SOAK=30m)
+	@LONG_KERNEL=$(KERNEL) scripts/test.sh long-reload long-kill long-flood long-overrun long-full \
+		long-memory long-clock long-soak
+
 ##@ Build it
 .PHONY: build
 build: ## All crates, for development

@@ -74,8 +74,7 @@ enum tg_refusals {
 
 /* What is in force. Written by user space alone; `seqno` last. */
 struct tg_policy {
-	u32 seqno;	/* policy sequence number; 0: nothing loaded */
-	u32 slot;	/* which of the two sets of maps holds it */
+	u32 seqno;	/* policy sequence number; 0: nothing loaded. Its lowest bit: which set of maps holds it */
 	u32 mnt_ns;	/* inode number of the initial mount namespace */
 	u32 given_max;	/* room in the table of given levels */
 	u8 top;		/* highest level */

@@ -140,8 +140,9 @@ __noinline u64 audit(struct tg_note *n)
 		}
 	}
 	e->id = id;
-	if (n->kind == TG_E_DENIED &&
-	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (3u << 20)) {
+	/* denials give way first, and of those the lowest level's */
+	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) &&
+	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (n->to ? 3u : 2u) << 20) {
 		__sync_fetch_and_add(&events_lost, 1);
 		return id;
 	}

@@ -208,6 +208,8 @@ u64 floors_used;      /* entries in it */
 u32 epoch;	      /* steps when a level falls or a socket changes hands */
 u64 records;	      /* history records written */
 u64 events_lost;      /* records the ring buffer had no room for */
+u64 events_taken;     /* by daemons, which write this and the next: records that reached one, */
+u64 events_told;      /* and records that the log has or counts */
 u64 given_used;	      /* entries in the table of given levels */
 u64 labels_failed;    /* objects whose label could not be stored */
 

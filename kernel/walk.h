@@ -25,6 +25,27 @@ static __always_inline u64 path_sequence(void)
 	return (u64)r << 32 | m;
 }
 
+/*
+ * How often a writer is asked whether it has left. It stays for a microsecond, but for
+ * milliseconds where a hypervisor takes its processor away meanwhile.
+ */
+#define TG_SPINS (1 << 20)
+#define PATH_ODD 0x100000001ull
+
+/* The sequences once no writer is in; PATH_ODD is among them if one does not leave. */
+static __noinline u64 path_settled(void)
+{
+	u64 now = 0;
+	u32 i;
+
+	bpf_for(i, 0, TG_SPINS) {
+		now = path_sequence();
+		if (!(now & PATH_ODD))
+			break;
+	}
+	return now;
+}
+
 /* Walks begun before a storm of renames, or of mounts, is taken for a path that cannot be known. */
 #define TG_TRIES 1024
 

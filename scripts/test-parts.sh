@@ -21,6 +21,7 @@ part() {
 	record-*) record "${1#*-}" ;;
 	story) story ;;
 	day-*) day "${1#*-}" ;;
+	long-*) long "${1#*-}" ;;
 	*)
 		echo "there is no part $1"
 		return 2
@@ -77,10 +78,10 @@ lab_boots() {
 	cargo static-test --locked --test boot --test truth -- --ignored --test-threads 1
 }
 
-# in_vm KERNEL COMMAND…: in a machine with the payload.
+# in_vm KERNEL COMMAND…: in a machine with the payload; $limit in seconds, if 900 are too few.
 in_vm() {
 	scripts/build.sh lab
-	"$LAB" vm --kernel "$1" --payload "$payload" --timeout 900 -- "${@:2}"
+	"$LAB" vm --kernel "$1" --payload "$payload" --timeout "${limit:-900}" -- "${@:2}"
 }
 
 # What must be allowed and refused, on a kernel.
@@ -144,4 +145,15 @@ day() {
 	mkdir "$payload"
 	cp tests/day/*.sh docs/break-ins.md "$TARGET"/package/*.deb "$payload"
 	"$LAB" vm --kernel 6.12 --image whole --payload "$payload" --timeout 2400 -- bash "/payload/$1.sh"
+}
+
+# A long run under load and faults, on LONG_KERNEL; not part of `make test`. RELOADS, KILLS, FLOOD
+# and SOAK say how long (docs/testing-long.md).
+long() {
+	rm -rf "$payload"
+	scripts/build.sh payload "$payload" tidegate
+	cp tests/long/* "$payload"
+	limit=7200 in_vm "${LONG_KERNEL:-7.2}" env \
+		${RELOADS:+"RELOADS=$RELOADS"} ${KILLS:+"KILLS=$KILLS"} ${FLOOD:+"FLOOD=$FLOOD"} ${SOAK:+"SOAK=$SOAK"} \
+		bash "/payload/$1.sh"
 }

@@ -6,16 +6,21 @@
 /*
  * What the map says of a name in a directory, whose label is remembered. Where the
  * directory's path has left the map's nodes behind it is what it says of the directory.
+ * If a policy came meanwhile, that node is another place's in it: the whole path is walked.
  */
 static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct dentry *dentry, struct tg_found *place)
 {
-	if (label & LABEL_FULL || label_origin(label) != TG_FROM_RULE)
-		return child_rule(dir->node, label & LABEL_FULL ? 1 : 0, address(dentry), place);
-	place->rule.level = label_level(label);
-	place->rule.attrs = label_attrs(label);
-	place->rule.source = dir->rule;
-	place->node = dir->node;
-	return 0;
+	int err = 0;
+
+	if (label & LABEL_FULL || label_origin(label) != TG_FROM_RULE) {
+		err = child_rule(dir->node, label & LABEL_FULL ? 1 : 0, address(dentry), place);
+	} else {
+		place->rule.level = label_level(label);
+		place->rule.attrs = label_attrs(label);
+		place->rule.source = dir->rule;
+		place->node = dir->node;
+	}
+	return policy_number() == label_seqno(label) ? err : path_rule(address(dentry), place);
 }
 
 /*
@@ -111,6 +116,13 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 
 	if (!s)
 		return 0;
+	/* the level that is noted here has to be there when the inode is, and to be nobody else's */
+	if (s == &subject_lost) {
+		n.dentry = address(dentry);
+		n.source = ~0u;
+		n.reason = TG_R_NO_LABEL;
+		return deny(s, &n, -ENOMEM);
+	}
 	s->creating = 0;
 	s->created.ino = 0;
 	if (device && s->level < policy.top) {
@@ -318,7 +330,8 @@ static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct t
 		return false;
 	if (label & LABEL_FULL && (from->edges || from->star))
 		return false;
-	return !(place->full && (to->edges || to->star));
+	/* the nodes are those of the policy that the label was found under */
+	return !(place->full && (to->edges || to->star)) && policy_number() == label_seqno(label);
 }
 
 /*

@@ -26,7 +26,7 @@ struct net_peer {
 static __always_inline u8 net_level(struct net_peer *p)
 {
 	struct tg_net key = { .prefixlen = 128 };
-	u32 slot = policy.slot & 1, *level;
+	u32 slot = policy_slot(), *level;
 	void *inner;
 
 	if (!p->known)

@@ -120,10 +120,10 @@ __noinline u32 write_path(u64 dentry, struct tg_scratch *w)
 	bpf_rcu_read_lock();
 	bpf_for(try, 0, TG_TRIES) {
 		struct dentry *d = CAST(struct dentry, dentry);
-		u64 before = path_sequence(), m;
+		u64 before = path_settled(), m;
 
-		if (before & 0x100000001ull)
-			continue;
+		if (before & PATH_ODD)
+			break;
 		w->at = from;
 		flags = TR_UNKNOWN;
 		if (!walk_filesystem(dentry, w))

@@ -217,6 +217,28 @@ impl Monitor {
         Ok(chain)
     }
 
+    /// Counts a record that has reached the daemon, by the ring buffer or of its own making.
+    pub fn took_record(&self) {
+        self.globals.events_taken().fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Counts records that the log has now, or counts as dropped or lost.
+    pub fn told_records(&self, count: u64) {
+        self.globals
+            .events_told()
+            .fetch_add(count, Ordering::SeqCst);
+    }
+
+    /// Records that reached a daemon, or found no room on the way to one, and that no log tells
+    /// of: those in the daemon's hands, and those that one had which was killed. Of each killed
+    /// daemon two may be counted that are told of: what it had just written, and what it had
+    /// just taken, which stays in the ring buffer for the next.
+    pub fn untold_records(&self) -> u64 {
+        let told = self.globals.events_told().load(Ordering::SeqCst);
+        let taken = self.globals.events_taken().load(Ordering::SeqCst);
+        (taken + self.globals.events_lost()).saturating_sub(told)
+    }
+
     /// Adds a record of this process's making to the history; its number.
     pub(crate) fn record(&self, mut e: tg_event) -> Result<u64> {
         let id = self.globals.records().fetch_add(1, Ordering::SeqCst) + 1;

@@ -87,6 +87,18 @@ impl Globals {
             .load(Ordering::Relaxed)
     }
 
+    /// Records that have reached a daemon.
+    pub fn events_taken(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).events_taken })
+    }
+
+    /// Records that the log has, or counts.
+    pub fn events_told(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).events_told })
+    }
+
     pub fn labels_failed(&self) -> u64 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u64_at(|b| unsafe { &raw mut (*b).labels_failed })

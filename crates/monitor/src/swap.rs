@@ -14,6 +14,11 @@ use crate::skel::types::{tg_edge, tg_net, tg_node, tg_policy};
 use crate::sys::Map;
 
 impl Monitor {
+    /// The sequence number that the next policy will have.
+    pub fn next_policy(&self) -> u32 {
+        next(self.globals.policy().seqno)
+    }
+
     /// Puts a policy in force; its sequence number. The one before stays in force
     /// until the last step, and on any error. A map that says `mode permissive` has its
     /// refusals recorded where they would be enforced.
@@ -21,7 +26,9 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the kernel has no room for it.
     pub fn put_policy(&self, policy: &Policy, refusals: Refusals) -> Result<u32> {
-        let slot = self.globals.policy().seqno.wrapping_add(1) & 1;
+        let seqno = self.next_policy();
+        // as the kernel finds it: with the number the maps change, by one store
+        let slot = seqno & 1;
         let full = || "build the policy's tables".to_string();
 
         let nodes = Map::<u32, tg_node>::create(
@@ -64,17 +71,15 @@ impl Monitor {
                 .trying(|| "fill the free slot".into())?;
         }
         self.globals
-            .set_policy(self.header(policy, refusals, slot)?);
-        Ok(self.globals.policy().seqno)
+            .set_policy(self.header(policy, refusals, seqno)?);
+        Ok(seqno)
     }
 
-    /// The header of a policy whose tables are in a slot.
-    fn header(&self, policy: &Policy, refusals: Refusals, slot: u32) -> Result<tg_policy> {
+    /// The header of a policy that has this number.
+    fn header(&self, policy: &Policy, refusals: Refusals, seqno: u32) -> Result<tg_policy> {
         let now = self.globals.policy();
         Ok(tg_policy {
-            // 0 means that nothing was ever loaded
-            seqno: now.seqno.wrapping_add(1).max(1),
-            slot,
+            seqno,
             mnt_ns: initial_mount_namespace()?,
             given_max: self.given.max_entries,
             top: (policy.levels.len() - 1) as u8,
@@ -104,6 +109,15 @@ impl Monitor {
     }
 }
 
+/// The number of the policy after this one: another slot's, and never 0, which means that
+/// nothing was ever loaded.
+fn next(seqno: u32) -> u32 {
+    match seqno.wrapping_add(1) {
+        0 => 2,
+        next => next,
+    }
+}
+
 /// What becomes of refusals, where the map may ask that they be only recorded.
 fn asked(policy: &Policy, refusals: Refusals) -> Refusals {
     match refusals {
@@ -126,4 +140,18 @@ pub(crate) fn initial_mount_namespace() -> Result<u32> {
             link.display()
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_policy_has_the_other_slot_and_a_number() {
+        assert_eq!(next(0), 1);
+        for seqno in [1, 2, u32::MAX - 1, u32::MAX] {
+            assert_ne!(next(seqno), 0);
+            assert_ne!(next(seqno) & 1, seqno & 1, "after {seqno}");
+        }
+    }
 }

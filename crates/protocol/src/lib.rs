@@ -131,7 +131,7 @@ pub struct Status {
     pub given: Room,
     /// Records written since the start.
     pub records: u64,
-    /// Records that did not reach the daemon.
+    /// Records that found no room on their way to the log, in the kernel or in the daemon.
     pub events_lost: u64,
     /// Objects whose label could not be stored.
     pub labels_failed: u64,

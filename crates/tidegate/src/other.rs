@@ -22,7 +22,11 @@ pub fn leave_program() -> Outcome {
         fs::rename(&new, places::PROGRAM)
     };
     directory(places::STATE, 0o700)?;
-    left().map_err(|e| Failure::io(format!("write {}", places::PROGRAM), e))
+    left().map_err(|e| {
+        // a part of it would keep the given levels from being written
+        let _ = fs::remove_file(&new);
+        Failure::io(format!("write {}", places::PROGRAM), e)
+    })
 }
 
 /// Becomes the program that was left, with the same arguments; what the command failed of

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tidegate_monitor::Monitor;
 use tidegate_policy::{Policy, limits};
@@ -48,7 +49,12 @@ fn decide(
 ) -> Outcome<(Answer, Then)> {
     let answer = match ask {
         Ask::Whoami => Answer::You(whoami(shared, peer)?),
-        Ask::Status => Answer::Status(status(&shared.monitor, &shared.policies)?),
+        Ask::Status => {
+            let mut status = status(&shared.monitor, &shared.policies)?;
+            // the kernel's, and what found no room here
+            status.events_lost += shared.dropped.load(Ordering::Relaxed);
+            Answer::Status(status)
+        }
         Ask::Metrics => Answer::Metrics(Box::new(metrics(shared)?)),
         Ask::Stop => {
             trusted(shared, peer)?;
@@ -188,10 +194,10 @@ pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<Stri
     }
     // what was open for writing may be above its holder now
     shared.guard.arm(&shared.monitor)?;
-    let seqno = shared.monitor.put_policy(&policy, refusals(permissive))?;
+    let seqno = shared
+        .policies
+        .put(&shared.monitor, &policy, refusals(permissive))?;
     let permissive = shared.monitor.status()?.permissive;
     let mode = if permissive { " (permissive)" } else { "" };
-    let message = format!("{} is in force{mode}, number {seqno}", policy.name);
-    shared.policies.keep(seqno, policy)?;
-    Ok(message)
+    Ok(format!("{} is in force{mode}, number {seqno}", policy.name))
 }

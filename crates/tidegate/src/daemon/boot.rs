@@ -1,26 +1,22 @@
 //! From nothing, or from what a dead daemon left, to enforcement.
 
 use std::process::{Command, Stdio};
-use std::sync::mpsc::SyncSender;
 
-use tidegate_monitor::{Event, Guard, Monitor, Options, Refusals};
+use tidegate_monitor::{Guard, Monitor, Options, Refusals};
 use tidegate_policy::Policy;
 
 use super::instance::{level_files, lock_memory};
 use super::metrics::Counts;
-use super::{Policies, Report, Shared, given};
+use super::queue::Queue;
+use super::{Left, Policies, Report, Shared, given};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 use crate::other;
 
 /// Brings the monitor up, or takes over the one that is there.
-pub fn boot(
-    policy: Option<Policy>,
-    how: &cli::Daemon,
-    records: SyncSender<Event>,
-) -> Outcome<(Shared, Report)> {
+pub fn boot(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
     if Monitor::is_loaded()? {
-        take_over(policy, how, records)
+        take_over(policy, how, queue)
     } else {
         let policy = policy.ok_or_else(|| {
             Failure::new(
@@ -28,20 +24,16 @@ pub fn boot(
                 "nothing is enforced here that could be taken over",
             )
         })?;
-        fresh(policy, how, records)
+        fresh(policy, how, queue)
     }
 }
 
-fn fresh(
-    policy: Policy,
-    how: &cli::Daemon,
-    records: SyncSender<Event>,
-) -> Outcome<(Shared, Report)> {
+fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
     let (given, suspicious) = given::load(&policy)?;
     let monitor = Monitor::load(Options {
         given_entries: how.given_entries,
     })?;
-    let shared = share(monitor, records)?;
+    let shared = share(monitor, queue)?;
     let report = shared
         .monitor
         .restore_given(&given)
@@ -60,16 +52,20 @@ fn fresh(
     }
 }
 
-fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
+fn share(monitor: Monitor, queue: Queue) -> Outcome<Shared> {
     lock_memory();
     let guard = Guard::of(&monitor)?;
+    let left = Left {
+        lost: monitor.status()?.events_lost,
+        untold: monitor.untold_records(),
+    };
     Ok(Shared {
+        left,
         monitor,
         policies: Policies::new(),
         guard,
         ending: false.into(),
-        records,
-        queued: 0.into(),
+        queue,
         dropped: 0.into(),
         counts: Counts::new(),
     })
@@ -81,8 +77,9 @@ fn share(monitor: Monitor, records: SyncSender<Event>) -> Outcome<Shared> {
 fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report> {
     let monitor = &shared.monitor;
     monitor.trust_myself(policy.top())?;
-    let seqno = monitor.put_policy(&policy, Refusals::LetThrough)?;
-    shared.policies.keep(seqno, policy.clone())?;
+    shared
+        .policies
+        .put(monitor, &policy, Refusals::LetThrough)?;
     // before anything is given: by this file's time, of this boot's clock, a crash's suspects are told
     let mut warnings: Vec<String> = given::save(monitor, &shared.policies)
         .err()
@@ -157,13 +154,9 @@ fn settle(lowest: &str) -> Option<String> {
     }
 }
 
-fn take_over(
-    policy: Option<Policy>,
-    how: &cli::Daemon,
-    records: SyncSender<Event>,
-) -> Outcome<(Shared, Report)> {
+fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
     let monitor = Monitor::open()?;
-    let shared = share(monitor, records)?;
+    let shared = share(monitor, queue)?;
     shared.monitor.trust_myself(shared.monitor.status()?.top)?;
     shared.monitor.attach()?;
     let mut message = "took over from a daemon that had ended".to_string();

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use tidegate_monitor::{Given, Monitor, boot_id};
 use tidegate_policy::Policy;
@@ -167,8 +168,10 @@ fn checksum(text: &str) -> String {
     format!("blake3 {}", blake3::hash(text.as_bytes()).to_hex())
 }
 
-/// Writes the table down.
+/// Writes the table down; one at a time, or an older one could come last.
 pub fn save(monitor: &Monitor, policies: &Policies) -> Outcome {
+    static SAVING: Mutex<()> = Mutex::new(());
+    let _one = SAVING.lock().unwrap_or_else(|e| e.into_inner());
     let Some(policy) = policies.get(monitor.status()?.seqno) else {
         return Ok(());
     };

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+use std::sync::Mutex;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 
@@ -70,8 +71,10 @@ pub fn directory(path: &str, mode: u32) -> Outcome {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(what)
 }
 
-/// Writes a file beside its place and moves it there.
+/// Writes a file beside its place and moves it there; one at a time, as there is one such place.
 pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
+    static WRITING: Mutex<()> = Mutex::new(());
+    let _one = WRITING.lock().unwrap_or_else(|e| e.into_inner());
     let new = format!("{path}.new");
     let written = || -> io::Result<()> {
         let _ = fs::remove_file(&new);
@@ -84,7 +87,11 @@ pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
         file.sync_all()?;
         fs::rename(&new, path)
     };
-    written().map_err(|e| Failure::io(format!("write {path}"), e))?;
+    written().map_err(|e| {
+        // where the disk is full it would keep room from others
+        let _ = fs::remove_file(&new);
+        Failure::io(format!("write {path}"), e)
+    })?;
     sync_names(path)
 }
 

@@ -3,12 +3,15 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
 use crate::exit::{Failure, Outcome};
 use crate::record::Record;
+
+/// Bytes that no line has.
+const LONGEST: u64 = 64 << 10;
 
 /// Where records go.
 #[derive(Debug)]
@@ -45,26 +48,33 @@ impl Log {
         })
     }
 
-    /// Writes a record.
+    /// Writes a record, whole or not at all.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
         if self.len > 0 && self.len + line.len() as u64 > self.size {
             self.rotate()?;
         }
-        self.file.write_all(&line)?;
+        if let Err(e) = self.file.write_all(&line) {
+            // a disk that is full takes a part of a line
+            self.file.set_len(self.len)?;
+            return Err(e);
+        }
         self.len += line.len() as u64;
         self.journal.send(record);
         Ok(())
     }
 
-    /// `audit.jsonl` becomes `audit.jsonl.1`, that `.2`, the oldest goes.
+    /// `audit.jsonl` becomes `audit.jsonl.1`, that `.2`, the oldest goes. What follows is made
+    /// first: where there is no room for it nothing moves.
     fn rotate(&mut self) -> io::Result<()> {
-        let numbered = |n: u32| {
+        let beside = |end: &str| {
             let mut path = self.path.clone().into_os_string();
-            path.push(format!(".{n}"));
+            path.push(format!(".{end}"));
             PathBuf::from(path)
         };
+        let numbered = |n: u32| beside(&n.to_string());
+        let next = append(&beside("new"))?;
         for n in (1..self.keep).rev() {
             match fs::rename(numbered(n), numbered(n + 1)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -73,23 +83,33 @@ impl Log {
         }
         if self.keep > 0 {
             fs::rename(&self.path, numbered(1))?;
-        } else {
-            fs::remove_file(&self.path)?;
         }
-        (self.file, self.len) = append(&self.path)?;
+        fs::rename(beside("new"), &self.path)?;
+        (self.file, self.len) = next;
         Ok(())
     }
 }
 
+/// Opens a log and tells its length; half a line, which a daemon left that was killed or a machine
+/// that went down, is taken off.
 fn append(path: &Path) -> io::Result<(File, u64)> {
     let file = OpenOptions::new()
         .create(true)
         .append(true)
+        .read(true)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW)
         .open(path)?;
     let len = file.metadata()?.len();
-    Ok((file, len))
+    let from = len.saturating_sub(LONGEST);
+    let mut end = vec![0; (len - from) as usize];
+    file.read_exact_at(&mut end, from)?;
+    let whole = end.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+    let whole = from + whole as u64;
+    if whole < len {
+        file.set_len(whole)?;
+    }
+    Ok((file, whole))
 }
 
 #[cfg(test)]
@@ -120,6 +140,45 @@ mod tests {
         let last = fs::read_to_string(&path).unwrap();
         let last: Record = serde_json::from_str(last.lines().last().unwrap()).unwrap();
         assert_eq!(last.id, 19);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn half_a_line_is_taken_off() {
+        let dir = std::env::temp_dir().join(format!("tidegate-half-{}", std::process::id()));
+        let path = dir.join("audit.jsonl");
+        let mut log = Log::open(&path, 1 << 20, 2).unwrap();
+        log.write(&Record::own("lost", 1)).unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{whole}{{\"id\":0,\"ti")).unwrap();
+        let mut log = Log::open(&path, 1 << 20, 2).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        log.write(&Record::own("lost", 2)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 2);
+        fs::write(&path, "nothing whole").unwrap();
+        Log::open(&path, 1 << 20, 2).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn where_the_next_log_cannot_be_made_none_moves() {
+        let dir = std::env::temp_dir().join(format!("tidegate-full-{}", std::process::id()));
+        let path = dir.join("audit.jsonl");
+        let mut log = Log::open(&path, 300, 2).unwrap();
+        // stands in the way as a full disk does
+        fs::create_dir(dir.join("audit.jsonl.new")).unwrap();
+        let results: Vec<_> = (1..20)
+            .map(|n| log.write(&Record::own("lost", n)))
+            .collect();
+        let written = results.iter().take_while(|r| r.is_ok()).count();
+        assert!(written > 0 && results[written..].iter().all(Result::is_err));
+        assert!(!dir.join("audit.jsonl.1").exists());
+        fs::remove_dir(dir.join("audit.jsonl.new")).unwrap();
+        log.write(&Record::own("lost", 20)).unwrap();
+        let before = fs::read_to_string(dir.join("audit.jsonl.1")).unwrap();
+        assert_eq!(before.lines().count(), written);
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -11,6 +11,7 @@ mod journal;
 mod log;
 mod metrics;
 mod policies;
+mod queue;
 mod rate;
 mod serve;
 mod suspects;
@@ -19,11 +20,10 @@ mod watch;
 use std::io::{self, Read, Write};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
-use tidegate_monitor::{Event, Guard, Kind, Monitor};
+use tidegate_monitor::{Event, Guard, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
@@ -33,12 +33,6 @@ pub use self::policies::Policies;
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::tell;
-
-/// Records that may wait for the disk.
-const QUEUE: usize = 16384;
-
-/// Denials that may: a flood of them does not keep a demotion out.
-const QUEUED_DENIALS: usize = QUEUE / 4 * 3;
 
 /// What came of starting.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -65,13 +59,22 @@ pub struct Shared {
     /// Set when the daemon is to end.
     pub ending: AtomicBool,
     /// Records to be written to the audit log.
-    pub records: SyncSender<Event>,
-    /// How many of them wait.
-    pub queued: AtomicUsize,
-    /// Records that found no room there.
+    pub queue: queue::Queue,
+    /// Records that found no room there, or on the disk.
     pub dropped: AtomicU64,
+    /// What the daemon before left behind.
+    pub left: Left,
     /// What is counted.
     pub counts: metrics::Counts,
+}
+
+/// How the records stood when this daemon began.
+#[derive(Debug, Clone, Copy)]
+pub struct Left {
+    /// Those that found no room in the kernel so far.
+    pub lost: u64,
+    /// Those that no log tells of, and none will but as lost.
+    pub untold: u64,
 }
 
 impl Shared {
@@ -80,15 +83,17 @@ impl Shared {
         self.ending.load(Ordering::SeqCst)
     }
 
+    /// Records so far that the log has to count as lost.
+    pub fn lost(&self) -> u64 {
+        let kernel = self.monitor.status().map_or(0, |s| s.events_lost);
+        let since = kernel.saturating_sub(self.left.lost);
+        self.left.untold + since + self.dropped.load(Ordering::Relaxed)
+    }
+
     /// Has a record written to the audit log.
     pub fn log(&self, event: Event) {
-        let room = match event.kind {
-            Kind::Denied | Kind::Would => QUEUED_DENIALS,
-            _ => QUEUE,
-        };
-        let queued = self.queued.fetch_add(1, Ordering::Relaxed);
-        if queued >= room || self.records.try_send(event).is_err() {
-            self.queued.fetch_sub(1, Ordering::Relaxed);
+        self.monitor.took_record();
+        if !self.queue.put(event) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -105,7 +110,8 @@ impl Shared {
     pub fn complain(&self, what: &str) {
         tell!("tidegate: {what}");
         if let Ok(mut log) = std::fs::OpenOptions::new().write(true).open("/dev/kmsg") {
-            let _ = writeln!(log, "<4>tidegate: {what}");
+            // each write is a message of its own
+            let _ = log.write_all(format!("<4>tidegate: {what}\n").as_bytes());
         }
     }
 }
@@ -152,8 +158,8 @@ pub fn take_down(monitor: &Monitor, policies: &Policies) -> Outcome {
 /// Runs until it is told to end; `ready` hears once enforcement is up.
 pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)) -> Outcome {
     let instance = instance::Instance::claim()?;
-    let (send, receive) = sync_channel(QUEUE);
-    let (shared, report) = boot::boot(policy, how, send).inspect_err(|_| {
+    let (queue, receive) = queue::Queue::new();
+    let (shared, report) = boot::boot(policy, how, queue).inspect_err(|_| {
         // nothing of a start that failed stays; what was in force before does
         if !Monitor::is_loaded().unwrap_or(true) {
             instance::clean_up();

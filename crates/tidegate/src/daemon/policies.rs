@@ -1,21 +1,44 @@
-//! The policies that were in force since boot: a record names its rule by the
-//! policy's sequence number and an index.
+//! The policies that were in force lately: a record names its rule by the policy's
+//! sequence number and an index.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use tidegate_monitor::{Monitor, Refusals};
 use tidegate_policy::Policy;
 
 use super::instance::{directory, write_whole};
 use crate::exit::Outcome;
 use crate::places;
 
-/// The bundles in `/run/tidegate/policy`, each read once.
+/// Bundles that are kept: of older ones' records the rule is not known.
+const KEPT: u32 = 256;
+
+/// Policies held in memory; others are read again when a record asks.
+const HELD: usize = 8;
+
+/// The bundles in `/run/tidegate/policy`, the newest [`KEPT`].
 #[derive(Debug, Default)]
 pub struct Policies {
-    read: Mutex<HashMap<u32, Option<Arc<Policy>>>>,
+    /// Held while one is put in force: the next would fill the same tables.
+    putting: Mutex<()>,
+    read: Mutex<BTreeMap<u32, Option<Arc<Policy>>>>,
+}
+
+/// Makes room for one more, but not at the cost of a newer one than need be: records come in
+/// the order of their policies.
+fn hold(
+    read: &mut BTreeMap<u32, Option<Arc<Policy>>>,
+    seqno: u32,
+    policy: Option<Arc<Policy>>,
+) -> Option<Arc<Policy>> {
+    while read.len() >= HELD {
+        read.pop_first();
+    }
+    read.insert(seqno, policy.clone());
+    policy
 }
 
 impl Policies {
@@ -31,24 +54,47 @@ impl Policies {
     /// The policy of a number; `None` if its bundle is gone or damaged.
     pub fn get(&self, seqno: u32) -> Option<Arc<Policy>> {
         let mut read = self.read.lock().ok()?;
-        read.entry(seqno)
-            .or_insert_with(|| {
-                let bytes = fs::read(Self::path(seqno)).ok()?;
-                Policy::from_bundle(&bytes).ok().map(Arc::new)
-            })
-            .clone()
+        if let Some(policy) = read.get(&seqno) {
+            return policy.clone();
+        }
+        let bytes = fs::read(Self::path(seqno)).ok();
+        let policy = bytes.and_then(|bytes| Policy::from_bundle(&bytes).ok().map(Arc::new));
+        hold(&mut read, seqno, policy)
     }
 
-    /// Keeps a policy that is in force, for its records and for the next boot.
-    pub fn keep(&self, seqno: u32, policy: Policy) -> Outcome {
+    /// Puts a policy in force, one at a time; its number. It is kept first: its records come
+    /// at once.
+    pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
         let bundle = policy.to_bundle();
-        write_whole(&Self::path(seqno).to_string_lossy(), &bundle, 0o600)?;
+        self.keep(monitor.next_policy(), policy, &bundle)?;
+        let seqno = monitor.put_policy(policy, refusals)?;
         directory(places::STATE, 0o700)?;
-        // a full disk is no reason to go without a policy now
+        // for the next boot; a full disk is no reason to go without a policy now
         let _ = write_whole(places::LAST, &bundle, 0o600);
+        Ok(seqno)
+    }
+
+    fn keep(&self, seqno: u32, policy: &Policy, bundle: &[u8]) -> Outcome {
+        write_whole(&Self::path(seqno).to_string_lossy(), bundle, 0o600)?;
         if let Ok(mut read) = self.read.lock() {
-            read.insert(seqno, Some(Arc::new(policy)));
+            hold(&mut read, seqno, Some(Arc::new(policy.clone())));
         }
+        let _ = fs::remove_file(Self::path(seqno.wrapping_sub(KEPT)));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_are_held_and_the_last_always() {
+        let mut read = BTreeMap::new();
+        for seqno in (1..1000).chain([5, 6]) {
+            hold(&mut read, seqno, None);
+            assert!(read.contains_key(&seqno) && read.len() <= HELD);
+        }
     }
 }

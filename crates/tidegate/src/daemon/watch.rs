@@ -21,6 +21,9 @@ use crate::record::Record;
 /// How often the threads look whether they are to end.
 const BEAT: Duration = Duration::from_millis(500);
 
+/// How long all must have gone well before the log counts as written again.
+const QUIET: Duration = Duration::from_secs(10);
+
 /// Starts both threads.
 pub fn start(shared: &Arc<Shared>, how: &cli::Daemon, records: Receiver<Event>) -> Outcome {
     let failed = |e| Failure::io("start a thread", e);
@@ -57,6 +60,9 @@ fn watch(shared: &Arc<Shared>) {
     let ours = Arc::clone(shared);
     let each = move |event: Event| {
         if event.kind == Kind::Guard {
+            // for the daemon alone
+            ours.monitor.took_record();
+            ours.monitor.told_records(1);
             if let Err(e) = ours.guard.arm(&ours.monitor) {
                 ours.complain(&format!("the guard cannot be attached: {e}"));
             }
@@ -76,24 +82,21 @@ fn watch(shared: &Arc<Shared>) {
     }
 }
 
-fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event>) {
-    let lost = || {
-        let kernel = shared.monitor.status().map_or(0, |s| s.events_lost);
-        kernel + shared.dropped.load(Ordering::Relaxed)
-    };
-    let mut lost_before = lost();
-    let mut put = |record: &Record| {
-        if let Err(e) = log.write(record) {
-            shared.complain(&format!("the audit log cannot be written: {e}"));
-        }
+fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
+    let mut writer = Writer {
+        shared,
+        log,
+        lost: 0,
+        failed: None,
     };
     loop {
         match records.recv_timeout(BEAT) {
             Ok(event) => {
-                shared.queued.fetch_sub(1, Ordering::Relaxed);
+                shared.queue.took(&event);
                 shared.counts.record(&event);
                 if rate.passes(&event, Instant::now()) {
-                    put(&Record::written(&event, &shared.monitor, &shared.policies));
+                    let record = Record::written(&event, &shared.monitor, &shared.policies);
+                    writer.put(&record, 1);
                 }
             }
             Err(RecvTimeoutError::Timeout) if shared.ends() => return,
@@ -103,16 +106,59 @@ fn write(shared: &Shared, mut log: Log, mut rate: Rate, records: &Receiver<Event
         for (count, last) in rate.end(Instant::now()) {
             shared.counts.dropped(count);
             let last = Record::of(&last, &shared.policies);
-            put(&Record {
+            let record = Record {
                 kind: "dropped".into(),
                 count: Some(count),
                 ..last
-            });
+            };
+            writer.put(&record, count);
         }
-        let lost_now = lost().max(lost_before);
-        if lost_now > lost_before {
-            put(&Record::own("lost", lost_now - lost_before));
+        writer.tell_lost();
+    }
+}
+
+/// The log's end, where nothing goes missing without being counted.
+struct Writer<'a> {
+    shared: &'a Shared,
+    log: Log,
+    /// Of [`Shared::lost`], those that the log tells of.
+    lost: u64,
+    /// When a line could not be written last, as while the disk is full; `None`: all goes well.
+    failed: Option<Instant>,
+}
+
+impl Writer<'_> {
+    /// Writes a line that stands for so many records; if that fails they are lost.
+    fn put(&mut self, record: &Record, stands_for: u64) {
+        match self.log.write(record) {
+            Ok(()) => self.wrote(stands_for),
+            Err(e) => {
+                self.shared.dropped.fetch_add(stands_for, Ordering::Relaxed);
+                if self.failed.is_none() {
+                    self.shared.complain(&format!(
+                        "the audit log cannot be written: {e}; what is not is counted, and refused all the same"
+                    ));
+                }
+                self.failed = Some(Instant::now());
+            }
         }
-        lost_before = lost_now;
+    }
+
+    /// Tells how many were lost since the last time; where that cannot be written, later.
+    fn tell_lost(&mut self) {
+        let new = self.shared.lost().saturating_sub(self.lost);
+        if new > 0 && self.log.write(&Record::own("lost", new)).is_ok() {
+            self.lost += new;
+            self.wrote(new);
+        }
+    }
+
+    fn wrote(&mut self, records: u64) {
+        self.shared.monitor.told_records(records);
+        // on a full disk a short line finds room now and then
+        if self.failed.is_some_and(|at| at.elapsed() > QUIET) {
+            self.failed = None;
+            self.shared.complain("the audit log is written again");
+        }
     }
 }

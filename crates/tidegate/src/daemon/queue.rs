@@ -1,0 +1,109 @@
+//! Records that wait for the disk. A flood of refusals keeps neither demotions out nor the
+//! refusals of other levels.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use tidegate_monitor::{Event, Kind};
+use tidegate_policy::limits;
+
+/// Records that may wait.
+const ROOM: usize = 16384;
+
+/// Denials that may.
+const DENIALS: usize = ROOM / 4 * 3;
+
+/// Of subjects at one level.
+const DENIALS_OF_ONE: usize = DENIALS / 2;
+
+/// The end where records are put in.
+#[derive(Debug)]
+pub struct Queue {
+    records: SyncSender<Event>,
+    /// How many wait.
+    all: AtomicUsize,
+    /// How many of them are denials, by their subject's level.
+    denials: [AtomicUsize; limits::MAX_LEVELS],
+}
+
+impl Queue {
+    /// An empty one, and where it is emptied.
+    pub fn new() -> (Queue, Receiver<Event>) {
+        let (records, receive) = sync_channel(ROOM);
+        let queue = Queue {
+            records,
+            all: AtomicUsize::new(0),
+            denials: Default::default(),
+        };
+        (queue, receive)
+    }
+
+    /// The count of what an event is one of, if that is bounded apart.
+    fn denials(&self, event: &Event) -> Option<&AtomicUsize> {
+        match event.kind {
+            Kind::Denied | Kind::Would => self.denials.get(usize::from(event.to)),
+            _ => None,
+        }
+    }
+
+    /// Puts one in; `false`: there is no room for such.
+    pub fn put(&self, event: Event) -> bool {
+        let all = self.all.fetch_add(1, Ordering::Relaxed);
+        let room = match self.denials(&event) {
+            Some(count) => count.fetch_add(1, Ordering::Relaxed) < DENIALS_OF_ONE && all < DENIALS,
+            None => all < ROOM,
+        };
+        if !room {
+            self.took(&event);
+            return false;
+        }
+        match self.records.try_send(event) {
+            Ok(()) => true,
+            Err(e) => {
+                let (TrySendError::Full(event) | TrySendError::Disconnected(event)) = e;
+                self.took(&event);
+                false
+            }
+        }
+    }
+
+    /// Counts one that was taken out.
+    pub fn took(&self, event: &Event) {
+        self.all.fetch_sub(1, Ordering::Relaxed);
+        if let Some(count) = self.denials(event) {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::tests::event;
+
+    fn of(kind: Kind, to: u8) -> Event {
+        Event { to, ..event(kind) }
+    }
+
+    #[test]
+    fn a_flood_leaves_room_for_other_levels_and_for_demotions() {
+        let (queue, receive) = Queue::new();
+        let flood = |to| {
+            (0..ROOM)
+                .filter(|_| queue.put(of(Kind::Denied, to)))
+                .count()
+        };
+        assert_eq!(flood(0), DENIALS_OF_ONE);
+        assert_eq!(flood(1), DENIALS - DENIALS_OF_ONE);
+        assert_eq!(flood(2), 0);
+        let fallen = (0..ROOM)
+            .filter(|_| queue.put(of(Kind::Demoted, 0)))
+            .count();
+        assert_eq!(fallen, ROOM - DENIALS);
+        // what was refused room has left nothing behind
+        while let Ok(event) = receive.try_recv() {
+            queue.took(&event);
+        }
+        assert_eq!(flood(2), DENIALS_OF_ONE);
+    }
+}
