@@ -32,8 +32,8 @@ cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md 
 	@scripts/cost.sh $(KERNEL)
 
 .PHONY: days
-days: ## The package's life, a server's day and power cuts on a whole Debian in a VM (30 minutes)
-	@scripts/test.sh day-package day-server day-power
+days: ## The package's life, a server's and a workstation's day and power cuts on a whole Debian in a VM (40 minutes)
+	@scripts/test.sh day-package day-server day-workstation day-power
 
 ##@ Build it
 .PHONY: build
