@@ -55,7 +55,7 @@ refusals() {
 	denied=$(tidegate log --denied --since "$(cat "$STATE/mark")" | sed -E '
 		s/^[^ ]+ [^ ]+ @[0-9]+ +denied: ([^(]*)\([0-9]+\)/\1/
 		s/ \((system|user|service|untrusted)[,)].*//
-		s/ process [0-9]+$/ process N/; s/(\/tmp\/pip-.*-)[a-z0-9_]{8}$/\1RANDOM/' | sort -u)
+		s/ process [0-9]+$/ process N/; s/[0-9a-f]{64}/ID/; s/compat[0-9]+/compat/; s/(\/tmp\/pip-.*-)[a-z0-9_]{8}$/\1RANDOM/' | sort -u)
 	mark
 	[ -z "$denied$*" ] || diff - <(printf '%s\n' "$@" | sort -u) <<<"$denied"
 }

@@ -15,6 +15,7 @@ boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
 echo $((boot + 1)) >"$STATE/boot"
 echo "boot $boot: Linux $(uname -r)"
 BOX=/var/lib/machines/box
+STORAGE=/home/alice/.local/share/containers/storage
 
 # ---- Setting up, before there is any Tidegate ---------------------------------
 set_up() {
@@ -167,7 +168,9 @@ case $boot in
 	try "refused: locks that are the user's" refusals "cargo untrusted may not write /home/alice/.cargo/"{.global-cache,.package-cache,.package-cache-mutate}
 	try "podman" podman_runs
 	try "refused: buses and device nodes" refusals \
-		"podman untrusted may not connect /run/"{dbus/system_bus_socket,user/1000/bus}
+		{podman,exe}" untrusted may not connect /run/"{dbus/system_bus_socket,user/1000/bus} \
+		"exe untrusted may not create $STORAGE/overlay/compat/upper/whiteout" \
+		"fuse-overlayfs untrusted may not create $STORAGE/overlay/ID/diff/mnt/.wh..opq"
 	try "npm, into what the user wrote" alice 'mkdir src/mine/app && cd src/mine/app && npm init -y >package && npm install hello-lab; ! grep hello-lab package.json && node -e "require(\"hello-lab\")"'
 	try "refused: that" refusals "libuv-worker untrusted may not write /home/alice/src/mine/app/package.json"
 	refuse "git clone over http among the user's own" alice 'git clone -q http://'$REMOTE':8000/hello.git src/half'
@@ -176,7 +179,7 @@ case $boot in
 	try "what came is untrusted" at untrusted /home/alice/src/{untrusted/hello,cloned}/{main.c,hello,.git/HEAD} \
 		/home/alice/src/{app,new,mine/app}/node_modules/hello-lab/{index.js,installed} \
 		/home/alice/src/venv/lib/python3.13/site-packages/hello_lab.py /home/alice/src/rust/target/debug/rust \
-		/home/alice/src/boxed /home/alice/.local/share/containers/storage
+		/home/alice/src/boxed $STORAGE
 	trusted >"$STATE/trusted"
 	try "git's attacks" alice 'make -C src/untrusted/hello attack'
 	try "pip's attacks" alice 'src/venv/bin/python -m hello_lab attack'

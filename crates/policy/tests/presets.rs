@@ -122,7 +122,7 @@ fn workstation_protects_the_user_from_what_was_downloaded() {
             ("/home/ann/Downloads/tool.tar.gz", "untrusted"),
             ("/home/ann/src/untrusted/clone/Makefile", "untrusted"),
             ("/home/ann/.npm/_logs/x", "untrusted"),
-            ("/home/ann/.local/share/containers/storage/db.sql", "untrusted"),
+            ("/home/ann/.local/share/containers/x", "untrusted"),
             ("/run/user/1000/containers/auth.json", "user lownoopen"),
             ("/run/postgresql/.s.PGSQL.5432", "user"),
             ("/usr/lib/systemd/systemd-executor", "system nodemote"),
