@@ -7,12 +7,13 @@ REMOTE=192.0.2.2 # another machine, in a network namespace of its own
 HERE=192.0.2.1
 mkdir -p "$STATE"
 
-# What a piece of the day prints has the lowest level, and what passes it on to the lab is
+# What a piece of the day prints or keeps has the lowest level, and what passes it on to the lab is
 # trusted; the other machine's disk is not one of ours. Nothing else is different here from a
 # machine that takes the preset.
 harness_rules() {
 	cat <<-'RULES'
 		untrusted /payload/out
+		untrusted /payload/kept
 		untrusted /srv/remote
 		system /usr/lib/tidegate-lab-guest/run nodemote
 	RULES

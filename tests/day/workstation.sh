@@ -104,10 +104,14 @@ trusted() {
 		/home/alice/src/x.c /etc/{motd,passwd,sudoers}
 }
 
+kept() {
+	trusted >/payload/kept && [ "$(wc -l </payload/kept)" -eq 11 ]
+}
+
 # Each attack came to its end, and changed and learned nothing.
 unharmed() {
 	local from
-	trusted | diff "$STATE/trusted" - || return
+	trusted | diff /payload/kept - || return
 	for from in git pip npm cargo podman; do
 		[ -e /home/alice/src/attacked-by-$from ] && [ ! -s /home/alice/src/stolen-by-$from ] || return
 	done
@@ -180,7 +184,7 @@ case $boot in
 		/home/alice/src/{app,new,mine/app}/node_modules/hello-lab/{index.js,installed} \
 		/home/alice/src/venv/lib/python3.13/site-packages/hello_lab.py /home/alice/src/rust/target/debug/rust \
 		/home/alice/src/boxed $STORAGE
-	trusted >"$STATE/trusted"
+	try "what is trusted" kept
 	try "git's attacks" alice 'make -C src/untrusted/hello attack'
 	try "pip's attacks" alice 'src/venv/bin/python -m hello_lab attack'
 	try "npm's attacks" alice 'node src/app/app.js attack'
