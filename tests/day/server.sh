@@ -123,7 +123,7 @@ case $boot in
 		try "before $unit" before "$unit"
 	done
 	try "no service failed" no_failed_units
-	try "logrotate, before the first request" logrotate -f /etc/logrotate.d/php8.4-fpm
+	try "logrotate, before the first request" logrotate -f /etc/logrotate.conf
 	try "refused at boot: telling php's master, which has not fallen" refusals "$PHP"
 	other_machine
 	serve 8000 /srv/remote/repository

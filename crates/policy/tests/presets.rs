@@ -84,6 +84,7 @@ fn server_protects_the_system_and_its_content() {
             ("/var/log/syslog", "system creator"),
             ("/var/log/nginx", "system creator"),
             ("/var/log/nginx/access.log", "untrusted"),
+            ("/var/log/php8.4-fpm.log.1.gz", "untrusted"),
             ("/var/log/journal/x/system.journal", "system"),
             ("/var/log/wtmp", "system lowwrite"),
             ("/home", "system"),
