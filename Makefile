@@ -32,8 +32,8 @@ cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md 
 	@scripts/cost.sh $(KERNEL)
 
 .PHONY: days
-days: ## The package's life, a server's day and power cuts on a whole Debian in a VM (30 minutes)
-	@scripts/test.sh day-package day-server day-power
+days: ## The package's life, a server's and a workstation's day, power cuts and break-ins on a whole Debian in a VM (an hour)
+	@scripts/test.sh day-package day-server day-workstation day-power day-breakins
 
 .PHONY: long
 long: ## Long runs under load and faults: reloads, deaths, floods, no room, a soak (SOAK=30m)

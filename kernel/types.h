@@ -173,6 +173,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
 	int exit_state;
+	int pdeath_signal;
 	int pid;
 	int tgid;
 	u64 start_boottime;

@@ -20,11 +20,21 @@ static __always_inline int act(struct task_struct *target, u8 op)
 	return deny(s, &n, -EPERM);
 }
 
+/*
+ * The signal that a process asked for itself at its parent's end (PR_SET_PDEATHSIG) is news,
+ * as SIGCHLD is, and no act of the parent's: only the kernel sends it, without a siginfo, and
+ * from nobody but who is exiting.
+ */
+static __always_inline bool asked_for(struct task_struct *p, struct kernel_siginfo *info, int sig)
+{
+	return !address(info) && p->pdeath_signal == sig && bpf_get_current_task_btf()->flags & PF_EXITING;
+}
+
 /* Signal 0 only asks whether the process exists. Threads of a process have one level. */
 SEC("lsm/task_kill")
 int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)
 {
-	if (!sig || p->tgid == bpf_get_current_task_btf()->tgid)
+	if (!sig || p->tgid == bpf_get_current_task_btf()->tgid || asked_for(p, info, sig))
 		return 0;
 	return act(p, TG_OP_SIGNAL);
 }

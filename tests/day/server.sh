@@ -1,6 +1,7 @@
 #!/bin/bash
 # A day of a Debian server under `server`, enforcing from early boot: everything is to work,
-# and nothing to be refused. It restarts itself twice: under enforcement, and into a newer kernel.
+# and nothing but what docs/limitations.md names to be refused. It restarts itself twice: under
+# enforcement, and into a newer kernel.
 set -u
 cd /payload || exit
 # shellcheck source=tests/day/lib.sh
@@ -11,6 +12,10 @@ cd /payload || exit
 boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
 echo $((boot + 1)) >"$STATE/boot"
 echo "boot $boot: Linux $(uname -r)"
+
+# What stays refused (docs/limitations.md, Refusals that a program may not expect).
+NGINX="nginx untrusted may not remove /run/nginx.pid"
+PHP="php8.4-fpm-reop untrusted may not signal process N"
 
 # ---- Setting up, before there is any Tidegate ---------------------------------
 set_up() {
@@ -118,7 +123,8 @@ case $boot in
 		try "before $unit" before "$unit"
 	done
 	try "no service failed" no_failed_units
-	try "nothing refused at boot" refusals
+	try "logrotate, before the first request" logrotate -f /etc/logrotate.conf
+	try "refused at boot: telling php's master, which has not fallen" refusals "$PHP"
 	other_machine
 	serve 8000 /srv/remote/repository
 	try "ssh login with a key" as_alice 'id && echo note > ~/note && cat ~/note'
@@ -136,13 +142,18 @@ case $boot in
 	try "logrotate" sh -c 'logrotate -f /etc/logrotate.conf && sleep 1 && systemctl is-active nginx rsyslog'
 	try "journald" sh -c 'journalctl --rotate && logger -t day hello && sleep 2 && journalctl -t day --no-pager | grep hello && journalctl --vacuum-time=1s'
 	try "web server after logrotate" serves
+	try "nothing refused by then" refusals
+	try "web server stopped" sh -c 'systemctl stop nginx && [ ! -e /run/nginx.pid ]'
+	try "refused: what systemd does then" refusals "$NGINX"
+	try "and started" sh -c 'systemctl start nginx && [ -e /run/nginx.pid ]'
+	try "it serves" serves
 	try "users" users
 	try "backup and restore" backup
 	try "backup by rsync over ssh" pulled
 	try "timers" sh -c 'systemctl start systemd-tmpfiles-clean.service dpkg-db-backup.service man-db.service apt-daily.service'
 	try "man" sh -c 'man -P cat ls | head -3'
 	try "no service failed" no_failed_units
-	try "nothing refused all day" refusals
+	try "nothing else refused all day" refusals
 	try "kernel upgrade" sh -c 'DEBIAN_FRONTEND=noninteractive apt-get install -y /var/cache/apt/archives/linux-*.deb'
 	try "nothing refused by the upgrade" refusals
 	new=$(find /boot -name 'vmlinuz-*' ! -name "*-$(uname -r)")
@@ -158,7 +169,7 @@ case $boot in
 	try "enforcing" enforcing
 	try "before the network" before network-pre.target
 	try "no service failed" no_failed_units
-	try "nothing refused at shutdown and boot" refusals
+	try "refused at shutdown and boot: what systemd does" refusals "$NGINX"
 	finish
 	;;
 esac

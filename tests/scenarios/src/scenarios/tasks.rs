@@ -7,9 +7,10 @@ use nix::errno::Errno;
 use nix::sys::ptrace;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{Pid, setpgid};
 
-use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
 use crate::scenario::{Scenario, allow, bypass, deny};
 use crate::subject::{Child, Level, at, lower, spawn, start, step};
@@ -67,7 +68,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     bypass(
         "signal-at-death",
-        "a signal asked for at a parent's end",
+        "the signal asked for at a lower parent's end comes by that end alone",
         at_death,
     ),
 ];
@@ -442,18 +443,37 @@ fn to_group() -> Outcome {
 }
 
 fn at_death() -> Outcome {
-    // a lower parent's end, which the child asked to hear of: the kernel sends it
-    let victim = start(|| {
-        let asked = start(|| {
-            SigSet::from(Signal::SIGUSR1).thread_block()?;
-            // SAFETY: no argument is a pointer.
-            Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1) })?;
-            step()
-        })?;
-        asked.stands()?;
-        lower(Untrusted)?;
-        // its child is its equal in nothing: it may not be signalled
-        refused(Errno::EPERM, kill(asked.pid, Signal::SIGKILL))
-    })?;
-    victim.join()
+    // the kernel sends a lower parent's end to the child that asked to hear of it, and
+    // nothing else gets from the one to the other
+    start(|| {
+        // SAFETY: no argument is a pointer.
+        Errno::result(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
+        start(|| {
+            let asked = start(|| {
+                let end = SigSet::from(Signal::SIGUSR1);
+                end.thread_block()?;
+                // SAFETY: no argument is a pointer.
+                Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1) })?;
+                step()?;
+                // SAFETY: an alarm ends who waits in vain.
+                unsafe { libc::alarm(10) };
+                same("what came", end.wait()?, Signal::SIGUSR1)
+            })?;
+            asked.stands()?;
+            asked.go()?;
+            lower(Untrusted)?;
+            for sent in signals(asked.pid, libc::SIGUSR1) {
+                refused(Errno::EPERM, sent)?;
+            }
+            Ok(())
+        })?
+        .join()?;
+        match wait()? {
+            WaitStatus::Exited(_, 0) => Ok(()),
+            other => Err(Failed::because(format_args!(
+                "the signal did not come: {other:?}"
+            ))),
+        }
+    })?
+    .join()
 }
