@@ -237,10 +237,8 @@ static __noinline bool memory_opens(struct file *file, u8 floor)
 }
 
 /*
- * The current subject gets an end of a channel. A FIFO's reader that still waits
- * in open() has no descriptor to be found by: the inode remembers how high its
- * readers were, and which came last. Pipes and memory have no name; who opens them
- * through /proc drags nobody down, but is refused.
+ * The current subject gets an end of a channel. Pipes and memory have no name; who opens
+ * them through /proc drags nobody down, but is refused.
  */
 static __noinline int join(struct file *file, u8 op)
 {
@@ -250,22 +248,16 @@ static __noinline int join(struct file *file, u8 op)
 	u64 key = address(inode), magic = inode->i_sb->s_magic;
 	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
 	bool memory = !named && inode_is_memory(inode), by_name = op == TG_OP_OPEN_READ && !named;
-	struct pipe_inode_info *pipe;
-	struct tg_inode *memo = NULL;
-	u8 level, floor = 0;
-	u32 readers = 0;
+	struct tg_inode *fifo = NULL;
+	u8 floor = 0;
 
 	if (by_name && !memory && has_end(address(file)))
 		return 0;
 	if (named) {
-		pipe = inode->i_pipe;
-		readers = pipe ? pipe->readers : 0;
-		memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		fifo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		n.reason = TG_R_NO_LABEL;
-		if (!memo)
+		if (!fifo)
 			return deny(s, &n, -EAGAIN);
-		if (!readers)
-			memo->waiter = memo->highest = 0;
 	} else if (memory) {
 		struct dentry *d = CAST(struct dentry, file_dentry(file));
 
@@ -278,29 +270,11 @@ static __noinline int join(struct file *file, u8 op)
 		floor_lower(key, floor);
 	}
 	n.reason = TG_R_RULE;
-	if (join_channel(address(file), named && readers ? memo->waiter : 0, by_name, &n))
-		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : n.reason == TG_R_CHANNEL ? -EPERM : -EACCES);
-	s = subject_current();
+	if (join_channel(address(file), fifo, by_name, &n))
+		return deny(s, &n, n.reason == TG_R_BUSY || (named && n.reason == TG_R_CHANNEL) ? -EAGAIN :
+				   n.reason == TG_R_CHANNEL ? -EPERM : -EACCES);
 	if (memory && !memory_opens(file, floor))
-		return deny(s, &n, -EPERM);
-	if (!memo)
-		return 0;
-	level = subject_level(s);
-	n.reason = TG_R_CHANNEL;
-	/* who came while this waited is in nobody's table yet */
-	pipe = inode->i_pipe;
-	readers = pipe ? pipe->readers : 0;
-	/* a descriptor that is received counts among the pipe's readers already */
-	if (op != TG_OP_OPEN_READ && file->f_mode & FMODE_READ)
-		readers--;
-	if (file->f_mode & FMODE_WRITE && readers > n.readers && memo->highest > level + 1u)
-		return deny(s, &n, -EAGAIN);
-	if (file->f_mode & FMODE_READ) {
-		level = subject_observes(s);
-		if (level + 1u > memo->highest)
-			memo->highest = level + 1;
-		memo->waiter = bpf_get_current_pid_tgid();
-	}
+		return deny(subject_current(), &n, -EPERM);
 	return 0;
 }
 

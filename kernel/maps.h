@@ -38,6 +38,8 @@ struct tg_inode {
 	u32 rule; /* source of the rule that gave the level */
 	u32 waiter; /* of a FIFO: the thread that came last to read, and */
 	u32 highest; /* how high its readers were, and 1 */
+	u64 coming;  /* that thread's file, until which is opened it may not count among the readers; */
+	u64 crowd;   /* when another came meanwhile */
 	u8 moving_to; /* the level it will have */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
 };

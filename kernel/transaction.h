@@ -145,6 +145,7 @@ __noinline int tx_spread(void)
 		if (t->pid == me->pid)
 			low = tx_joins(low);
 		if (tx_waits_in_open(t)) {
+			tx.join_waits = 1;
 			low = channel_read(tx.join_key, low);
 			tx.join_readers++;
 		}
@@ -359,7 +360,7 @@ static __always_inline bool tx_fixpoint(void)
 	bpf_for(i, 0, TX_ROUNDS) {
 		tx.changed = 0;
 		tx.pass++;
-		tx.writable = tx.join_readers = tx.pending = tx.overflow = tx.rings = 0;
+		tx.writable = tx.join_readers = tx.join_waits = tx.pending = tx.overflow = tx.rings = 0;
 		tx_spread();
 		if (tx.failed)
 			return false;
@@ -505,6 +506,64 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	return 0;
 }
 
+/*
+ * A FIFO's reader that still waits in open() has no descriptor to be found by, and between
+ * its hook and its wait the pipe does not count it. The inode remembers how high its readers
+ * were, and which came last. All this is read and written under the lock.
+ */
+static __always_inline bool fifo_comes(struct tg_inode *memo)
+{
+	struct file *f = CAST(struct file, memo->coming);
+
+	return memo->coming && address(f->f_inode) == tx.join_key && !(f->f_mode & FMODE_OPENED);
+}
+
+static __always_inline u32 fifo_readers(void)
+{
+	struct inode *inode = CAST(struct inode, tx.join_key);
+
+	return inode->i_pipe ? CAST(struct pipe_inode_info, inode->i_pipe)->readers : 0;
+}
+
+/* Whose open has to be looked at. */
+static __always_inline u32 fifo_waiter(struct tg_inode *memo)
+{
+	if (fifo_comes(memo) || fifo_readers())
+		return memo->waiter;
+	if (bpf_ktime_get_ns() - memo->crowd > TX_CROWD_NS)
+		memo->highest = 0;
+	return 0;
+}
+
+/* The levels fit. A writer is refused that a reader above it may have escaped; a reader is remembered. */
+static __always_inline int fifo_join(struct tg_inode *memo, struct tg_note *n)
+{
+	struct tg_subject *s = subject_of(bpf_get_current_task_btf());
+	struct file *f = CAST(struct file, tx.join);
+	bool opens = !(f->f_mode & FMODE_OPENED), reads = f->f_mode & FMODE_READ, comes = fifo_comes(memo);
+	u64 now = bpf_ktime_get_ns();
+	/* a descriptor that is received counts among the pipe's readers already */
+	u32 readers = fifo_readers() - (reads && !opens), level = subject_observes(s) + 1;
+
+	if (f->f_mode & FMODE_WRITE && memo->highest > subject_level(s) + 1u &&
+	    (readers > n->readers || (comes && !tx.join_waits) ||
+	     (memo->crowd && now - memo->crowd < TX_CROWD_NS))) {
+		n->reason = TG_R_CHANNEL;
+		return -EAGAIN;
+	}
+	if (!reads)
+		return 0;
+	if (level > memo->highest)
+		memo->highest = level;
+	if (opens && comes) {
+		memo->crowd = now;
+	} else if (opens) {
+		memo->waiter = bpf_get_current_pid_tgid();
+		memo->coming = tx.join;
+	}
+	return 0;
+}
+
 struct bpf_map;
 
 static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void *ctx)
@@ -517,7 +576,7 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused.
  */
-static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter, bool reopen,
+static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_inode *fifo, bool reopen,
 				     struct tg_note *n, bool may_sleep)
 {
 	u32 failing;
@@ -537,9 +596,11 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 	tx.join = join;
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
-	tx.join_waiter = waiter;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
+	tx.join_waiter = fifo ? fifo_waiter(fifo) : 0;
 	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
+	if (!err && fifo)
+		err = fifo_join(fifo, n);
 	failing = tx.failing;
 	tx_unlock();
 	if (may_sleep && failing)
@@ -550,24 +611,24 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u32 waiter,
 /* For hooks that may sleep, and for those that may not: they look again for five milliseconds. */
 __noinline int demote_held(u8 to, struct tg_note *n)
 {
-	return n ? tx_demote(to, 0, 0, 0, false, n, true) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, NULL, false, n, true) : -EAGAIN;
 }
 
 __noinline int demote_now(u8 to, struct tg_note *n)
 {
-	return n ? tx_demote(to, 0, 0, 0, false, n, false) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, NULL, false, n, false) : -EAGAIN;
 }
 
 /* The current subject gets a descriptor of a channel: levels are made to fit first. */
-__noinline int join_channel(u64 file, u32 waiter, bool reopen, struct tg_note *n)
+__noinline int join_channel(u64 file, struct tg_inode *fifo, bool reopen, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, file, 0, waiter, reopen, n, true) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, file, 0, fifo, reopen, n, true) : -EAGAIN;
 }
 
 /* It connects to a Unix socket, or sends to it. */
 __noinline int join_unix(u64 sock, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, 0, sock, 0, false, n, false) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, 0, sock, NULL, false, n, false) : -EAGAIN;
 }
 
 #endif

@@ -300,6 +300,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define VM_MAYWRITE 0x00000020
 #define FMODE_READ 1u
 #define FMODE_WRITE 2u
+#define FMODE_OPENED (1u << 19)
 #define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
 
