@@ -526,7 +526,7 @@ static __always_inline u32 fifo_readers(void)
 }
 
 /* Whose open has to be looked at. */
-static __always_inline u32 fifo_waiter(struct tg_inode *memo)
+static __noinline u32 fifo_waiter(struct tg_inode *memo)
 {
 	if (fifo_comes(memo) || fifo_readers())
 		return memo->waiter;
@@ -536,7 +536,7 @@ static __always_inline u32 fifo_waiter(struct tg_inode *memo)
 }
 
 /* The levels fit. A writer is refused that a reader above it may have escaped; a reader is remembered. */
-static __always_inline int fifo_join(struct tg_inode *memo, struct tg_note *n)
+static __noinline int fifo_join(struct tg_inode *memo, struct tg_note *n)
 {
 	struct tg_subject *s = subject_of(bpf_get_current_task_btf());
 	struct file *f = CAST(struct file, tx.join);
