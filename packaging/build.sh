@@ -38,8 +38,7 @@ page() {
 # Everything a package has, where it is installed.
 trees() {
 	local tree program
-	scripts/build.sh static
-	scripts/build.sh lab
+	# builds the programs, too
 	scripts/build.sh man
 	rm -rf "$OUT/trees"
 	for program in tidegate tidegate-lab tidegate-exporter; do

@@ -107,7 +107,6 @@ learn() {
 # `tidegate bench`, on a kernel: with the lab's program, and what that compiles.
 bench() {
 	local cache=${TIDEGATE_LAB_CACHE:-$TARGET/lab}
-	scripts/build.sh lab
 	scripts/build.sh payload "$payload" tidegate tidegate-lab
 	"$LAB" setup --kernel "$1"
 	rm -rf "$payload/lab"

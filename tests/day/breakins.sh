@@ -8,9 +8,6 @@ cd /payload || exit
 # shellcheck source=tests/day/repository.sh
 . ./repository.sh
 
-boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
-echo $((boot + 1)) >"$STATE/boot"
-echo "boot $boot: Linux $(uname -r)"
 BREAKINS="npm deb web webroot rootshell apt sshkey"
 LOGS=/payload/logs
 mkdir -p "$LOGS"

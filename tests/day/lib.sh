@@ -7,6 +7,11 @@ REMOTE=192.0.2.2 # another machine, in a network namespace of its own
 HERE=192.0.2.1
 mkdir -p "$STATE"
 
+# Which boot of its day this is, from 0 on.
+boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
+echo $((boot + 1)) >"$STATE/boot"
+echo "boot $boot: Linux $(uname -r)"
+
 # What a piece of the day prints or keeps has the lowest level, and what passes it on to the lab is
 # trusted; the other machine's disk is not one of ours. Nothing else is different here from a
 # machine that takes the preset.

@@ -6,9 +6,6 @@ cd /payload || exit
 # shellcheck source=tests/day/lib.sh
 . ./lib.sh
 
-boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
-echo $((boot + 1)) >"$STATE/boot"
-echo "boot $boot: Linux $(uname -r)"
 SRC=/home/alice/src
 
 put_in_force() {

@@ -9,10 +9,6 @@ cd /payload || exit
 # shellcheck source=tests/day/repository.sh
 . ./repository.sh
 
-boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
-echo $((boot + 1)) >"$STATE/boot"
-echo "boot $boot: Linux $(uname -r)"
-
 # What stays refused (docs/limitations.md, Refusals that a program may not expect).
 NGINX="nginx untrusted may not remove /run/nginx.pid"
 PHP="php8.4-fpm-reop untrusted may not signal process N"

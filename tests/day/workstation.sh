@@ -11,9 +11,6 @@ cd /payload || exit
 # shellcheck source=tests/day/registries.sh
 . ./registries.sh
 
-boot=$(cat "$STATE/boot" 2>/dev/null || echo 0)
-echo $((boot + 1)) >"$STATE/boot"
-echo "boot $boot: Linux $(uname -r)"
 BOX=/var/lib/machines/box
 STORAGE=/home/alice/.local/share/containers/storage
 
