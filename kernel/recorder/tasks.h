@@ -69,6 +69,15 @@ __noinline int tell_channels(u64 addr)
 	return 0;
 }
 
+/* A descriptor is closed, whatever else has the opening: the one function that every way of closing calls. */
+SEC("fexit/locks_remove_posix")
+int BPF_PROG(close, struct file *file)
+{
+	u16 type = file->f_inode->i_mode & S_IFMT;
+
+	return type == S_IFIFO || type == S_IFSOCK ? tell_channels(address(bpf_get_current_task_btf())) : 0;
+}
+
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child)
 {

@@ -43,7 +43,8 @@ fn ends_of(end: &End) -> [(ChannelId, bool, bool); 2] {
 impl Side<'_> {
     /// A process has just these ends of pipes and sockets.
     pub(crate) fn has_ends(&mut self, line: &Line<'_>) {
-        let old = self.processes[&line.pid].channels.clone();
+        let mut old = self.processes[&line.pid].channels.clone();
+        old.retain(|id| !matches!(id, ChannelId::Link(_)));
         let new: Vec<_> = line
             .ends
             .iter()
@@ -51,8 +52,13 @@ impl Side<'_> {
             .filter(|(_, reads, writes)| *reads || *writes)
             .collect();
         for id in old {
-            let link = matches!(id, ChannelId::Link(_));
-            if !link && !new.iter().any(|(other, ..)| *other == id) {
+            if new.iter().any(|(other, ..)| *other == id) {
+                // of both ends it may have one left
+                let members = self.channels.get_mut(&id).map(|c| &mut c.members);
+                for member in members.into_iter().flatten().filter(|m| m.0 == line.pid) {
+                    *member = (line.pid, false, false);
+                }
+            } else {
                 self.leave(id, line.pid);
                 self.unlist(id, line.pid);
             }

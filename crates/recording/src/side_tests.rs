@@ -273,6 +273,28 @@ fn readers_fall_with_writers() {
 }
 
 #[test]
+fn who_has_let_go_of_an_end_reads_no_more() {
+    let policy = policy();
+    let mut side = begun(&policy);
+    let ends = |pid, flags| Line {
+        ends: vec![End {
+            dev: 9,
+            ino: 77,
+            peer: 0,
+            flags,
+        }],
+        ..line(Act::Channels, pid)
+    };
+    side.feed(&ends(1, Flags::READS | Flags::WRITES));
+    side.feed(&fork(1, 2, Flags::empty()));
+    side.feed(&ends(1, Flags::WRITES));
+    side.feed(&connect(2, "203.0.113.7"));
+    assert_eq!((side.level_of(1), side.level_of(2)), (2, 0));
+    side.feed(&ends(1, Flags::READS));
+    assert_eq!(side.level_of(1), 0);
+}
+
+#[test]
 fn a_mapping_stands_in_the_way() {
     let policy = policy();
     let mut side = begun(&policy);
