@@ -108,6 +108,10 @@ date_of_tree() {
 }
 
 need go-md2man go-md2man
+# one at a time: a day beside another builds here, too
+mkdir -p "$OUT"
+exec 9>"$OUT/lock"
+flock 9
 case ${1:-} in
 deb) deb ;;
 rpm) rpm ;;
