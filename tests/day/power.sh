@@ -71,7 +71,7 @@ case $boot in
 	try "what nobody touched is the user's" at user $SRC/mine
 	systemctl stop tidegate
 	cp /var/lib/tidegate/given /var/lib/tidegate/given.kept
-	rm /var/lib/tidegate/given /var/lib/tidegate/clean
+	rm -f /var/lib/tidegate/given /var/lib/tidegate/clean
 	try "as for the first time" systemctl start tidegate
 	try "a low file in the first minute" low "echo low > $SRC/first; sync"
 	cut "in the first minute"
