@@ -69,7 +69,7 @@ case $boot in
 	try "whatever the storm left is low" sh -c "ls $SRC/storm* && tidegate ls -d $SRC/storm* | awk '\$1 != \"untrusted\" { print; bad = 1 } END { exit bad }'"
 	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link
 	try "what nobody touched is the user's" at user $SRC/mine
-	systemctl stop tidegate
+	tidegate stop
 	cp /var/lib/tidegate/given /var/lib/tidegate/given.kept
 	rm -f /var/lib/tidegate/given /var/lib/tidegate/clean
 	try "as for the first time" systemctl start tidegate
@@ -79,7 +79,7 @@ case $boot in
 3)
 	try "comes back from the first minute" systemctl is-system-running --wait
 	try "what the first minute made is low" at untrusted $SRC/first
-	systemctl stop tidegate
+	tidegate stop
 	mv /var/lib/tidegate/given.kept /var/lib/tidegate/given
 	try "with what was known before" systemctl start tidegate
 	date -s "1 hour ago" >/dev/null
