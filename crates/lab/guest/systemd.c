@@ -29,7 +29,7 @@ static const char unit[] =
 	"OOMScoreAdjust=-1000\n";
 
 /* The payload comes back at a boot that this program has no part in. */
-static const char fstab[] = "LABEL=payload /payload ext4 nofail,x-systemd.device-timeout=10 0 0\n";
+static const char fstab[] = "LABEL=payload /payload ext4 nofail,x-systemd.device-timeout=60 0 0\n";
 
 static void write_all(const char *path, int flags, const char *text, size_t len)
 {
