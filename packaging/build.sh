@@ -23,6 +23,8 @@ documents() {
 	page map-language 5 tidegate-map "$man/man5"
 	page audit-log 5 tidegate-audit "$man/man5"
 	page lomac 7 tidegate-lomac "$man/man7"
+	page install 7 tidegate-install "$man/man7"
+	page learn 7 tidegate-mending "$man/man7"
 }
 
 # page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description.
@@ -66,8 +68,13 @@ trees() {
 	install -m 644 packaging/systemd/tidegate-exporter.service "$OUT/trees/tidegate-exporter/usr/lib/systemd/system"
 	install -D -m 644 packaging/etc/policy.plm "$tree/etc/tidegate/policy.plm"
 	install -D -m 644 packaging/etc/default "$tree/etc/default/tidegate"
-	install -m 644 README.md docs/{architecture,bypasses,exit-codes,limitations}.md crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
-	install -m 644 docs/lab.md docs/cost.md "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
+	install -m 644 README.md CHANGELOG.md LICENSE crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
+	# as in the tree, so that what links to one another does so there; what it costs comes with the lab
+	install -D -m 644 -t "$tree/usr/share/doc/tidegate/docs" docs/*.md
+	install -m 644 docs/lab.md docs/cost.* "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
+	for page in docs/cost.*; do
+		ln -sf "../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
+	done
 	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
 }
 

@@ -1,10 +1,10 @@
 #!/bin/bash
 # Fuzzes the map parser, the bundle loader and the decision core.
-#   fuzz.sh [SECONDS]   so long in all (600), shared among the six targets
+#   fuzz.sh [SECONDS]   so long in all (600), shared among the eight targets
 set -eu
 
 cd "$(dirname "$0")/.."
-each=$((${1:-600} / 6))
+each=$((${1:-600} / 8))
 
 BOLERO_RANDOM_TEST_TIME_MS=$((each * 1000)) \
 	cargo test --locked --release -p tidegate-policy-fuzz -- --test-threads 1

@@ -152,7 +152,7 @@ long() {
 	rm -rf "$payload"
 	scripts/build.sh payload "$payload" tidegate
 	cp tests/long/* "$payload"
-	limit=7200 in_vm "${LONG_KERNEL:-7.2}" env \
+	limit=7200 in_vm "${LONG_KERNEL:-6.12}" env \
 		${RELOADS:+"RELOADS=$RELOADS"} ${KILLS:+"KILLS=$KILLS"} ${FLOOD:+"FLOOD=$FLOOD"} ${SOAK:+"SOAK=$SOAK"} \
 		bash "/payload/$1.sh"
 }

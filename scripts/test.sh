@@ -1,7 +1,7 @@
 #!/bin/bash
 # Everything that shows Tidegate does what it says. Each part writes a log to
 # target/test-logs and prints one line; the last line is `N passed, N failed`.
-#   test.sh             all parts
+#   test.sh             all parts but days (day-*) and long runs (long-*)
 #   test.sh --quick     the everyday loop: lint, unit, scenarios-6.12
 #   test.sh PART…       those; test.sh --list names them
 # As many parts run side by side as there are processors, up to 4, or TEST_JOBS.

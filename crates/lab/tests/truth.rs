@@ -340,4 +340,16 @@ fn what_is_known_is_not_booted_again() {
         assert_ne!((&old.recipe, old.seconds), (&new.recipe, new.seconds));
         assert_eq!(new.results["good"].get("item"), Some(4716.0));
     }
+
+    // what another plan would drop is not written over
+    let mut fewer = plan_of(&changed);
+    fewer.boots = 1;
+    let mut others = plan_of(&changed);
+    others.workloads[0].name = "other".into();
+    for plan in [fewer, others] {
+        let lab = Lab::open().unwrap();
+        let refused = run(&lab, &plan, Some(&file)).unwrap_err().to_string();
+        assert!(refused.contains("name another file"), "{refused}");
+    }
+    assert_eq!(Run::read(&file).unwrap(), third);
 }

@@ -47,10 +47,6 @@ impl Options {
     /// # Errors
     /// Where enforcement cannot be switched on and off.
     pub fn run(self) -> Result<Run> {
-        let beside = std::env::current_exe()
-            .map(|me| me.with_file_name("tidegate"))
-            .ok()
-            .filter(|file| file.exists());
         let options = bench::Options {
             workloads: match &self.workload {
                 Some(command) => vec![Workload::command(command)],
@@ -58,10 +54,7 @@ impl Options {
             },
             rounds: self.rounds,
             policy: self.policy,
-            tidegate: self
-                .tidegate
-                .or(beside)
-                .unwrap_or_else(|| "tidegate".into()),
+            tidegate: super::measured(self.tidegate),
             dir: self.dir,
             stop: self.stop,
             baseline: self.baseline,

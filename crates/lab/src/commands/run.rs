@@ -42,16 +42,13 @@ pub struct Options {
     /// Machines at a time [default: as many as there are processors; by time 1]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Keep the results here; what is there and still holds is not measured again
+    /// Keep the results here; what is there and still holds is not measured again, and a
+    /// file that has something else in it is left alone
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// The static program to measure
-    #[arg(
-        long,
-        value_name = "FILE",
-        default_value = "target/x86_64-unknown-linux-gnu/release/tidegate"
-    )]
-    tidegate: PathBuf,
+    /// The static program to measure [default: the one beside this, else the one in PATH]
+    #[arg(long, value_name = "FILE")]
+    tidegate: Option<PathBuf>,
     /// The commit it was built from, for the report
     #[arg(long, value_name = "COMMIT")]
     commit: Option<String>,
@@ -81,7 +78,7 @@ impl Options {
                 None => Workload::pick(&self.items)?,
             },
             boots,
-            tidegate: self.tidegate,
+            tidegate: super::measured(self.tidegate),
             commit: self.commit,
             payload: self.payload,
             jobs,

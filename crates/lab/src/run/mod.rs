@@ -44,6 +44,15 @@ pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
         Some(file) if file.exists() => Run::read(file)?.boots,
         _ => Vec::new(),
     };
+    if let Some(boot) = earlier.iter().find(|b| !is_wanted(&wanted, b)) {
+        bail!(
+            "{} holds what this run does not measure, such as boot {} of {}: name another file, \
+             or all its systems, items and boots",
+            file.unwrap_or(Path::new("")).display(),
+            boot.disturbance + 1,
+            boot.system
+        );
+    }
     let run = Mutex::new(empty(lab, plan)?);
     let keep = |boot: Option<Boot>| {
         let mut run = run
@@ -182,6 +191,14 @@ fn known<'a>(earlier: &'a [Boot], wanted: &Wanted<'_>, recipe: &str) -> Option<&
 fn place(wanted: &[Wanted<'_>], boot: &Boot) -> Option<usize> {
     let same = |w: &Wanted<'_>| w.system.name == boot.system && w.disturbance == boot.disturbance;
     wanted.iter().position(same)
+}
+
+/// Whether a run gives all that an earlier boot gave.
+fn is_wanted(wanted: &[Wanted<'_>], boot: &Boot) -> bool {
+    place(wanted, boot).is_some_and(|at| {
+        let named = |name: &String| wanted[at].workloads.iter().any(|w| w.name == *name);
+        boot.results.keys().all(named)
+    })
 }
 
 /// Everything that decides the figures of a boot.
