@@ -20,6 +20,8 @@ pub struct Filesystem {
     pub mount_point: String,
     /// Its type.
     pub kind: String,
+    /// Its root is mounted there, and not a directory of it.
+    pub whole: bool,
     /// It does not outlive the machine's run.
     pub memory: bool,
 }
@@ -49,9 +51,10 @@ pub fn mounted() -> Outcome<Vec<Filesystem>> {
     let uuids = uuids();
     let mut seen: HashMap<u32, Filesystem> = HashMap::new();
     for mut fs in text.lines().filter_map(|line| parse(line, &uuids)) {
-        // the shortest mount point is the one least likely to be a bind
+        // the whole of it, by the shortest mount point, the one least likely to be a bind
+        let rank = |fs: &Filesystem| (!fs.whole, fs.mount_point.len());
         match seen.get(&fs.dev) {
-            Some(known) if known.mount_point.len() <= fs.mount_point.len() => {}
+            Some(known) if rank(known) <= rank(&fs) => {}
             _ => {
                 fs.memory = MEMORY.contains(&fs.kind.as_str());
                 seen.insert(fs.dev, fs);
@@ -108,7 +111,8 @@ fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
     let mut left = left.split(' ').skip(2);
     let (major, minor) = left.next()?.split_once(':')?;
     let dev = major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?;
-    let mount_point = left.nth(1)?.to_string();
+    let whole = left.next()? == "/";
+    let mount_point = unescaped(left.next()?);
     let mut right = right.split(' ');
     let (kind, source) = (right.next()?, right.next()?);
     let identity = match uuids.get(source) {
@@ -120,8 +124,28 @@ fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
         identity,
         mount_point,
         kind: kind.into(),
+        whole,
         memory: false,
     })
+}
+
+/// A path as mountinfo writes it: spaces and the like by their octal numbers.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.split_at_checked(3) {
+            Some((octal, rest)) if u8::from_str_radix(octal, 8).is_ok() => {
+                out.extend(u8::from_str_radix(octal, 8).map(char::from));
+                out += rest;
+            }
+            _ => {
+                out.push('\\');
+                out += part;
+            }
+        }
+    }
+    out
 }
 
 /// UUIDs by device file, as udev knows them.
@@ -223,6 +247,12 @@ mod tests {
             (21, "proc proc", "/proc")
         );
         assert_eq!(parse("nonsense", &uuids), None);
+        let line = r"36 35 8:1 /sub /run/media/My\040Disk rw - ext4 /dev/vda1 rw";
+        let fs = parse(line, &uuids).unwrap();
+        assert_eq!(
+            (fs.mount_point.as_str(), fs.whole),
+            ("/run/media/My Disk", false)
+        );
     }
 
     #[test]

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex};
 use tidegate_monitor::{Monitor, Refusals};
 use tidegate_policy::Policy;
 
+use super::boot::refusals;
 use super::instance::{directory, write_whole};
-use crate::exit::Outcome;
+use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 
 /// Bundles that are kept: of older ones' records the rule is not known.
@@ -62,10 +63,30 @@ impl Policies {
         hold(&mut read, seqno, policy)
     }
 
-    /// Puts a policy in force, one at a time; its number. It is kept first: its records come
-    /// at once.
+    /// The policy in force.
+    ///
+    /// # Errors
+    /// Its bundle is gone, or cannot be read just now.
+    pub fn in_force(&self, monitor: &Monitor) -> Outcome<Arc<Policy>> {
+        let policy = self.get(monitor.status()?.seqno);
+        policy.ok_or_else(|| Failure::new(Code::Internal, "the policy's bundle is gone"))
+    }
+
+    /// Puts a policy in force, one at a time; its number.
     pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
         let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        self.put_alone(monitor, policy, refusals)
+    }
+
+    /// Puts the policy in force anew: what objects remember of their levels holds no more.
+    pub fn renew(&self, monitor: &Monitor) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let refusals = refusals(monitor.status()?.permissive);
+        self.put_alone(monitor, &*self.in_force(monitor)?, refusals)
+    }
+
+    /// It is kept first: its records come at once.
+    fn put_alone(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
         let bundle = policy.to_bundle();
         self.keep(monitor.next_policy(), policy, &bundle)?;
         let seqno = monitor.put_policy(policy, refusals)?;

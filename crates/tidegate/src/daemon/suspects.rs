@@ -6,17 +6,18 @@
 //! changed there since the levels were last written down, and has none, gets the lowest one.
 //! Clocks are set at the top level only.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use tidegate_monitor::Given;
 use tidegate_policy::{Attrs, Policy};
 
 use super::filesystem::Filesystem;
+use super::saved::Table;
 
 /// Clocks that drift, and times that filesystems round, in seconds.
 const MARGIN: i64 = 2;
@@ -24,27 +25,27 @@ const MARGIN: i64 = 2;
 /// Paths that a warning shows.
 const SHOWN: usize = 5;
 
-/// Adds what has changed since `at`, in seconds of the wall clock; what to tell of it.
+/// Adds what has changed on devices since a time, in seconds of the wall clock; what to tell of it.
 pub fn add(
     policy: &Policy,
     mounted: &[Filesystem],
-    at: i64,
-    given: &mut Vec<Given>,
+    since: &BTreeMap<u32, i64>,
+    table: &mut Table,
 ) -> Vec<String> {
     let mut search = Search {
         policy,
-        since: at - MARGIN,
-        disks: mounted
-            .iter()
-            .filter(|f| f.on_disk())
-            .map(|f| f.dev)
-            .collect(),
-        known: given.iter().map(|g| (g.dev, g.ino, g.generation)).collect(),
-        found: Vec::new(),
+        dev: 0,
+        since: 0,
+        table,
         paths: Vec::new(),
         unnamed: 0,
     };
-    search.directory(Path::new("/"));
+    for fs in mounted.iter().filter(|f| f.on_disk()) {
+        if let Some(since) = since.get(&fs.dev) {
+            (search.dev, search.since) = (fs.dev, since.saturating_sub(MARGIN));
+            search.directory(Path::new(&fs.mount_point));
+        }
+    }
     let mut warnings = Vec::new();
     if !search.paths.is_empty() {
         let shown: Vec<_> = search
@@ -69,16 +70,14 @@ pub fn add(
             search.unnamed
         ));
     }
-    given.append(&mut search.found);
     warnings
 }
 
 struct Search<'a> {
     policy: &'a Policy,
+    dev: u32,
     since: i64,
-    disks: HashSet<u32>,
-    known: HashSet<(u32, u64, u32)>,
-    found: Vec<Given>,
+    table: &'a mut Table,
     paths: Vec<PathBuf>,
     unnamed: usize,
 }
@@ -97,12 +96,12 @@ impl Search<'_> {
                 continue;
             };
             let dev = rustix::fs::major(meta.dev()) << 20 | rustix::fs::minor(meta.dev());
-            if !self.disks.contains(&dev) {
+            if dev != self.dev {
                 continue;
             }
             let rule = self.policy.lookup(path.as_os_str().as_bytes());
             if meta.ctime() >= self.since && rule.level > 0 && rule.attrs.contains(Attrs::CREATOR) {
-                self.suspect(&path, dev);
+                self.suspect(&path);
             }
             if meta.is_dir() {
                 self.directory(&path);
@@ -110,18 +109,13 @@ impl Search<'_> {
         }
     }
 
-    fn suspect(&mut self, path: &Path, dev: u32) {
+    fn suspect(&mut self, path: &Path) {
         let Some((ino, generation)) = identity(path) else {
             self.unnamed += 1;
             return;
         };
-        if self.known.insert((dev, ino, generation)) {
-            self.found.push(Given {
-                dev,
-                ino,
-                generation,
-                level: 0,
-            });
+        if let Entry::Vacant(none) = self.table.entry((self.dev, ino, generation)) {
+            none.insert(0);
             self.paths.push(path.into());
         }
     }
@@ -207,26 +201,24 @@ mod tests {
             dev,
             kind: "ext4".into(),
             identity: "uuid=1".into(),
+            mount_point: root.display().to_string(),
             ..Filesystem::default()
         };
         let (ino, generation) =
             identity(&root.join("made/known")).expect("this filesystem numbers its inodes");
-        let known = Given {
-            dev,
-            ino,
-            generation,
-            level: 0,
-        };
+        let known = Table::from([((dev, ino, generation), 0)]);
 
-        let mut given = vec![known];
-        let warnings = add(&policy, std::slice::from_ref(&disk), 0, &mut given);
+        let mut table = known.clone();
+        let disks = std::slice::from_ref(&disk);
+        let warnings = add(&policy, disks, &BTreeMap::from([(dev, 0)]), &mut table);
         // `made` itself, `deep` and `new`
-        assert_eq!((given.len(), warnings.len()), (4, 1), "{warnings:?}");
+        assert_eq!((table.len(), warnings.len()), (4, 1), "{warnings:?}");
         assert!(warnings[0].contains("3 objects") && !warnings[0].contains("/own"));
 
-        let mut given = vec![known];
+        let mut table = known.clone();
         let later = jiff::Timestamp::now().as_second() + 100;
-        assert!(add(&policy, &[disk], later, &mut given).is_empty());
-        assert_eq!(given.len(), 1);
+        let since = BTreeMap::from([(dev, later)]);
+        assert!(add(&policy, disks, &since, &mut table).is_empty());
+        assert_eq!(table, known);
     }
 }
