@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use tidegate_monitor::Given;
 
+use super::handle::Handle;
 use crate::exit::{Failure, Outcome};
 
 /// A mounted filesystem.
@@ -178,53 +180,28 @@ impl Filesystem {
         if !self.kind.starts_with("ext") {
             return false;
         }
-        let Ok(root) = File::open(&self.mount_point) else {
+        let Some(handle) = Handle::of_inode(&self.kind, given.ino, given.generation) else {
             return false;
         };
-        let same = root.metadata().is_ok_and(|m| {
-            rustix::fs::major(m.dev()) << 20 | rustix::fs::minor(m.dev()) == self.dev
-        });
-        let Ok(ino) = u32::try_from(given.ino) else {
-            return false;
-        };
-        same && matches!(
-            open_by_inode(&root, ino, given.generation),
-            Err(libc::ESTALE)
-        )
+        self.root().is_ok_and(|root| {
+            let opened = handle.open(&root, libc::O_PATH);
+            opened.is_err_and(|e| e.raw_os_error() == Some(libc::ESTALE))
+        })
+    }
+
+    /// Its root, or what is mounted of it.
+    pub fn root(&self) -> io::Result<File> {
+        let root = File::open(&self.mount_point)?;
+        if device(root.metadata()?.dev()) != self.dev {
+            return Err(io::Error::other("another filesystem is there"));
+        }
+        Ok(root)
     }
 }
 
-/// `struct file_handle` with a FILEID_INO32_GEN in it (linux/exportfs.h).
-#[repr(C)]
-struct InodeHandle {
-    bytes: u32,
-    kind: i32,
-    ino: u32,
-    generation: u32,
-}
-
-/// Opens an inode by number and generation, or gives the errno.
-fn open_by_inode(root: &File, ino: u32, generation: u32) -> Result<OwnedFd, i32> {
-    const FILEID_INO32_GEN: i32 = 1;
-    let mut handle = InodeHandle {
-        bytes: 8,
-        kind: FILEID_INO32_GEN,
-        ino,
-        generation,
-    };
-    // SAFETY: the handle is as long as it says and outlives the call.
-    let fd = unsafe {
-        libc::open_by_handle_at(
-            root.as_raw_fd(),
-            (&raw mut handle).cast(),
-            libc::O_PATH | libc::O_CLOEXEC,
-        )
-    };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
-    }
-    // SAFETY: the kernel made the descriptor for us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+/// A device as the kernel numbers it.
+pub fn device(dev: u64) -> u32 {
+    rustix::fs::major(dev) << 20 | rustix::fs::minor(dev)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod answer;
 mod boot;
 mod filesystem;
 mod given;
+mod handle;
 mod house;
 mod instance;
 mod journal;

@@ -179,8 +179,8 @@ impl Saved {
             of.map(|f| f.dev).collect::<Vec<_>>()
         };
         if let Some(since) = since {
-            let disks = mounted.iter().filter(|f| f.on_disk());
-            out.since.extend(disks.map(|f| (f.dev, since)));
+            let lasting = mounted.iter().filter(|f| !f.memory);
+            out.since.extend(lasting.map(|f| (f.dev, since)));
         }
         let here = self.filesystems.iter().map(|(dev, (identity, given))| {
             let devs = if self.boot == boot {
