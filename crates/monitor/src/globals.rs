@@ -110,6 +110,12 @@ impl Globals {
         self.u64_at(|b| unsafe { &raw mut (*b).given_used })
     }
 
+    /// Not 0: no level is given any more.
+    pub fn given_closed(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).given_closed })
+    }
+
     /// The lock of the demotion transaction: 1 while the kernel holds it, a
     /// process's id while user space does.
     pub fn transaction(&self) -> &AtomicU32 {

@@ -162,6 +162,8 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome
     let disks = Disks::read(&monitor, &policies)?;
     let shared = share(monitor, queue, policies, disks)?;
     shared.monitor.trust_myself(shared.monitor.status()?.top)?;
+    // another end than this one was prepared for
+    given::reopen(&shared.monitor)?;
     shared.monitor.attach()?;
     let mut message = "took over from a daemon that had ended".to_string();
     if let Some(policy) = policy {

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
 
 use tidegate_monitor::{Given, Monitor, boot_id};
 use tidegate_policy::Policy;
@@ -178,10 +180,69 @@ pub fn save(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
     write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)
 }
 
-/// Writes it for the last time: from here on nothing is given.
+/// Writes it for the last time: from here on nothing is given, until [`reopen`]. What outlives
+/// the daemon is refused what would need it.
+///
+/// # Errors
+/// Then levels are given as before.
 pub fn save_clean(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
-    save(monitor, policies, disks)?;
-    write_whole(places::CLEAN, b"", 0o600)
+    monitor.close_given(true);
+    let written = last(
+        || {
+            thread::sleep(UNDER_WAY);
+            Ok(monitor.given()?)
+        },
+        || save(monitor, policies, disks),
+    );
+    written
+        .and_then(|()| write_whole(places::CLEAN, b"", 0o600))
+        .inspect_err(|_| monitor.close_given(false))
+}
+
+/// Creations that had begun when no more levels were to be given are over by then.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+
+/// Saves until nothing has come to the table meanwhile.
+fn last(given: impl Fn() -> Outcome<Vec<Given>>, save: impl Fn() -> Outcome) -> Outcome {
+    const TRIES: usize = 5;
+    let sorted = || {
+        let mut all = given()?;
+        all.sort_unstable();
+        Ok::<_, Failure>(all)
+    };
+    let mut before = sorted()?;
+    for _ in 0..TRIES {
+        save()?;
+        let after = sorted()?;
+        if before == after {
+            return Ok(());
+        }
+        before = after;
+    }
+    Err(Failure::new(
+        Code::Internal,
+        "levels go on being given: what changes now is suspect at the next start",
+    ))
+}
+
+/// Has levels given again that were written down for the last time: that end did not come.
+///
+/// # Errors
+/// As long as what was written down counts as all there is, none may be given.
+pub fn reopen(monitor: &Monitor) -> Outcome {
+    unclean()?;
+    monitor.close_given(false);
+    Ok(())
+}
+
+/// From here on a machine that goes down has not ended cleanly; whether it had.
+fn unclean() -> Outcome<bool> {
+    let clean = Path::new(places::CLEAN).exists();
+    if clean {
+        // this needs no room, where writing would
+        remove_whole(places::CLEAN)?;
+    }
+    Ok(clean)
 }
 
 /// What the file says; `None` if there is none.
@@ -220,11 +281,7 @@ pub struct Loaded {
 /// # Errors
 /// A damaged file: without it objects would rise to their rules' levels.
 pub fn load(policy: &Policy) -> Outcome<Loaded> {
-    let clean = Path::new(places::CLEAN).exists();
-    if clean {
-        // this needs no room, where writing would
-        remove_whole(places::CLEAN)?;
-    }
+    let clean = unclean()?;
     let Some(saved) = read()? else {
         return Ok(Loaded::default());
     };
@@ -301,6 +358,8 @@ pub fn prune(monitor: &Monitor) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
     fn disk(dev: u32, identity: &str) -> Filesystem {
@@ -363,6 +422,27 @@ mod tests {
         // and it gets them when it is back
         let now = known.meet(&[&disk(8, "uuid=a")], &[]);
         assert_eq!(now.table, Table::from([((8, 5, 7), 1)]));
+    }
+
+    #[test]
+    fn the_last_saving_is_of_all_that_was_given() {
+        let table = Cell::new(0);
+        let saved = Cell::new(0);
+        let under_way = Cell::new(2);
+        let read = || Ok((0..table.get()).map(|ino| given(8, ino, 0)).collect());
+        let save = || {
+            saved.set(table.get());
+            // a creation that had begun
+            if under_way.get() > 0 {
+                under_way.set(under_way.get() - 1);
+                table.set(table.get() + 1);
+            }
+            Ok(())
+        };
+        last(read, save).unwrap();
+        assert_eq!((table.get(), saved.get()), (2, 2));
+        under_way.set(100);
+        assert!(last(read, save).is_err());
     }
 
     #[test]

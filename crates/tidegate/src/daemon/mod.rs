@@ -155,7 +155,10 @@ pub fn detached(how: &cli::Daemon) -> Outcome {
 /// Ends enforcement: saves what is to outlive it, takes the monitor out.
 pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
     given::save_clean(monitor, policies, disks)?;
-    monitor.remove()?;
+    if let Err(e) = monitor.remove() {
+        given::reopen(monitor)?;
+        return Err(e.into());
+    }
     instance::clean_up();
     Ok(())
 }
