@@ -32,7 +32,7 @@ pub fn boot(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome<
 fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
     let loaded = given::load(&policy)?;
     let monitor = Monitor::load(Options {
-        given_entries: how.given_entries,
+        given_entries: room(how.given_entries, loaded.count()),
     })?;
     let shared = share(monitor, queue, Policies::new(), loaded.disks)?;
     let report = shared
@@ -51,6 +51,13 @@ fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Re
             Err(failure)
         }
     }
+}
+
+/// Room in the table of given levels: what was asked for, and where a crash has left much, what
+/// is there, with the eighth that is kept back, and half of what was asked for besides.
+fn room(asked: u32, given: usize) -> u32 {
+    let needed = given.saturating_add(given / 4) + asked as usize / 2;
+    u32::try_from(needed).map_or(u32::MAX, |needed| needed.max(asked))
 }
 
 fn share(monitor: Monitor, queue: Queue, policies: Policies, disks: Disks) -> Outcome<Shared> {
@@ -178,4 +185,20 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome
             warnings: Vec::new(),
         },
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_crash_left_finds_room() {
+        assert_eq!(room(1 << 18, 7), 1 << 18);
+        for given in [1 << 18, 300_000, 5_000_000] {
+            // an eighth is kept back for creations under way
+            let room = room(1 << 18, given) as usize;
+            assert!(given + room / 8 < room, "{given} in {room}");
+        }
+        assert_eq!(room(1 << 18, usize::MAX / 2), u32::MAX);
+    }
 }

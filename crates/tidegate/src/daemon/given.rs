@@ -275,6 +275,15 @@ pub struct Loaded {
     pub warnings: Vec<String>,
 }
 
+impl Loaded {
+    /// Levels that will be in the table, with those of disks that are away.
+    pub fn count(&self) -> usize {
+        let known = self.disks.lock();
+        let away: usize = known.away.values().map(|a| a.given.len()).sum();
+        self.given.len() + away
+    }
+}
+
 /// Reads it back, if it is there, for a policy that is about to be put in force. From here on a
 /// machine that goes down has not ended cleanly.
 ///
