@@ -35,6 +35,8 @@ struct Known {
     here: BTreeMap<u32, String>,
     /// What has not been mounted in this boot.
     away: BTreeMap<String, Away>,
+    /// The file's time; `None` while there is no file.
+    at: Option<i64>,
 }
 
 /// What is to be done as disks are mounted.
@@ -53,7 +55,10 @@ impl Disks {
         let Some(saved) = read()? else {
             return Ok(Disks::default());
         };
-        let mut known = Known::default();
+        let mut known = Known {
+            at: Some(saved.at),
+            ..Known::default()
+        };
         if saved.boot == boot_id()? {
             known.here = named(&saved);
             known.away = saved.away;
@@ -62,6 +67,19 @@ impl Disks {
             known.away = saved.sort("", &policy.levels, &[], true).away;
         }
         Ok(Disks(Mutex::new(known)))
+    }
+
+    /// Whether the clock is behind the file's time. What changes now would seem to have changed
+    /// before that, so until it is written anew nothing may be told by that time.
+    ///
+    /// # Errors
+    /// The mark that says that it may cannot be taken away.
+    pub fn clock_is_behind(&self) -> Outcome<bool> {
+        let behind = self.lock().is_behind(now());
+        if behind && Path::new(places::STEADY).exists() {
+            remove_whole(places::STEADY)?;
+        }
+        Ok(behind)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -83,7 +101,16 @@ fn is_own(identity: &str) -> bool {
     identity.starts_with("uuid=")
 }
 
+/// The wall clock, in seconds.
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
 impl Known {
+    fn is_behind(&self, now: i64) -> bool {
+        self.at.is_some_and(|at| now < at)
+    }
+
     /// Whether a disk is mounted that was not, or was not known as what it is.
     fn is_new(&self, fs: &Filesystem) -> bool {
         fs.on_disk()
@@ -152,12 +179,12 @@ impl Known {
 
 /// Writes the table down.
 pub fn save(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
-    let known = disks.lock();
+    let mut known = disks.lock();
     let policy = policies.in_force(monitor)?;
     let mounted = filesystem::mounted()?;
     let mut saved = Saved {
         boot: boot_id()?,
-        at: jiff::Timestamp::now().as_second(),
+        at: now(),
         levels: policy.levels.clone(),
         filesystems: BTreeMap::new(),
         away: known.away.clone(),
@@ -177,7 +204,12 @@ pub fn save(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
         }
     }
     directory(places::STATE, 0o700)?;
-    write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)
+    write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)?;
+    known.at = Some(saved.at);
+    if !Path::new(places::STEADY).exists() {
+        write_whole(places::STEADY, b"", 0o600)?;
+    }
+    Ok(())
 }
 
 /// Writes it for the last time: from here on nothing is given, until [`reopen`]. What outlives
@@ -257,7 +289,8 @@ fn read() -> Outcome<Option<Saved>> {
             Code::Internal,
             format!(
                 "{path} is damaged, and without it what low subjects made could rise; \
-                 restore it, or remove it to start all the same"
+                 restore it, or remove it to start all the same, with the lowest level \
+                 for all that is in `creator` areas"
             ),
         )
     })?;
@@ -290,9 +323,26 @@ impl Loaded {
 /// # Errors
 /// A damaged file: without it objects would rise to their rules' levels.
 pub fn load(policy: &Policy) -> Outcome<Loaded> {
+    let saved = read()?;
     let clean = unclean()?;
-    let Some(saved) = read()? else {
-        return Ok(Loaded::default());
+    let (at, saved) = match saved {
+        Some(mut saved) => {
+            let at = saved.at;
+            if !Path::new(places::STEADY).exists() {
+                saved.at = i64::MIN;
+            }
+            (Some(at), saved)
+        }
+        // for the first time, or after an end with nothing to tell
+        None if clean || !Path::new(places::LAST).exists() => return Ok(Loaded::default()),
+        // it could never be written, or has been removed
+        None => {
+            let nothing = Saved {
+                at: i64::MIN,
+                ..Saved::default()
+            };
+            (None, nothing)
+        }
     };
     let (boot, mounted) = (boot_id()?, filesystem::mounted()?);
     let same = saved.boot == boot;
@@ -308,7 +358,7 @@ pub fn load(policy: &Policy) -> Outcome<Loaded> {
     let away = sorted.away;
     Ok(Loaded {
         given: entries(table),
-        disks: Disks(Mutex::new(Known { here, away })),
+        disks: Disks(Mutex::new(Known { here, away, at })),
         warnings,
     })
 }
@@ -396,6 +446,7 @@ mod tests {
         let mut known = Known {
             here: BTreeMap::from([(8, "uuid=a".into())]),
             away: BTreeMap::from([("uuid=b".into(), away)]),
+            at: None,
         };
         let (a, b) = (disk(8, "uuid=a"), disk(9, "uuid=b"));
         assert!(!known.is_new(&a) && known.is_new(&b));
@@ -431,6 +482,16 @@ mod tests {
         // and it gets them when it is back
         let now = known.meet(&[&disk(8, "uuid=a")], &[]);
         assert_eq!(now.table, Table::from([((8, 5, 7), 1)]));
+    }
+
+    #[test]
+    fn a_clock_is_behind_what_was_written_last() {
+        let known = |at| Known {
+            at,
+            ..Known::default()
+        };
+        assert!(known(Some(100)).is_behind(99));
+        assert!(!known(Some(100)).is_behind(100) && !known(None).is_behind(99));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -21,10 +21,6 @@ const BEAT: Duration = Duration::from_secs(1);
 /// Between two savings of the given levels.
 const SAVE: Duration = Duration::from_secs(60);
 
-/// A wall clock that has lost more than this since the last saving was set back. What changes then
-/// would seem to have done so before (`suspects.rs`), so they are saved at once.
-const LOST: Duration = Duration::from_secs(1);
-
 /// Starts the thread.
 pub fn start(shared: &Arc<Shared>) -> Outcome {
     let shared = Arc::clone(shared);
@@ -37,21 +33,34 @@ pub fn start(shared: &Arc<Shared>) -> Outcome {
 }
 
 fn keep(shared: &Shared, mounts: &File) {
-    let (mut saved, mut clock) = (Instant::now(), SystemTime::now());
+    let (mut tried, mut told) = (Instant::now(), None::<Instant>);
     while !shared.ends() {
         wait(mounts);
-        let came = arrive(shared).unwrap_or_else(|failure| {
-            shared.complain(&failure.message.to_string());
-            false
-        });
+        // what goes on failing is told of as often as it would be tried
+        let mut complain = |failure: Failure| {
+            if told.is_none_or(|told| told.elapsed() >= SAVE) {
+                told = Some(Instant::now());
+                shared.complain(&failure.message.to_string());
+            }
+        };
         if let Err(e) = shared.guard.rest(&shared.monitor) {
             shared.complain(&format!("the guard stays attached: {e}"));
         }
-        let set_back = clock.elapsed().unwrap_or_default() + LOST < saved.elapsed();
-        if came || set_back || saved.elapsed() >= SAVE {
-            (saved, clock) = (Instant::now(), SystemTime::now());
-            if let Err(failure) = tidy(shared) {
-                shared.complain(&failure.message.to_string());
+        let came = arrive(shared).unwrap_or_else(|failure| {
+            complain(failure);
+            false
+        });
+        let behind = shared.disks.clock_is_behind().unwrap_or_else(|failure| {
+            complain(failure);
+            true
+        });
+        if came || behind || tried.elapsed() >= SAVE {
+            tried = Instant::now();
+            if let Err(failure) = given::prune(&shared.monitor) {
+                complain(failure);
+            }
+            if let Err(failure) = given::save(&shared.monitor, &shared.policies, &shared.disks) {
+                complain(failure);
             }
         }
     }
@@ -78,10 +87,4 @@ fn arrive(shared: &Shared) -> Outcome<bool> {
         shared.complain(&warning);
     }
     Ok(true)
-}
-
-/// Forgets levels whose objects are gone, and writes the others down.
-fn tidy(shared: &Shared) -> Outcome {
-    given::prune(&shared.monitor)?;
-    given::save(&shared.monitor, &shared.policies, &shared.disks)
 }
