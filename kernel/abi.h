@@ -163,6 +163,7 @@ enum tg_reason {
 	TG_R_ASYNC,	  /* asynchronous I/O in flight */
 	TG_R_CHANNEL,	  /* fell with a channel it reads */
 	TG_R_TREE,	  /* a directory whose new place has other rules */
+	TG_R_NAMES,	  /* a lower place for one of several names */
 };
 
 /* A record: what happened, to whom, by what. Also a link of a history. */

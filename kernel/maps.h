@@ -213,6 +213,7 @@ u64 events_lost;      /* records the ring buffer had no room for */
 u64 events_taken;     /* by daemons, which write this and the next: records that reached one, */
 u64 events_told;      /* and records that the log has or counts */
 u64 given_used;	      /* entries in the table of given levels */
+u32 given_closed;     /* set by user space: they have been written down for the last time */
 u64 labels_failed;    /* objects whose label could not be stored */
 
 #endif

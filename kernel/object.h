@@ -227,10 +227,10 @@ static __always_inline u64 label_of(struct inode *inode, u64 dentry, u32 class)
 	return label ? label : label_find(inode, dentry, class, true);
 }
 
-/* Room for one more given level, and for those that creations under way will need. */
+/* Room for one more given level, and for those that creations under way will need; none once they are written down. */
 static __always_inline bool given_has_room(void)
 {
-	return given_used + policy.given_max / 8 <= policy.given_max;
+	return !given_closed && given_used + policy.given_max / 8 <= policy.given_max;
 }
 
 /* Gives an object a level that its path does not, for good. */

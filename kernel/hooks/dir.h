@@ -351,7 +351,8 @@ static __always_inline bool same_label(struct inode *inode, u64 label, u8 level,
 
 /*
  * An object gets a further name. A higher place would launder it; at a lower one
- * its level falls, unless somebody has it open and would go on trusting it.
+ * its level falls, unless it keeps another name, or somebody has it open and would go on
+ * trusting it.
  */
 static __always_inline int name_again(struct tg_subject *s, struct inode *inode, struct dentry *old, u64 label,
 				      struct dentry *new, struct tg_found *place, u8 op)
@@ -391,8 +392,16 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		n.reason = TG_R_BUSY;
 		return deny(s, &n, -EBUSY);
 	}
-	if ((level != place->rule.level || label_origin(label) == TG_FROM_GIVEN ||
-	     (level != o.level && (op == TG_OP_LINK || inode->i_nlink > 1))) &&
+	/*
+	 * Under its other name nobody would know of the fall once the machine has lost its power:
+	 * refused as between filesystems, so that mv(1) and cp(1) copy
+	 */
+	if (level < o.level && (inode->i_mode & S_IFMT) != S_IFDIR && (op == TG_OP_LINK || inode->i_nlink > 1)) {
+		memo->moving = 0;
+		n.reason = TG_R_NAMES;
+		return deny(s, &n, -EXDEV);
+	}
+	if ((level != place->rule.level || label_origin(label) == TG_FROM_GIVEN) &&
 	    (!given_has_room() || label_give(inode, address(old), level))) {
 		n.reason = TG_R_TABLE_FULL;
 		return deny(s, &n, -ENOSPC);

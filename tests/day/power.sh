@@ -9,7 +9,7 @@ cd /payload || exit
 SRC=/home/alice/src
 
 put_in_force() {
-	mkdir -p $SRC && chown alice:alice $SRC
+	mkdir -p $SRC/untrusted && chown alice:alice $SRC $SRC/untrusted
 	dpkg -i ./tidegate_*.deb || return
 	sed -i '/^mode permissive/d; s/^include .*/include workstation/' /etc/tidegate/policy.plm
 	harness_rules >>/etc/tidegate/policy.plm
@@ -50,6 +50,10 @@ case $boot in
 	# its end writes the levels down, its start goes on
 	try "the levels are written down" systemctl restart tidegate
 	sleep 3
+	try "a low file to be promoted" low "echo low > $SRC/moved"
+	try "promoted" tidegate promote --level user $SRC/moved
+	try "and moved lower, which is not written down" user "mv $SRC/moved $SRC/untrusted/moved"
+	try "what has two names does not fall" user "cd $SRC && ! ln mine untrusted/mine"
 	try "low files that are not" low "cd $SRC && echo low | tee new dir/new >/dev/null; ln -s new link; mkfifo fifo; mv renamed again; sync"
 	cut "in rest"
 	;;
@@ -58,6 +62,7 @@ case $boot in
 	try "enforcing" enforcing
 	try "what was written down is low" at untrusted $SRC/old $SRC/dir $SRC/dir/old
 	try "what was not is low" at untrusted $SRC/new $SRC/dir/new $SRC/link $SRC/fifo $SRC/again
+	try "what fell after it was promoted is low" at untrusted $SRC/untrusted/moved
 	try "what nobody touched is the user's" at user $SRC/mine
 	try "told of" sh -c 'journalctl -b -u tidegate --no-pager | grep "went down of a sudden"'
 	storm
@@ -71,7 +76,7 @@ case $boot in
 	try "what nobody touched is the user's" at user $SRC/mine
 	tidegate stop
 	cp /var/lib/tidegate/given /var/lib/tidegate/given.kept
-	rm -f /var/lib/tidegate/given /var/lib/tidegate/clean
+	rm -f /var/lib/tidegate/given /var/lib/tidegate/clean /var/lib/tidegate/last.bundle
 	try "as for the first time" systemctl start tidegate
 	try "a low file in the first minute" low "echo low > $SRC/first; sync"
 	cut "in the first minute"
@@ -84,6 +89,7 @@ case $boot in
 	try "with what was known before" systemctl start tidegate
 	date -s "1 hour ago" >/dev/null
 	sleep 3
+	try "its time is not behind the clock" test -e /var/lib/tidegate/steady
 	try "a low file after the clock was set back" low "echo low > $SRC/back; sync"
 	cut "with the clock set back"
 	;;

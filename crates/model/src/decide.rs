@@ -156,12 +156,14 @@ impl World {
         }
         let new = level.min(place.level);
         let elsewhere = further || self.nodes[node].links > 1;
-        let given =
-            self.nodes[node].given.is_some() || new != place.level || new != level && elsewhere;
+        let given = self.nodes[node].given.is_some() || new != place.level;
         let closes =
             attrs.contains(Attrs::LOWWRITE) && (given || !place.attrs.contains(Attrs::LOWWRITE));
         if (new < level || closes) && self.is_open(node) {
             return Err(Stop::Refused(Errno::Busy));
+        }
+        if new < level && elsewhere && !self.nodes[node].is_dir() {
+            return Err(Stop::Refused(Errno::Xdev));
         }
         Ok(given.then_some(new))
     }

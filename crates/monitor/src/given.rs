@@ -69,6 +69,14 @@ impl Monitor {
         Ok(())
     }
 
+    /// Has no more levels given, or has them given again. What would need one is refused meanwhile;
+    /// a creation that began before may still come to its end.
+    pub fn close_given(&self, closed: bool) {
+        self.globals
+            .given_closed()
+            .store(closed.into(), Ordering::SeqCst);
+    }
+
     /// Forgets levels whose objects are gone; how many there were.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -15,6 +16,8 @@ use crate::sys::map_info;
 pub(crate) struct Globals {
     base: *mut bss,
     len: usize,
+    /// Held while the policy's header is changed, each time after what it is now.
+    changing: Mutex<()>,
 }
 
 // SAFETY: the mapping lives as long as the value; every access is atomic or a
@@ -37,6 +40,7 @@ impl Globals {
         Ok(Globals {
             base: base.cast(),
             len,
+            changing: Mutex::new(()),
         })
     }
 
@@ -56,12 +60,15 @@ impl Globals {
         unsafe { ptr::read_volatile(&raw const (*self.base).policy) }
     }
 
-    /// Puts a policy in force: every field, then `seqno`, so that no hook sees
-    /// the new number with an old field.
-    pub fn set_policy(&self, new: tg_policy) {
+    /// Changes the policy's header, one at a time: every field, then `seqno`, so that no
+    /// hook sees the new number with an old field.
+    pub fn change_policy(&self, change: impl FnOnce(tg_policy) -> tg_policy) {
+        let _one = self.changing.lock().unwrap_or_else(|e| e.into_inner());
+        let now = self.policy();
+        let new = change(now);
         let seqno = new.seqno;
         let before = tg_policy {
-            seqno: self.policy().seqno,
+            seqno: now.seqno,
             ..new
         };
         // SAFETY: in the mapping; only user space writes it, under the instance lock.
@@ -110,6 +117,12 @@ impl Globals {
         self.u64_at(|b| unsafe { &raw mut (*b).given_used })
     }
 
+    /// Not 0: no level is given any more.
+    pub fn given_closed(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).given_closed })
+    }
+
     /// The lock of the demotion transaction: 1 while the kernel holds it, a
     /// process's id while user space does.
     pub fn transaction(&self) -> &AtomicU32 {
@@ -122,5 +135,42 @@ impl Drop for Globals {
     fn drop(&mut self) {
         // SAFETY: our own mapping; every reference into it borrows `self`.
         let _ = unsafe { munmap(self.base.cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn of_two_who_change_the_header_neither_is_undone() {
+        let len = size_of::<bss>().next_multiple_of(rustix::param::page_size());
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: fresh memory, which `Globals` unmaps.
+        let base =
+            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, prot, MapFlags::PRIVATE) };
+        let globals = Globals {
+            base: base.unwrap().cast(),
+            len,
+            changing: Mutex::new(()),
+        };
+        const TIMES: u32 = 200_000;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..TIMES {
+                    globals.change_policy(|now| tg_policy {
+                        seqno: now.seqno + 1,
+                        ..now
+                    });
+                }
+            });
+            for daemon in 1..=TIMES {
+                globals.change_policy(|now| tg_policy { daemon, ..now });
+            }
+        });
+        let now = globals.policy();
+        assert_eq!((now.seqno, now.daemon), (TIMES, TIMES));
     }
 }

@@ -70,30 +70,23 @@ impl Monitor {
                 .put(&slot, &(map.as_raw_fd() as u32))
                 .trying(|| "fill the free slot".into())?;
         }
-        self.globals
-            .set_policy(self.header(policy, refusals, seqno)?);
-        Ok(seqno)
-    }
-
-    /// The header of a policy that has this number.
-    fn header(&self, policy: &Policy, refusals: Refusals, seqno: u32) -> Result<tg_policy> {
-        let now = self.globals.policy();
-        Ok(tg_policy {
+        let mnt_ns = initial_mount_namespace()?;
+        self.globals.change_policy(|now| tg_policy {
             seqno,
-            mnt_ns: initial_mount_namespace()?,
+            mnt_ns,
             given_max: self.given.max_entries,
             top: (policy.levels.len() - 1) as u8,
             permissive: asked(policy, refusals) as u8,
             net_default: 0,
             net_highest: policy.networks.iter().map(|n| n.level).max().unwrap_or(0),
             ..now
-        })
+        });
+        Ok(seqno)
     }
 
     /// Says what becomes of refusals from now on, under the policy in force.
     pub fn set_refusals(&self, policy: &Policy, refusals: Refusals) {
-        let now = self.globals.policy();
-        self.globals.set_policy(tg_policy {
+        self.globals.change_policy(|now| tg_policy {
             permissive: asked(policy, refusals) as u8,
             ..now
         });
@@ -101,8 +94,7 @@ impl Monitor {
 
     /// Tells the kernel that this process waits for its events, or that none does.
     pub fn set_daemon(&self, here: bool) {
-        let now = self.globals.policy();
-        self.globals.set_policy(tg_policy {
+        self.globals.change_policy(|now| tg_policy {
             daemon: if here { std::process::id() } else { 0 },
             ..now
         });

@@ -31,6 +31,7 @@ mod presets;
 pub use attrs::Attrs;
 pub use bundle::BundleError;
 pub use effects::Effects;
+pub use lookup::Place;
 pub use map::{Compiled, Finding, MapErrors, NetworkProblem, PathProblem, Problem};
 pub use policy::{Edge, Mode, Network, Node, Policy, Rule, RuleSource};
 pub use presets::{FRAGMENTS, PRESETS, Preset};

@@ -4,7 +4,54 @@ use std::net::IpAddr;
 
 use crate::{Attrs, Network, Policy, Rule};
 
+/// Where a walk down a canonical path has come to: a step costs the same however long the
+/// path is.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'p> {
+    policy: &'p Policy,
+    node: u32,
+    /// The path goes on where the trie ends.
+    past: bool,
+}
+
+impl Place<'_> {
+    /// What is called `name` there.
+    pub fn child(self, name: &[u8]) -> Self {
+        if self.past {
+            return self;
+        }
+        match self.policy.step(self.node, name) {
+            Some(node) => Place { node, ..self },
+            None => Place { past: true, ..self },
+        }
+    }
+
+    /// The rule.
+    pub fn rule(self) -> Rule {
+        let node = &self.policy.nodes[self.node as usize];
+        if self.past { node.below } else { node.own }
+    }
+
+    /// Whether anything below may have a rule with these attributes.
+    pub fn any_below(self, attrs: Attrs) -> bool {
+        if self.past {
+            return self.rule().attrs.contains(attrs);
+        }
+        self.policy.any_under(self.node, attrs)
+    }
+}
+
 impl Policy {
+    /// The place of a canonical path.
+    pub fn place(&self, path: &[u8]) -> Place<'_> {
+        let root = Place {
+            policy: self,
+            node: 0,
+            past: false,
+        };
+        components(path).fold(root, Place::child)
+    }
+
     /// The level called `name`.
     pub fn level(&self, name: &str) -> Option<u8> {
         let index = self.levels.iter().position(|level| level == name)?;
@@ -28,14 +75,7 @@ impl Policy {
     /// If the policy breaks the invariants of [`Policy`], which one built by
     /// this crate never does.
     pub fn lookup(&self, path: &[u8]) -> Rule {
-        let mut at = 0u32;
-        for name in components(path) {
-            match self.step(at, name) {
-                Some(child) => at = child,
-                None => return self.nodes[at as usize].below,
-            }
-        }
-        self.nodes[at as usize].own
+        self.place(path).rule()
     }
 
     /// The rule for what is below a canonical path, and whether it holds for all that is:
@@ -56,23 +96,7 @@ impl Policy {
         (node.below, node.edges == 0 && node.star.is_none())
     }
 
-    /// Whether anything below a canonical path may have a rule with these attributes.
-    ///
-    /// # Panics
-    ///
-    /// As [`lookup`](Policy::lookup).
-    pub fn any_below(&self, path: &[u8], attrs: Attrs) -> bool {
-        let mut at = 0u32;
-        for name in components(path) {
-            match self.step(at, name) {
-                Some(child) => at = child,
-                None => return self.nodes[at as usize].below.attrs.contains(attrs),
-            }
-        }
-        self.any_under(at, attrs)
-    }
-
-    /// The same of what is below a node.
+    /// Whether anything below a node may have a rule with these attributes.
     fn any_under(&self, at: u32, attrs: Attrs) -> bool {
         let node = &self.nodes[at as usize];
         let from = self.edges.partition_point(|edge| edge.parent < at);
@@ -156,7 +180,7 @@ mod tests {
     fn what_lies_below_is_found_at_any_depth() {
         let map = "levels top > low\ntop /\ntop /a/*/c creator\ntop /d child-of creator\n";
         let policy = Policy::compile_str("t.plm", map).unwrap().policy;
-        let any = |path: &str| policy.any_below(path.as_bytes(), Attrs::CREATOR);
+        let any = |path: &str| policy.place(path.as_bytes()).any_below(Attrs::CREATOR);
         for path in ["/", "/a", "/a/b", "/a/b/c", "/a/b/c/x", "/d", "/d/x/y"] {
             assert!(any(path), "{path}");
         }

@@ -27,6 +27,8 @@ pub enum Reason {
     Channel,
     /// A directory whose new place has other rules.
     Tree,
+    /// A lower place for one of several names.
+    Names,
 }
 
 impl Reason {
@@ -43,6 +45,7 @@ impl Reason {
             Reason::TopOnly => "top-only",
             Reason::Channel => "channel",
             Reason::Tree => "tree",
+            Reason::Names => "names",
         })
     }
 }

@@ -95,7 +95,8 @@ impl Side<'_> {
         }
     }
 
-    /// An object gets a further name: at a higher place refused, at a lower one it falls.
+    /// An object gets a further name: at a higher place refused, at a lower one it falls, if it
+    /// keeps no other.
     fn name_again(&mut self, line: &Line<'_>, label: Object) {
         let (place, source) = self.place(line, &line.other);
         let is_given = self.given.contains_key(&line.inode);
@@ -122,7 +123,11 @@ impl Side<'_> {
             return;
         }
         let keeps = line.act == Act::Link || line.links > 1;
-        let gives = level != place.level || is_given || (level != label.level && keeps);
+        if level < label.level && keeps && line.kind != DIRECTORY {
+            self.refuse(line, line.act, Reason::Names, &line.other, label, source);
+            return;
+        }
+        let gives = level != place.level || is_given;
         if gives && line.refused == 0 {
             self.given.insert(line.inode, level);
         }

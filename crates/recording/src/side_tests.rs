@@ -199,6 +199,16 @@ fn names_do_not_launder() {
         ..rename(9, "/etc/y", "/srv/y")
     };
     assert_eq!(refused(&mut side, &open), [(Act::Rename, Reason::Busy)]);
+    let link = Line {
+        act: Act::Link,
+        ..rename(9, "/etc/y", "/srv/y")
+    };
+    assert_eq!(refused(&mut side, &link), [(Act::Link, Reason::Names)]);
+    let second = Line {
+        links: 2,
+        ..rename(9, "/etc/y", "/srv/y")
+    };
+    assert_eq!(refused(&mut side, &second), [(Act::Rename, Reason::Names)]);
 }
 
 #[test]

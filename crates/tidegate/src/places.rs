@@ -19,6 +19,8 @@ pub const STATE: &str = "/var/lib/tidegate";
 pub const GIVEN: &str = "/var/lib/tidegate/given";
 /// There while nothing is enforced and the levels given are all in [`GIVEN`].
 pub const CLEAN: &str = "/var/lib/tidegate/clean";
+/// There unless the clock has been behind the time of [`GIVEN`]: what changed meanwhile seems older.
+pub const STEADY: &str = "/var/lib/tidegate/steady";
 /// The program of the version whose monitor is in the kernel: it goes on with it when another
 /// version is installed.
 pub const PROGRAM: &str = "/var/lib/tidegate/program";

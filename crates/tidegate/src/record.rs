@@ -315,6 +315,7 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::Async => "asynchronous I/O is under way",
         Reason::Channel => "it reads what a lower one writes",
         Reason::Tree => "the directory's rules would change for what is below it",
+        Reason::Names => "under its other name its fall would be forgotten",
     }
 }
 

@@ -5,7 +5,7 @@ use tidegate_monitor::Monitor;
 
 use super::answered;
 use crate::client;
-use crate::daemon::{self, Policies};
+use crate::daemon::{self, Disks, Policies};
 use crate::exit::{Code, Outcome};
 use crate::output::waiting;
 use crate::protocol::{Answer, Ask};
@@ -19,7 +19,9 @@ fn stop() -> Outcome<Answer> {
     match client::ask(&Ask::Stop, None) {
         Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
             // the daemon died, the monitor did not
-            daemon::take_down(&Monitor::open()?, &Policies::new())?;
+            let (monitor, policies) = (Monitor::open()?, Policies::new());
+            let disks = Disks::read(&monitor, &policies)?;
+            daemon::take_down(&monitor, &policies, &disks)?;
             Ok(Answer::Done {
                 message: "nothing is enforced any more".into(),
                 warnings: Vec::new(),

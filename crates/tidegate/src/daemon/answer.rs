@@ -58,7 +58,7 @@ fn decide(
         Ask::Metrics => Answer::Metrics(Box::new(metrics(shared)?)),
         Ask::Stop => {
             trusted(shared, peer)?;
-            super::take_down(&shared.monitor, &shared.policies)?;
+            super::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
             let message = "nothing is enforced any more".into();
             return Ok((
                 Answer::Done {
@@ -111,9 +111,7 @@ fn promote(
     level: Option<&str>,
     path: &str,
 ) -> Outcome<String> {
-    let policy = shared.policies.get(shared.monitor.status()?.seqno);
-    let policy =
-        policy.ok_or_else(|| Failure::new(Code::Internal, "the policy's bundle is gone"))?;
+    let policy = shared.policies.in_force(&shared.monitor)?;
     let number = match level {
         None => policy.top(),
         Some(name) => policy
@@ -125,7 +123,7 @@ fn promote(
     let record = shared.monitor.give(fd.as_fd(), number, peer.pid, path)?;
     shared.note(record);
     // a level that was asked for is not to be lost with the machine's power
-    super::given::save(&shared.monitor, &shared.policies)?;
+    super::given::save(&shared.monitor, &shared.policies, &shared.disks)?;
     Ok(format!(
         "{path} is at {}",
         policy.levels[usize::from(number)]

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use tidegate_monitor::{Guard, Monitor, Options, Refusals};
 use tidegate_policy::Policy;
 
+use super::given::Disks;
 use super::instance::{level_files, lock_memory};
 use super::metrics::Counts;
 use super::queue::Queue;
@@ -29,19 +30,19 @@ pub fn boot(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome<
 }
 
 fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
-    let (given, suspicious) = given::load(&policy)?;
+    let loaded = given::load(&policy)?;
     let monitor = Monitor::load(Options {
-        given_entries: how.given_entries,
+        given_entries: room(how.given_entries, loaded.count()),
     })?;
-    let shared = share(monitor, queue)?;
+    let shared = share(monitor, queue, Policies::new(), loaded.disks)?;
     let report = shared
         .monitor
-        .restore_given(&given)
+        .restore_given(&loaded.given)
         .map_err(Failure::from)
         .and_then(|()| enforce(&shared, policy, how));
     match report {
         Ok(mut report) => {
-            report.warnings.splice(0..0, suspicious);
+            report.warnings.splice(0..0, loaded.warnings);
             Ok((shared, report))
         }
         Err(failure) => {
@@ -52,7 +53,14 @@ fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Re
     }
 }
 
-fn share(monitor: Monitor, queue: Queue) -> Outcome<Shared> {
+/// Room in the table of given levels: what was asked for, and where a crash has left much, what
+/// is there, with the eighth that is kept back, and half of what was asked for besides.
+fn room(asked: u32, given: usize) -> u32 {
+    let needed = given.saturating_add(given / 4) + asked as usize / 2;
+    u32::try_from(needed).map_or(u32::MAX, |needed| needed.max(asked))
+}
+
+fn share(monitor: Monitor, queue: Queue, policies: Policies, disks: Disks) -> Outcome<Shared> {
     lock_memory();
     let guard = Guard::of(&monitor)?;
     let left = Left {
@@ -62,7 +70,8 @@ fn share(monitor: Monitor, queue: Queue) -> Outcome<Shared> {
     Ok(Shared {
         left,
         monitor,
-        policies: Policies::new(),
+        policies,
+        disks,
         guard,
         ending: false.into(),
         queue,
@@ -81,7 +90,7 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
         .policies
         .put(monitor, &policy, Refusals::LetThrough)?;
     // before anything is given: by this file's time, of this boot's clock, a crash's suspects are told
-    let mut warnings: Vec<String> = given::save(monitor, &shared.policies)
+    let mut warnings: Vec<String> = given::save(monitor, &shared.policies, &shared.disks)
         .err()
         .map(|f| {
             format!(
@@ -156,8 +165,12 @@ fn settle(lowest: &str) -> Option<String> {
 
 fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
     let monitor = Monitor::open()?;
-    let shared = share(monitor, queue)?;
+    let policies = Policies::new();
+    let disks = Disks::read(&monitor, &policies)?;
+    let shared = share(monitor, queue, policies, disks)?;
     shared.monitor.trust_myself(shared.monitor.status()?.top)?;
+    // another end than this one was prepared for
+    given::reopen(&shared.monitor)?;
     shared.monitor.attach()?;
     let mut message = "took over from a daemon that had ended".to_string();
     if let Some(policy) = policy {
@@ -172,4 +185,20 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome
             warnings: Vec::new(),
         },
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_crash_left_finds_room() {
+        assert_eq!(room(1 << 18, 7), 1 << 18);
+        for given in [1 << 18, 300_000, 5_000_000] {
+            // an eighth is kept back for creations under way
+            let room = room(1 << 18, given) as usize;
+            assert!(given + room / 8 < room, "{given} in {room}");
+        }
+        assert_eq!(room(1 << 18, usize::MAX / 2), u32::MAX);
+    }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use tidegate_monitor::Given;
 
+use super::handle::Handle;
 use crate::exit::{Failure, Outcome};
 
 /// A mounted filesystem.
@@ -20,6 +22,8 @@ pub struct Filesystem {
     pub mount_point: String,
     /// Its type.
     pub kind: String,
+    /// Its root is mounted there, and not a directory of it.
+    pub whole: bool,
     /// It does not outlive the machine's run.
     pub memory: bool,
 }
@@ -49,9 +53,10 @@ pub fn mounted() -> Outcome<Vec<Filesystem>> {
     let uuids = uuids();
     let mut seen: HashMap<u32, Filesystem> = HashMap::new();
     for mut fs in text.lines().filter_map(|line| parse(line, &uuids)) {
-        // the shortest mount point is the one least likely to be a bind
+        // the whole of it, by the shortest mount point, the one least likely to be a bind
+        let rank = |fs: &Filesystem| (!fs.whole, fs.mount_point.len());
         match seen.get(&fs.dev) {
-            Some(known) if known.mount_point.len() <= fs.mount_point.len() => {}
+            Some(known) if rank(known) <= rank(&fs) => {}
             _ => {
                 fs.memory = MEMORY.contains(&fs.kind.as_str());
                 seen.insert(fs.dev, fs);
@@ -108,7 +113,8 @@ fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
     let mut left = left.split(' ').skip(2);
     let (major, minor) = left.next()?.split_once(':')?;
     let dev = major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?;
-    let mount_point = left.nth(1)?.to_string();
+    let whole = left.next()? == "/";
+    let mount_point = unescaped(left.next()?);
     let mut right = right.split(' ');
     let (kind, source) = (right.next()?, right.next()?);
     let identity = match uuids.get(source) {
@@ -120,8 +126,28 @@ fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
         identity,
         mount_point,
         kind: kind.into(),
+        whole,
         memory: false,
     })
+}
+
+/// A path as mountinfo writes it: spaces and the like by their octal numbers.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.split_at_checked(3) {
+            Some((octal, rest)) if u8::from_str_radix(octal, 8).is_ok() => {
+                out.extend(u8::from_str_radix(octal, 8).map(char::from));
+                out += rest;
+            }
+            _ => {
+                out.push('\\');
+                out += part;
+            }
+        }
+    }
+    out
 }
 
 /// UUIDs by device file, as udev knows them.
@@ -154,53 +180,28 @@ impl Filesystem {
         if !self.kind.starts_with("ext") {
             return false;
         }
-        let Ok(root) = File::open(&self.mount_point) else {
+        let Some(handle) = Handle::of_inode(&self.kind, given.ino, given.generation) else {
             return false;
         };
-        let same = root.metadata().is_ok_and(|m| {
-            rustix::fs::major(m.dev()) << 20 | rustix::fs::minor(m.dev()) == self.dev
-        });
-        let Ok(ino) = u32::try_from(given.ino) else {
-            return false;
-        };
-        same && matches!(
-            open_by_inode(&root, ino, given.generation),
-            Err(libc::ESTALE)
-        )
+        self.root().is_ok_and(|root| {
+            let opened = handle.open(&root, libc::O_PATH);
+            opened.is_err_and(|e| e.raw_os_error() == Some(libc::ESTALE))
+        })
+    }
+
+    /// Its root, or what is mounted of it.
+    pub fn root(&self) -> io::Result<File> {
+        let root = File::open(&self.mount_point)?;
+        if device(root.metadata()?.dev()) != self.dev {
+            return Err(io::Error::other("another filesystem is there"));
+        }
+        Ok(root)
     }
 }
 
-/// `struct file_handle` with a FILEID_INO32_GEN in it (linux/exportfs.h).
-#[repr(C)]
-struct InodeHandle {
-    bytes: u32,
-    kind: i32,
-    ino: u32,
-    generation: u32,
-}
-
-/// Opens an inode by number and generation, or gives the errno.
-fn open_by_inode(root: &File, ino: u32, generation: u32) -> Result<OwnedFd, i32> {
-    const FILEID_INO32_GEN: i32 = 1;
-    let mut handle = InodeHandle {
-        bytes: 8,
-        kind: FILEID_INO32_GEN,
-        ino,
-        generation,
-    };
-    // SAFETY: the handle is as long as it says and outlives the call.
-    let fd = unsafe {
-        libc::open_by_handle_at(
-            root.as_raw_fd(),
-            (&raw mut handle).cast(),
-            libc::O_PATH | libc::O_CLOEXEC,
-        )
-    };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
-    }
-    // SAFETY: the kernel made the descriptor for us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+/// A device as the kernel numbers it.
+pub fn device(dev: u64) -> u32 {
+    rustix::fs::major(dev) << 20 | rustix::fs::minor(dev)
 }
 
 #[cfg(test)]
@@ -223,6 +224,12 @@ mod tests {
             (21, "proc proc", "/proc")
         );
         assert_eq!(parse("nonsense", &uuids), None);
+        let line = r"36 35 8:1 /sub /run/media/My\040Disk rw - ext4 /dev/vda1 rw";
+        let fs = parse(line, &uuids).unwrap();
+        assert_eq!(
+            (fs.mount_point.as_str(), fs.whole),
+            ("/run/media/My Disk", false)
+        );
     }
 
     #[test]

@@ -1,257 +1,398 @@
-//! `/var/lib/tidegate/given`: the levels that no path rule gives back, over a
-//! reboot. A line each, under the filesystem they are on, and a checksum.
+//! `/var/lib/tidegate/given` (`saved.rs`): the levels that no path rule gives back, over a
+//! reboot, and over the time that a disk is away.
 //!
 //! What was given since it was last written is lost when the machine goes down of a
 //! sudden: no `clean` stands beside it then, and what has changed since where lower
 //! objects may be is taken for the lowest (`suspects.rs`).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
 
 use tidegate_monitor::{Given, Monitor, boot_id};
 use tidegate_policy::Policy;
 
-use super::Policies;
 use super::filesystem::{self, Filesystem};
 use super::instance::{directory, remove_whole, write_whole};
+use super::saved::{Away, Saved, Table, UNMOUNTED, entries, lower};
 use super::suspects;
+use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 
-/// The file's first line.
-const MAGIC: &str = "tidegate-given 2";
+/// What is known of filesystems beside the monitor's table; locked while that is written down,
+/// or an older one could come last.
+#[derive(Debug, Default)]
+pub struct Disks(Mutex<Known>);
 
-/// What a filesystem is called that was gone before anybody asked.
-const UNMOUNTED: &str = "unmounted";
-
-/// From here on a number stands for no device: the filesystem was not mounted when
-/// the file was written, and is known by its identity alone.
-const ABSENT: u32 = 0xfff0_0000;
-
-/// What the file says.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Saved {
-    boot: String,
-    /// When the levels were these, in seconds of the wall clock.
-    at: i64,
-    levels: Vec<String>,
-    /// By device number of that boot: the identity, and the objects.
-    filesystems: BTreeMap<u32, (String, Vec<Given>)>,
+/// See [`Disks`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Known {
+    /// What a device of this boot is called, mounted or not: its levels are in the table.
+    here: BTreeMap<u32, String>,
+    /// What has not been mounted in this boot.
+    away: BTreeMap<String, Away>,
+    /// The file's time; `None` while there is no file.
+    at: Option<i64>,
 }
 
-impl Saved {
-    fn to_text(&self) -> String {
-        let mut text = format!(
-            "{MAGIC}\nboot {}\nat {}\nlevels {}\n",
-            self.boot,
-            self.at,
-            self.levels.join(" ")
-        );
-        for (dev, (identity, given)) in &self.filesystems {
-            text += &format!("filesystem {dev} {identity}\n");
-            for g in given {
-                text += &format!("{} {} {}\n", g.ino, g.generation, g.level);
-            }
+/// What is to be done as disks are mounted.
+#[derive(Debug, Default)]
+struct Arrival {
+    table: Table,
+    since: BTreeMap<u32, i64>,
+    /// Of another disk that had the number before.
+    gone: Vec<Given>,
+}
+
+impl Disks {
+    /// What the file says in the boot that it was written in, for who takes over. Where it was
+    /// not, as the disk was full, all of it is to be put into the table once more.
+    pub fn read(monitor: &Monitor, policies: &Policies) -> Outcome<Disks> {
+        let Some(saved) = read()? else {
+            return Ok(Disks::default());
+        };
+        let mut known = Known {
+            at: Some(saved.at),
+            ..Known::default()
+        };
+        if saved.boot == boot_id()? {
+            known.here = named(&saved);
+            known.away = saved.away;
+        } else {
+            let policy = policies.in_force(monitor)?;
+            known.away = saved.sort("", &policy.levels, &[], true).away;
         }
-        let sum = checksum(&text);
-        text + &sum + "\n"
+        Ok(Disks(Mutex::new(known)))
     }
 
-    /// `None` if it is not what `to_text` wrote.
-    fn from_text(text: &str) -> Option<Saved> {
-        let (body, sum) = text.strip_suffix('\n')?.rsplit_once('\n')?;
-        let body = format!("{body}\n");
-        if checksum(&body) != sum {
-            return None;
+    /// Whether the clock is behind the file's time. What changes now would seem to have changed
+    /// before that, so until it is written anew nothing may be told by that time.
+    ///
+    /// # Errors
+    /// The mark that says that it may cannot be taken away.
+    pub fn clock_is_behind(&self) -> Outcome<bool> {
+        let behind = self.lock().is_behind(now());
+        if behind && Path::new(places::STEADY).exists() {
+            remove_whole(places::STEADY)?;
         }
-        let mut saved = Saved::default();
-        let mut lines = body.lines();
-        if lines.next()? != MAGIC {
-            return None;
-        }
-        saved.boot = lines.next()?.strip_prefix("boot ")?.into();
-        saved.at = lines.next()?.strip_prefix("at ")?.parse().ok()?;
-        let levels = lines.next()?.strip_prefix("levels ")?;
-        saved.levels = levels.split(' ').map(Into::into).collect();
-        let mut dev = None;
-        for line in lines {
-            if let Some(rest) = line.strip_prefix("filesystem ") {
-                let (number, identity) = rest.split_once(' ')?;
-                let number = number.parse().ok()?;
-                saved
-                    .filesystems
-                    .insert(number, (identity.into(), Vec::new()));
-                dev = Some(number);
-                continue;
-            }
-            let mut words = line.split(' ');
-            let given = Given {
-                dev: dev?,
-                ino: words.next()?.parse().ok()?,
-                generation: words.next()?.parse().ok()?,
-                level: words.next()?.parse().ok()?,
-            };
-            saved.filesystems.get_mut(&given.dev)?.1.push(given);
-        }
-        Some(saved)
+        Ok(behind)
     }
 
-    /// A level of this file's as a policy numbers it; one that is no more is the lowest.
-    fn level_in(&self, levels: &[String], level: u8) -> u8 {
-        let name = self.levels.get(usize::from(level));
-        let at = name.and_then(|name| levels.iter().position(|l| l == name));
-        at.unwrap_or(0) as u8
-    }
-
-    /// Takes over what an earlier file says of filesystems that are not mounted now.
-    fn carry(&mut self, before: &Saved, mounted: &[Filesystem]) {
-        for (identity, given) in before.filesystems.values() {
-            let here = mounted.iter().any(|f| f.identity == *identity)
-                || self.filesystems.values().any(|(i, _)| i == identity);
-            if here || identity == UNMOUNTED || filesystem::is_memory(identity) {
-                continue;
-            }
-            let dev = (ABSENT..).find(|dev| !self.filesystems.contains_key(dev));
-            let given = given.iter().map(|g| Given {
-                level: before.level_in(&self.levels, g.level),
-                ..*g
-            });
-            if let Some(dev) = dev {
-                self.filesystems
-                    .insert(dev, (identity.clone(), given.collect()));
-            }
-        }
-    }
-
-    /// The entries under this boot's device numbers and this policy's levels. A
-    /// level that is no more is the lowest; what was in memory is gone. Of filesystems that
-    /// are called the same, as a disk and its copy are, nobody can tell which one it was: the
-    /// entries hold for each, the lowest of two.
-    fn translate(self, boot: &str, levels: &[String], mounted: &[Filesystem]) -> Vec<Given> {
-        let same_boot = self.boot == boot;
-        let mut devs: HashMap<&str, Vec<u32>> = HashMap::new();
-        for f in mounted.iter().filter(|f| !f.memory) {
-            devs.entry(&f.identity).or_default().push(f.dev);
-        }
-        let mut out = BTreeMap::new();
-        for (old, (identity, given)) in &self.filesystems {
-            let own = [*old];
-            let devs = if same_boot && *old < ABSENT {
-                &own[..]
-            } else {
-                devs.get(identity.as_str()).map_or(&[][..], Vec::as_slice)
-            };
-            for (dev, g) in devs
-                .iter()
-                .flat_map(|dev| given.iter().map(move |g| (*dev, g)))
-            {
-                let level = self.level_in(levels, g.level);
-                let lowest = out.entry((dev, g.ino, g.generation)).or_insert(level);
-                *lowest = level.min(*lowest);
-            }
-        }
-        let given = out.into_iter();
-        given
-            .map(|((dev, ino, generation), level)| Given {
-                dev,
-                ino,
-                generation,
-                level,
-            })
-            .collect()
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 
-fn checksum(text: &str) -> String {
-    format!("blake3 {}", blake3::hash(text.as_bytes()).to_hex())
+/// The devices of a file, and what they are called.
+fn named(saved: &Saved) -> BTreeMap<u32, String> {
+    let named = saved.filesystems.iter();
+    named
+        .filter(|(_, (identity, _))| identity != UNMOUNTED)
+        .map(|(dev, (identity, _))| (*dev, identity.clone()))
+        .collect()
 }
 
-/// Writes the table down; one at a time, or an older one could come last.
-pub fn save(monitor: &Monitor, policies: &Policies) -> Outcome {
-    static SAVING: Mutex<()> = Mutex::new(());
-    let _one = SAVING.lock().unwrap_or_else(|e| e.into_inner());
-    let Some(policy) = policies.get(monitor.status()?.seqno) else {
-        return Ok(());
-    };
+/// Whether an identity is a disk's own, and not where it was plugged in.
+fn is_own(identity: &str) -> bool {
+    identity.starts_with("uuid=")
+}
+
+/// The wall clock, in seconds.
+fn now() -> i64 {
+    jiff::Timestamp::now().as_second()
+}
+
+impl Known {
+    fn is_behind(&self, now: i64) -> bool {
+        self.at.is_some_and(|at| now < at)
+    }
+
+    /// Whether a disk is mounted that was not, or was not known as what it is.
+    fn is_new(&self, fs: &Filesystem) -> bool {
+        fs.on_disk()
+            && match self.here.get(&fs.dev) {
+                None => true,
+                // one that does not tell just now is the one it was
+                Some(known) => *known != fs.identity && is_own(&fs.identity),
+            }
+    }
+
+    /// What a device is called.
+    fn called(&self, dev: u32, mounted: &[Filesystem]) -> String {
+        let now = mounted.iter().find(|f| f.dev == dev);
+        let known = self.here.get(&dev);
+        match (now, known) {
+            (Some(fs), Some(known)) if !fs.memory && is_own(known) => known.clone(),
+            (Some(fs), _) => fs.identity.clone(),
+            (None, known) => known.cloned().unwrap_or_else(|| UNMOUNTED.into()),
+        }
+    }
+
+    /// Disks have been mounted: what is known of them, by their names, goes into the table, be
+    /// it that they were away or had other numbers.
+    fn meet(&mut self, new: &[&Filesystem], given: &[Given]) -> Arrival {
+        let mut out = Arrival::default();
+        for fs in new {
+            if let Some(other) = self.here.get(&fs.dev).filter(|other| is_own(other)) {
+                let of = given.iter().filter(|g| g.dev == fs.dev).copied();
+                self.away
+                    .entry(other.clone())
+                    .or_default()
+                    .add(None, of.clone());
+                out.gone.extend(of);
+            }
+            self.here.remove(&fs.dev);
+        }
+        for fs in new {
+            let same = self.here.iter().filter(|(_, name)| **name == fs.identity);
+            let same: BTreeSet<u32> = same.map(|(dev, _)| *dev).collect();
+            let mut known = Away::default();
+            known.add(
+                None,
+                given.iter().filter(|g| same.contains(&g.dev)).copied(),
+            );
+            if let Some(away) = self.away.get(&fs.identity) {
+                known.add(away.since, away.given.iter().copied());
+            }
+            for g in known.given {
+                lower(&mut out.table, Given { dev: fs.dev, ..g });
+            }
+            out.since.extend(known.since.map(|since| (fs.dev, since)));
+        }
+        for fs in new {
+            self.here.insert(fs.dev, fs.identity.clone());
+            self.away.remove(&fs.identity);
+        }
+        // what is there already may have fallen further
+        for g in given.iter().filter(|g| !out.gone.contains(g)) {
+            if out.table.contains_key(&(g.dev, g.ino, g.generation)) {
+                lower(&mut out.table, *g);
+            }
+        }
+        out
+    }
+}
+
+/// Writes the table down.
+pub fn save(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
+    let mut known = disks.lock();
+    let policy = policies.in_force(monitor)?;
     let mounted = filesystem::mounted()?;
-    let identities: HashMap<u32, &str> = mounted
-        .iter()
-        .map(|f| (f.dev, f.identity.as_str()))
-        .collect();
-    let before = fs::read_to_string(places::GIVEN)
-        .ok()
-        .and_then(|text| Saved::from_text(&text))
-        .unwrap_or_default();
     let mut saved = Saved {
         boot: boot_id()?,
-        at: jiff::Timestamp::now().as_second(),
+        at: now(),
         levels: policy.levels.clone(),
         filesystems: BTreeMap::new(),
+        away: known.away.clone(),
     };
-    for given in monitor.given()? {
-        // what is not mounted now is known by what it was called before
-        let called = || {
-            let (identity, _) = before.filesystems.get(&given.dev)?;
-            (before.boot == saved.boot).then_some(identity.as_str())
-        };
-        let identity = identities.get(&given.dev).copied();
-        let identity = identity.or_else(called).unwrap_or(UNMOUNTED).to_owned();
-        let entry = saved
-            .filesystems
-            .entry(given.dev)
-            .or_insert_with(|| (identity, vec![]));
-        entry.1.push(given);
+    let mut given = monitor.given()?;
+    given.sort_unstable();
+    // a disk that has no levels yet is suspect all the same, should it be away after a crash
+    let disks = mounted.iter().filter(|f| f.on_disk()).map(|f| f.dev);
+    let devs = disks.chain(known.here.keys().copied());
+    for dev in devs.chain(given.iter().map(|g| g.dev)) {
+        let called = || (known.called(dev, &mounted), Vec::new());
+        saved.filesystems.entry(dev).or_insert_with(called);
     }
-    saved.carry(&before, &mounted);
-    for (_, given) in saved.filesystems.values_mut() {
-        given.sort_unstable();
+    for g in given {
+        if let Some((_, of)) = saved.filesystems.get_mut(&g.dev) {
+            of.push(g);
+        }
     }
     directory(places::STATE, 0o700)?;
-    write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)
+    write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)?;
+    known.at = Some(saved.at);
+    if !Path::new(places::STEADY).exists() {
+        write_whole(places::STEADY, b"", 0o600)?;
+    }
+    Ok(())
 }
 
-/// Writes it for the last time: from here on nothing is given.
-pub fn save_clean(monitor: &Monitor, policies: &Policies) -> Outcome {
-    save(monitor, policies)?;
-    write_whole(places::CLEAN, b"", 0o600)
-}
-
-/// Reads it back, if it is there, for a policy that is about to be put in force; what was
-/// found beside, in words. From here on a machine that goes down has not ended cleanly.
+/// Writes it for the last time: from here on nothing is given, until [`reopen`]. What outlives
+/// the daemon is refused what would need it.
 ///
 /// # Errors
-/// A damaged file: without it objects would rise to their rules' levels.
-pub fn load(policy: &Policy) -> Outcome<(Vec<Given>, Vec<String>)> {
+/// Then levels are given as before.
+pub fn save_clean(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
+    monitor.close_given(true);
+    let written = last(
+        || {
+            thread::sleep(UNDER_WAY);
+            Ok(monitor.given()?)
+        },
+        || save(monitor, policies, disks),
+    );
+    written
+        .and_then(|()| write_whole(places::CLEAN, b"", 0o600))
+        .inspect_err(|_| monitor.close_given(false))
+}
+
+/// Creations that had begun when no more levels were to be given are over by then.
+const UNDER_WAY: Duration = Duration::from_millis(100);
+
+/// Saves until nothing has come to the table meanwhile.
+fn last(given: impl Fn() -> Outcome<Vec<Given>>, save: impl Fn() -> Outcome) -> Outcome {
+    const TRIES: usize = 5;
+    let sorted = || {
+        let mut all = given()?;
+        all.sort_unstable();
+        Ok::<_, Failure>(all)
+    };
+    let mut before = sorted()?;
+    for _ in 0..TRIES {
+        save()?;
+        let after = sorted()?;
+        if before == after {
+            return Ok(());
+        }
+        before = after;
+    }
+    Err(Failure::new(
+        Code::Internal,
+        "levels go on being given: what changes now is suspect at the next start",
+    ))
+}
+
+/// Has levels given again that were written down for the last time: that end did not come.
+///
+/// # Errors
+/// As long as what was written down counts as all there is, none may be given.
+pub fn reopen(monitor: &Monitor) -> Outcome {
+    unclean()?;
+    monitor.close_given(false);
+    Ok(())
+}
+
+/// From here on a machine that goes down has not ended cleanly; whether it had.
+fn unclean() -> Outcome<bool> {
     let clean = Path::new(places::CLEAN).exists();
     if clean {
         // this needs no room, where writing would
         remove_whole(places::CLEAN)?;
     }
-    if !Path::new(places::GIVEN).exists() {
-        return Ok(Default::default());
+    Ok(clean)
+}
+
+/// What the file says; `None` if there is none.
+fn read() -> Outcome<Option<Saved>> {
+    let path = places::GIVEN;
+    if !Path::new(path).exists() {
+        return Ok(None);
     }
-    let text = fs::read_to_string(places::GIVEN)
-        .map_err(|e| Failure::io(format!("read {}", places::GIVEN), e))?;
+    let text = fs::read_to_string(path).map_err(|e| Failure::io(format!("read {path}"), e))?;
     let saved = Saved::from_text(&text).ok_or_else(|| {
-        let path = places::GIVEN;
         Failure::new(
             Code::Internal,
             format!(
                 "{path} is damaged, and without it what low subjects made could rise; \
-                 restore it, or remove it to start all the same"
+                 restore it, or remove it to start all the same, with the lowest level \
+                 for all that is in `creator` areas"
             ),
         )
     })?;
-    let (boot, mounted) = (boot_id()?, filesystem::mounted()?);
-    let (at, sudden) = (saved.at, !clean && saved.boot != boot);
-    let mut given = saved.translate(&boot, &policy.levels, &mounted);
-    let mut warnings = Vec::new();
-    if sudden {
-        warnings = suspects::add(policy, &mounted, at, &mut given);
+    Ok(Some(saved))
+}
+
+/// What a start begins with.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The table.
+    pub given: Vec<Given>,
+    /// What is known besides.
+    pub disks: Disks,
+    /// What was found, in words.
+    pub warnings: Vec<String>,
+}
+
+impl Loaded {
+    /// Levels that will be in the table, with those of disks that are away.
+    pub fn count(&self) -> usize {
+        let known = self.disks.lock();
+        let away: usize = known.away.values().map(|a| a.given.len()).sum();
+        self.given.len() + away
     }
-    Ok((given, warnings))
+}
+
+/// Reads it back, if it is there, for a policy that is about to be put in force. From here on a
+/// machine that goes down has not ended cleanly.
+///
+/// # Errors
+/// A damaged file: without it objects would rise to their rules' levels.
+pub fn load(policy: &Policy) -> Outcome<Loaded> {
+    let saved = read()?;
+    let clean = unclean()?;
+    let (at, saved) = match saved {
+        Some(mut saved) => {
+            let at = saved.at;
+            if !Path::new(places::STEADY).exists() {
+                saved.at = i64::MIN;
+            }
+            (Some(at), saved)
+        }
+        // for the first time, or after an end with nothing to tell
+        None if clean || !Path::new(places::LAST).exists() => return Ok(Loaded::default()),
+        // it could never be written, or has been removed
+        None => {
+            let nothing = Saved {
+                at: i64::MIN,
+                ..Saved::default()
+            };
+            (None, nothing)
+        }
+    };
+    let (boot, mounted) = (boot_id()?, filesystem::mounted()?);
+    let same = saved.boot == boot;
+    let here = if same {
+        named(&saved)
+    } else {
+        let disks = mounted.iter().filter(|f| f.on_disk());
+        disks.map(|f| (f.dev, f.identity.clone())).collect()
+    };
+    let sorted = saved.sort(&boot, &policy.levels, &mounted, !clean && !same);
+    let mut table = sorted.table;
+    let warnings = suspects::add(policy, &mounted, &sorted.since, &mut table);
+    let away = sorted.away;
+    Ok(Loaded {
+        given: entries(table),
+        disks: Disks(Mutex::new(Known { here, away, at })),
+        warnings,
+    })
+}
+
+/// Gives disks that have been mounted what is known of them; `None` if there are no new ones,
+/// else what to tell. What is remembered of their objects does not count afterwards.
+///
+/// # Errors
+/// Without room in the table, for one: then they are new the next time, too.
+pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
+    let (monitor, policies) = (&shared.monitor, &shared.policies);
+    let mounted = filesystem::mounted()?;
+    let mut known = shared.disks.lock();
+    let new: Vec<_> = mounted.iter().filter(|f| known.is_new(f)).collect();
+    if new.is_empty() {
+        return Ok(None);
+    }
+    let policy = policies.in_force(monitor)?;
+    let mut next = known.clone();
+    let Arrival {
+        mut table,
+        since,
+        gone,
+    } = next.meet(&new, &monitor.given()?);
+    let warnings = suspects::add(&policy, &mounted, &since, &mut table);
+    monitor.forget_given(&gone)?;
+    monitor.restore_given(&entries(table.clone()))?;
+    if !(table.is_empty() && gone.is_empty()) {
+        // what was open for writing may be above its holder now
+        shared.guard.arm(monitor)?;
+        policies.renew(monitor)?;
+    }
+    *known = next;
+    Ok(Some(warnings))
 }
 
 /// Forgets what is surely gone: filesystems in memory that are mounted no more,
@@ -276,122 +417,121 @@ pub fn prune(monitor: &Monitor) -> Outcome {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
 
-    fn saved() -> Saved {
-        let given = |ino, level| Given {
-            dev: 8388609,
-            ino,
-            generation: 77,
-            level,
-        };
-        Saved {
-            boot: "b1".into(),
-            at: 1_700_000_000,
-            levels: vec!["untrusted".into(), "user".into(), "system".into()],
-            filesystems: BTreeMap::from([
-                (
-                    8388609,
-                    ("uuid=1234".into(), vec![given(12, 0), given(13, 1)]),
-                ),
-                (
-                    30,
-                    (
-                        "tmpfs tmp".into(),
-                        vec![Given {
-                            dev: 30,
-                            ..given(5, 0)
-                        }],
-                    ),
-                ),
-            ]),
-        }
-    }
-
-    #[test]
-    fn what_was_written_is_read() {
-        assert_eq!(Saved::from_text(&saved().to_text()), Some(saved()));
-    }
-
-    #[test]
-    fn a_damaged_file_is_noticed() {
-        let text = saved().to_text();
-        for cut in 0..text.len() {
-            assert_eq!(Saved::from_text(&text[..cut]), None, "cut at {cut}");
-        }
-        assert_eq!(Saved::from_text(&text.replace("12 77 0", "12 77 2")), None);
-    }
-
-    #[test]
-    fn devices_and_levels_are_translated_after_a_reboot() {
-        let disk = Filesystem {
-            dev: 99,
-            identity: "uuid=1234".into(),
-            ..Filesystem::default()
-        };
-        let tmp = Filesystem {
-            dev: 31,
-            identity: "tmpfs tmp".into(),
-            memory: true,
-            ..Filesystem::default()
-        };
-        let levels = ["low".to_string(), "untrusted".into(), "system".into()];
-        let given = saved().translate("b2", &levels, &[disk, tmp]);
-        let expect = |ino, level| Given {
-            dev: 99,
-            ino,
-            generation: 77,
-            level,
-        };
-        // `untrusted` is 1 now; `user` is no more, so the lowest
-        assert_eq!(given, [expect(12, 1), expect(13, 0)]);
-    }
-
-    #[test]
-    fn a_disk_and_its_copy_both_have_the_levels() {
-        let disk = |dev| Filesystem {
+    fn disk(dev: u32, identity: &str) -> Filesystem {
+        Filesystem {
             dev,
-            identity: "uuid=1234".into(),
+            identity: identity.into(),
+            kind: "ext4".into(),
             ..Filesystem::default()
-        };
-        let given = saved().translate("b2", &saved().levels, &[disk(98), disk(99)]);
-        let of = |dev| given.iter().filter(|g| g.dev == dev).count();
-        assert_eq!((of(98), of(99)), (2, 2));
+        }
+    }
+
+    fn given(dev: u32, ino: u64, level: u8) -> Given {
+        Given {
+            dev,
+            ino,
+            generation: 7,
+            level,
+        }
     }
 
     #[test]
-    fn within_one_boot_devices_stay() {
-        let given = saved().translate("b1", &saved().levels, &[]);
-        assert_eq!(given.len(), 3);
-        assert!(given.iter().any(|g| g.dev == 30));
+    fn a_disk_that_comes_has_its_levels_and_its_suspects() {
+        let mut away = Away::default();
+        away.add(Some(99), [given(0, 5, 0), given(0, 6, 1)]);
+        let mut known = Known {
+            here: BTreeMap::from([(8, "uuid=a".into())]),
+            away: BTreeMap::from([("uuid=b".into(), away)]),
+            at: None,
+        };
+        let (a, b) = (disk(8, "uuid=a"), disk(9, "uuid=b"));
+        assert!(!known.is_new(&a) && known.is_new(&b));
+        // one is lower by now
+        let now = known.meet(&[&b], &[given(8, 5, 2), given(9, 6, 0)]);
+        assert_eq!(now.table, Table::from([((9, 5, 7), 0), ((9, 6, 7), 0)]));
+        assert_eq!(now.since, BTreeMap::from([(9, 99)]));
+        assert!(now.gone.is_empty() && known.away.is_empty() && !known.is_new(&b));
     }
 
     #[test]
-    fn a_disk_that_is_away_keeps_its_levels() {
-        let mut now = Saved {
-            boot: "b2".into(),
-            levels: vec!["low".into(), "user".into()],
-            ..Saved::default()
+    fn a_disk_that_comes_again_or_twice_has_its_levels() {
+        let mut known = Known {
+            here: BTreeMap::from([(8, "uuid=a".into())]),
+            ..Known::default()
         };
-        now.carry(&saved(), &[]);
-        // the tmpfs is gone for good; `untrusted` and `system` are no more
-        let [(identity, given)] = now.filesystems.values().collect::<Vec<_>>()[..] else {
-            panic!("{now:?}");
-        };
-        assert_eq!((identity.as_str(), given.len()), ("uuid=1234", 2));
-        assert_eq!((given[0].level, given[1].level), (0, 1));
-        // not by its number, not even in this boot
-        assert!(now.translate("b2", &saved().levels, &[]).is_empty());
+        let other = disk(9, "uuid=a");
+        assert!(known.is_new(&other));
+        let now = known.meet(&[&other], &[given(8, 5, 1)]);
+        assert_eq!(now.table, Table::from([((9, 5, 7), 1)]));
     }
 
     #[test]
-    fn a_disk_that_is_here_is_not_taken_over() {
-        let mut now = Saved::default();
-        let disk = Filesystem {
-            identity: "uuid=1234".into(),
-            ..Filesystem::default()
+    fn another_disk_of_the_same_number_has_none_of_its_levels() {
+        let mut known = Known {
+            here: BTreeMap::from([(8, "uuid=a".into())]),
+            ..Known::default()
         };
-        now.carry(&saved(), &[disk]);
-        assert!(now.filesystems.is_empty());
+        let other = disk(8, "uuid=b");
+        let now = known.meet(&[&other], &[given(8, 5, 1)]);
+        assert_eq!((now.gone, now.table), (vec![given(8, 5, 1)], Table::new()));
+        assert_eq!(known.away["uuid=a"].given, [given(0, 5, 1)]);
+        // and it gets them when it is back
+        let now = known.meet(&[&disk(8, "uuid=a")], &[]);
+        assert_eq!(now.table, Table::from([((8, 5, 7), 1)]));
+    }
+
+    #[test]
+    fn a_clock_is_behind_what_was_written_last() {
+        let known = |at| Known {
+            at,
+            ..Known::default()
+        };
+        assert!(known(Some(100)).is_behind(99));
+        assert!(!known(Some(100)).is_behind(100) && !known(None).is_behind(99));
+    }
+
+    #[test]
+    fn the_last_saving_is_of_all_that_was_given() {
+        let table = Cell::new(0);
+        let saved = Cell::new(0);
+        let under_way = Cell::new(2);
+        let read = || Ok((0..table.get()).map(|ino| given(8, ino, 0)).collect());
+        let save = || {
+            saved.set(table.get());
+            // a creation that had begun
+            if under_way.get() > 0 {
+                under_way.set(under_way.get() - 1);
+                table.set(table.get() + 1);
+            }
+            Ok(())
+        };
+        last(read, save).unwrap();
+        assert_eq!((table.get(), saved.get()), (2, 2));
+        under_way.set(100);
+        assert!(last(read, save).is_err());
+    }
+
+    #[test]
+    fn a_disk_that_does_not_tell_its_name_is_the_one_it_was() {
+        let known = Known {
+            here: BTreeMap::from([(8, "uuid=a".into())]),
+            ..Known::default()
+        };
+        let (silent, memory) = (
+            disk(8, "ext4 /dev/sda1"),
+            Filesystem {
+                memory: true,
+                ..disk(8, "tmpfs t")
+            },
+        );
+        assert!(!known.is_new(&silent));
+        assert_eq!(known.called(8, &[silent]), "uuid=a");
+        assert_eq!(known.called(8, &[memory]), "tmpfs t");
+        assert_eq!(known.called(8, &[]), "uuid=a");
+        assert_eq!(known.called(9, &[]), UNMOUNTED);
     }
 }

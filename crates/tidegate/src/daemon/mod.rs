@@ -5,6 +5,7 @@ mod answer;
 mod boot;
 mod filesystem;
 mod given;
+mod handle;
 mod house;
 mod instance;
 mod journal;
@@ -13,6 +14,7 @@ mod metrics;
 mod policies;
 mod queue;
 mod rate;
+mod saved;
 mod serve;
 mod suspects;
 mod watch;
@@ -27,6 +29,7 @@ use tidegate_monitor::{Event, Guard, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
+pub use self::given::Disks;
 pub use self::instance::directory;
 pub use self::metrics::managers;
 pub use self::policies::Policies;
@@ -54,6 +57,8 @@ pub struct Shared {
     pub monitor: Monitor,
     /// The policies put in force since boot.
     pub policies: Policies,
+    /// What is known of disks beside the given levels.
+    pub disks: Disks,
     /// What revokes descriptors.
     pub guard: Guard,
     /// Set when the daemon is to end.
@@ -148,9 +153,12 @@ pub fn detached(how: &cli::Daemon) -> Outcome {
 }
 
 /// Ends enforcement: saves what is to outlive it, takes the monitor out.
-pub fn take_down(monitor: &Monitor, policies: &Policies) -> Outcome {
-    given::save_clean(monitor, policies)?;
-    monitor.remove()?;
+pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
+    given::save_clean(monitor, policies, disks)?;
+    if let Err(e) = monitor.remove() {
+        given::reopen(monitor)?;
+        return Err(e.into());
+    }
     instance::clean_up();
     Ok(())
 }
@@ -189,9 +197,9 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
 fn keep_given(shared: &Shared) -> Outcome {
     let state = Command::new("systemctl").arg("is-system-running").output();
     if state.is_ok_and(|s| s.stdout.trim_ascii() == b"stopping") {
-        given::save_clean(&shared.monitor, &shared.policies)
+        given::save_clean(&shared.monitor, &shared.policies, &shared.disks)
     } else {
-        given::save(&shared.monitor, &shared.policies)
+        given::save(&shared.monitor, &shared.policies, &shared.disks)
     }
 }
 

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex};
 use tidegate_monitor::{Monitor, Refusals};
 use tidegate_policy::Policy;
 
+use super::boot::refusals;
 use super::instance::{directory, write_whole};
-use crate::exit::Outcome;
+use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 
 /// Bundles that are kept: of older ones' records the rule is not known.
@@ -24,21 +25,16 @@ const HELD: usize = 8;
 pub struct Policies {
     /// Held while one is put in force: the next would fill the same tables.
     putting: Mutex<()>,
-    read: Mutex<BTreeMap<u32, Option<Arc<Policy>>>>,
+    read: Mutex<BTreeMap<u32, Arc<Policy>>>,
 }
 
 /// Makes room for one more, but not at the cost of a newer one than need be: records come in
 /// the order of their policies.
-fn hold(
-    read: &mut BTreeMap<u32, Option<Arc<Policy>>>,
-    seqno: u32,
-    policy: Option<Arc<Policy>>,
-) -> Option<Arc<Policy>> {
+fn hold<T>(read: &mut BTreeMap<u32, T>, seqno: u32, policy: T) {
     while read.len() >= HELD {
         read.pop_first();
     }
-    read.insert(seqno, policy.clone());
-    policy
+    read.insert(seqno, policy);
 }
 
 impl Policies {
@@ -51,21 +47,42 @@ impl Policies {
         PathBuf::from(places::BUNDLES).join(format!("{seqno}.bundle"))
     }
 
-    /// The policy of a number; `None` if its bundle is gone or damaged.
+    /// The policy of a number; `None` if its bundle is gone or damaged, or cannot be read just now.
     pub fn get(&self, seqno: u32) -> Option<Arc<Policy>> {
         let mut read = self.read.lock().ok()?;
         if let Some(policy) = read.get(&seqno) {
-            return policy.clone();
+            return Some(Arc::clone(policy));
         }
-        let bytes = fs::read(Self::path(seqno)).ok();
-        let policy = bytes.and_then(|bytes| Policy::from_bundle(&bytes).ok().map(Arc::new));
-        hold(&mut read, seqno, policy)
+        let bytes = fs::read(Self::path(seqno)).ok()?;
+        let policy = Arc::new(Policy::from_bundle(&bytes).ok()?);
+        hold(&mut read, seqno, Arc::clone(&policy));
+        Some(policy)
     }
 
-    /// Puts a policy in force, one at a time; its number. It is kept first: its records come
-    /// at once.
+    /// The policy in force.
+    ///
+    /// # Errors
+    /// Its bundle is gone, or cannot be read just now.
+    pub fn in_force(&self, monitor: &Monitor) -> Outcome<Arc<Policy>> {
+        let policy = self.get(monitor.status()?.seqno);
+        policy.ok_or_else(|| Failure::new(Code::Internal, "the policy's bundle is gone"))
+    }
+
+    /// Puts a policy in force, one at a time; its number.
     pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
         let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        self.put_alone(monitor, policy, refusals)
+    }
+
+    /// Puts the policy in force anew: what objects remember of their levels holds no more.
+    pub fn renew(&self, monitor: &Monitor) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let refusals = refusals(monitor.status()?.permissive);
+        self.put_alone(monitor, &*self.in_force(monitor)?, refusals)
+    }
+
+    /// It is kept first: its records come at once.
+    fn put_alone(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
         let bundle = policy.to_bundle();
         self.keep(monitor.next_policy(), policy, &bundle)?;
         let seqno = monitor.put_policy(policy, refusals)?;
@@ -78,7 +95,7 @@ impl Policies {
     fn keep(&self, seqno: u32, policy: &Policy, bundle: &[u8]) -> Outcome {
         write_whole(&Self::path(seqno).to_string_lossy(), bundle, 0o600)?;
         if let Ok(mut read) = self.read.lock() {
-            hold(&mut read, seqno, Some(Arc::new(policy.clone())));
+            hold(&mut read, seqno, Arc::new(policy.clone()));
         }
         let _ = fs::remove_file(Self::path(seqno.wrapping_sub(KEPT)));
         Ok(())
@@ -93,7 +110,7 @@ mod tests {
     fn so_many_are_held_and_the_last_always() {
         let mut read = BTreeMap::new();
         for seqno in (1..1000).chain([5, 6]) {
-            hold(&mut read, seqno, None);
+            hold(&mut read, seqno, ());
             assert!(read.contains_key(&seqno) && read.len() <= HELD);
         }
     }

@@ -59,6 +59,9 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
         Reason::Tree => {
             "copy instead: what is below the directory would get other rules; mv(1) does so by itself"
         }
+        Reason::Names => {
+            "copy instead: a file that has several names does not fall; mv(1) does so by itself"
+        }
         Reason::TopOnly => AT_THE_TOP,
         Reason::Noopen => "have it opened by a program that has not fallen",
         Reason::Launder => "`tidegate promote` the file first, if you know what it holds",

@@ -430,6 +430,7 @@ fn what_no_map_mends_says_what_does() {
     for (op, reason, word) in [
         (Op::Create, Reason::TableFull, "--given-entries"),
         (Op::Rename, Reason::Tree, "copy"),
+        (Op::Link, Reason::Names, "copy"),
         (Op::Rename, Reason::Busy, "close it"),
         (Op::OpenWrite, Reason::NoLabel, "no label"),
         (Op::OpenRead, Reason::Channel, "lower one writes"),
