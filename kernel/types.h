@@ -284,6 +284,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
 #define S_IFIFO 0010000
+#define TASK_INTERRUPTIBLE 1
 #define TASK_STOPPED 4 /* __TASK_STOPPED */
 #define TASK_TRACED 8  /* __TASK_TRACED */
 #define TS_COMPAT 2    /* in a 32-bit call */
@@ -301,6 +302,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define FMODE_READ 1u
 #define FMODE_WRITE 2u
 #define FMODE_OPENED (1u << 19)
+#define FMODE_STREAM (1u << 21)
 #define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
 
