@@ -162,7 +162,7 @@ struct pid { unsigned int level; struct upid numbers[1]; };
 struct proc_inode { struct pid *pid; struct inode vfs_inode; };
 struct xarray { void *xa_head; };
 struct io_uring_task { struct xarray xa; };
-struct signal_struct { struct pid *pids[4]; };
+struct signal_struct { atomic_t live; unsigned int flags; struct pid *pids[4]; };
 struct tty_struct { struct { struct pid *session; } ctrl; };
 struct tty_file_private { struct tty_struct *tty; };
 struct cred;
@@ -292,6 +292,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)
 #define PF_EXITING 0x00000004
+#define SIGNAL_GROUP_EXIT 0x00000004 /* in signal->flags */
 #define PF_DUMPCORE 0x00000200
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
