@@ -34,7 +34,7 @@ struct tg_subject {
 /* An inode's label, remembered. One word, so that it is never torn. */
 struct tg_inode {
 	u64 word; /* see label.h */
-	u32 node; /* node of the map reached by its path */
+	u64 place; /* node of the map reached by its path, and in the upper half of which policy's */
 	u32 rule; /* source of the rule that gave the level */
 	u8 moving_to; /* the level it will have */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
