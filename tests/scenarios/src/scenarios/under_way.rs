@@ -10,13 +10,12 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::sys::socket::SockType;
-use nix::sys::stat::Mode;
-use nix::unistd::{mkfifo, pipe2};
+use nix::unistd::pipe2;
 
 use super::asynchronous::Faults;
 use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
-use crate::place::{self, SYSTEM, path};
+use crate::place::{self, SYSTEM};
 use crate::scenario::{Scenario, allow, bypass};
 use crate::subject::{Level, at, lower, spawn, start, step};
 use crate::sys::{self, Map};
@@ -93,12 +92,6 @@ fn not_above(bytes: &[u8]) -> Outcome {
     )
 }
 
-fn named_fifo() -> Outcome<String> {
-    let fifo = path(SYSTEM, "fifo");
-    mkfifo(fifo.as_str(), Mode::from_bits_truncate(0o666))?;
-    Ok(fifo)
-}
-
 /// A low subject writes to a FIFO, if it may, and stays a while.
 fn writes_low(fifo: &str, ms: u64) -> Outcome {
     match sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
@@ -116,7 +109,7 @@ fn writes_low(fifo: &str, ms: u64) -> Outcome {
 
 /// A reader waits in open() for a FIFO; a low subject prepares and writes to it.
 fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
-    let fifo = named_fifo()?;
+    let fifo = place::fifo(SYSTEM, "fifo")?;
     let victim = start(|| {
         let read = sys::reads(&fifo)?;
         not_above(&sys::get(&read)?)
@@ -148,7 +141,7 @@ fn forgotten() -> Outcome {
 
 fn waiter_writes() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
-    let fifo = named_fifo()?;
+    let fifo = place::fifo(SYSTEM, "fifo")?;
     let victim = start(|| {
         let fd = sys::both(&high)?;
         let faults = Faults::new()?;
@@ -185,8 +178,7 @@ fn free(fifo: &str) {
 extern "C" fn interrupt(_: i32) {}
 
 fn waiter_left() -> Outcome {
-    let (fifo, other) = (named_fifo()?, path(SYSTEM, "other"));
-    mkfifo(other.as_str(), Mode::from_bits_truncate(0o666))?;
+    let (fifo, other) = (place::fifo(SYSTEM, "fifo")?, place::fifo(SYSTEM, "other")?);
     let first = spawn(Untrusted, || {
         let action = SigAction::new(
             SigHandler::Handler(interrupt),
@@ -216,8 +208,7 @@ fn waiter_left() -> Outcome {
 
 fn crowded() -> Outcome {
     for reader_is_last in [false, true] {
-        let fifo = path(SYSTEM, &format!("fifo{reader_is_last}"));
-        mkfifo(fifo.as_str(), Mode::from_bits_truncate(0o666))?;
+        let fifo = place::fifo(SYSTEM, "fifo")?;
         let mut crowd = Vec::new();
         let mut come = || -> Outcome {
             for _ in 0..10 {
