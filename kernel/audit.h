@@ -27,7 +27,6 @@ struct tg_note {
 	u8 reason;
 	u8 to;	   /* level after */
 	u8 object; /* level of the object */
-	u32 readers; /* of a channel that was joined: those in sight */
 };
 
 /* A process other than the current one that a record is about; under tx.lock. */

@@ -386,8 +386,6 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		}
 		if (mode & FMODE_READ) {
 			level = channel_read(key, level);
-			if (key == tx.join_key && addr != tx.join)
-				tx.join_held = 1;
 			/* an opening counts once, in however many tables it is */
 			if (key == tx.join_key && addr != tx.join && channel_first(addr))
 				tx.join_readers++;

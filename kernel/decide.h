@@ -248,13 +248,13 @@ static __noinline int join(struct file *file, u8 op)
 	u64 key = address(inode), magic = inode->i_sb->s_magic;
 	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
 	bool memory = !named && inode_is_memory(inode), by_name = op == TG_OP_OPEN_READ && !named;
-	struct tg_inode *fifo = NULL;
+	struct tg_fifo *fifo = NULL;
 	u8 floor = 0;
 
 	if (by_name && !memory && has_end(address(file)))
 		return 0;
 	if (named) {
-		fifo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		fifo = bpf_inode_storage_get(&fifos, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		n.reason = TG_R_NO_LABEL;
 		if (!fifo)
 			return deny(s, &n, -EAGAIN);

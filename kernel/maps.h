@@ -34,12 +34,8 @@ struct tg_subject {
 /* An inode's label, remembered. One word, so that it is never torn. */
 struct tg_inode {
 	u64 word; /* see label.h */
-	u32 node; /* node of the map reached by its path */
+	u64 place; /* node of the map reached by its path, and in the upper half of which policy's */
 	u32 rule; /* source of the rule that gave the level */
-	u32 waiter; /* of a FIFO: the thread that came last to read, and */
-	u32 highest; /* how high its readers were, and 1 */
-	u64 coming;  /* that thread's file, until which is opened it may not count among the readers; */
-	u64 crowd;   /* when another came meanwhile */
 	u8 moving_to; /* the level it will have */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
 };
@@ -57,6 +53,28 @@ struct {
 	__type(key, int);
 	__type(value, struct tg_inode);
 } inodes SEC(".maps");
+
+/* A reader's open of a FIFO that was let through. */
+#define TG_FIFO_OPENS 8
+struct tg_fifo_open {
+	u64 file;
+	u32 thread;
+	u32 level; /* that it observes by, and 1; 0: no open */
+};
+
+/* A FIFO's readers: see fifo.h. */
+struct tg_fifo {
+	struct tg_fifo_open opens[TG_FIFO_OPENS];
+	u64 crowd[TG_LEVELS]; /* when one of this level last found no room among them */
+	u32 highest; /* of those that are not among them, and 1 */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_INODE_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct tg_fifo);
+} fifos SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -148,12 +148,14 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	struct tg_given_key key = {};
 	struct tg_inode *memo;
 	struct tg_stats *st = stats_of(class);
-	u64 magic, label;
+	u64 magic, label, name;
 	bool foreign;
 	int r;
 
 	if (!inode)
 		return LABEL_UNKNOWN;
+	/* as it is before the path is walked: a rename may come between */
+	name = name_of(dentry);
 	magic = inode->i_sb->s_magic;
 	label = label_of_kind(address(inode), seqno);
 	if (label)
@@ -191,16 +193,19 @@ out:
 		return label;
 	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (memo) {
-		if (memo->moving && memo->moving == name_of(dentry))
+		if (memo->moving == name)
 			return memo->moving_to < label_level(label) ?
 				       label_make(memo->moving_to, label_attrs(label), label_origin(label), seqno) : label;
+		if (name_of(dentry) != name)
+			return label;
 		memo->moving = 0;
-		memo->node = found.node;
+		*(volatile u64 *)&memo->place = (u64)seqno << 32 | found.node;
 		memo->rule = found.rule.source;
 		__sync_lock_test_and_set(&memo->word, label);
-		/* a level given or promoted meanwhile has to be found again */
+		/* a level given or promoted meanwhile, or another name, has to be found again */
 		level = bpf_map_lookup_elem(&given, &key);
-		if (!!level != (label_origin(label) == TG_FROM_GIVEN) || (level && *level != label_level(label)))
+		if (memo->moving == name || name_of(dentry) != name ||
+		    !!level != (label_origin(label) == TG_FROM_GIVEN) || (level && *level != label_level(label)))
 			__sync_lock_test_and_set(&memo->word, 0);
 	}
 	return label;

@@ -19,6 +19,7 @@
 #include "channel.h"
 #include "rest.h"
 #include "turn.h"
+#include "fifo.h"
 #include "transaction.h"
 #include "decide.h"
 #include "hooks/file.h"

@@ -99,23 +99,6 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 	return low;
 }
 
-/* Is it the thread that came last to read, and is it still in open()? Only one that sleeps there can be. */
-static __always_inline bool tx_waits_in_open(struct task_struct *t)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
-
-	return tx.join_waiter && t->pid == tx.join_waiter && t->pid != (u32)bpf_get_current_pid_tgid() &&
-	       (regs->orig_ax == 2 || regs->orig_ax == 257 || regs->orig_ax == 437);
-}
-
-/* Does somebody read the channel that no table shows? */
-static __always_inline bool tx_reader_hidden(void)
-{
-	struct inode *inode = CAST(struct inode, tx.join_key);
-
-	return inode->i_pipe && CAST(struct pipe_inode_info, inode->i_pipe)->readers >= tx.join_readers;
-}
-
 /* One pass over every task: who has to fall with whom. */
 __noinline int tx_spread(void)
 {
@@ -126,6 +109,7 @@ __noinline int tx_spread(void)
 		struct tg_subject *s;
 		struct tg_label label;
 		u8 level, low;
+		u32 waits;
 		bool falls;
 
 		if (!t->mm || t->flags & PF_KTHREAD)
@@ -136,18 +120,16 @@ __noinline int tx_spread(void)
 		tx.trusted = label.attrs & TG_NODEMOTE;
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
-		tx.join_held = 0;
 		low = tx_holds(address(t), level, falls);
-		/* it has opened it: it is in another open, if in any */
-		if (tx.join_held && t->pid == tx.join_waiter)
-			tx.join_waiter = 0;
 		tx.rings += !falls && t->io_uring && t->io_uring->xa.xa_head;
 		if (t->pid == me->pid)
 			low = tx_joins(low);
-		if (tx_waits_in_open(t)) {
-			tx.join_waits = 1;
+		waits = fifo_waits(t->pid);
+		if (waits) {
+			tx.fifo_seen |= 1 << (waits - 1);
 			low = channel_read(tx.join_key, low);
-			tx.join_readers++;
+			/* once woken it may have left the pipe's count */
+			tx.join_readers += t->__state & TASK_INTERRUPTIBLE;
 		}
 		if (low < level)
 			tx_mark(t, low);
@@ -246,7 +228,7 @@ __noinline int tx_wait(void)
 			continue;
 		/* a ring's worker counts where rings are looked for */
 		if (t->flags & (PF_EXITING | PF_IO_WORKER) || s->waits || tx_at_rest(t) || tx_waits_for(t, me) ||
-		    (tx_waits_in_open(t) && tx_reader_hidden()))
+		    fifo_waits(t->pid))
 			s->settled = 1;
 		else
 			tx.busy++;
@@ -360,7 +342,9 @@ static __always_inline bool tx_fixpoint(void)
 	bpf_for(i, 0, TX_ROUNDS) {
 		tx.changed = 0;
 		tx.pass++;
-		tx.writable = tx.join_readers = tx.join_waits = tx.pending = tx.overflow = tx.rings = 0;
+		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = tx.rings = 0;
+		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
+		tx.fifo_readers = tx.fifo ? fifo_readers() : 0;
 		tx_spread();
 		if (tx.failed)
 			return false;
@@ -480,7 +464,6 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	s = subject_of(me);
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;
-	n->readers = tx.join_readers;
 	if (tx.published || tx.join)
 		epoch++;
 	if (tx.published)
@@ -506,64 +489,6 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	return 0;
 }
 
-/*
- * A FIFO's reader that still waits in open() has no descriptor to be found by, and between
- * its hook and its wait the pipe does not count it. The inode remembers how high its readers
- * were, and which came last. All this is read and written under the lock.
- */
-static __always_inline bool fifo_comes(struct tg_inode *memo)
-{
-	struct file *f = CAST(struct file, memo->coming);
-
-	return memo->coming && address(f->f_inode) == tx.join_key && !(f->f_mode & FMODE_OPENED);
-}
-
-static __always_inline u32 fifo_readers(void)
-{
-	struct inode *inode = CAST(struct inode, tx.join_key);
-
-	return inode->i_pipe ? CAST(struct pipe_inode_info, inode->i_pipe)->readers : 0;
-}
-
-/* Whose open has to be looked at. */
-static __noinline u32 fifo_waiter(struct tg_inode *memo)
-{
-	if (fifo_comes(memo) || fifo_readers())
-		return memo->waiter;
-	if (bpf_ktime_get_ns() - memo->crowd > TX_CROWD_NS)
-		memo->highest = 0;
-	return 0;
-}
-
-/* The levels fit. A writer is refused that a reader above it may have escaped; a reader is remembered. */
-static __noinline int fifo_join(struct tg_inode *memo, struct tg_note *n)
-{
-	struct tg_subject *s = subject_of(bpf_get_current_task_btf());
-	struct file *f = CAST(struct file, tx.join);
-	bool opens = !(f->f_mode & FMODE_OPENED), reads = f->f_mode & FMODE_READ, comes = fifo_comes(memo);
-	u64 now = bpf_ktime_get_ns();
-	/* a descriptor that is received counts among the pipe's readers already */
-	u32 readers = fifo_readers() - (reads && !opens), level = subject_observes(s) + 1;
-
-	if (f->f_mode & FMODE_WRITE && memo->highest > subject_level(s) + 1u &&
-	    (readers > n->readers || (comes && !tx.join_waits) ||
-	     (memo->crowd && now - memo->crowd < TX_CROWD_NS))) {
-		n->reason = TG_R_CHANNEL;
-		return -EAGAIN;
-	}
-	if (!reads)
-		return 0;
-	if (level > memo->highest)
-		memo->highest = level;
-	if (opens && comes) {
-		memo->crowd = now;
-	} else if (opens) {
-		memo->waiter = bpf_get_current_pid_tgid();
-		memo->coming = tx.join;
-	}
-	return 0;
-}
-
 struct bpf_map;
 
 static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void *ctx)
@@ -576,7 +501,7 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused.
  */
-static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_inode *fifo, bool reopen,
+static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_fifo *fifo, bool reopen,
 				     struct tg_note *n, bool may_sleep)
 {
 	u32 failing;
@@ -597,7 +522,9 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_i
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
-	tx.join_waiter = fifo ? fifo_waiter(fifo) : 0;
+	tx.fifo = !!fifo;
+	if (fifo)
+		fifo_look(fifo);
 	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
 	if (!err && fifo)
 		err = fifo_join(fifo, n);
@@ -620,7 +547,7 @@ __noinline int demote_now(u8 to, struct tg_note *n)
 }
 
 /* The current subject gets a descriptor of a channel: levels are made to fit first. */
-__noinline int join_channel(u64 file, struct tg_inode *fifo, bool reopen, struct tg_note *n)
+__noinline int join_channel(u64 file, struct tg_fifo *fifo, bool reopen, struct tg_note *n)
 {
 	return n ? tx_demote(TX_STAY, file, 0, fifo, reopen, n, true) : -EAGAIN;
 }

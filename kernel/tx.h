@@ -5,7 +5,6 @@
 
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
 #define TX_LOOK_NS 250000000ull /* for who holds something to come into sight */
-#define TX_CROWD_NS 10000000000ull /* for two who came to read a FIFO at once to be counted */
 #define TX_SPIN_NS 5000000ull /* for any of these, where the hook may not sleep */
 #define TX_GUARD_NS 10000000000ull /* for the daemon to attach the guard */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
@@ -45,8 +44,9 @@ struct tg_tx {
 	u32 pass;      /* number of the pass over mappings */
 	u32 others;    /* somebody else would fall */
 	u32 reopen;    /* of an open by path, which may drag nobody */
-	u32 join_waiter; /* thread that waits in open() to read from `join`, */
-	u32 join_waits;  /* and does */
+	u32 fifo;      /* `join` is a FIFO's: see fifo.h */
+	u32 fifo_seen; /* those of `fifo_waits` that the pass met */
+	u32 fifo_readers; /* whom its pipe counted before the pass */
 	u32 failing;   /* threads did not come to rest in time */
 	u32 was;       /* where the task looked at stood before */
 	u32 trusted;   /* the task looked at is not lowered by what it reads */
@@ -55,9 +55,9 @@ struct tg_tx {
 	u64 join_unix;	/* a Unix socket that it is about to connect or send to */
 	u64 join_key;
 	u32 join_readers; /* descriptors that read from `join`, seen */
-	u32 join_held; /* the task looked at has one */
 	u32 drag_tgid;
 	u64 drag_cause; /* record of the process dragged along last */
+	struct tg_fifo_open fifo_waits[TG_FIFO_OPENS];
 	u64 deadline;
 	u64 ended; /* the last one, by the boot clock */
 } tx;

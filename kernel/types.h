@@ -162,7 +162,7 @@ struct pid { unsigned int level; struct upid numbers[1]; };
 struct proc_inode { struct pid *pid; struct inode vfs_inode; };
 struct xarray { void *xa_head; };
 struct io_uring_task { struct xarray xa; };
-struct signal_struct { struct pid *pids[4]; };
+struct signal_struct { atomic_t live; unsigned int flags; struct pid *pids[4]; };
 struct tty_struct { struct { struct pid *session; } ctrl; };
 struct tty_file_private { struct tty_struct *tty; };
 struct cred;
@@ -284,6 +284,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
 #define S_IFIFO 0010000
+#define TASK_INTERRUPTIBLE 1
 #define TASK_STOPPED 4 /* __TASK_STOPPED */
 #define TASK_TRACED 8  /* __TASK_TRACED */
 #define TS_COMPAT 2    /* in a 32-bit call */
@@ -291,6 +292,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)
 #define PF_EXITING 0x00000004
+#define SIGNAL_GROUP_EXIT 0x00000004 /* in signal->flags */
 #define PF_DUMPCORE 0x00000200
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
@@ -301,6 +303,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define FMODE_READ 1u
 #define FMODE_WRITE 2u
 #define FMODE_OPENED (1u << 19)
+#define FMODE_STREAM (1u << 21)
 #define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
 

@@ -10,15 +10,18 @@
  */
 static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct dentry *dentry, struct tg_found *place)
 {
+	u64 at = *(volatile u64 *)&dir->place;
 	int err = 0;
 
+	if (at >> 32 != label_seqno(label))
+		return path_rule(address(dentry), place);
 	if (label & LABEL_FULL || label_origin(label) != TG_FROM_RULE) {
-		err = child_rule(dir->node, label & LABEL_FULL ? 1 : 0, address(dentry), place);
+		err = child_rule(at, label & LABEL_FULL ? 1 : 0, address(dentry), place);
 	} else {
 		place->rule.level = label_level(label);
 		place->rule.attrs = label_attrs(label);
 		place->rule.source = dir->rule;
-		place->node = dir->node;
+		place->node = at;
 	}
 	return policy_number() == label_seqno(label) ? err : path_rule(address(dentry), place);
 }
@@ -321,10 +324,11 @@ int BPF_PROG(hook_inode_rmdir, struct inode *dir, struct dentry *dentry)
 static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct tg_found *place)
 {
 	struct tg_node *from, *to = node_of(place->node);
+	u64 at = memo ? *(volatile u64 *)&memo->place : 0;
 
-	if (!memo || !to)
+	if (!memo || !to || at >> 32 != label_seqno(label))
 		return false;
-	from = node_of(memo->node);
+	from = node_of(at);
 	if (!from || from->below.level != to->below.level ||
 	    (from->below.attrs | TG_EXPLICIT) != (to->below.attrs | TG_EXPLICIT))
 		return false;

@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+
 use crate::check::Outcome;
 use crate::subject::Level;
 
@@ -71,6 +74,14 @@ pub fn file(dir: &str, what: &str) -> Outcome<String> {
     let path = path(dir, what);
     fs::write(&path, what)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
+    Ok(path)
+}
+
+/// Such a FIFO, instead of the one that an earlier play may have left there.
+pub fn fifo(dir: &str, what: &str) -> Outcome<String> {
+    let path = path(dir, what);
+    let _ = fs::remove_file(&path);
+    mkfifo(path.as_str(), Mode::from_bits_truncate(0o666))?;
     Ok(path)
 }
 

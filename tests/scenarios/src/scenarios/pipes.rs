@@ -5,12 +5,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::sys::stat::Mode;
-use nix::unistd::{mkfifo, pipe2};
+use nix::unistd::pipe2;
 
 use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
-use crate::place::{self, AREA, LOW, SYSTEM, path};
+use crate::place::{self, AREA, LOW, SYSTEM};
 use crate::scenario::{Scenario, allow, bypass, deny};
 use crate::subject::{Child, Level, at, lower, spawn, start, step};
 use crate::sys;
@@ -378,14 +377,8 @@ fn floats_on() -> Outcome {
     middle.join_after_step()
 }
 
-fn named_fifo() -> Outcome<String> {
-    let fifo = path(AREA, "fifo");
-    mkfifo(fifo.as_str(), Mode::from_bits_truncate(0o666))?;
-    Ok(fifo)
-}
-
 fn fifo() -> Outcome {
-    let fifo = named_fifo()?;
+    let fifo = place::fifo(AREA, "fifo")?;
     let read = sys::open(&fifo, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?;
     let low = spawn(Untrusted, || {
         // writing to a channel is never refused, whose ever its file is
@@ -403,7 +396,7 @@ fn fifo() -> Outcome {
 }
 
 fn fifo_after() -> Outcome {
-    let fifo = named_fifo()?;
+    let fifo = place::fifo(AREA, "fifo")?;
     let low = spawn(Untrusted, || {
         let both = sys::both(&fifo)?;
         sys::put(&both)?;
@@ -418,7 +411,7 @@ fn fifo_after() -> Outcome {
 }
 
 fn fifo_waiting() -> Outcome {
-    let fifo = named_fifo()?;
+    let fifo = place::fifo(AREA, "fifo")?;
     let reader = spawn(User, || {
         let got = sys::get(&sys::reads(&fifo)?)?;
         same("what was read", got, b"x".to_vec())?;

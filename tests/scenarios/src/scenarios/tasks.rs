@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -70,6 +72,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "signal-at-death",
         "the signal asked for at a lower parent's end comes by that end alone",
         at_death,
+    ),
+    bypass(
+        "signal-at-thread-end",
+        "and not by the end of the parent's thread that forked",
+        at_thread_end,
     ),
 ];
 
@@ -465,6 +472,58 @@ fn at_death() -> Outcome {
             for sent in signals(asked.pid, libc::SIGUSR1) {
                 refused(Errno::EPERM, sent)?;
             }
+            Ok(())
+        })?
+        .join()?;
+        match wait()? {
+            WaitStatus::Exited(_, 0) => Ok(()),
+            other => Err(Failed::because(format_args!(
+                "the signal did not come: {other:?}"
+            ))),
+        }
+    })?
+    .join()
+}
+
+fn at_thread_end() -> Outcome {
+    start(|| {
+        // SAFETY: no argument is a pointer.
+        Errno::result(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
+        start(|| {
+            let (born, child) = mpsc::channel();
+            let (end, ends) = mpsc::channel::<()>();
+            let forks = std::thread::spawn(move || {
+                // SAFETY: the child makes system calls only, none that needs a lock of the other thread.
+                let _ = born.send(start(|| {
+                    let end = SigSet::from(Signal::SIGUSR1);
+                    end.thread_block()?;
+                    // SAFETY: no argument is a pointer.
+                    Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1) })?;
+                    step()?;
+                    std::thread::sleep(Duration::from_millis(2000));
+                    let status = fs::read_to_string("/proc/self/status")?;
+                    ensure(
+                        status.contains("ShdPnd:\t0000000000000000"),
+                        "the signal was sent at a thread's end",
+                    )?;
+                    // SAFETY: an alarm ends who waits in vain.
+                    unsafe { libc::alarm(10) };
+                    same("what came", end.wait()?, Signal::SIGUSR1)
+                }));
+                let _ = ends.recv();
+            });
+            let Ok(asked) = child.recv() else {
+                return Err(Failed::because("no child"));
+            };
+            let asked = asked?;
+            asked.stands()?;
+            asked.go()?;
+            // still there when the process ends
+            std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+            lower(Untrusted)?;
+            drop(end);
+            let _ = forks.join();
+            std::thread::sleep(Duration::from_millis(3000));
             Ok(())
         })?
         .join()?;

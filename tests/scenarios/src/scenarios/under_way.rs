@@ -8,20 +8,20 @@ use std::time::Duration;
 use libc::MAP_PRIVATE;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::sys::socket::SockType;
-use nix::sys::stat::Mode;
-use nix::unistd::{mkfifo, pipe2};
+use nix::unistd::pipe2;
 
 use super::asynchronous::Faults;
-use crate::check::{Outcome, ensure, refused, refused_any, same};
+use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
-use crate::place::{self, SYSTEM, path};
-use crate::scenario::{Scenario, bypass};
+use crate::place::{self, SYSTEM};
+use crate::scenario::{Scenario, allow, bypass};
 use crate::subject::{Level, at, lower, spawn, start, step};
 use crate::sys::{self, Map};
 use crate::{syscall, unixsock};
 
-use Level::{System, Untrusted};
+use Level::{System, Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
     bypass(
@@ -38,6 +38,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "fifo-waiter-writes",
         "who opened a FIFO last is in a stalled write when a low writer comes",
         waiter_writes,
+    ),
+    bypass(
+        "fifo-waiter-left",
+        "who waited for a FIFO first waits in another's open, and whoever came second is unseen",
+        waiter_left,
+    ),
+    allow(
+        "fifo-crowded",
+        "a crowd of low readers waits for a FIFO, and keeps no other writer from its reader",
+        crowded,
     ),
     bypass(
         "pipe-read-by-two",
@@ -82,12 +92,6 @@ fn not_above(bytes: &[u8]) -> Outcome {
     )
 }
 
-fn named_fifo() -> Outcome<String> {
-    let fifo = path(SYSTEM, "fifo");
-    mkfifo(fifo.as_str(), Mode::from_bits_truncate(0o666))?;
-    Ok(fifo)
-}
-
 /// A low subject writes to a FIFO, if it may, and stays a while.
 fn writes_low(fifo: &str, ms: u64) -> Outcome {
     match sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
@@ -105,7 +109,7 @@ fn writes_low(fifo: &str, ms: u64) -> Outcome {
 
 /// A reader waits in open() for a FIFO; a low subject prepares and writes to it.
 fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
-    let fifo = named_fifo()?;
+    let fifo = place::fifo(SYSTEM, "fifo")?;
     let victim = start(|| {
         let read = sys::reads(&fifo)?;
         not_above(&sys::get(&read)?)
@@ -137,7 +141,7 @@ fn forgotten() -> Outcome {
 
 fn waiter_writes() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
-    let fifo = named_fifo()?;
+    let fifo = place::fifo(SYSTEM, "fifo")?;
     let victim = start(|| {
         let fd = sys::both(&high)?;
         let faults = Faults::new()?;
@@ -162,6 +166,84 @@ fn waiter_writes() -> Outcome {
         content.first() != Some(&b'l'),
         "low data is in a system file",
     )
+}
+
+/// Frees who waits to read a FIFO.
+fn free(fifo: &str) {
+    if let Ok(write) = sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
+        let _ = sys::put_all(&write, b"h");
+    }
+}
+
+extern "C" fn interrupt(_: i32) {}
+
+fn waiter_left() -> Outcome {
+    let (fifo, other) = (place::fifo(SYSTEM, "fifo")?, place::fifo(SYSTEM, "other")?);
+    let first = spawn(Untrusted, || {
+        let action = SigAction::new(
+            SigHandler::Handler(interrupt),
+            SaFlags::empty(),
+            SigSet::empty(),
+        );
+        // SAFETY: the handler does nothing.
+        unsafe { sigaction(Signal::SIGUSR1, &action) }?;
+        refused(Errno::EINTR, sys::reads(&fifo))?;
+        sys::reads(&other)?;
+        Ok(())
+    })?;
+    pause(300);
+    let second = start(|| {
+        let read = sys::reads(&fifo)?;
+        not_above(&sys::get(&read)?)
+    })?;
+    pause(300);
+    kill(first.pid, Signal::SIGUSR1)?;
+    pause(300);
+    at(Untrusted, || writes_low(&fifo, 500))?;
+    free(&fifo);
+    free(&other);
+    second.join()?;
+    first.join()
+}
+
+fn crowded() -> Outcome {
+    for reader_is_last in [false, true] {
+        let fifo = place::fifo(SYSTEM, "fifo")?;
+        let mut crowd = Vec::new();
+        let mut come = || -> Outcome {
+            for _ in 0..10 {
+                crowd.push(spawn(Untrusted, || {
+                    sys::reads(&fifo)?;
+                    Ok(())
+                })?);
+            }
+            pause(500);
+            Ok(())
+        };
+        if reader_is_last {
+            come()?;
+        }
+        let reader = start(|| {
+            let read = sys::reads(&fifo)?;
+            sys::get(&read)?;
+            level::is(User)
+        })?;
+        pause(300);
+        if !reader_is_last {
+            come()?;
+        }
+        at(User, || {
+            let write = allowed(sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK))?;
+            allowed(sys::put_all(&write, b"u"))?;
+            pause(500);
+            Ok(())
+        })?;
+        reader.join()?;
+        for low in crowd {
+            low.join()?;
+        }
+    }
+    Ok(())
 }
 
 fn by_two() -> Outcome {

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::sys::stat::Mode;
-use nix::unistd::{mkfifo, pipe2};
+use nix::unistd::pipe2;
 
 use crate::check::{Outcome, allowed, ensure, refused};
 use crate::ipcs::Segment;
@@ -82,9 +81,8 @@ fn locker() -> Outcome<Child> {
 }
 
 fn fifo_late() -> Outcome {
-    for round in 0..2 {
-        let fifo = path(SYSTEM, &format!("fifo{round}"));
-        mkfifo(fifo.as_str(), Mode::from_bits_truncate(0o666))?;
+    for _ in 0..2 {
+        let fifo = place::fifo(SYSTEM, "fifo")?;
         let low = spawn(Untrusted, || {
             step()?;
             if let Ok(write) = sys::writes(&fifo) {
@@ -120,8 +118,7 @@ fn fifo_late() -> Outcome {
 
 fn lease() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
-    let fifo = path(SYSTEM, "fifo");
-    mkfifo(fifo.as_str(), Mode::from_bits_truncate(0o666))?;
+    let fifo = place::fifo(SYSTEM, "fifo")?;
     let holder = start(|| {
         nix::sys::signal::SigSet::from_iter([nix::sys::signal::Signal::SIGIO]).thread_block()?;
         let fd = sys::reads(&high)?;
