@@ -166,8 +166,9 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 			return label;
 	}
 	key = given_key(inode);
-	level = bpf_map_lookup_elem(&given, &key);
 	foreign = is_foreign(address(inode));
+	/* what others serve may number its inodes as it likes */
+	level = foreign ? NULL : bpf_map_lookup_elem(&given, &key);
 	r = path_rule(dentry, &found);
 	if (st) {
 		if (level)
@@ -287,7 +288,7 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 		return label;
 	foreign = is_foreign(inode);
 	r = path_rule(dentry, &found);
-	level = bpf_map_lookup_elem(&given, &key);
+	level = foreign ? NULL : bpf_map_lookup_elem(&given, &key);
 	if (r < 0 && !level)
 		return LABEL_UNKNOWN;
 	if (r > 0)

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open, statx};
 use tidegate_monitor::Given;
 
 use super::handle::Handle;
@@ -20,6 +21,8 @@ pub struct Filesystem {
     pub identity: String,
     /// A mount point of it.
     pub mount_point: String,
+    /// The mount there, as the kernel numbers it.
+    pub mount: u64,
     /// Its type.
     pub kind: String,
     /// Its root is mounted there, and not a directory of it.
@@ -49,7 +52,9 @@ pub fn is_memory(identity: &str) -> bool {
 /// Every filesystem mounted where this process can see it.
 pub fn mounted() -> Outcome<Vec<Filesystem>> {
     let path = "/proc/self/mountinfo";
-    let text = fs::read_to_string(path).map_err(|e| Failure::io(format!("read {path}"), e))?;
+    let text = fs::read(path).map_err(|e| Failure::io(format!("read {path}"), e))?;
+    // whoever owns a directory above a mount point names it as he likes
+    let text = String::from_utf8_lossy(&text);
     let uuids = uuids();
     let mut seen: HashMap<u32, Filesystem> = HashMap::new();
     for mut fs in text.lines().filter_map(|line| parse(line, &uuids)) {
@@ -65,7 +70,7 @@ pub fn mounted() -> Outcome<Vec<Filesystem>> {
     }
     // asked itself, a filesystem does not depend on what udev has come to by now
     for fs in seen.values_mut().filter(|fs| !fs.memory) {
-        if let Some(uuid) = fs.on_disk().then(|| own_uuid(&fs.mount_point)).flatten() {
+        if let Some(uuid) = fs.on_disk().then(|| fs.own_uuid()).flatten() {
             fs.identity = format!("uuid={uuid}");
         }
     }
@@ -81,18 +86,6 @@ struct FsUuid {
 
 /// FS_IOC_GETFSUUID (linux/fs.h): `_IOR(0x15, 0, struct fsuuid2)`.
 const GET_FS_UUID: u32 = 0x8011_1500;
-
-/// The UUID that a mounted filesystem itself says it has: ext4, xfs, btrfs, f2fs and others.
-fn own_uuid(mount_point: &str) -> Option<String> {
-    let root = File::open(mount_point).ok()?;
-    let mut answer = FsUuid {
-        len: 0,
-        uuid: [0; 16],
-    };
-    // SAFETY: the request writes a `struct fsuuid2`, which outlives the call.
-    let done = unsafe { libc::ioctl(root.as_raw_fd(), GET_FS_UUID.into(), &raw mut answer) };
-    (done == 0 && answer.len == 16).then(|| hyphenated(&answer.uuid))
-}
 
 /// As blkid(8) writes it.
 fn hyphenated(uuid: &[u8; 16]) -> String {
@@ -110,7 +103,9 @@ fn hyphenated(uuid: &[u8; 16]) -> String {
 /// A line of mountinfo (proc(5)).
 fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
     let (left, right) = line.split_once(" - ")?;
-    let mut left = left.split(' ').skip(2);
+    let mut left = left.split(' ');
+    let mount = left.next()?.parse().ok()?;
+    let mut left = left.skip(1);
     let (major, minor) = left.next()?.split_once(':')?;
     let dev = major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?;
     let whole = left.next()? == "/";
@@ -118,13 +113,15 @@ fn parse(line: &str, uuids: &HashMap<String, String>) -> Option<Filesystem> {
     let mut right = right.split(' ');
     let (kind, source) = (right.next()?, right.next()?);
     let identity = match uuids.get(source) {
-        Some(uuid) => format!("uuid={uuid}"),
-        None => format!("{kind} {source}"),
+        // FUSE's call their source what they like
+        Some(uuid) if !kind.starts_with("fuse") => format!("uuid={uuid}"),
+        _ => format!("{kind} {source}"),
     };
     Some(Filesystem {
         dev,
         identity,
         mount_point,
+        mount,
         kind: kind.into(),
         whole,
         memory: false,
@@ -168,10 +165,12 @@ fn uuids() -> HashMap<String, String> {
 }
 
 impl Filesystem {
-    /// Whether it is on a disk of this machine, so that looking at it waits for nobody.
+    /// Whether it is on a disk of this machine, so that looking at it waits for nobody. FUSE's
+    /// may call themselves what they like, and have whoever asks them wait.
     pub fn on_disk(&self) -> bool {
-        self.identity.starts_with("uuid=")
-            || self.identity.starts_with(&format!("{} /dev/", self.kind))
+        let device = format!("{} /dev/", self.kind);
+        !self.kind.starts_with("fuse")
+            && (self.identity.starts_with("uuid=") || self.identity.starts_with(&device))
     }
 
     /// Whether an object is surely gone. Only ext2, ext3 and ext4 answer by inode
@@ -189,9 +188,32 @@ impl Filesystem {
         })
     }
 
+    /// The UUID that it itself says it has: ext4, xfs, btrfs, f2fs and others. None if another
+    /// filesystem is mounted over it.
+    fn own_uuid(&self) -> Option<String> {
+        let root = self.directory().ok()?;
+        let there = statx(&root, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+        if there.stx_mnt_id != self.mount {
+            return None;
+        }
+        let mut answer = FsUuid {
+            len: 0,
+            uuid: [0; 16],
+        };
+        // SAFETY: the request writes a `struct fsuuid2`, which outlives the call.
+        let done = unsafe { libc::ioctl(root.as_raw_fd(), GET_FS_UUID.into(), &raw mut answer) };
+        (done == 0 && answer.len == 16).then(|| hyphenated(&answer.uuid))
+    }
+
+    /// What is at its mount point, if a directory is: to open anything else may take for ever.
+    fn directory(&self) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(open(&self.mount_point, flags, Mode::empty())?.into())
+    }
+
     /// Its root, or what is mounted of it.
     pub fn root(&self) -> io::Result<File> {
-        let root = File::open(&self.mount_point)?;
+        let root = self.directory()?;
         if device(root.metadata()?.dev()) != self.dev {
             return Err(io::Error::other("another filesystem is there"));
         }
@@ -216,6 +238,14 @@ mod tests {
         assert_eq!(
             (fs.dev, fs.identity.as_str(), fs.mount_point.as_str()),
             (253 << 20 | 1, "uuid=12-34", "/")
+        );
+        assert_eq!(fs.mount, 36);
+        assert!(fs.on_disk());
+        let line = "41 35 0:40 / /home/ann/mnt rw - fuse.sshfs /dev/vda1 rw,user_id=1000";
+        let served = parse(line, &uuids).unwrap();
+        assert_eq!(
+            (served.identity.as_str(), served.on_disk()),
+            ("fuse.sshfs /dev/vda1", false)
         );
         let line = "23 28 0:21 / /proc rw shared:14 shared:2 - proc proc rw";
         let fs = parse(line, &uuids).unwrap();

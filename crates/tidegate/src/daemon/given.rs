@@ -179,7 +179,10 @@ impl Known {
 
 /// Writes the table down.
 pub fn save(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
-    let mut known = disks.lock();
+    write(&mut disks.lock(), monitor, policies)
+}
+
+fn write(known: &mut Known, monitor: &Monitor, policies: &Policies) -> Outcome {
     let policy = policies.in_force(monitor)?;
     let mounted = filesystem::mounted()?;
     let mut saved = Saved {
@@ -218,13 +221,15 @@ pub fn save(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
 /// # Errors
 /// Then levels are given as before.
 pub fn save_clean(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
+    // first: nothing may be given for as long as a disk that has come is searched
+    let mut known = disks.lock();
     monitor.close_given(true);
     let written = last(
         || {
             thread::sleep(UNDER_WAY);
             Ok(monitor.given()?)
         },
-        || save(monitor, policies, disks),
+        || write(&mut known, monitor, policies),
     );
     written
         .and_then(|()| write_whole(places::CLEAN, b"", 0o600))
@@ -235,7 +240,7 @@ pub fn save_clean(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outc
 const UNDER_WAY: Duration = Duration::from_millis(100);
 
 /// Saves until nothing has come to the table meanwhile.
-fn last(given: impl Fn() -> Outcome<Vec<Given>>, save: impl Fn() -> Outcome) -> Outcome {
+fn last(given: impl Fn() -> Outcome<Vec<Given>>, mut save: impl FnMut() -> Outcome) -> Outcome {
     const TRIES: usize = 5;
     let sorted = || {
         let mut all = given()?;

@@ -34,8 +34,9 @@ pub fn start(shared: &Arc<Shared>) -> Outcome {
 
 fn keep(shared: &Shared, mounts: &File) {
     let (mut tried, mut told) = (Instant::now(), None::<Instant>);
+    let mut mounted = true;
     while !shared.ends() {
-        wait(mounts);
+        mounted |= wait(mounts);
         // what goes on failing is told of as often as it would be tried
         let mut complain = |failure: Failure| {
             if told.is_none_or(|told| told.elapsed() >= SAVE) {
@@ -46,10 +47,17 @@ fn keep(shared: &Shared, mounts: &File) {
         if let Err(e) = shared.guard.rest(&shared.monitor) {
             shared.complain(&format!("the guard stays attached: {e}"));
         }
-        let came = arrive(shared).unwrap_or_else(|failure| {
-            complain(failure);
-            false
-        });
+        let came = match mounted.then(|| arrive(shared)) {
+            Some(Ok(came)) => {
+                mounted = false;
+                came
+            }
+            Some(Err(failure)) => {
+                complain(failure);
+                false
+            }
+            None => false,
+        };
         let behind = shared.disks.clock_is_behind().unwrap_or_else(|failure| {
             complain(failure);
             true
@@ -66,15 +74,19 @@ fn keep(shared: &Shared, mounts: &File) {
     }
 }
 
-/// Waits for a beat, or until something has been mounted or unmounted (proc(5)).
-fn wait(mounts: &File) {
+/// Waits for a beat, or until something has been mounted or unmounted (proc(5)); whether it may have been.
+fn wait(mounts: &File) -> bool {
     let mut changes = [PollFd::new(mounts, PollFlags::PRI)];
     let beat = Timespec {
         tv_sec: BEAT.as_secs() as i64,
         tv_nsec: 0,
     };
-    if poll(&mut changes, Some(&beat)).is_err() {
-        thread::sleep(BEAT);
+    match poll(&mut changes, Some(&beat)) {
+        Ok(ready) => ready > 0,
+        Err(_) => {
+            thread::sleep(BEAT);
+            true
+        }
     }
 }
 

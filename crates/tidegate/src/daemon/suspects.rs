@@ -60,12 +60,17 @@ pub fn add(
                 search.known();
             }
             // subvolumes of btrfs, network filesystems
-            None if place.rule().attrs.contains(Attrs::CREATOR)
-                || place.any_below(Attrs::CREATOR) =>
-            {
-                found.closed.push(fs.mount_point.clone());
+            None => {
+                let known = table.iter_mut().filter(|(key, _)| key.0 == fs.dev);
+                for (_, level) in known.filter(|(_, level)| **level > 0) {
+                    *level = 0;
+                    found.count += 1;
+                }
+                let creator = place.rule().attrs.contains(Attrs::CREATOR);
+                if creator || place.any_below(Attrs::CREATOR) {
+                    found.closed.push(fs.mount_point.clone());
+                }
             }
-            None => {}
         }
     }
     found.warnings()
