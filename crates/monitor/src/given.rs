@@ -61,12 +61,11 @@ impl Monitor {
         }
         let keys: Vec<tg_given_key> = given.iter().map(Given::key).collect();
         let values: Vec<u32> = given.iter().map(|g| g.level.into()).collect();
-        self.given
-            .put_all(&keys, &values)
-            .trying(|| "restore the given levels".into())?;
+        let put = self.given.put_all(&keys, &values);
+        // those that found room count, too
         let used = self.given_used()?;
         self.globals.given_used().store(used, Ordering::Relaxed);
-        Ok(())
+        put.trying(|| "restore the given levels".into())
     }
 
     /// Has no more levels given, or has them given again. What would need one is refused meanwhile;

@@ -134,8 +134,9 @@ impl Known {
 
     /// Disks have been mounted: what is known of them, by their names, goes into the table, be
     /// it that they were away or had other numbers.
-    fn meet(&mut self, new: &[&Filesystem], given: &[Given]) -> Arrival {
+    fn meet(&mut self, new: &[&Filesystem], mounted: &[Filesystem], given: &[Given]) -> Arrival {
         let mut out = Arrival::default();
+        let mut left: BTreeSet<u32> = BTreeSet::new();
         for fs in new {
             if let Some(other) = self.here.get(&fs.dev).filter(|other| is_own(other)) {
                 let of = given.iter().filter(|g| g.dev == fs.dev).copied();
@@ -162,7 +163,13 @@ impl Known {
                 lower(&mut out.table, Given { dev: fs.dev, ..g });
             }
             out.since.extend(known.since.map(|since| (fs.dev, since)));
+            // it has another number now: under that one it would be found as it was
+            let is_left = |dev: &u32| same.contains(dev) && mounted.iter().all(|f| f.dev != *dev);
+            out.gone
+                .extend(given.iter().filter(|g| is_left(&g.dev)).copied());
+            left.extend(same.iter().filter(|dev| is_left(dev)));
         }
+        self.here.retain(|dev, _| !left.contains(dev));
         for fs in new {
             self.here.insert(fs.dev, fs.identity.clone());
             self.away.remove(&fs.identity);
@@ -386,15 +393,24 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     let Arrival {
         mut table,
         since,
-        gone,
-    } = next.meet(&new, &monitor.given()?);
-    let warnings = suspects::add(&policy, &mounted, &since, &mut table);
+        mut gone,
+    } = next.meet(&new, &mounted, &monitor.given()?);
+    let restore = |table: &Table| -> Outcome {
+        if !table.is_empty() {
+            monitor.restore_given(&entries(table.clone()))?;
+            // what was open for writing may be above its holder now
+            shared.guard.arm(monitor)?;
+            policies.renew(monitor)?;
+        }
+        Ok(())
+    };
+    // what is known does not wait for what has to be searched for
+    restore(&table)?;
+    gone.retain(|g| !table.contains_key(&(g.dev, g.ino, g.generation)));
     monitor.forget_given(&gone)?;
-    monitor.restore_given(&entries(table.clone()))?;
-    if !(table.is_empty() && gone.is_empty()) {
-        // what was open for writing may be above its holder now
-        shared.guard.arm(monitor)?;
-        policies.renew(monitor)?;
+    let warnings = suspects::add(&policy, &mounted, &since, &mut table);
+    if !since.is_empty() {
+        restore(&table)?;
     }
     *known = next;
     Ok(Some(warnings))
@@ -423,6 +439,7 @@ pub fn prune(monitor: &Monitor) -> Outcome {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
+    use std::slice;
 
     use super::*;
 
@@ -456,7 +473,7 @@ mod tests {
         let (a, b) = (disk(8, "uuid=a"), disk(9, "uuid=b"));
         assert!(!known.is_new(&a) && known.is_new(&b));
         // one is lower by now
-        let now = known.meet(&[&b], &[given(8, 5, 2), given(9, 6, 0)]);
+        let now = known.meet(&[&b], &[], &[given(8, 5, 2), given(9, 6, 0)]);
         assert_eq!(now.table, Table::from([((9, 5, 7), 0), ((9, 6, 7), 0)]));
         assert_eq!(now.since, BTreeMap::from([(9, 99)]));
         assert!(now.gone.is_empty() && known.away.is_empty() && !known.is_new(&b));
@@ -468,10 +485,25 @@ mod tests {
             here: BTreeMap::from([(8, "uuid=a".into())]),
             ..Known::default()
         };
-        let other = disk(9, "uuid=a");
+        let (first, other) = (disk(8, "uuid=a"), disk(9, "uuid=a"));
         assert!(known.is_new(&other));
-        let now = known.meet(&[&other], &[given(8, 5, 1)]);
+        // beside the first
+        let mut beside = known.clone();
+        let both = [first.clone(), other.clone()];
+        let now = beside.meet(&[&other], &both, &[given(8, 5, 1)]);
         assert_eq!(now.table, Table::from([((9, 5, 7), 1)]));
+        assert!(now.gone.is_empty() && !beside.is_new(&first));
+        // by another number: what it has from then on counts when the first number comes again
+        let now = known.meet(&[&other], slice::from_ref(&other), &[given(8, 5, 1)]);
+        assert_eq!(now.table, Table::from([((9, 5, 7), 1)]));
+        assert_eq!(now.gone, [given(8, 5, 1)]);
+        assert!(known.is_new(&first));
+        let now = known.meet(
+            &[&first],
+            slice::from_ref(&first),
+            &[given(9, 5, 0), given(9, 6, 0)],
+        );
+        assert_eq!(now.table, Table::from([((8, 5, 7), 0), ((8, 6, 7), 0)]));
     }
 
     #[test]
@@ -481,11 +513,11 @@ mod tests {
             ..Known::default()
         };
         let other = disk(8, "uuid=b");
-        let now = known.meet(&[&other], &[given(8, 5, 1)]);
+        let now = known.meet(&[&other], &[], &[given(8, 5, 1)]);
         assert_eq!((now.gone, now.table), (vec![given(8, 5, 1)], Table::new()));
         assert_eq!(known.away["uuid=a"].given, [given(0, 5, 1)]);
         // and it gets them when it is back
-        let now = known.meet(&[&disk(8, "uuid=a")], &[]);
+        let now = known.meet(&[&disk(8, "uuid=a")], &[], &[]);
         assert_eq!(now.table, Table::from([((8, 5, 7), 1)]));
     }
 

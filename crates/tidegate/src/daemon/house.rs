@@ -2,6 +2,7 @@
 //! mounted: giving them theirs.
 
 use std::fs::File;
+use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +37,7 @@ fn keep(shared: &Shared, mounts: &File) {
     let (mut tried, mut told) = (Instant::now(), None::<Instant>);
     let mut mounted = true;
     while !shared.ends() {
-        mounted |= wait(mounts);
+        mounted |= wait(mounts) | (tried.elapsed() >= SAVE);
         // what goes on failing is told of as often as it would be tried
         let mut complain = |failure: Failure| {
             if told.is_none_or(|told| told.elapsed() >= SAVE) {
@@ -47,17 +48,12 @@ fn keep(shared: &Shared, mounts: &File) {
         if let Err(e) = shared.guard.rest(&shared.monitor) {
             shared.complain(&format!("the guard stays attached: {e}"));
         }
-        let came = match mounted.then(|| arrive(shared)) {
-            Some(Ok(came)) => {
-                mounted = false;
-                came
-            }
-            Some(Err(failure)) => {
+        // what fails is tried again as what is saved: a disk that has to be searched takes its time
+        let came = mem::take(&mut mounted)
+            && arrive(shared).unwrap_or_else(|failure| {
                 complain(failure);
                 false
-            }
-            None => false,
-        };
+            });
         let behind = shared.disks.clock_is_behind().unwrap_or_else(|failure| {
             complain(failure);
             true
