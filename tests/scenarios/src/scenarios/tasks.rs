@@ -475,14 +475,19 @@ fn at_death() -> Outcome {
             Ok(())
         })?
         .join()?;
-        match wait()? {
-            WaitStatus::Exited(_, 0) => Ok(()),
-            other => Err(Failed::because(format_args!(
-                "the signal did not come: {other:?}"
-            ))),
-        }
+        signal_came()
     })?
     .join()
+}
+
+/// Of the child that its subreaper is left with.
+fn signal_came() -> Outcome {
+    match wait()? {
+        WaitStatus::Exited(_, 0) => Ok(()),
+        other => Err(Failed::because(format_args!(
+            "the signal did not come: {other:?}"
+        ))),
+    }
 }
 
 fn at_thread_end() -> Outcome {
@@ -527,12 +532,7 @@ fn at_thread_end() -> Outcome {
             Ok(())
         })?
         .join()?;
-        match wait()? {
-            WaitStatus::Exited(_, 0) => Ok(()),
-            other => Err(Failed::because(format_args!(
-                "the signal did not come: {other:?}"
-            ))),
-        }
+        signal_came()
     })?
     .join()
 }
