@@ -41,18 +41,9 @@ pub fn run(lab: &Lab, plan: &Plan, file: Option<&Path>) -> Result<Run> {
         "nothing to measure: by this clock none of these workloads means anything"
     );
     let earlier = match file {
-        Some(file) if file.exists() => Run::read(file)?.boots,
+        Some(file) if file.exists() => earlier(file, &wanted)?,
         _ => Vec::new(),
     };
-    if let Some(boot) = earlier.iter().find(|b| !is_wanted(&wanted, b)) {
-        bail!(
-            "{} holds what this run does not measure, such as boot {} of {}: name another file, \
-             or all its systems, items and boots",
-            file.unwrap_or(Path::new("")).display(),
-            boot.disturbance + 1,
-            boot.system
-        );
-    }
     let run = Mutex::new(empty(lab, plan)?);
     let keep = |boot: Option<Boot>| {
         let mut run = run
@@ -191,6 +182,24 @@ fn known<'a>(earlier: &'a [Boot], wanted: &Wanted<'_>, recipe: &str) -> Option<&
 fn place(wanted: &[Wanted<'_>], boot: &Boot) -> Option<usize> {
     let same = |w: &Wanted<'_>| w.system.name == boot.system && w.disturbance == boot.disturbance;
     wanted.iter().position(same)
+}
+
+/// The boots that a file holds already.
+///
+/// # Errors
+/// If there are others among them than this run gives, which would be lost.
+fn earlier(file: &Path, wanted: &[Wanted<'_>]) -> Result<Vec<Boot>> {
+    let boots = Run::read(file)?.boots;
+    if let Some(boot) = boots.iter().find(|b| !is_wanted(wanted, b)) {
+        bail!(
+            "{} holds what this run does not measure, such as boot {} of {}: name another file, \
+             or all its systems, items and boots",
+            file.display(),
+            boot.disturbance + 1,
+            boot.system
+        );
+    }
+    Ok(boots)
 }
 
 /// Whether a run gives all that an earlier boot gave.

@@ -93,8 +93,9 @@ impl Handle {
         };
         let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| self.body[at + i]));
         match self.kind {
-            1 | 2 => Some((word(0).into(), word(4))),
-            0x81 | 0x82 => Some((long(0), word(8))),
+            // or with the directory's behind it
+            INO32_GEN | 2 => Some((word(0).into(), word(4))),
+            INO64_GEN | 0x82 => Some((long(0), word(8))),
             0x4d..=0x4f => Some((long(0), word(16))),
             _ => None,
         }
