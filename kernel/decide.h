@@ -90,7 +90,7 @@ static __always_inline int fall_to(struct inode *inode, u64 dentry, u64 label, u
 
 /*
  * While the current subject waited for its fall, what it is about to observe, or itself,
- * became lower than was decided.
+ * became lower than was decided; or how low that is cannot be told now.
  */
 static __noinline int sank(u8 op, u8 class)
 {
@@ -119,6 +119,8 @@ static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
 	if (mode & FMODE_READ && lomac_open(who, o)) {
 		u8 to = lomac_observe(who, o);
 
+		if (to < who.level && label & LABEL_LATER)
+			return sank(op, class);
 		if (to < who.level) {
 			int err = fall_to(inode, dentry, label, to, op | class << 8);
 
@@ -166,6 +168,8 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 	struct lomac_object o = { .level = memory_level(inode, dentry, TG_C_MMAP), .known = true };
 
 	n.object = o.level;
+	if (o.level == LEVEL_UNSURE)
+		return sank(TG_OP_MMAP, TG_C_MMAP);
 	if (mode & FMODE_READ) {
 		u8 to = lomac_observe(observer(s), o);
 
@@ -176,7 +180,7 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 				return err;
 			s = subject_current();
 			o.level = memory_level(inode, dentry, TG_C_MMAP);
-			if (lomac_observe(observer(s), o) < subject_observes(s) ||
+			if (o.level == LEVEL_UNSURE || lomac_observe(observer(s), o) < subject_observes(s) ||
 			    (mode & FMODE_WRITE && subject_level(s) < to))
 				return sank(TG_OP_MMAP, TG_C_MMAP);
 		}
@@ -262,6 +266,10 @@ static __noinline int join(struct file *file, u8 op)
 		struct dentry *d = CAST(struct dentry, file_dentry(file));
 
 		floor = memory_level(inode, file_dentry(file), TG_C_FILE);
+		if (floor == LEVEL_UNSURE) {
+			n.reason = TG_R_BUSY;
+			return deny(s, &n, -EAGAIN);
+		}
 		/* a file that has lost its name keeps its level; the rest floats while nobody has it mapped */
 		n.reason = d->d_parent != d ? TG_R_RULE : TG_R_MAPPING;
 		n.object = floor;

@@ -6,7 +6,7 @@
  *   bits  0..7   level
  *   bits  8..23  attributes of its rule (enum tg_attr)
  *   bits 24..27  where it comes from (enum tg_origin)
- *   bits 28..31  zero
+ *   bits 28..31  zero, unless there is none
  *   bits 32..63  policy sequence number it was found under
  * Inode storage only remembers it; `given` and the map hold the truth.
  */
@@ -21,6 +21,7 @@ enum tg_origin {
 
 #define LABEL_FULL (1u << 27)	/* its whole path matched the node */
 #define LABEL_UNKNOWN (1u << 28) /* no label: fail closed */
+#define LABEL_LATER (1u << 29)   /* besides: it could not be looked for now, and nobody falls for that */
 
 static __always_inline u8 label_level(u64 l) { return l; }
 static __always_inline u16 label_attrs(u64 l) { return l >> 8; }

@@ -155,6 +155,8 @@ struct tg_scratch {
 	u32 node;  /* of the trie, come so far */
 	u32 off;   /* text written, or counted */
 	u32 first; /* components that find room in the text */
+	u64 super; /* filesystem whose mount is looked for, */
+	u64 mount; /* and what is found */
 	u64 up[TG_DEPTH];
 	char text[2 * TG_PATH + 1];
 	struct tg_edge key;
@@ -167,6 +169,17 @@ struct {
 	__type(key, u32);
 	__type(value, struct tg_scratch);
 } scratches SEC(".maps");
+
+/*
+ * The mount that a filesystem's paths go through, by the filesystem's address: to find it
+ * takes a look at every mount of it, of which anybody makes as many as he likes.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1 << 10);
+	__type(key, u64);
+	__type(value, u64);
+} roots SEC(".maps");
 
 /* Channels met by the running transaction, by the address of what is read. */
 struct tg_channel {

@@ -103,15 +103,17 @@ __noinline u64 label_unmounted(u64 magic, u32 seqno)
 	return LABEL_UNKNOWN;
 }
 
-/* What others fill is the lowest unless the map names the place where it is mounted. */
-__noinline bool is_foreign(u64 inode)
+/* What others fill is the lowest unless the map names the place where it is mounted; PATH_LATER: as path_rule. */
+__noinline int is_foreign(u64 inode)
 {
 	struct inode *i = CAST(struct inode, inode);
 	struct tg_found mount = {};
+	int r;
 
 	if (!fs_is_foreign(i->i_sb->s_magic))
 		return false;
-	return path_rule(address(i->i_sb->s_root), &mount) || !(mount.rule.attrs & TG_EXPLICIT);
+	r = path_rule(address(i->i_sb->s_root), &mount);
+	return r == PATH_LATER ? r : r || !(mount.rule.attrs & TG_EXPLICIT);
 }
 
 __noinline u64 label_by_rule(struct tg_found *found, u64 magic, bool foreign, u32 seqno)
@@ -149,8 +151,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	struct tg_inode *memo;
 	struct tg_stats *st = stats_of(class);
 	u64 magic, label, name;
-	bool foreign;
-	int r;
+	int r, foreign;
 
 	if (!inode)
 		return LABEL_UNKNOWN;
@@ -167,9 +168,11 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	}
 	key = given_key(inode);
 	foreign = is_foreign(address(inode));
+	r = path_rule(dentry, &found);
+	if (r == PATH_LATER || foreign == PATH_LATER)
+		return LABEL_UNKNOWN | LABEL_LATER;
 	/* what others serve may number its inodes as it likes */
 	level = foreign ? NULL : bpf_map_lookup_elem(&given, &key);
-	r = path_rule(dentry, &found);
 	if (st) {
 		if (level)
 			__sync_fetch_and_add(&st->cache, 1);
@@ -275,9 +278,8 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 	u64 magic = i->i_sb->s_magic, label = label_of_kind(inode, policy.seqno);
 	struct tg_given_key key = given_key(i);
 	struct tg_found found = {};
-	bool foreign;
+	int r, foreign;
 	u32 *level;
-	int r;
 
 	if (!source)
 		return LABEL_UNKNOWN;
@@ -288,6 +290,8 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 		return label;
 	foreign = is_foreign(inode);
 	r = path_rule(dentry, &found);
+	if (r == PATH_LATER || foreign == PATH_LATER)
+		return LABEL_UNKNOWN | LABEL_LATER;
 	level = foreign ? NULL : bpf_map_lookup_elem(&given, &key);
 	if (r < 0 && !level)
 		return LABEL_UNKNOWN;
@@ -304,7 +308,8 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 
 /*
  * The lowest level whose data memory that no path names may hold: its writers', and
- * of a tmpfs file that has lost its name, what it had before.
+ * of a tmpfs file that has lost its name, what it had before. LEVEL_UNSURE: that cannot be
+ * told now.
  */
 static __always_inline u8 memory_level(struct inode *inode, u64 dentry, u32 class)
 {
@@ -314,6 +319,8 @@ static __always_inline u8 memory_level(struct inode *inode, u64 dentry, u32 clas
 	if (d->d_parent != d) {
 		u64 label = label_of(inode, dentry, class);
 
+		if (label & LABEL_LATER)
+			return LEVEL_UNSURE;
 		level = label & LABEL_UNKNOWN ? 0 : label_level(label);
 	}
 	return floor < level ? floor : level;

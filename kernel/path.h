@@ -68,20 +68,47 @@ __noinline bool walk_map(struct tg_scratch *w, struct tg_found *out)
 }
 
 /*
- * The rule of an object's canonical path. 0: found. -1: the path cannot be
- * known. 1: its filesystem is not mounted where the map can see it.
+ * The mount to go on from: the one found before while it is still there. An older one has not
+ * come since, but for one that the top level kept detached. The memory may be another's by now,
+ * which then is no mount of this filesystem's root in the initial namespace.
  */
+static __always_inline u64 mount_of(u64 super, struct tg_scratch *w)
+{
+	struct dentry *root = CAST(struct super_block, super)->s_root;
+	struct mount *m;
+	u64 *known;
+
+	w->super = super;
+	known = bpf_map_lookup_elem(&roots, &w->super);
+	if (known && w->n && w->up[BOUND(w->n - 1, TG_DEPTH)] == address(root)) {
+		m = CAST(struct mount, *known);
+		if (address(m->mnt.mnt_sb) == super && m->mnt.mnt_root == root && mount_is_initial(m))
+			return address(m);
+	}
+	w->mount = canonical_mount(super, w);
+	if (w->mount > MOUNT_LATER && CAST(struct mount, w->mount)->mnt.mnt_root == root)
+		bpf_map_update_elem(&roots, &w->super, &w->mount, BPF_ANY);
+	return w->mount;
+}
+
+/*
+ * The rule of an object's canonical path. 0: found. -1: the path cannot be
+ * known. 1: its filesystem is not mounted where the map can see it. PATH_LATER: it cannot
+ * be looked at now, for renames or mounts; nobody may fall for that.
+ */
+#define PATH_LATER (-2)
+
 __noinline int path_rule(u64 dentry, struct tg_found *out)
 {
 	struct tg_scratch *w;
-	int ret = -1;
+	int ret = PATH_LATER;
 	u32 try;
 
 	if (!out)
 		return -1;
 	w = scratch_get();
 	if (!w)
-		return -1;
+		return PATH_LATER;
 	bpf_rcu_read_lock();
 	bpf_for(try, 0, TG_TRIES) {
 		struct dentry *d = CAST(struct dentry, dentry);
@@ -91,9 +118,14 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 
 		if (before & PATH_ODD)
 			break;
+		ret = -1;
 		if (!walk_filesystem(dentry, w))
 			break;
-		m = canonical_mount(address(d->d_sb), w);
+		m = mount_of(address(d->d_sb), w);
+		if (m == MOUNT_LATER) {
+			ret = PATH_LATER;
+			break;
+		}
 		if (!m) {
 			/* a dentry that nothing connects to its root has no path at all */
 			ret = w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root) ? 1 : -1;
@@ -102,7 +134,7 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 		}
 		if (path_sequence() == before && policy_number() == number)
 			break;
-		ret = -1;
+		ret = PATH_LATER;
 	}
 	bpf_rcu_read_unlock();
 	scratch_put(w);

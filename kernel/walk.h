@@ -46,7 +46,7 @@ static __noinline u64 path_settled(void)
 	return now;
 }
 
-/* Walks begun before a storm of renames, or of mounts, is taken for a path that cannot be known. */
+/* Walks begun before a storm of renames, or of mounts, is taken for one that does not end now. */
 #define TG_TRIES 1024
 
 /* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
@@ -111,12 +111,14 @@ static __always_inline bool mount_covers(struct mount *m, struct tg_scratch *w)
 /*
  * The oldest mount in the initial namespace through which the walked object can
  * be reached. A mount of a subdirectory (bind, btrfs subvolume) serves only
- * where the filesystem's own root is not mounted.
+ * where the filesystem's own root is not mounted. MOUNT_LATER: there are too many.
  */
+#define MOUNT_LATER 1
 __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 {
 	struct super_block *sb = CAST(struct super_block, super);
 	u64 whole = 0, part = 0;
+	bool all = false;
 	struct mount *m;
 	struct dentry *root = sb->s_root;
 	u32 i;
@@ -130,8 +132,10 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 		/* newest first, so the last that fits is the oldest */
 		m = ((struct super_block___6_18 *)sb)->s_mounts;
 		bpf_for(i, 0, TG_MOUNTS) {
-			if (!m)
+			if (!m) {
+				all = true;
 				break;
+			}
 			m = CAST(struct mount, m);
 			if (mount_is_initial(m)) {
 				if (m->mnt.mnt_root == root)
@@ -147,12 +151,15 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 		struct list_head *p = sb->s_mounts.next;
 
 		bpf_for(i, 0, TG_MOUNTS) {
-			if (!p || (u64)p == head)
+			if (!p || (u64)p == head) {
+				all = true;
 				break;
+			}
 			m = CAST(struct mount, (u64)p - off);
 			if (mount_is_initial(m)) {
 				if (m->mnt.mnt_root == root) {
 					whole = address(m);
+					all = true;
 					break;
 				}
 				if (!part && mount_covers(m, w))
@@ -161,7 +168,7 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 			p = m->mnt_instance.next;
 		}
 	}
-	return whole ? whole : part;
+	return !all ? MOUNT_LATER : whole ? whole : part;
 }
 
 /* Notes the dentries from d up to its filesystem's root. False: too deep. */

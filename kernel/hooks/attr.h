@@ -36,6 +36,8 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 	to = lomac_observe(observer(s), object(label));
 	if (to >= subject_observes(s))
 		return 0;
+	if (label & LABEL_LATER)
+		return sank(op, TG_C_FILE);
 	note_object(&n, inode, address(dentry), label);
 	err = fall(s, to, &n, true);
 	if (err)

@@ -51,8 +51,12 @@ static __always_inline u64 exec_label(struct file *file)
 		if (s && s->exec_behind)
 			return label_make(s->exec_behind - 1, 0, TG_FROM_KIND, policy.seqno);
 	}
-	if (inode_is_memory(inode))
-		return label_make(memory_level(inode, file_dentry(file), TG_C_EXEC), 0, TG_FROM_KIND, policy.seqno);
+	if (inode_is_memory(inode)) {
+		u8 level = memory_level(inode, file_dentry(file), TG_C_EXEC);
+
+		return level == LEVEL_UNSURE ? LABEL_UNKNOWN | LABEL_LATER :
+					       label_make(level, 0, TG_FROM_KIND, policy.seqno);
+	}
 	return label_of(inode, file_dentry(file), TG_C_EXEC);
 }
 
@@ -83,6 +87,8 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	u8 to, attrs = 0;
 
 	count_query(TG_C_EXEC);
+	if (label & LABEL_LATER)
+		return sank(TG_OP_EXEC, TG_C_EXEC);
 	/* a top-level interpreter lowers nobody */
 	if (!first && object(label).known && label_level(label) == policy.top)
 		return 0;

@@ -84,6 +84,7 @@ static __noinline int open_executed(struct file *file)
 	struct inode *inode = file->f_inode;
 	struct tg_subject *s = subject_current();
 	struct lomac_object o;
+	u64 label;
 	u8 level;
 
 	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC) {
@@ -91,7 +92,10 @@ static __noinline int open_executed(struct file *file)
 			s->exec_behind = 0;
 		return 0;
 	}
-	o = object(label_of(inode, file_dentry(file), TG_C_EXEC));
+	label = label_of(inode, file_dentry(file), TG_C_EXEC);
+	if (label & LABEL_LATER)
+		return sank(TG_OP_EXEC, TG_C_EXEC);
+	o = object(label);
 	level = o.known ? o.level : 0;
 	if (level >= policy.top || o.attrs & TG_NEUTRAL)
 		return 0;

@@ -129,6 +129,8 @@ __noinline u32 write_path(u64 dentry, struct tg_scratch *w)
 		if (!walk_filesystem(dentry, w))
 			break;
 		m = canonical_mount(address(d->d_sb), w);
+		if (m == MOUNT_LATER)
+			break;
 		if (!m) {
 			if (w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root))
 				flags = TR_UNMOUNTED;

@@ -1,20 +1,41 @@
 #!/bin/bash
 # Power cuts under `workstation`: what low subjects made stays low, whether or not anybody had
 # written it down, and the machine comes back enforcing; also in the middle of reloads and forks.
+# So it is with a disk that is mounted later, or in another boot only.
 set -u
 cd /payload || exit
 # shellcheck source=tests/day/lib.sh
 . ./lib.sh
 
 SRC=/home/alice/src
+DISK=$SRC/disk
+IMAGE=/var/lib/disk.img
 
 put_in_force() {
-	mkdir -p $SRC/untrusted && chown alice:alice $SRC $SRC/untrusted
+	mkdir -p $SRC/untrusted $DISK || return
+	truncate -s 64M $IMAGE && mkfs.ext4 -q $IMAGE && mount -o loop $IMAGE $DISK || return
+	chown alice:alice $SRC $SRC/untrusted $DISK
 	dpkg -i ./tidegate_*.deb || return
 	sed -i '/^mode permissive/d; s/^include .*/include workstation/' /etc/tidegate/policy.plm
 	harness_rules >>/etc/tidegate/policy.plm
 	# the preset has other levels than the one that is in force
 	tidegate stop && systemctl restart tidegate
+}
+
+# By another device's number than before.
+mount_late() {
+	truncate -s 64M "$IMAGE.other" && losetup --find "$IMAGE.other" && mount -o loop $IMAGE $DISK
+}
+
+# As `at`, once it has been seen to.
+soon_at() {
+	local tries
+	for tries in $(seq 60); do
+		at "$@" 2>/dev/null && return
+		sleep 1
+	done
+	echo "not after $tries seconds"
+	at "$@"
 }
 
 low() {
@@ -45,7 +66,8 @@ case $boot in
 	try "multi-user" systemctl is-system-running --wait
 	try "install" put_in_force
 	try "low files that are written down" low "cd $SRC && mkdir dir && echo low | tee old dir/old renamed >/dev/null"
-	try "a user's file" user "echo mine > $SRC/mine"
+	try "a user's file" user "echo mine | tee $SRC/mine >$DISK/mine"
+	try "a low file on another disk" low "echo low > $DISK/old"
 	sleep 5
 	# its end writes the levels down, its start goes on
 	try "the levels are written down" systemctl restart tidegate
@@ -54,7 +76,7 @@ case $boot in
 	try "promoted" tidegate promote --level user $SRC/moved
 	try "and moved lower, which is not written down" user "mv $SRC/moved $SRC/untrusted/moved"
 	try "what has two names does not fall" user "cd $SRC && ! ln mine untrusted/mine"
-	try "low files that are not" low "cd $SRC && echo low | tee new dir/new >/dev/null; ln -s new link; mkfifo fifo; mv renamed again; sync"
+	try "low files that are not" low "cd $SRC && echo low | tee new dir/new disk/new >/dev/null; ln -s new link; mkfifo fifo; mv renamed again; sync"
 	cut "in rest"
 	;;
 1)
@@ -65,6 +87,11 @@ case $boot in
 	try "what fell after it was promoted is low" at untrusted $SRC/untrusted/moved
 	try "what nobody touched is the user's" at user $SRC/mine
 	try "told of" sh -c 'journalctl -b -u tidegate --no-pager | grep "went down of a sudden"'
+	try "a disk comes late" mount_late
+	try "what was written down of it is low" soon_at untrusted $DISK/old
+	try "what was not is low" soon_at untrusted $DISK/new
+	try "what nobody touched on it is the user's" at user $DISK/mine
+	try "a low file on it" low "echo low > $DISK/late; sync"
 	storm
 	cut "in the storm"
 	;;
@@ -104,6 +131,9 @@ case $boot in
 	try "comes back from a restart" systemctl is-system-running --wait
 	try "nothing is suspected after a clean end" sh -c '! journalctl -b -u tidegate --no-pager | grep "went down of a sudden"'
 	try "what was low is low" at untrusted $SRC/old $SRC/new $SRC/link $SRC/fifo $SRC/back
+	try "a disk comes that was away for three boots" mount_late
+	try "what was low on it is low" soon_at untrusted $DISK/old $DISK/new $DISK/late
+	try "what nobody touched on it is the user's" at user $DISK/mine
 	try "what changed in the hour that came twice is low, too" at untrusted $SRC/mine
 	finish
 	;;

@@ -11,12 +11,12 @@ use nix::sched::{CloneFlags, setns};
 use super::system::{ROW, bind, tmpfs};
 use crate::check::{Outcome, allowed, refused, refused_any, same};
 use crate::level;
-use crate::place::{self, LOW, MOUNT, SYSTEM};
+use crate::place::{self, LOW, MOUNT, SYSTEM, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
 use crate::subject::{Level, at, own_namespaces, spawn, step};
 use crate::{sys, syscall};
 
-use Level::Untrusted;
+use Level::{System, Untrusted};
 
 pub const SCENARIOS: &[Scenario] = &[
     allow(
@@ -40,6 +40,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "mount-setattr",
         "a read-only mount made writable by mount_setattr",
         setattr,
+    ),
+    bypass(
+        "mount-flood",
+        "so many mounts of one's own that the host's is not found among them",
+        flood,
     ),
 ];
 
@@ -225,4 +230,45 @@ fn move_mount_tmpfs(at: &str) -> Result<(), Errno> {
         EMPTY_FROM
     )
     .map(drop)
+}
+
+fn flood() -> Outcome {
+    let (high, dir) = (place::file(SYSTEM, "high")?, path(SYSTEM, "flood"));
+    for k in 0..16 {
+        fs::create_dir_all(format!("{dir}/{k}"))?;
+    }
+    let high_stays = || {
+        // what is to be looked for anew
+        nix::unistd::sync();
+        fs::write("/proc/sys/vm/drop_caches", "2")?;
+        at(System, || {
+            allowed(fs::read(&high))?;
+            level::is(System)
+        })
+    };
+    let mut floods = Vec::new();
+    // a namespace has room for 100,000 mounts
+    for doublings in [16, 16, 10] {
+        let child = spawn(Untrusted, || {
+            own_namespaces(CloneFlags::CLONE_NEWNS)?;
+            for k in 0..doublings {
+                mount(
+                    Some(dir.as_str()),
+                    format!("{dir}/{k}").as_str(),
+                    None::<&str>,
+                    MsFlags::MS_BIND | MsFlags::MS_REC,
+                    None::<&str>,
+                )?;
+            }
+            step()
+        })?;
+        child.stands()?;
+        floods.push(child);
+    }
+    high_stays()?;
+    for child in floods {
+        child.kill()?;
+        high_stays()?;
+    }
+    Ok(())
 }
