@@ -78,6 +78,9 @@ pub struct System {
     /// Tidegate does; reports list where Tidegate is dearer than it.
     #[serde(default)]
     pub mediates_all: bool,
+    /// Boots of it, at most.
+    #[serde(default = "every")]
+    pub boots: u32,
     /// Seconds that its setup takes under instruction counting on a slow machine.
     #[serde(default)]
     pub seconds: u32,
@@ -257,6 +260,7 @@ impl System {
             decisions: String::new(),
             rules: String::new(),
             tidegate: false,
+            boots: every(),
             programs: Vec::new(),
             mediates_all: false,
             seconds: 0,

@@ -19,7 +19,7 @@ pub struct Plan {
     pub systems: Vec<System>,
     /// The workloads, in their order.
     pub workloads: Vec<Workload>,
-    /// Boots of each system; a workload may want fewer.
+    /// Boots of each system; it, or a workload, may want fewer.
     pub boots: u32,
     /// The static `tidegate` that is measured.
     pub tidegate: PathBuf,
@@ -55,7 +55,7 @@ impl Plan {
     pub(super) fn wanted(&self) -> Vec<Wanted<'_>> {
         let mut list = Vec::new();
         for disturbance in 0..self.boots {
-            for system in &self.systems {
+            for system in self.systems.iter().filter(|s| disturbance < s.boots) {
                 let mut workloads: Vec<&Workload> = self
                     .workloads
                     .iter()
@@ -145,6 +145,19 @@ mod tests {
         assert!(plan.append(of(1)).len() > plan.append(of(0)).len());
         assert_eq!(of(0).rtc(), "2026-01-01T00:00:00");
         assert_eq!(of(1).rtc(), "2026-01-01T00:01:30");
+    }
+
+    #[test]
+    fn what_wants_fewer_boots_has_fewer() {
+        let mut plan = plan();
+        plan.systems[0].boots = 2;
+        plan.workloads[0].boots = 1;
+        let (system, workload) = (&plan.systems[0].name, &plan.workloads[0].name);
+        let wanted = plan.wanted();
+        let boots = wanted.iter().filter(|w| w.system.name == *system);
+        assert_eq!(boots.count(), 2);
+        let has = |w: &&Wanted<'_>| w.workloads.iter().any(|w| w.name == *workload);
+        assert_eq!(wanted.iter().filter(has).count(), plan.systems.len());
     }
 
     #[test]

@@ -92,14 +92,17 @@ fn not_above(bytes: &[u8]) -> Outcome {
     )
 }
 
-/// A low subject writes to a FIFO, if it may, and stays a while.
+/// A low subject writes to a FIFO, if it may, and stays a while. Its readers may have gone
+/// while its open waited.
 fn writes_low(fifo: &str, ms: u64) -> Outcome {
     match sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
-        Ok(write) => {
-            sys::put_all(&write, b"l")?;
-            pause(ms);
-            Ok(())
-        }
+        Ok(write) => match sys::put_all(&write, b"l") {
+            Ok(_) => {
+                pause(ms);
+                Ok(())
+            }
+            Err(e) => refused(Errno::EPIPE, Err::<(), _>(e)),
+        },
         Err(e) => refused_any(
             &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
             Err::<(), _>(e),
