@@ -46,7 +46,7 @@ __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 	if (!w || !walk_filesystem(dentry, w))
 		return 0;
 	m = mount_of(address(d->d_sb), w);
-	if (m > MOUNT_LATER && !walk_mounts(m, w))
+	if (m == MOUNT_LATER || (m && !walk_mounts(m, w)))
 		return 0;
 	w->off = w->first = 0;
 	bpf_for(i, 0, w->n) {

@@ -58,20 +58,27 @@ __noinline u8 channel_read(u64 key, u8 level)
 	return c->lowest_writer < level && !tx.trusted ? c->lowest_writer : level;
 }
 
-/* The lowest level that may send to a socket. What has no name takes from anybody. */
+/*
+ * The lowest level that may send to a socket. What has no name takes from anybody. UNIX_LATER:
+ * that cannot be told now; as a level it admits nobody.
+ */
+#define UNIX_LATER 0xfe
+
 __noinline u8 unix_admits(u64 sock)
 {
 	struct unix_sock *u = CAST(struct unix_sock, sock);
 	struct lomac_object o;
 	struct dentry *d;
+	u64 label;
 	u32 source;
 
 	if (!u->path.dentry)
 		return 0;
 	d = CAST(struct dentry, u->path.dentry);
-	o = object(label_peek(address(d->d_inode), address(d), &source));
+	label = label_peek(address(d->d_inode), address(d), &source);
+	o = object(label);
 	if (!o.known)
-		return policy.top;
+		return label & LABEL_LATER ? UNIX_LATER : policy.top;
 	return o.attrs & (TG_LOWWRITE | TG_NEUTRAL) ? 0 : o.level;
 }
 

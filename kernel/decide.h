@@ -55,6 +55,15 @@ static __always_inline int fall(struct tg_subject *s, u8 to, struct tg_note *n, 
 	return deny(s, n, n->reason == TG_R_BUSY ? -EAGAIN : -EACCES);
 }
 
+/* The verdict on what an object's label forbids, with its reason: not now, if it has none now. */
+static __always_inline int refusal(struct tg_note *n, u64 label)
+{
+	if (!(label & LABEL_LATER))
+		return -EPERM;
+	n->reason = TG_R_BUSY;
+	return -EAGAIN;
+}
+
 static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class };
@@ -63,7 +72,7 @@ static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, 
 	note_object(&n, inode, dentry, label);
 	if (!lomac_open(subject(s), object(label)))
 		n.reason = TG_R_NOOPEN;
-	return deny(s, &n, -EPERM);
+	return deny(s, &n, refusal(&n, label));
 }
 
 /* What belongs to the top level. */
@@ -108,6 +117,22 @@ static __always_inline int modify(struct lomac_subject who, struct inode *inode,
 	return refuse(inode, dentry, label, op, class);
 }
 
+/*
+ * Is it too early to bind what has no label now? Nobody falls for that, and whom anything
+ * is kept from it may be kept from.
+ */
+static __always_inline bool is_early(struct lomac_subject who, u64 label, u32 mode)
+{
+	return label & LABEL_LATER && (subject_level(subject_current()) < policy.top ||
+				       (mode & FMODE_READ && lomac_observe(who, object(label)) < who.level));
+}
+
+/* Is it too early to execute what has no label now, as that would lower the subject? */
+static __noinline bool exec_early(u64 label)
+{
+	return label & LABEL_LATER && subject_observes(subject_current()) && sank(TG_OP_EXEC, TG_C_EXEC);
+}
+
 /* bind(), where the hint is not enough. */
 static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
 {
@@ -116,11 +141,11 @@ static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
 	struct lomac_object o = object(label);
 	struct lomac_subject who = observer(subject_current());
 
+	if (is_early(who, label, mode))
+		return sank(op, class);
 	if (mode & FMODE_READ && lomac_open(who, o)) {
 		u8 to = lomac_observe(who, o);
 
-		if (to < who.level && label & LABEL_LATER)
-			return sank(op, class);
 		if (to < who.level) {
 			int err = fall_to(inode, dentry, label, to, op | class << 8);
 
@@ -129,7 +154,7 @@ static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
 			label = label_of(inode, dentry, class);
 			o = object(label);
 			who = observer(subject_current());
-			if (lomac_observe(who, o) < who.level)
+			if (is_early(who, label, mode) || lomac_observe(who, o) < who.level)
 				return sank(op, class);
 		}
 	}

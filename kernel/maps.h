@@ -147,6 +147,12 @@ struct {
 	__type(value, struct tg_stats);
 } stats SEC(".maps");
 
+/* A mount; the address may be another's later, the number never is. */
+struct tg_root {
+	u64 mount;
+	u64 id;
+};
+
 /* Room to walk a path in, claimed for the walk: a stack has 512 bytes only. */
 struct tg_scratch {
 	u32 busy;
@@ -156,7 +162,7 @@ struct tg_scratch {
 	u32 off;   /* text written, or counted */
 	u32 first; /* components that find room in the text */
 	u64 super; /* filesystem whose mount is looked for, */
-	u64 mount; /* and what is found */
+	struct tg_root root; /* and what a search found; no mount: it was remembered, or there is none */
 	u64 up[TG_DEPTH];
 	char text[2 * TG_PATH + 1];
 	struct tg_edge key;
@@ -178,7 +184,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1 << 10);
 	__type(key, u64);
-	__type(value, u64);
+	__type(value, struct tg_root);
 } roots SEC(".maps");
 
 /* Channels met by the running transaction, by the address of what is read. */

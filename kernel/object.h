@@ -103,6 +103,12 @@ __noinline u64 label_unmounted(u64 magic, u32 seqno)
 	return LABEL_UNKNOWN;
 }
 
+/* No label, as no path: `err` is path_rule's. */
+static __always_inline u64 label_none(int err)
+{
+	return err == PATH_LATER ? LABEL_UNKNOWN | LABEL_LATER : LABEL_UNKNOWN;
+}
+
 /* What others fill is the lowest unless the map names the place where it is mounted; PATH_LATER: as path_rule. */
 __noinline int is_foreign(u64 inode)
 {
@@ -170,7 +176,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	foreign = is_foreign(address(inode));
 	r = path_rule(dentry, &found);
 	if (r == PATH_LATER || foreign == PATH_LATER)
-		return LABEL_UNKNOWN | LABEL_LATER;
+		return label_none(PATH_LATER);
 	/* what others serve may number its inodes as it likes */
 	level = foreign ? NULL : bpf_map_lookup_elem(&given, &key);
 	if (st) {
@@ -291,7 +297,7 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 	foreign = is_foreign(inode);
 	r = path_rule(dentry, &found);
 	if (r == PATH_LATER || foreign == PATH_LATER)
-		return LABEL_UNKNOWN | LABEL_LATER;
+		return label_none(PATH_LATER);
 	level = foreign ? NULL : bpf_map_lookup_elem(&given, &key);
 	if (r < 0 && !level)
 		return LABEL_UNKNOWN;

@@ -69,26 +69,37 @@ __noinline bool walk_map(struct tg_scratch *w, struct tg_found *out)
 
 /*
  * The mount to go on from: the one found before while it is still there. An older one has not
- * come since, but for one that the top level kept detached. The memory may be another's by now,
- * which then is no mount of this filesystem's root in the initial namespace.
+ * come since, but for one that the top level kept detached.
  */
 static __always_inline u64 mount_of(u64 super, struct tg_scratch *w)
 {
 	struct dentry *root = CAST(struct super_block, super)->s_root;
-	struct mount *m;
-	u64 *known;
+	struct tg_root *known;
 
 	w->super = super;
+	w->root.mount = 0;
 	known = bpf_map_lookup_elem(&roots, &w->super);
 	if (known && w->n && w->up[BOUND(w->n - 1, TG_DEPTH)] == address(root)) {
-		m = CAST(struct mount, *known);
-		if (address(m->mnt.mnt_sb) == super && m->mnt.mnt_root == root && mount_is_initial(m))
+		struct mount *m = CAST(struct mount, known->mount);
+
+		if (m->mnt_id_unique == known->id && address(m->mnt.mnt_sb) == super && m->mnt.mnt_root == root &&
+		    mount_is_initial(m))
 			return address(m);
+		bpf_map_delete_elem(&roots, &w->super);
 	}
-	w->mount = canonical_mount(super, w);
-	if (w->mount > MOUNT_LATER && CAST(struct mount, w->mount)->mnt.mnt_root == root)
-		bpf_map_update_elem(&roots, &w->super, &w->mount, BPF_ANY);
-	return w->mount;
+	w->root.mount = canonical_mount(super, w);
+	return w->root.mount;
+}
+
+/* What the walk found, if that is a whole filesystem's mount. */
+static __always_inline void mount_remember(struct tg_scratch *w)
+{
+	struct mount *m = CAST(struct mount, w->root.mount);
+
+	if (w->root.mount <= MOUNT_LATER || m->mnt.mnt_root != CAST(struct super_block, w->super)->s_root)
+		return;
+	w->root.id = m->mnt_id_unique;
+	bpf_map_update_elem(&roots, &w->super, &w->root, BPF_ANY);
 }
 
 /*
@@ -119,21 +130,22 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 		if (before & PATH_ODD)
 			break;
 		ret = -1;
-		if (!walk_filesystem(dentry, w))
-			break;
-		m = mount_of(address(d->d_sb), w);
-		if (m == MOUNT_LATER) {
-			ret = PATH_LATER;
+		if (walk_filesystem(dentry, w)) {
+			m = mount_of(address(d->d_sb), w);
+			if (m == MOUNT_LATER) {
+				ret = PATH_LATER;
+				break;
+			}
+			if (!m) /* a dentry that nothing connects to its root has no path at all */
+				ret = w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root) ? 1 : -1;
+			else
+				ret = walk_mounts(m, w) && walk_map(w, out) ? 0 : -1;
+		}
+		if (path_sequence() == before && policy_number() == number) {
+			if (!ret)
+				mount_remember(w);
 			break;
 		}
-		if (!m) {
-			/* a dentry that nothing connects to its root has no path at all */
-			ret = w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root) ? 1 : -1;
-		} else {
-			ret = walk_mounts(m, w) && walk_map(w, out) ? 0 : -1;
-		}
-		if (path_sequence() == before && policy_number() == number)
-			break;
 		ret = PATH_LATER;
 	}
 	bpf_rcu_read_unlock();

@@ -328,6 +328,9 @@ static __always_inline void tx_admit(void)
 		u8 admits = unix_admits(key);
 		struct tg_channel *c = channel(key);
 
+		/* whether its reader falls is not known */
+		if (admits == UNIX_LATER)
+			tx.failed = 1;
 		if (c)
 			c->admits = admits;
 		tx.changed = 1;
@@ -346,9 +349,9 @@ static __always_inline bool tx_fixpoint(void)
 		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
 		tx.fifo_readers = tx.fifo ? fifo_readers() : 0;
 		tx_spread();
+		tx_admit();
 		if (tx.failed)
 			return false;
-		tx_admit();
 		if (!tx.changed)
 			return true;
 	}

@@ -109,6 +109,7 @@ struct mount {
 	struct vfsmount mnt;
 	struct list_head mnt_instance;
 	struct mnt_namespace *mnt_ns;
+	u64 mnt_id_unique;
 };
 struct mount___6_18 { struct mount *mnt_next_for_sb; };
 

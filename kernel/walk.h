@@ -167,6 +167,8 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 			}
 			p = m->mnt_instance.next;
 		}
+		/* a whole one that came after so many more would be the top level's */
+		all |= !!part;
 	}
 	return !all ? MOUNT_LATER : whole ? whole : part;
 }

@@ -37,6 +37,7 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 	u64 parent = address(dentry->d_parent), label;
 	struct lomac_object d;
+	int err;
 
 	count_query(TG_C_DIR);
 	*memo = bpf_inode_storage_get(&inodes, dir, 0, 0);
@@ -49,7 +50,7 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
 	if (!lomac_names(who, d, policy.top)) {
 		note_object(&n, dir, parent, label);
 		n.dentry = address(dentry);
-		return deny(subject_current(), &n, -EPERM);
+		return deny(subject_current(), &n, refusal(&n, label));
 	}
 	if (!place)
 		return 0;
@@ -59,12 +60,12 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
 		place->rule.source = ~0u;
 		return 0;
 	}
-	if (!*memo || name_rule(*memo, label, dentry, place)) {
-		n.reason = TG_R_NO_LABEL;
-		n.dentry = address(dentry);
-		return deny(subject_current(), &n, -EPERM);
-	}
-	return 0;
+	err = *memo ? name_rule(*memo, label, dentry, place) : -1;
+	if (!err)
+		return 0;
+	n.reason = TG_R_NO_LABEL;
+	n.dentry = address(dentry);
+	return deny(subject_current(), &n, refusal(&n, label_none(err)));
 }
 
 /*
@@ -78,6 +79,7 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 	u32 seqno = policy.seqno, *level;
 	struct tg_found place = {};
 	struct tg_given_key key;
+	int err;
 
 	if (label)
 		return label;
@@ -88,8 +90,9 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 		label = label_of_kind(address(inode), seqno);
 	if (label)
 		return label;
-	if (name_rule(parent, above, dentry, &place))
-		return LABEL_UNKNOWN;
+	err = name_rule(parent, above, dentry, &place);
+	if (err)
+		return label_none(err);
 	key = given_key(inode);
 	level = bpf_map_lookup_elem(&given, &key);
 	if (level)
@@ -277,6 +280,8 @@ static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
 	if (inode->i_sb->s_magic != TMPFS_MAGIC || (inode->i_mode & S_IFMT) != S_IFREG || inode->i_nlink != 1)
 		return 0;
 	label = label_of(inode, dentry, TG_C_DIR);
+	if (label & LABEL_LATER)
+		return sank(op, TG_C_DIR);
 	o = object(label);
 	if (o.attrs & TG_LOWWRITE && (inode->i_readcount.counter || inode->i_writecount.counter)) {
 		note_object(&n, inode, dentry, label);
@@ -373,7 +378,7 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 	if (level == LOMAC_REFUSED) {
 		n.reason = TG_R_LAUNDER;
 		n.source = place->rule.source;
-		return deny(s, &n, -EPERM);
+		return deny(s, &n, refusal(&n, label));
 	}
 	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!memo) {

@@ -87,8 +87,8 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	u8 to, attrs = 0;
 
 	count_query(TG_C_EXEC);
-	if (label & LABEL_LATER)
-		return sank(TG_OP_EXEC, TG_C_EXEC);
+	if (exec_early(label))
+		return -EAGAIN;
 	/* a top-level interpreter lowers nobody */
 	if (!first && object(label).known && label_level(label) == policy.top)
 		return 0;

@@ -25,9 +25,11 @@ static __noinline int create_unnamed(struct file *file)
 		n.inode = address(dir->d_inode);
 		n.dentry = address(dir);
 		n.object = label_level(label);
-		return deny(s, &n, -EPERM);
+		return deny(s, &n, refusal(&n, label));
 	}
 	label = label_of(inode, file_dentry(file), TG_C_FILE);
+	if (label & LABEL_LATER)
+		return sank(TG_OP_CREATE, TG_C_FILE);
 	place = object(label);
 	level = lomac_create(subject(s), place);
 	if (!place.known || place.attrs & TG_NEUTRAL || level == place.level)
@@ -93,8 +95,8 @@ static __noinline int open_executed(struct file *file)
 		return 0;
 	}
 	label = label_of(inode, file_dentry(file), TG_C_EXEC);
-	if (label & LABEL_LATER)
-		return sank(TG_OP_EXEC, TG_C_EXEC);
+	if (exec_early(label))
+		return -EAGAIN;
 	o = object(label);
 	level = o.known ? o.level : 0;
 	if (level >= policy.top || o.attrs & TG_NEUTRAL)

@@ -34,7 +34,7 @@ int BPF_PROG(guard_file_permission, struct file *file, int mask)
 	if (lomac_modify(subject(s), object(label), policy.top))
 		return 0;
 	note_object(&n, inode, file_dentry(file), label);
-	return deny(s, &n, -EIO);
+	return deny(s, &n, refusal(&n, label) == -EAGAIN ? -EAGAIN : -EIO);
 }
 
 /* A connection to a named socket that the sender could not make any more. */

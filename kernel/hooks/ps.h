@@ -51,7 +51,9 @@ static __always_inline void held_socket(struct tg_held *line, struct file *f, st
 		if (own && floor < line->to)
 			line->to = floor;
 		if (u->peer) {
-			line->label = unix_admits(address(u->peer));
+			u8 admits = unix_admits(address(u->peer));
+
+			line->label = admits == UNIX_LATER ? policy.top : admits;
 			line->revoke = who.level < label_level(line->label);
 		}
 		return;

@@ -43,7 +43,7 @@ static __always_inline int unix_decide_peer(struct sock *other)
 			n.inode = address(d->d_inode);
 			n.dentry = address(u->path.dentry);
 			n.object = label_level(label);
-			return deny(s, &n, -EPERM);
+			return deny(s, &n, refusal(&n, label));
 		}
 	}
 	err = join_unix(address(other), &n);
@@ -68,7 +68,7 @@ static __always_inline int unix_bind_peer(struct sock *other)
 SEC("lsm/unix_stream_connect")
 int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
-	u8 level;
+	u8 level, admits;
 	int err = unix_bind_peer(other);
 
 	if (err)
@@ -77,7 +77,8 @@ int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, st
 	level = subject_level(subject_current());
 	if (level >= policy.top)
 		return 0;
-	if (level >= unix_admits(address(other)))
+	admits = unix_admits(address(other));
+	if (level >= admits || admits == UNIX_LATER)
 		floor_lower(address(newsk), level);
 	floor_lower(address(sock), level);
 	return 0;

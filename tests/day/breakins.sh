@@ -70,12 +70,8 @@ over_there() {
 }
 
 put_in_force() {
-	dpkg -i ./tidegate_*.deb || return
-	sed -i '/^mode permissive/d; s/^include .*/include server/' /etc/tidegate/policy.plm
-	{
-		harness_rules
-		echo "untrusted $LOGS"
-	} >>/etc/tidegate/policy.plm
+	take_preset server || return
+	echo "untrusted $LOGS" >>/etc/tidegate/policy.plm
 }
 
 # ---- The break-ins ----------------------------------------------------------------

@@ -24,6 +24,13 @@ harness_rules() {
 	RULES
 }
 
+# Installs the package and takes a preset, for the next start of the unit.
+take_preset() {
+	dpkg -i ./tidegate_*.deb || return
+	sed -i "/^mode permissive/d; s/^include .*/include $1/" /etc/tidegate/policy.plm
+	harness_rules >>/etc/tidegate/policy.plm
+}
+
 # try WHAT COMMAND…: a piece of the day; its output is shown if it fails.
 try() {
 	local what=$1 out=/payload/out start=$SECONDS

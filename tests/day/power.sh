@@ -15,9 +15,7 @@ put_in_force() {
 	mkdir -p $SRC/untrusted $DISK || return
 	truncate -s 64M $IMAGE && mkfs.ext4 -q $IMAGE && mount -o loop $IMAGE $DISK || return
 	chown alice:alice $SRC $SRC/untrusted $DISK
-	dpkg -i ./tidegate_*.deb || return
-	sed -i '/^mode permissive/d; s/^include .*/include workstation/' /etc/tidegate/policy.plm
-	harness_rules >>/etc/tidegate/policy.plm
+	take_preset workstation || return
 	# the preset has other levels than the one that is in force
 	tidegate stop && systemctl restart tidegate
 }

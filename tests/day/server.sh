@@ -43,11 +43,9 @@ set_up() {
 }
 
 put_in_force() {
-	dpkg -i ./tidegate_*.deb || return
+	take_preset server || return
 	# what runs has the top level until it is started anew
 	systemctl restart nginx php8.4-fpm postgresql@17-main ssh cron rsyslog
-	sed -i '/^mode permissive/d; s/^include .*/include server/' /etc/tidegate/policy.plm
-	harness_rules >>/etc/tidegate/policy.plm
 	systemctl restart tidegate-reload
 }
 

@@ -52,12 +52,6 @@ set_up() {
 	tar -C $BOX -cf /srv/remote/web/box.tar .
 }
 
-put_in_force() {
-	dpkg -i ./tidegate_*.deb || return
-	sed -i '/^mode permissive/d; s/^include .*/include workstation/' /etc/tidegate/policy.plm
-	harness_rules >>/etc/tidegate/policy.plm
-}
-
 # ---- The day --------------------------------------------------------------------
 # As who has logged in at the console.
 alice() {
@@ -119,7 +113,7 @@ case $boot in
 0)
 	try "multi-user" systemctl is-system-running --wait
 	try "set up" set_up
-	try "install the package" put_in_force
+	try "install the package" take_preset workstation
 	systemctl reboot
 	sleep 1000
 	;;

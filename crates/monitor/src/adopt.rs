@@ -9,6 +9,7 @@ use tidegate_policy::Attrs;
 
 use crate::error::Result;
 use crate::event::{set_comm, set_path};
+use crate::label::{Label, Origin};
 use crate::load::Monitor;
 use crate::skel::types::tg_event;
 use crate::subject::Subject;
@@ -34,6 +35,25 @@ pub struct Adopted {
     pub records: Vec<u64>,
 }
 
+/// One look at everybody.
+#[derive(Default)]
+struct Pass {
+    /// There is no further one.
+    last: bool,
+    /// Another is due.
+    again: bool,
+}
+
+impl Pass {
+    /// Whether a label counts. One that could not be looked for now is asked for again; in
+    /// the last pass it is the lowest.
+    fn counts(&mut self, label: Label) -> bool {
+        let later = label.origin == Origin::Later && !self.last;
+        self.again |= later;
+        !later
+    }
+}
+
 /// Why a process is where it is.
 struct Cause {
     level: u8,
@@ -52,8 +72,12 @@ impl Monitor {
         let held = self.hold_transactions()?;
         let first = self.newest() + 1;
         let mut lowered = BTreeSet::new();
-        for _ in 0..PASSES {
-            let mut changed = self.take_programs(&mut lowered)?;
+        for number in 1..=PASSES {
+            let mut pass = Pass {
+                last: number == PASSES,
+                again: false,
+            };
+            self.take_programs(&mut pass, &mut lowered)?;
             let mut causes: BTreeMap<u32, Cause> = BTreeMap::new();
             for h in self
                 .held_descriptors()?
@@ -61,16 +85,16 @@ impl Monitor {
                 .chain(self.held_mappings()?)
             {
                 let lower = causes.get(&h.pid).is_none_or(|c| h.to < c.level);
-                if h.to < h.level && lower {
+                if h.to < h.level && lower && pass.counts(h.label) {
                     causes.insert(h.pid, Cause::of(&h));
                 }
             }
             let processes = self.processes()?;
             for process in processes.iter().filter(|p| causes.contains_key(&p.pid)) {
-                changed |= self.lower(process, &causes[&process.pid])?;
+                pass.again |= self.lower(process, &causes[&process.pid])?;
                 lowered.insert(process.pid);
             }
-            if !changed {
+            if !pass.again {
                 break;
             }
         }
@@ -104,13 +128,15 @@ impl Monitor {
     }
 
     /// Gives each process the level and the attributes of its program.
-    fn take_programs(&self, lowered: &mut BTreeSet<u32>) -> Result<bool> {
+    fn take_programs(&self, pass: &mut Pass, lowered: &mut BTreeSet<u32>) -> Result<()> {
         let (me, top) = (std::process::id(), self.globals.policy().top);
-        let mut changed = false;
         for process in self.processes()? {
             let Some(program) = process.program.filter(|_| process.pid != me) else {
                 continue;
             };
+            if !pass.counts(program) {
+                continue;
+            }
             if program.level < process.subject.level && !program.attrs.contains(Attrs::NEUTRAL) {
                 let path = link(&format!("/proc/{}/exe", process.pid));
                 let cause = Cause {
@@ -119,7 +145,7 @@ impl Monitor {
                     address: None,
                     source: None,
                 };
-                changed |= self.lower(&process, &cause)?;
+                pass.again |= self.lower(&process, &cause)?;
                 lowered.insert(process.pid);
             } else if !process.governed {
                 let mut attrs = program.attrs & OF_PROGRAMS;
@@ -127,11 +153,11 @@ impl Monitor {
                     attrs &= Attrs::PERMISSIVE;
                 }
                 if !attrs.is_empty() {
-                    changed |= self.label_threads(&process, top, attrs, 0)?;
+                    pass.again |= self.label_threads(&process, top, attrs, 0)?;
                 }
             }
         }
-        Ok(changed)
+        Ok(())
     }
 
     /// Lowers a process, and records why.
@@ -262,6 +288,19 @@ fn mapped_path(line: &str, ino: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_cannot_be_looked_for_is_looked_for_again_and_then_the_lowest() {
+        let later = Label::from_word(1 << 28 | 1 << 29);
+        let mut pass = Pass::default();
+        assert!(pass.counts(Label::from_word(1 << 28)) && !pass.again);
+        assert!(!pass.counts(later) && pass.again);
+        let mut last = Pass {
+            last: true,
+            again: false,
+        };
+        assert!(last.counts(later) && !last.again);
+    }
 
     #[test]
     fn a_mapped_file_is_found_by_its_inode() {

@@ -22,6 +22,8 @@ pub enum Origin {
     Kind,
     /// There is none; the answer fails closed.
     Unknown,
+    /// It could not be looked for now, while mounts or names change.
+    Later,
 }
 
 /// An object's label, as kernel/label.h lays its word out.
@@ -39,6 +41,7 @@ impl Label {
     /// From the kernel's word.
     pub(crate) fn from_word(word: u64) -> Label {
         let origin = match word >> 24 & 7 {
+            _ if word & 1 << 29 != 0 => Origin::Later,
             _ if word & 1 << 28 != 0 => Origin::Unknown,
             1 => Origin::Rule,
             2 => Origin::Given,

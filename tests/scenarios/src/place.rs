@@ -42,6 +42,8 @@ pub const LOG: &str = "/scn/log";
 pub const OPEN_SOCKET: &str = "/scn/system/open.sock";
 /// A mount point that a rule names: what is mounted there is `system`.
 pub const NAMED_MOUNT: &str = "/scn/named-mount";
+/// A mount point that a rule names: what is mounted there every level may write.
+pub const OPEN_MOUNT: &str = "/scn/open-mount";
 /// A mount point that no rule names.
 pub const MOUNT: &str = "/scn/mount";
 /// Where processes that fail say why.

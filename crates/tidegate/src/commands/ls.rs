@@ -103,7 +103,7 @@ fn line(policy: Option<&Policy>, path: &Path, object: Option<Object>) -> Line {
         Origin::Rule => "rule",
         Origin::Given => "given",
         Origin::Kind => "kind",
-        Origin::Unknown => "unknown",
+        Origin::Unknown | Origin::Later => "unknown",
     };
     let rule = object
         .source

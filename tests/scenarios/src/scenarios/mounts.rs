@@ -7,13 +7,15 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::SockType::Stream;
 
 use super::system::{ROW, bind, tmpfs};
-use crate::check::{Outcome, allowed, refused, refused_any, same};
+use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
-use crate::place::{self, LOW, MOUNT, SYSTEM, path};
+use crate::place::{self, LOW, MOUNT, OPEN_MOUNT, SYSTEM, VAULT, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Level, at, own_namespaces, spawn, step};
+use crate::subject::{Child, Level, at, own_namespaces, spawn, start, step};
+use crate::unixsock::{accepted, connected, file_name, named};
 use crate::{sys, syscall};
 
 use Level::{System, Untrusted};
@@ -45,6 +47,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "mount-flood",
         "so many mounts of one's own that the host's is not found among them",
         flood,
+    ),
+    bypass(
+        "mount-flood-secrets",
+        "secrets are opened while so many mounts are taken away that no label is found",
+        flood_secrets,
+    ),
+    bypass(
+        "mount-flood-server",
+        "a server's socket has no label at the moment at which its client falls",
+        flood_server,
     ),
 ];
 
@@ -232,28 +244,25 @@ fn move_mount_tmpfs(at: &str) -> Result<(), Errno> {
     .map(drop)
 }
 
-fn flood() -> Outcome {
-    let (high, dir) = (place::file(SYSTEM, "high")?, path(SYSTEM, "flood"));
+/// A directory whose filesystem is to have many mounts.
+fn flooded(dir: &str) -> Outcome<String> {
+    let dir = format!("{dir}/flood");
     for k in 0..16 {
         fs::create_dir_all(format!("{dir}/{k}"))?;
     }
-    let high_stays = || {
-        // what is to be looked for anew
-        nix::unistd::sync();
-        fs::write("/proc/sys/vm/drop_caches", "2")?;
-        at(System, || {
-            allowed(fs::read(&high))?;
-            level::is(System)
-        })
-    };
-    let mut floods = Vec::new();
+    Ok(dir)
+}
+
+/// Mounts of a low subject's own, some 130,000 of them, until its processes are killed.
+fn many_mounts(dir: &str) -> Outcome<Vec<Child>> {
+    let mut children = Vec::new();
     // a namespace has room for 100,000 mounts
     for doublings in [16, 16, 10] {
         let child = spawn(Untrusted, || {
             own_namespaces(CloneFlags::CLONE_NEWNS)?;
             for k in 0..doublings {
                 mount(
-                    Some(dir.as_str()),
+                    Some(dir),
                     format!("{dir}/{k}").as_str(),
                     None::<&str>,
                     MsFlags::MS_BIND | MsFlags::MS_REC,
@@ -263,12 +272,104 @@ fn flood() -> Outcome {
             step()
         })?;
         child.stands()?;
-        floods.push(child);
+        children.push(child);
     }
+    Ok(children)
+}
+
+/// The kernel forgets its inodes, and with them labels: each is to be looked for anew.
+fn forget_labels() -> Outcome {
+    nix::unistd::sync();
+    Ok(fs::write("/proc/sys/vm/drop_caches", "2")?)
+}
+
+fn flood() -> Outcome {
+    let high = place::file(SYSTEM, "high")?;
+    let high_stays = || {
+        forget_labels()?;
+        at(System, || {
+            allowed(fs::read(&high))?;
+            level::is(System)
+        })
+    };
+    let floods = many_mounts(&flooded(&path(SYSTEM, "dir"))?)?;
     high_stays()?;
     for child in floods {
         child.kill()?;
         high_stays()?;
     }
     Ok(())
+}
+
+fn flood_secrets() -> Outcome {
+    let secrets = (0..300).map(|k| place::file(VAULT, &k.to_string()));
+    let secrets = secrets.collect::<Outcome<Vec<String>>>()?;
+    for child in many_mounts(&flooded(&path(SYSTEM, "dir"))?)? {
+        forget_labels()?;
+        let reader = spawn(Untrusted, || {
+            step()?;
+            for secret in &secrets {
+                refused_any(&[Errno::EPERM, Errno::EAGAIN], sys::reads(secret))?;
+            }
+            Ok(())
+        })?;
+        reader.stands()?;
+        reader.go()?;
+        child.kill()?;
+        reader.join()?;
+    }
+    Ok(())
+}
+
+/// The socket takes from everybody, so whoever has the other end falls with its client.
+fn flood_server() -> Outcome {
+    let first = place::directory(SYSTEM, "first")?;
+    let low = place::file(LOW, "low")?;
+    fs::create_dir_all(OPEN_MOUNT)?;
+    tmpfs(&first)?;
+    bind(&first, OPEN_MOUNT)?;
+    flooded(&first)?;
+    let name = file_name(&format!("{first}/socket"))?;
+    let server = start(|| {
+        let listener = named(Stream, &name)?;
+        step()?;
+        let end = accepted(&listener)?;
+        step()?;
+        let got = sys::get(&end)?;
+        ensure(
+            got != b"l" || level::by_writing()? == Untrusted,
+            "a low client's data was read, and its reader still writes at the top",
+        )
+    })?;
+    server.stands()?;
+    let client = start(|| {
+        let end = connected(Stream, &name)?;
+        step()?;
+        let fell = match sys::reads(&low) {
+            Ok(_) => true,
+            Err(e) => {
+                refused(Errno::EAGAIN, Err::<(), _>(e))?;
+                false
+            }
+        };
+        step()?;
+        // who is kept from it says nothing
+        let _ = sys::put_all(&end, if fell { b"l" } else { b"h" });
+        Ok(())
+    })?;
+    client.stands()?;
+    server.go()?;
+    server.stands()?;
+    // from here on its path is another, which nobody has looked at
+    umount2(first.as_str(), MntFlags::MNT_DETACH)?;
+    let floods = many_mounts(&format!("{OPEN_MOUNT}/flood"))?;
+    client.go()?;
+    client.stands()?;
+    for child in floods {
+        child.kill()?;
+    }
+    client.join_after_step()?;
+    let outcome = server.join_after_step();
+    umount2(OPEN_MOUNT, MntFlags::MNT_DETACH)?;
+    outcome
 }
