@@ -5,7 +5,11 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open, statx};
 use tidegate_monitor::Given;
 
@@ -51,8 +55,7 @@ pub fn is_memory(identity: &str) -> bool {
 
 /// Every filesystem mounted where this process can see it.
 pub fn mounted() -> Outcome<Vec<Filesystem>> {
-    let path = "/proc/self/mountinfo";
-    let text = fs::read(path).map_err(|e| Failure::io(format!("read {path}"), e))?;
+    let text = fs::read(MOUNTS).map_err(|e| Failure::io(format!("read {MOUNTS}"), e))?;
     // whoever owns a directory above a mount point names it as he likes
     let text = String::from_utf8_lossy(&text);
     let uuids = uuids();
@@ -75,6 +78,52 @@ pub fn mounted() -> Outcome<Vec<Filesystem>> {
         }
     }
     Ok(seen.into_values().collect())
+}
+
+/// Tells of what is mounted, and of each change (proc(5)).
+pub const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// What is mounted, read again when that has changed: there may be thousands.
+#[derive(Debug, Default)]
+pub struct Mounts {
+    table: Option<File>,
+    known: Arc<Vec<Filesystem>>,
+}
+
+impl Mounts {
+    /// As [`mounted`].
+    pub fn now(&mut self) -> Outcome<Arc<Vec<Filesystem>>> {
+        let table = match &self.table {
+            Some(table) => table,
+            None => self.table.insert(open_mounts()?),
+        };
+        // udev may come to a name after the mount
+        let unnamed = |fs: &Filesystem| fs.on_disk() && !fs.identity.starts_with("uuid=");
+        if changes(table, Duration::ZERO) || self.known.is_empty() || self.known.iter().any(unnamed)
+        {
+            self.known = Arc::default();
+            self.known = Arc::new(mounted()?);
+        }
+        Ok(Arc::clone(&self.known))
+    }
+}
+
+/// To be waited on by [`changes`].
+pub fn open_mounts() -> Outcome<File> {
+    File::open(MOUNTS).map_err(|e| Failure::io(format!("open {MOUNTS}"), e))
+}
+
+/// Waits so long, or until something has been mounted or unmounted since this was asked of this
+/// file; whether it may have been.
+pub fn changes(mounts: &File, long: Duration) -> bool {
+    let mut changes = [PollFd::new(mounts, PollFlags::PRI)];
+    match poll(&mut changes, Timespec::try_from(long).ok().as_ref()) {
+        Ok(ready) => ready > 0,
+        Err(_) => {
+            thread::sleep(long);
+            true
+        }
+    }
 }
 
 /// `struct fsuuid2` (linux/fs.h).

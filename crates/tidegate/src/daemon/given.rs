@@ -8,14 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
 use tidegate_monitor::{Given, Monitor, boot_id};
 use tidegate_policy::Policy;
 
-use super::filesystem::{self, Filesystem};
+use super::filesystem::{self, Filesystem, Mounts};
 use super::instance::{directory, remove_whole, write_whole};
 use super::saved::{Away, Saved, Table, UNMOUNTED, entries, lower};
 use super::suspects;
@@ -23,10 +23,13 @@ use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 
-/// What is known of filesystems beside the monitor's table; locked while that is written down,
-/// or an older one could come last.
+/// What is known of filesystems beside the monitor's table.
 #[derive(Debug, Default)]
-pub struct Disks(Mutex<Known>);
+pub struct Disks {
+    /// Locked while the table is written down, or an older one could come last.
+    known: Mutex<Known>,
+    mounts: Mutex<Mounts>,
+}
 
 /// See [`Disks`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,7 +69,7 @@ impl Disks {
             let policy = policies.in_force(monitor)?;
             known.away = saved.sort("", &policy.levels, &[], true).away;
         }
-        Ok(Disks(Mutex::new(known)))
+        Ok(Disks::new(known))
     }
 
     /// Whether the clock is behind the file's time. What changes now would seem to have changed
@@ -82,8 +85,20 @@ impl Disks {
         Ok(behind)
     }
 
+    fn new(known: Known) -> Disks {
+        Disks {
+            known: Mutex::new(known),
+            ..Disks::default()
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+        self.known.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn mounted(&self) -> Outcome<Arc<Vec<Filesystem>>> {
+        let mut mounts = self.mounts.lock().unwrap_or_else(|e| e.into_inner());
+        mounts.now()
     }
 }
 
@@ -186,12 +201,16 @@ impl Known {
 
 /// Writes the table down.
 pub fn save(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
-    write(&mut disks.lock(), monitor, policies)
+    write(&mut disks.lock(), &disks.mounted()?, monitor, policies)
 }
 
-fn write(known: &mut Known, monitor: &Monitor, policies: &Policies) -> Outcome {
+fn write(
+    known: &mut Known,
+    mounted: &[Filesystem],
+    monitor: &Monitor,
+    policies: &Policies,
+) -> Outcome {
     let policy = policies.in_force(monitor)?;
-    let mounted = filesystem::mounted()?;
     let mut saved = Saved {
         boot: boot_id()?,
         at: now(),
@@ -205,7 +224,7 @@ fn write(known: &mut Known, monitor: &Monitor, policies: &Policies) -> Outcome {
     let disks = mounted.iter().filter(|f| f.on_disk()).map(|f| f.dev);
     let devs = disks.chain(known.here.keys().copied());
     for dev in devs.chain(given.iter().map(|g| g.dev)) {
-        let called = || (known.called(dev, &mounted), Vec::new());
+        let called = || (known.called(dev, mounted), Vec::new());
         saved.filesystems.entry(dev).or_insert_with(called);
     }
     for g in given {
@@ -236,7 +255,7 @@ pub fn save_clean(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outc
             thread::sleep(UNDER_WAY);
             Ok(monitor.given()?)
         },
-        || write(&mut known, monitor, policies),
+        || write(&mut known, &disks.mounted()?, monitor, policies),
     );
     written
         .and_then(|()| write_whole(places::CLEAN, b"", 0o600))
@@ -370,7 +389,7 @@ pub fn load(policy: &Policy) -> Outcome<Loaded> {
     let away = sorted.away;
     Ok(Loaded {
         given: entries(table),
-        disks: Disks(Mutex::new(Known { here, away, at })),
+        disks: Disks::new(Known { here, away, at }),
         warnings,
     })
 }
@@ -382,7 +401,7 @@ pub fn load(policy: &Policy) -> Outcome<Loaded> {
 /// Without room in the table, for one: then they are new the next time, too.
 pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     let (monitor, policies) = (&shared.monitor, &shared.policies);
-    let mounted = filesystem::mounted()?;
+    let mounted = shared.disks.mounted()?;
     let mut known = shared.disks.lock();
     let new: Vec<_> = mounted.iter().filter(|f| known.is_new(f)).collect();
     if new.is_empty() {
@@ -418,10 +437,10 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
 
 /// Forgets what is surely gone: filesystems in memory that are mounted no more,
 /// and inodes that ext4 says are others now.
-pub fn prune(monitor: &Monitor) -> Outcome {
+pub fn prune(monitor: &Monitor, disks: &Disks) -> Outcome {
     let given = monitor.given()?;
     let devs: BTreeSet<u32> = given.iter().map(|g| g.dev).collect();
-    let mounted = filesystem::mounted()?;
+    let mounted = disks.mounted()?;
     for dev in devs {
         let Some(fs) = mounted.iter().find(|f| f.dev == dev) else {
             continue;

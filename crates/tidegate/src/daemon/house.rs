@@ -7,14 +7,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
 use super::Shared;
+use super::filesystem::{changes, open_mounts};
 use super::given;
 use crate::exit::{Failure, Outcome};
-
-/// Tells of what is mounted, and of each change.
-const MOUNTS: &str = "/proc/self/mountinfo";
 
 /// Between two looks at the guard.
 const BEAT: Duration = Duration::from_secs(1);
@@ -25,7 +21,7 @@ const SAVE: Duration = Duration::from_secs(60);
 /// Starts the thread.
 pub fn start(shared: &Arc<Shared>) -> Outcome {
     let shared = Arc::clone(shared);
-    let mounts = File::open(MOUNTS).map_err(|e| Failure::io(format!("open {MOUNTS}"), e))?;
+    let mounts = open_mounts()?;
     thread::Builder::new()
         .name("house".into())
         .spawn(move || keep(&shared, &mounts))
@@ -37,7 +33,7 @@ fn keep(shared: &Shared, mounts: &File) {
     let (mut tried, mut told) = (Instant::now(), None::<Instant>);
     let mut mounted = true;
     while !shared.ends() {
-        mounted |= wait(mounts) | (tried.elapsed() >= SAVE);
+        mounted |= changes(mounts, BEAT) | (tried.elapsed() >= SAVE);
         // what goes on failing is told of as often as it would be tried
         let mut complain = |failure: Failure| {
             if told.is_none_or(|told| told.elapsed() >= SAVE) {
@@ -60,28 +56,12 @@ fn keep(shared: &Shared, mounts: &File) {
         });
         if came || behind || tried.elapsed() >= SAVE {
             tried = Instant::now();
-            if let Err(failure) = given::prune(&shared.monitor) {
+            if let Err(failure) = given::prune(&shared.monitor, &shared.disks) {
                 complain(failure);
             }
             if let Err(failure) = given::save(&shared.monitor, &shared.policies, &shared.disks) {
                 complain(failure);
             }
-        }
-    }
-}
-
-/// Waits for a beat, or until something has been mounted or unmounted (proc(5)); whether it may have been.
-fn wait(mounts: &File) -> bool {
-    let mut changes = [PollFd::new(mounts, PollFlags::PRI)];
-    let beat = Timespec {
-        tv_sec: BEAT.as_secs() as i64,
-        tv_nsec: 0,
-    };
-    match poll(&mut changes, Some(&beat)) {
-        Ok(ready) => ready > 0,
-        Err(_) => {
-            thread::sleep(BEAT);
-            true
         }
     }
 }
