@@ -28,7 +28,7 @@ fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECO
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: cost
-cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md (75 minutes on two cores)
+cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md (three quarters of an hour on two cores)
 	@scripts/cost.sh $(KERNEL)
 
 .PHONY: days
