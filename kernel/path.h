@@ -68,16 +68,19 @@ __noinline bool walk_map(struct tg_scratch *w, struct tg_found *out)
 }
 
 /*
- * The mount to go on from: the one found before while it is still there. An older one has not
- * come since, but for one that the top level kept detached.
+ * The mount to go on from: where the kernel lists a filesystem's oldest last, the one found
+ * before while it is still there. An older one has not come since, but for one that the top
+ * level kept detached.
  */
 static __always_inline u64 mount_of(u64 super, struct tg_scratch *w)
 {
 	struct dentry *root = CAST(struct super_block, super)->s_root;
 	struct tg_root *known;
 
-	w->super = super;
 	w->root.mount = 0;
+	if (!mounts_newest_first())
+		return canonical_mount(super, w);
+	w->super = super;
 	known = bpf_map_lookup_elem(&roots, &w->super);
 	if (known && w->n && w->up[BOUND(w->n - 1, TG_DEPTH)] == address(root)) {
 		struct mount *m = CAST(struct mount, known->mount);

@@ -108,6 +108,12 @@ static __always_inline bool mount_covers(struct mount *m, struct tg_scratch *w)
 	return false;
 }
 
+/* The order of a filesystem's list of mounts. */
+static __always_inline bool mounts_newest_first(void)
+{
+	return bpf_core_field_exists(((struct mount___6_18 *)0)->mnt_next_for_sb);
+}
+
 /*
  * The oldest mount in the initial namespace through which the walked object can
  * be reached. A mount of a subdirectory (bind, btrfs subvolume) serves only
@@ -128,8 +134,8 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 	/* a dentry that nothing connects to the root (by handle, say) has no path */
 	if (!w->n || w->up[BOUND(w->n - 1, TG_DEPTH)] != address(root))
 		root = NULL;
-	if (bpf_core_field_exists(((struct mount___6_18 *)0)->mnt_next_for_sb)) {
-		/* newest first, so the last that fits is the oldest */
+	if (mounts_newest_first()) {
+		/* the last that fits is the oldest */
 		m = ((struct super_block___6_18 *)sb)->s_mounts;
 		bpf_for(i, 0, TG_MOUNTS) {
 			if (!m) {
