@@ -42,7 +42,7 @@ pub const LOG: &str = "/scn/log";
 pub const OPEN_SOCKET: &str = "/scn/system/open.sock";
 /// A mount point that a rule names: what is mounted there is `system`.
 pub const NAMED_MOUNT: &str = "/scn/named-mount";
-/// A mount point that a rule names: what is mounted there every level may write.
+/// A mount point: every level may write to `socket` in what is mounted there.
 pub const OPEN_MOUNT: &str = "/scn/open-mount";
 /// A mount point that no rule names.
 pub const MOUNT: &str = "/scn/mount";

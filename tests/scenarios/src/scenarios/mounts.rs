@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -50,7 +52,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     bypass(
         "mount-flood-secrets",
-        "secrets are opened while so many mounts are taken away that no label is found",
+        "secrets are opened where there are so many mounts that no label is found",
         flood_secrets,
     ),
     bypass(
@@ -301,34 +303,37 @@ fn flood() -> Outcome {
     Ok(())
 }
 
+/// A filesystem that came to a place by a mount of which nobody has looked at anything since.
+fn moved(to: &str) -> Outcome<String> {
+    let first = place::directory(SYSTEM, "first")?;
+    fs::create_dir_all(to)?;
+    tmpfs(&first)?;
+    bind(&first, to)?;
+    flooded(&first)?;
+    Ok(first)
+}
+
 fn flood_secrets() -> Outcome {
-    let secrets = (0..300).map(|k| place::file(VAULT, &k.to_string()));
-    let secrets = secrets.collect::<Outcome<Vec<String>>>()?;
-    for child in many_mounts(&flooded(&path(SYSTEM, "dir"))?)? {
-        forget_labels()?;
-        let reader = spawn(Untrusted, || {
-            step()?;
-            for secret in &secrets {
-                refused_any(&[Errno::EPERM, Errno::EAGAIN], sys::reads(secret))?;
-            }
-            Ok(())
-        })?;
-        reader.stands()?;
-        reader.go()?;
+    let vault = path(VAULT, "dir");
+    let first = moved(&vault)?;
+    fs::write(format!("{first}/secret"), "secret")?;
+    umount2(first.as_str(), MntFlags::MNT_DETACH)?;
+    let floods = many_mounts(&format!("{vault}/flood"))?;
+    let outcome = at(Untrusted, || {
+        let secret = sys::reads(format!("{vault}/secret"));
+        refused_any(&[Errno::EPERM, Errno::EAGAIN], secret)
+    });
+    for child in floods {
         child.kill()?;
-        reader.join()?;
     }
-    Ok(())
+    umount2(vault.as_str(), MntFlags::MNT_DETACH)?;
+    outcome
 }
 
 /// The socket takes from everybody, so whoever has the other end falls with its client.
 fn flood_server() -> Outcome {
-    let first = place::directory(SYSTEM, "first")?;
     let low = place::file(LOW, "low")?;
-    fs::create_dir_all(OPEN_MOUNT)?;
-    tmpfs(&first)?;
-    bind(&first, OPEN_MOUNT)?;
-    flooded(&first)?;
+    let first = moved(OPEN_MOUNT)?;
     let name = file_name(&format!("{first}/socket"))?;
     let server = start(|| {
         let listener = named(Stream, &name)?;
@@ -353,14 +358,18 @@ fn flood_server() -> Outcome {
             }
         };
         step()?;
-        // who is kept from it says nothing
-        let _ = sys::put_all(&end, if fell { b"l" } else { b"h" });
+        // who is kept from it says nothing, but that may be for the mounts that still go
+        for _ in 0..50 {
+            if sys::put_all(&end, if fell { b"l" } else { b"h" }).is_ok() {
+                break;
+            }
+            sleep(Duration::from_millis(100));
+        }
         Ok(())
     })?;
     client.stands()?;
     server.go()?;
     server.stands()?;
-    // from here on its path is another, which nobody has looked at
     umount2(first.as_str(), MntFlags::MNT_DETACH)?;
     let floods = many_mounts(&format!("{OPEN_MOUNT}/flood"))?;
     client.go()?;
