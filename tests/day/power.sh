@@ -13,7 +13,7 @@ IMAGE=/var/lib/disk.img
 
 put_in_force() {
 	mkdir -p $SRC/untrusted $DISK || return
-	truncate -s 64M $IMAGE && mkfs.ext4 -q $IMAGE && mount -o loop $IMAGE $DISK || return
+	cp ./disk.img $IMAGE && mount -o loop $IMAGE $DISK || return
 	chown alice:alice $SRC $SRC/untrusted $DISK
 	take_preset workstation || return
 	# the preset has other levels than the one that is in force
