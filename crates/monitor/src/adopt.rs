@@ -75,7 +75,7 @@ impl Monitor {
         for number in 1..=PASSES {
             let mut pass = Pass {
                 last: number == PASSES,
-                again: false,
+                ..Pass::default()
             };
             self.take_programs(&mut pass, &mut lowered)?;
             let mut causes: BTreeMap<u32, Cause> = BTreeMap::new();
@@ -297,7 +297,7 @@ mod tests {
         assert!(!pass.counts(later) && pass.again);
         let mut last = Pass {
             last: true,
-            again: false,
+            ..Pass::default()
         };
         assert!(last.counts(later) && !last.again);
     }
