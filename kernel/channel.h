@@ -178,15 +178,16 @@ static __always_inline u64 channel_key(struct file *f)
 	return address(inode);
 }
 
-/* Not of the address space that the current task's exec has just left, and nobody else has. */
+/* Not of an address space that its owner's exec has left and not freed yet, and nobody else has. */
 static __always_inline bool mapping_counts(u64 node)
 {
-	u64 at = node - bpf_core_field_offset(struct vm_area_struct, shared.rb);
+	u64 at = node - bpf_core_field_offset(struct vm_area_struct, shared.rb), owner;
 	struct mm_struct *mm = CAST(struct mm_struct, CAST(struct vm_area_struct, at)->vm_mm);
-	struct task_struct *me = bpf_get_current_task_btf();
 
-	return !bpf_core_field_exists(struct mm_struct, owner) || address(mm->owner) != address(me) ||
-	       address(mm) == address(me->mm) || mm->mm_users.counter != 1;
+	if (!bpf_core_field_exists(struct mm_struct, owner))
+		return true;
+	owner = address(mm->owner);
+	return !owner || address(mm) == address(CAST(struct task_struct, owner)->mm) || mm->mm_users.counter != 1;
 }
 
 /* Mappings of an object that exist anywhere; up to TG_DEPTH, then more. */

@@ -16,7 +16,7 @@ struct tg_subject {
 	u8 level;
 	u8 from;	 /* while that may be put back: the level it was, and 1; in one word with it */
 	u8 attrs;	 /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
-	u8 waits;	 /* for the transaction's lock; what it does is decided after that */
+	u8 waits;	 /* for the transaction's lock, or pipeline.h's; what it does is decided after that */
 	u8 creating;	 /* level + 1 of an object being created, 0: none */
 	u8 exec_level;	 /* lowest of the files of the exec under way */
 	u8 exec_behind;	 /* of what is behind an overlay, opened to be executed: its level + 1, 0: none */

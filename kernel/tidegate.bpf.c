@@ -20,6 +20,7 @@
 #include "rest.h"
 #include "turn.h"
 #include "fifo.h"
+#include "pipeline.h"
 #include "transaction.h"
 #include "decide.h"
 #include "hooks/file.h"

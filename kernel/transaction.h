@@ -541,6 +541,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 /* For hooks that may sleep, and for those that may not: they look again for five milliseconds. */
 __noinline int demote_held(u8 to, struct tg_note *n)
 {
+	pipeline_let_go(to);
 	return n ? tx_demote(to, 0, 0, NULL, false, n, true) : -EAGAIN;
 }
 

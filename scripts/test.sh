@@ -36,6 +36,15 @@ evidence() {
 	tail -n 15 "$1"
 }
 
+# The lines that name what failed, of all parts that did: once more where they are seen, at the end.
+failures() {
+	local name ok bad
+	for name in "$@"; do
+		read -r ok bad <"$LOGS/$name.count" || continue
+		[ "$bad" -eq 0 ] || grep -H -E 'FAILED|panicked' "$LOGS/$name.log" | tail -n 12 || true
+	done
+}
+
 # Runs one part and prints its line.
 play() {
 	local name=$1 log=$LOGS/$1.log start=$SECONDS status ok bad word
@@ -88,6 +97,7 @@ for name in "$@"; do
 	running=$((running + 1))
 done
 wait
+failures "$@"
 read -r passed failed < <(for name in "$@"; do cat "$LOGS/$name.count" || echo 0 1; done |
 	awk '{ p += $1; f += $2 } END { print p + 0, f + 0 }')
 echo "$passed passed, $failed failed"

@@ -210,6 +210,29 @@ echo "# again, and what was given before"
 expect 0 '^enforcing' begin
 expect 0 'user +given' "$T" ls -d /tmp/given
 expect 0 'nothing is enforced' "$T" stop
+
+echo "# a daemon that dies as it starts"
+# SIGN: what of the monitor is there as it is killed
+killed_starting() {
+	begin >/tmp/began 2>&1 &
+	local starting=$!
+	until [ -e "/sys/fs/bpf/tidegate/$1" ]; do
+		kill -0 $starting 2>/dev/null || break
+	done
+	kill -9 "$(cat /run/tidegate/pid)"
+	wait $starting
+	cat /tmp/began
+}
+expect 0 'ended without a word' killed_starting maps/bss
+expect 0 '\(permissive\)' "$T" status
+expect 0 'nothing is enforced' "$T" stop
+expect 0 '' test ! -e /sys/fs/bpf/tidegate
+expect 0 'ended without a word' killed_starting links/hook_file_open
+expect 0 '\(permissive\)' "$T" status
+expect 0 '^enforcing' "$T" start --preset workstation
+expect 0 'user +given' "$T" ls -d /tmp/given
+expect 2 'not permitted' low 'echo x >>~/.bashrc || exit 2'
+expect 0 'nothing is enforced' "$T" stop
 sed -i 's/^levels /levels x /' /var/lib/tidegate/given
 expect 8 'damaged' begin
 expect 5 'not running' "$T" status

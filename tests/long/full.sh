@@ -29,17 +29,20 @@ victim
 mkdir -p $STATE /var/log/tidegate
 # with room for the program that `start` leaves there
 mount -t tmpfs -o size=16m,mode=700 tmpfs $STATE
-mount -t tmpfs -o size=8m,mode=700 tmpfs /var/log/tidegate
+mount -t tmpfs -o size=20m,mode=700 tmpfs /var/log/tidegate
 fingerprint before
-# so small that it has to be rotated while there is no room
-try "start" "$T" start --policy /srv/maps/a.plm --log-size 500000
+# so small that it is rotated, and so large that the nine files hold the whole run
+try "start" "$T" start --policy /srv/maps/a.plm --log-size 1500000
 try "a low file" low touch "$TREE/01m/early"
 try "one that is promoted" low touch "$TREE/01m/promoted"
 try "promote" "$T" promote "$TREE/01m/promoted" --level user
-cp $STATE/given /root/given
-storm 2
+storm 1
 sleep 10
+# twice: what the daemon was writing has failed by then
+fill
+sleep 1
 try "both are full" fill
+cp $STATE/given /root/given
 # over the minute in which the given levels are written
 sleep 75
 try "the daemon lives" kill -0 "$(daemon)"
@@ -51,7 +54,7 @@ try "and is as it was" as_before
 try "a reload is in force all the same" "$T" reload --bundle /srv/maps/b.bundle
 try "a promotion says that it cannot be written" fails "$T" promote "$TREE/01m/early" --level user
 kill -9 "$(daemon)"
-try "a daemon starts on a full disk" "$T" start --log-size 500000
+try "a daemon starts on a full disk" "$T" start --log-size 1500000
 sleep 5
 try "there is room again" empty
 sleep 70
@@ -60,6 +63,7 @@ calm
 held "full"
 try "what low subjects made is low" made_is_low
 try "given levels are written again" saved
+try "the log was rotated" test -e $LOG.1
 try "every record is accounted for" accounted 2
 show cat $OUT
 show ls -l /var/log/tidegate

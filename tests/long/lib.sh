@@ -21,7 +21,8 @@ say() {
 	else
 		failed=$((failed + 1))
 		printf 'FAILED  %s\n' "$2"
-		tail -n 25 "$OUT" | sed 's/^/        /'
+		tail -n 25 "$OUT" >$LOW/shown
+		sed 's/^/        /' $LOW/shown
 	fi
 }
 
@@ -34,9 +35,11 @@ try() {
 	say "$status" "$what"
 }
 
-# show COMMAND…: a figure for the log of this run.
+# show COMMAND…: a figure for the log of this run. Not by a pipe: on a machine so busy that this
+# shell had the end that is read while the command fell, it would fall with it.
 show() {
-	"$@" 2>&1 </dev/null | sed 's/^/      | /'
+	"$@" >$LOW/shown 2>&1 </dev/null
+	sed 's/^/      | /' $LOW/shown
 }
 
 # A run's last command.

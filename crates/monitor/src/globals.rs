@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use crate::Refusals;
 use crate::skel::types::{bss, tg_policy};
 use crate::sys::map_info;
 
@@ -58,6 +59,12 @@ impl Globals {
     pub fn policy(&self) -> tg_policy {
         // SAFETY: in the mapping; only user space writes it, under the instance lock.
         unsafe { ptr::read_volatile(&raw const (*self.base).policy) }
+    }
+
+    /// Whether a policy is, or was, in force, and not only there while a start was under way.
+    pub fn was_in_force(&self) -> bool {
+        let policy = self.policy();
+        policy.seqno != 0 && policy.permissive != Refusals::LetThrough as u8
     }
 
     /// Changes the policy's header, one at a time: every field, then `seqno`, so that no

@@ -7,12 +7,14 @@ use std::sync::Mutex;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, PrintLevel, ProgramType};
 
+use crate::Refusals;
 use crate::attach;
 use crate::error::{Error, Result, Trying, io_of};
 use crate::globals::Globals;
 use crate::pins::{self, Pinned};
 use crate::probe;
 use crate::quiescent::Quiescent;
+use crate::skel::types::tg_policy;
 use crate::skel::{TidegateSkelBuilder, types};
 use crate::sys::{self, Map};
 
@@ -77,6 +79,38 @@ impl Monitor {
         pins::exist()
     }
 
+    /// Whether what is in this kernel is part of a monitor, left by a start or an end that was
+    /// cut off. It enforces nothing, and does not know all levels that were given.
+    ///
+    /// # Errors
+    /// [`Error::NotPermitted`] without the right to look.
+    pub fn is_unfinished() -> Result<bool> {
+        if !pins::exist()? {
+            return Ok(false);
+        }
+        match pins::found_build()? {
+            None => Ok(Pinned::Links.names()?.is_empty()),
+            Some(build) if build == pins::build() => Ok(!open_globals()?.was_in_force()),
+            Some(_) => Ok(false),
+        }
+    }
+
+    /// Takes out of the kernel what [`is_unfinished`](Self::is_unfinished) is about; whether
+    /// there was such a thing.
+    ///
+    /// # Errors
+    /// As [`remove`](Self::remove).
+    pub fn remove_unfinished() -> Result<bool> {
+        let unfinished = Self::is_unfinished()?;
+        if unfinished {
+            match Self::open() {
+                Ok(monitor) => monitor.remove()?,
+                Err(_) => pins::remove()?,
+            }
+        }
+        Ok(unfinished)
+    }
+
     /// Loads and pins the monitor; nothing is attached yet, so nothing is enforced.
     ///
     /// # Errors
@@ -85,6 +119,10 @@ impl Monitor {
     pub fn load(options: Options) -> Result<Monitor> {
         if pins::exist()? {
             return Err(Error::Running);
+        }
+        // of a start that was cut off even earlier
+        if !Pinned::Maps.names()?.is_empty() {
+            pins::remove()?;
         }
         pins::create()?;
         let loaded = Self::load_and_pin(options).and_then(|()| Self::open());
@@ -165,10 +203,7 @@ impl Monitor {
         }
         pins::is_ours()?;
         Ok(Monitor {
-            globals: {
-                let bss = open_pin(Pinned::Maps, "bss")?;
-                Globals::map(bss.as_fd()).map_err(|e| foreign("bss", e))?
-            },
+            globals: open_globals()?,
             subjects: open_map("subjects")?,
             inodes: open_map("inodes")?,
             given: open_map("given")?,
@@ -194,6 +229,12 @@ impl Monitor {
         let _quiescent = Quiescent::begin();
         {
             let _held = self.hold_transactions()?;
+            pins::remove_links()?;
+            // whoever finds the rest does not take it for a monitor
+            self.globals.change_policy(|now| tg_policy {
+                permissive: Refusals::LetThrough as u8,
+                ..now
+            });
             pins::remove()?;
         }
         attach::wait_until_gone(&attached)
@@ -203,6 +244,11 @@ impl Monitor {
 fn open_pin(kind: Pinned, name: &str) -> Result<OwnedFd> {
     let path = kind.path(name);
     sys::open_pin(&path).trying(|| format!("open {}", path.display()))
+}
+
+fn open_globals() -> Result<Globals> {
+    let bss = open_pin(Pinned::Maps, "bss")?;
+    Globals::map(bss.as_fd()).map_err(|e| foreign("bss", e))
 }
 
 fn open_map<K: sys::Pod, V: sys::Pod>(name: &str) -> Result<Map<K, V>> {

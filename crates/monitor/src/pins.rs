@@ -75,16 +75,18 @@ pub(crate) fn build() -> String {
     format!("build-{BUILD}")
 }
 
+/// Which build the monitor in the kernel is of, by that name.
+pub(crate) fn found_build() -> Result<Option<String>> {
+    let maps = Pinned::Maps.names()?;
+    Ok(maps.into_iter().find(|name| name.starts_with("build-")))
+}
+
 /// Whether the monitor in the kernel is this build's; else which one it is.
 pub(crate) fn is_ours() -> Result<()> {
-    let maps = Pinned::Maps.names()?;
-    let theirs = maps.iter().find(|name| name.starts_with("build-"));
-    if theirs == Some(&build()) {
-        return Ok(());
+    match found_build()? {
+        Some(theirs) if theirs == build() => Ok(()),
+        theirs => Err(Error::Foreign(theirs.unwrap_or("no build is named".into()))),
     }
-    Err(Error::Foreign(
-        theirs.map_or("no build is named", String::as_str).into(),
-    ))
 }
 
 /// Makes the pin directory, mounting the BPF filesystem where it is missing.
@@ -124,21 +126,31 @@ pub(crate) fn create() -> Result<()> {
     Ok(())
 }
 
-/// Takes every pin away: links first, of these the guards first and what keeps
-/// others from the monitor last; then programs, maps and the directory.
-pub(crate) fn remove() -> Result<()> {
+/// Takes every link away, so that nothing is attached: the guards first, and what keeps others
+/// from the monitor last.
+pub(crate) fn remove_links() -> Result<()> {
     let mut links = Pinned::Links.names()?;
     links.sort_by_key(|name| detach_rank(name));
-    let links = links.iter().map(|n| Pinned::Links.path(n));
+    unpin(links.iter().map(|n| Pinned::Links.path(n)))
+}
+
+fn unpin(paths: impl Iterator<Item = PathBuf>) -> Result<()> {
+    for path in paths {
+        fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Takes every pin away that there is: links first, then programs, maps and the directory.
+pub(crate) fn remove() -> Result<()> {
+    remove_links()?;
     let programs = Pinned::Programs.names()?;
     let programs = programs.iter().map(|n| Pinned::Programs.path(n));
     // `bss` last: while it is there a monitor counts as running, and as this build's
     let mut maps = Pinned::Maps.names()?;
     maps.sort_by_key(|n| (n == "bss", *n == build()));
     let maps = maps.iter().map(|n| Pinned::Maps.path(n));
-    for path in links.chain(programs).chain(maps) {
-        fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;
-    }
+    unpin(programs.chain(maps))?;
     let dirs = [
         Pinned::Links.dir(),
         Pinned::Programs.dir(),

@@ -31,7 +31,7 @@ pub struct Status {
     pub seqno: u32,
     /// The highest level.
     pub top: u8,
-    /// Whether refusals are only recorded.
+    /// Whether nothing is refused: refusals are only recorded, or no policy was put in force yet.
     pub permissive: bool,
     /// The daemon's process id as it last said, 0: none.
     pub daemon: u32,
@@ -62,7 +62,7 @@ impl Monitor {
         Ok(Status {
             seqno: policy.seqno,
             top: policy.top,
-            permissive: policy.permissive != 0,
+            permissive: policy.permissive != 0 || policy.seqno == 0,
             daemon: policy.daemon,
             guard_armed: self.globals.guard_armed().load(Ordering::Relaxed) != 0,
             guard_attached: links.iter().any(|l| l.starts_with(crate::attach::GUARD)),

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
@@ -204,4 +205,10 @@ impl Child {
 /// In a child: stands still until the parent lets it go on.
 pub fn step() -> Outcome {
     Ok(raise(Signal::SIGSTOP)?)
+}
+
+/// Awake for so long, and in no system call.
+pub fn busy(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {}
 }

@@ -27,7 +27,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
         return Err(Failure::cannot_enforce(&obstacle));
     }
     // what is in force is taken over as it is, unless a policy is named
-    let takes_over = loaded && !args.source.is_given();
+    let takes_over = loaded && !Monitor::is_unfinished()? && !args.source.is_given();
     let policy = if takes_over {
         None
     } else {

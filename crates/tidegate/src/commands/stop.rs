@@ -5,7 +5,7 @@ use tidegate_monitor::Monitor;
 
 use super::answered;
 use crate::client;
-use crate::daemon::{self, Disks, Policies};
+use crate::daemon::{self, Disks, Instance, Policies};
 use crate::exit::{Code, Outcome};
 use crate::output::waiting;
 use crate::protocol::{Answer, Ask};
@@ -18,15 +18,23 @@ pub fn run(json: bool) -> Outcome {
 fn stop() -> Outcome<Answer> {
     match client::ask(&Ask::Stop, None) {
         Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
-            // the daemon died, the monitor did not
+            // the daemon died, the monitor did not; or it is just starting
+            let _instance = Instance::claim()?;
+            if Monitor::remove_unfinished()? {
+                return Ok(ended());
+            }
             let (monitor, policies) = (Monitor::open()?, Policies::new());
             let disks = Disks::read(&monitor, &policies)?;
             daemon::take_down(&monitor, &policies, &disks)?;
-            Ok(Answer::Done {
-                message: "nothing is enforced any more".into(),
-                warnings: Vec::new(),
-            })
+            Ok(ended())
         }
         answer => answer,
+    }
+}
+
+fn ended() -> Answer {
+    Answer::Done {
+        message: "nothing is enforced any more".into(),
+        warnings: Vec::new(),
     }
 }

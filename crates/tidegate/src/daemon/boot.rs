@@ -14,8 +14,9 @@ use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 use crate::other;
 
-/// Brings the monitor up, or takes over the one that is there.
+/// Brings the monitor up, or takes over the one that is there; a part of one is none.
 pub fn boot(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
+    Monitor::remove_unfinished()?;
     if Monitor::is_loaded()? {
         take_over(policy, how, queue)
     } else {

@@ -30,7 +30,7 @@ use tidegate_policy::Policy;
 
 pub use self::answer::status;
 pub use self::given::Disks;
-pub use self::instance::directory;
+pub use self::instance::{Instance, directory};
 pub use self::metrics::managers;
 pub use self::policies::Policies;
 use crate::cli;

@@ -3,17 +3,20 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
+use nix::unistd::{execv, pipe2};
 
 use crate::check::{Failed, Outcome, allowed, ensure, refused_any, same};
 use crate::helper::level_of_status;
 use crate::level;
 use crate::place::{self, AREA, BIN, LOW, SYSTEM, USER, home, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Level, at, become_alice, spawn, step};
+use crate::subject::{Level, at, become_alice, busy, lower, spawn, start, step};
 use crate::sys;
 
 use Level::{System, Untrusted, User};
@@ -32,6 +35,11 @@ pub const SCENARIOS: &[Scenario] = &[
         own,
     )
     .of(ROW),
+    allow(
+        "exec-leaves-mappings",
+        "memory that an exec has left and still holds is mapped by nobody",
+        leaves_mappings,
+    ),
     allow(
         "exec-trusted",
         "a nodemote program reads low data and stays",
@@ -159,6 +167,27 @@ fn own() -> Outcome {
     copy(SHELL, &own)?;
     at(User, || ran_at(run(&own, &["-c", TELL])?, User))?;
     at(Untrusted, || ran_at(run(&own, &["-c", TELL])?, Untrusted))
+}
+
+/// The new program is a low one, so the exec waits for this process, which is awake and has its
+/// pipe: before that, Linux 7.2 does not free the memory that was the old program's.
+fn leaves_mappings() -> Outcome {
+    let program = path(LOW, "leaves");
+    copy("/usr/bin/true", &program)?;
+    let _map = sys::Map::anonymous(libc::MAP_SHARED)?;
+    let (_read, write) = pipe2(OFlag::O_CLOEXEC)?;
+    let leaves = start(|| {
+        sys::keep_as(&write, libc::STDOUT_FILENO)?;
+        let program = sys::c(&program);
+        match execv(&program, &[&program])? {}
+    })?;
+    let falls = start(|| {
+        sleep(Duration::from_millis(80));
+        lower(Untrusted)
+    })?;
+    busy(Duration::from_millis(200));
+    falls.join()?;
+    leaves.join()
 }
 
 fn trusted() -> Outcome {

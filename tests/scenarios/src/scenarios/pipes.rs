@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -11,7 +12,7 @@ use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
 use crate::place::{self, AREA, LOW, SYSTEM};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Child, Level, at, lower, spawn, start, step};
+use crate::subject::{Child, Level, at, busy, lower, spawn, start, step};
 use crate::sys;
 
 use Level::{System, Untrusted, User};
@@ -25,6 +26,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "pipe-closed",
         "a reader that closed its end before does not fall",
         closed,
+    ),
+    allow(
+        "pipeline-in-the-making",
+        "a shell that is about to let go of a pipeline's end stays, though a program in it falls",
+        in_the_making,
+    ),
+    deny(
+        "pipeline-held",
+        "who is awake and does not let go falls with it",
+        held_awake,
     ),
     allow(
         "pipe-reopened",
@@ -175,6 +186,61 @@ fn closed() -> Outcome {
         refused(Errno::EPIPE, put_ignoring_sigpipe(&write))
     })?;
     level::is(System)
+}
+
+/// A child, or a child's child, that writes to a pipe by its standard output, and falls, for
+/// which it has to wait so long.
+fn first_program(write: &OwnedFd, forefathers: u32, wait: Duration) -> Outcome<Child> {
+    start(|| {
+        if forefathers > 0 {
+            return first_program(write, forefathers - 1, wait)?.join();
+        }
+        sys::keep_as(write, libc::STDOUT_FILENO)?;
+        let begun = Instant::now();
+        lower(Untrusted)?;
+        let waited = begun.elapsed();
+        ensure(waited >= wait, &format!("it waited for {waited:?}"))
+    })
+}
+
+fn in_the_making() -> Outcome {
+    let pipeline = |forefathers| {
+        let (read, write) = pipe()?;
+        let program = first_program(&write, forefathers, Duration::from_millis(5))?;
+        busy(Duration::from_millis(20));
+        drop((read, write));
+        program.join()?;
+        level::is(System)
+    };
+    for forefathers in [0, 1] {
+        patiently(|| pipeline(forefathers))?;
+    }
+    Ok(())
+}
+
+/// Plays it from the top until it succeeds, up to five times: of what waits for a moment, a try
+/// says nothing if a processor stands still meanwhile.
+fn patiently(play: impl Fn() -> Outcome) -> Outcome {
+    let mut tries = 5;
+    while let Err(failed) = at(System, &play) {
+        tries -= 1;
+        if tries == 0 {
+            return Err(failed);
+        }
+    }
+    Ok(())
+}
+
+fn held_awake() -> Outcome {
+    patiently(|| {
+        let (read, write) = pipe()?;
+        let program = first_program(&write, 0, Duration::from_millis(200))?;
+        busy(Duration::from_millis(500));
+        program.join()?;
+        level::is(Untrusted)?;
+        drop(read);
+        Ok(())
+    })
 }
 
 /// A low process that holds one end of a pipe, which it has not written to.
