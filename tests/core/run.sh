@@ -51,6 +51,8 @@ count() {
 native() {
 	build test_lomac -O2 -fsanitize=undefined tests/core/test_lomac.c
 	count test_lomac
+	build test_profile -O2 -fsanitize=undefined tests/core/test_profile.c
+	count test_profile
 	for target in $FUZZERS; do
 		build "$target.random" -fsanitize=address,undefined "tests/core/$target.c" tests/core/random.c
 		count "$target.random"

@@ -2,6 +2,7 @@
 /* Every decision of lomac.h, for every input of up to four levels, against the contract. */
 #include "native.h"
 #include "contract.h"
+#include "checks.h"
 
 #define ATTRS 512    /* every set of enum tg_attr */
 #define SUBJECTS 256 /* every byte of subject attributes */
@@ -10,8 +11,6 @@ static struct lomac_object object_of(u8 level, u32 attrs, bool known)
 {
 	return (struct lomac_object){ .level = level, .attrs = attrs, .known = known };
 }
-
-static int failures;
 
 static void compare(const char *what, u64 *cases, u32 got, u32 want, struct lomac_subject s,
 		    struct lomac_object o, u8 top)
@@ -77,25 +76,8 @@ static u64 check_rename(void)
 
 int main(void)
 {
-	static const struct {
-		const char *name;
-		u64 (*check)(void);
-	} checks[] = {
-		{ "observe", check_observe }, { "observe_net", check_observe_net },
-		{ "modify", check_modify },   { "names", check_names },
-		{ "open", check_open },	      { "create", check_create },
-		{ "act", check_act },	      { "rename", check_rename },
-	};
-	int failed = 0;
-
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
-		u64 cases;
-
-		failures = 0;
-		cases = checks[i].check();
-		failed |= failures || !cases;
-		printf("%s: lomac_%s, %llu cases against the contract\n", failures || !cases ? "fail" : "pass",
-		       checks[i].name, (unsigned long long)cases);
-	}
-	return failed;
+	return RUN_CHECKS("lomac", " against the contract", { "observe", check_observe },
+			  { "observe_net", check_observe_net }, { "modify", check_modify }, { "names", check_names },
+			  { "open", check_open }, { "create", check_create }, { "act", check_act },
+			  { "rename", check_rename });
 }

@@ -1,9 +1,10 @@
 //! What the fuzz targets (`targets.rs`) do with an input: each function
-//! panics if the policy compiler, the bundle loader or the reader of recordings
-//! breaks a promise.
+//! panics if the policy compiler, the bundle loader or the reader of compiled profiles or of
+//! recordings breaks a promise.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod profile;
 pub mod recording;
 #[cfg(test)]
 mod targets;
@@ -131,6 +132,7 @@ pub fn load(bundle: &[u8]) {
         policy.lookup(b"/a/x/b");
         policy.lookup(b"/home/ann/x/y");
         assert_eq!(policy.lookup(b"/run/tidegate").level, policy.top());
+        profile::walk_all(&policy.profiles, bundle);
     }
 }
 
@@ -149,6 +151,19 @@ pub fn good_bundle() -> Vec<u8> {
         .to_bundle()
 }
 
+/// A good bundle with profiles.
+///
+/// # Panics
+///
+/// If the map does not compile, or the profiles do not go together.
+pub fn good_bundle_with_profiles() -> Vec<u8> {
+    let mut policy = Policy::compile_str("fuzz", "levels top > low\ntop /\n")
+        .expect("it compiles")
+        .policy;
+    policy.profiles = profile::good_set();
+    policy.to_bundle()
+}
+
 /// `bundle` with changes laid over its body, sealed anew so that the checksum
 /// does not stop the fuzzer. Each pair of input bytes is a way to go on from the
 /// last change, and the byte to put there.
@@ -162,6 +177,18 @@ pub fn changed(bundle: &[u8], changes: &[u8]) -> Vec<u8> {
             None => bundle.push(pair[1]),
         }
     }
+    sealed(bundle)
+}
+
+/// The same for the profiles of a bundle, which are long: see
+/// [`changed_profiles`](profile::changed_profiles).
+pub fn changed_far(bundle: &[u8], changes: &[u8]) -> Vec<u8> {
+    let (header, body) = bundle.split_at(HEADER);
+    sealed([header, &profile::changed_profiles(body, changes)].concat())
+}
+
+/// A bundle with the right length and checksum.
+fn sealed(mut bundle: Vec<u8>) -> Vec<u8> {
     let length = (bundle.len() - HEADER) as u64;
     bundle[12..20].copy_from_slice(&length.to_le_bytes());
     let mut sum = blake3::Hasher::new();

@@ -4,9 +4,12 @@
 use std::time::Duration;
 
 use bolero::check;
+use tidegate_policy::Policy;
+use tidegate_policy::profile::pack::example;
 
+use crate::profile::{changed_profiles, profiles};
 use crate::recording::{bytes_as_recording, lines_as_recording, replay};
-use crate::{changed, compile, good_bundle, load, words};
+use crate::{changed, changed_far, compile, good_bundle, good_bundle_with_profiles, load, words};
 
 const SMOKE: Duration = Duration::from_secs(2);
 
@@ -40,6 +43,15 @@ fn bundle_of_a_changed_body() {
 }
 
 #[test]
+fn bundle_of_changed_profiles() {
+    let good = good_bundle_with_profiles();
+    Policy::from_bundle(&good).expect("it is one");
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        load(&changed_far(&good, bytes));
+    });
+}
+
+#[test]
 fn recording_of_bytes() {
     check!()
         .with_test_time(SMOKE)
@@ -51,4 +63,19 @@ fn recording_of_lines() {
     check!()
         .with_test_time(SMOKE)
         .for_each(|bytes: &[u8]| replay(&lines_as_recording(bytes)));
+}
+
+#[test]
+fn profiles_of_bytes() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| profiles(bytes));
+}
+
+#[test]
+fn profiles_with_changes() {
+    let good = example().0;
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| profiles(&changed_profiles(&good, bytes)));
 }

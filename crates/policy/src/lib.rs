@@ -27,6 +27,7 @@ mod lookup;
 mod map;
 mod policy;
 mod presets;
+pub mod profile;
 
 pub use attrs::Attrs;
 pub use bundle::BundleError;

@@ -29,3 +29,20 @@ pub const MAX_TEXT: usize = 16 << 20;
 pub const MAX_INCLUDE_DEPTH: usize = 16;
 /// Bytes in a bundle, header included, at most.
 pub const MAX_BUNDLE: usize = 256 << 20;
+/// Profiles in a policy, at most: the largest collections of them have two thousand.
+pub const MAX_PROFILES: usize = 16_384;
+/// Bytes in a profile's name and in its prefix of disconnected paths, at most: Linux's `PATH_MAX`,
+/// as a program's path is the name of its profile.
+pub const MAX_PROFILE_NAME: usize = 4_096;
+/// Automata in a policy, at most: three for each profile, none of them shared, and some.
+pub const MAX_AUTOMATA: usize = 65_536;
+/// States of an automaton and sets of permissions in it, at most: what 16 bits number.
+pub const MAX_STATES: usize = 65_536;
+/// Bytes that all automata of a policy take, at most: a bundle has room for them and the rest,
+/// and so has the kernel, where they are never paged out.
+pub const MAX_AUTOMATA_BYTES: usize = 192 << 20;
+/// Names that a profile's executions lead to, at most: more than its automaton has permissions for
+/// are never reached.
+pub const MAX_TARGETS: usize = 2 * MAX_STATES;
+/// Rules that nothing mediates which a policy tells of, at most.
+pub const MAX_UNMEDIATED: usize = 1 << 18;

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::Attrs;
+use crate::profile::ProfileSet;
 
 /// A compiled path-level map.
 ///
@@ -19,7 +20,8 @@ use crate::Attrs;
 /// - `edges` is sorted by `(parent, name)`, without duplicates;
 /// - where a node has both exact edges and a `star`, each exact child already
 ///   holds what the star would have given it, so a walk never goes back;
-/// - every index and level is in range, and [`limits`](crate::limits) hold.
+/// - every index and level is in range, and [`limits`](crate::limits) hold;
+/// - `profiles` are as [`ProfileSet`] says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// The policy's name: its preset, or its file's name without extension.
@@ -36,6 +38,12 @@ pub struct Policy {
     pub networks: Vec<Network>,
     /// Where each rule was written, for audit records and `why`.
     pub rules: Vec<RuleSource>,
+    /// The `profile` model's policy; empty where there is none. No map has any: who loads the
+    /// policy puts them here, and [`extended`](Policy::extended) policies, by which mends are tried,
+    /// are without them. Serde leaves them out, too, as what is kept of a policy (a recording's head,
+    /// the daemon's files) is its bundle, which has them in a section of their own.
+    #[serde(skip)]
+    pub profiles: ProfileSet,
 }
 
 /// Whether refusals are enforced or only recorded.

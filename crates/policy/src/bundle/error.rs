@@ -222,4 +222,32 @@ pub enum BundleError {
         help("no map can do so; the bundle was made by something else")
     )]
     Unprotected(String),
+
+    // Profiles.
+    /// A section that has no reason to be there.
+    #[error("the section of profiles has none")]
+    #[diagnostic(code(bundle::no_profiles))]
+    NoProfiles,
+    /// A profile that no compiler makes.
+    #[error("profile {profile} has {what}")]
+    #[diagnostic(code(bundle::profile))]
+    Profile {
+        /// Which.
+        profile: usize,
+        /// What of it cannot be.
+        what: &'static str,
+    },
+    /// An automaton that no compiler makes.
+    #[error("automaton {automaton} has {what}")]
+    #[diagnostic(code(bundle::automaton))]
+    Automaton {
+        /// Which.
+        automaton: usize,
+        /// What of it cannot be.
+        what: &'static str,
+    },
+    /// An overlong text of a rule that nothing mediates.
+    #[error("rule {0} of those that nothing mediates has an overlong text")]
+    #[diagnostic(code(bundle::unmediated))]
+    Unmediated(usize),
 }

@@ -15,8 +15,10 @@
 //! checked before anything is built on them.
 
 mod error;
+mod profile;
 mod section;
 mod validate;
+mod validate_profiles;
 
 pub use self::error::BundleError;
 use self::section::Reader;
@@ -30,13 +32,19 @@ const CHECKED: usize = 20;
 const HEADER: usize = CHECKED + blake3::OUT_LEN;
 /// The section of the `lomac` model.
 const LOMAC: &str = "lomac";
+/// The section of the `profile` model, in a bundle that has profiles.
+const PROFILE: &str = "profile";
 /// Sections in a bundle, at most: one for each policy model.
 const MAX_SECTIONS: usize = 4;
 
 impl Policy {
     /// The bundle that holds this policy.
     pub fn to_bundle(&self) -> Vec<u8> {
-        seal(&section::write_all(&[(LOMAC, section::write_lomac(self))]))
+        let mut sections = vec![(LOMAC, section::write_lomac(self))];
+        if !self.profiles.profiles.is_empty() {
+            sections.push((PROFILE, profile::write(&self.profiles)));
+        }
+        seal(&section::write_all(&sections))
     }
 
     /// Reads a bundle, which may be anything.
@@ -45,18 +53,24 @@ impl Policy {
     ///
     /// The first thing wrong with it.
     pub fn from_bundle(bytes: &[u8]) -> Result<Policy, BundleError> {
-        let mut sections = section::read_all(open(bytes)?)?.into_iter();
-        let mut lomac = None;
-        for (name, content) in sections.by_ref() {
-            match name {
-                LOMAC if lomac.is_some() => return Err(BundleError::SectionTwice(name.to_owned())),
-                LOMAC => lomac = Some(content),
+        let (mut lomac, mut profile) = (None, None);
+        for (name, content) in section::read_all(open(bytes)?)? {
+            let found = match name {
+                LOMAC => &mut lomac,
+                PROFILE => &mut profile,
                 _ => return Err(BundleError::UnknownSection(name.to_owned())),
+            };
+            if found.replace(content).is_some() {
+                return Err(BundleError::SectionTwice(name.to_owned()));
             }
         }
         let content = lomac.ok_or(BundleError::MissingSection(LOMAC))?;
-        let policy = Reader::new(content, LOMAC).lomac()?;
+        let mut policy = Reader::new(content, LOMAC).lomac()?;
         validate::policy(&policy)?;
+        if let Some(content) = profile {
+            policy.profiles = Reader::new(content, PROFILE).profiles()?;
+            validate_profiles::profiles(&policy.profiles)?;
+        }
         Ok(policy)
     }
 }
@@ -124,5 +138,7 @@ fn array<const N: usize>(slice: &[u8]) -> [u8; N] {
     array
 }
 
+#[cfg(test)]
+mod profile_tests;
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{BundleError, MAX_SECTIONS};
 use crate::Policy;
 use crate::limits::{MAX_LEVELS, MAX_NETWORKS, MAX_NODES, MAX_RULES};
+use crate::profile::ProfileSet;
 
 /// A bundle's body.
 pub(super) fn write_all(sections: &[(&str, Vec<u8>)]) -> Vec<u8> {
@@ -38,16 +39,17 @@ pub(super) fn write_lomac(policy: &Policy) -> Vec<u8> {
     out.0
 }
 
-struct Writer(Vec<u8>);
+/// What is written of a section.
+pub(super) struct Writer(pub Vec<u8>);
 
 impl Writer {
-    fn value(&mut self, value: &(impl Serialize + ?Sized)) {
+    pub fn value(&mut self, value: &(impl Serialize + ?Sized)) {
         let bytes = postcard::to_allocvec(value);
         self.0
             .extend(bytes.expect("what a policy holds is serialisable into memory"));
     }
 
-    fn list(&mut self, list: &[impl Serialize]) {
+    pub fn list(&mut self, list: &[impl Serialize]) {
         self.value(&list.len());
         for item in list {
             self.value(item);
@@ -84,10 +86,11 @@ impl<'b> Reader<'b> {
             edges,
             networks,
             rules,
+            profiles: ProfileSet::default(),
         })
     }
 
-    fn value<T: Deserialize<'b>>(&mut self, what: &'static str) -> Result<T, BundleError> {
+    pub fn value<T: Deserialize<'b>>(&mut self, what: &'static str) -> Result<T, BundleError> {
         let (value, rest) =
             postcard::take_from_bytes(self.rest).map_err(|_| BundleError::Malformed {
                 section: self.section,
@@ -97,19 +100,38 @@ impl<'b> Reader<'b> {
         Ok(value)
     }
 
-    fn list<T: Deserialize<'b>>(
+    pub fn list<T: Deserialize<'b>>(
         &mut self,
         what: &'static str,
         max: usize,
     ) -> Result<Vec<T>, BundleError> {
-        let count: usize = self.value(what)?;
-        if count > max {
-            return Err(BundleError::Limit { what, count, max });
-        }
+        let count = self.count(what, max)?;
         (0..count).map(|_| self.value(what)).collect()
     }
 
-    fn finish(self) -> Result<(), BundleError> {
+    /// How many of something follow.
+    pub fn count(&mut self, what: &'static str, max: usize) -> Result<usize, BundleError> {
+        let count: usize = self.value(what)?;
+        match count > max {
+            true => Err(BundleError::Limit { what, count, max }),
+            false => Ok(count),
+        }
+    }
+
+    /// So many bytes as they are.
+    pub fn bytes(&mut self, what: &'static str, count: usize) -> Result<&'b [u8], BundleError> {
+        let (bytes, rest) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or(BundleError::Malformed {
+                section: self.section,
+                what,
+            })?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    pub fn finish(self) -> Result<(), BundleError> {
         match self.rest.len() {
             0 => Ok(()),
             bytes => Err(BundleError::SectionTrailing {

@@ -30,6 +30,7 @@ pub use self::pattern::PathProblem;
 pub use self::problem::Problem;
 use self::read::Units;
 use crate::limits::MAX_POLICY_NAME;
+use crate::profile::ProfileSet;
 use crate::{Network, Policy};
 
 /// A map that compiled.
@@ -110,6 +111,7 @@ fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
             edges,
             networks: rules.networks.iter().map(network).collect(),
             rules: rules.sources,
+            profiles: ProfileSet::default(),
         })
     });
     notes.sort_by_key(|note| {

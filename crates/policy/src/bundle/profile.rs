@@ -1,0 +1,82 @@
+//! The `profile` section's content: profiles, their automata, and what nothing mediates of them.
+//!
+//! An automaton's tables are most of a bundle, and are written as they lie in memory: 16 bits for
+//! a state, little-endian. Their sizes are checked against what is there before any is copied.
+
+use super::BundleError;
+use super::section::{Reader, Writer};
+use crate::limits::{MAX_AUTOMATA, MAX_AUTOMATA_BYTES, MAX_PROFILES, MAX_STATES, MAX_UNMEDIATED};
+use crate::profile::{ProfileSet, Table};
+
+/// The content of the `profile` section.
+pub(super) fn write(set: &ProfileSet) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.list(&set.profiles);
+    out.value(&set.automata.len());
+    for table in &set.automata {
+        out.0.extend_from_slice(&table.classes[..]);
+        out.value(&table.width);
+        out.value(&table.accepts.len());
+        for number in table.next.iter().chain(&table.accepts) {
+            out.0.extend_from_slice(&number.to_le_bytes());
+        }
+        out.list(&table.perms);
+    }
+    out.list(&set.unmediated);
+    out.0
+}
+
+impl Reader<'_> {
+    /// Reads the `profile` section, whose indices are still to be checked.
+    pub fn profiles(mut self) -> Result<ProfileSet, BundleError> {
+        let profiles = self.list("profiles", MAX_PROFILES)?;
+        let count = self.count("automata", MAX_AUTOMATA)?;
+        let mut automata = Vec::new();
+        let mut bytes = 0;
+        for _ in 0..count {
+            let table = self.automaton()?;
+            bytes += table.bytes();
+            all_fit(bytes)?;
+            automata.push(table);
+        }
+        let unmediated = self.list("rules that nothing mediates", MAX_UNMEDIATED)?;
+        self.finish()?;
+        Ok(ProfileSet {
+            profiles,
+            automata,
+            unmediated,
+        })
+    }
+
+    fn automaton(&mut self) -> Result<Table, BundleError> {
+        let classes = Box::new(super::array(self.bytes("classes", 256)?));
+        let width: u16 = self.value("width")?;
+        let states = self.count("states of an automaton", MAX_STATES)?;
+        Ok(Table {
+            classes,
+            width,
+            next: self.numbers("states", states * usize::from(width))?,
+            accepts: self.numbers("states' permissions", states)?,
+            perms: self.list("permissions of an automaton", MAX_STATES)?,
+        })
+    }
+
+    fn numbers(&mut self, what: &'static str, count: usize) -> Result<Vec<u16>, BundleError> {
+        let bytes = self.bytes(what, 2 * count)?.chunks_exact(2);
+        Ok(bytes
+            .map(|pair| u16::from_le_bytes(super::array(pair)))
+            .collect())
+    }
+}
+
+/// Whether automata of so many bytes may be in one policy.
+pub(super) fn all_fit(bytes: usize) -> Result<(), BundleError> {
+    match bytes > MAX_AUTOMATA_BYTES {
+        true => Err(BundleError::Limit {
+            what: "bytes of automata",
+            count: bytes,
+            max: MAX_AUTOMATA_BYTES,
+        }),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,250 @@
+use super::pack::{Pack, example};
+use super::{
+    Access, Exec, LinkError, Mode, Parsed, Profile, ProfileSet, Statement, Target, Unmediated,
+    Walk, unpack,
+};
+
+/// The example's profile by another name.
+fn named(name: &str) -> Profile {
+    let mut profile = unpack(&example().0).unwrap().remove(0);
+    profile.name = name.into();
+    profile.attachment.xattrs.clear();
+    profile
+}
+
+/// One whose program the owner leaves for one profile, and others for another.
+fn leading(name: &str, owner: (u32, &str), others: (u32, &str)) -> Profile {
+    let mut profile = named(name);
+    let file = profile.file.as_mut().unwrap();
+    file.names = vec![owner.1.into(), others.1.into()];
+    for pair in &mut file.accepts {
+        if pair[0].allow.contains(Access::EXEC) {
+            pair[0].exec = Exec(Exec::TABLE | owner.0);
+            pair[1].exec = Exec(Exec::TABLE | others.0 | 1);
+        }
+    }
+    profile
+}
+
+fn file(name: &str, profiles: Vec<Profile>) -> Parsed {
+    Parsed {
+        file: name.into(),
+        profiles,
+        warnings: Vec::new(),
+    }
+}
+
+fn link(profiles: Vec<Profile>) -> Result<ProfileSet, LinkError> {
+    ProfileSet::link(&[file("f", profiles)], &[])
+}
+
+fn statement(class: &str, line: u32, text: &str) -> Statement {
+    Statement {
+        profile: "a".into(),
+        class: class.into(),
+        file: "f".into(),
+        line,
+        text: text.into(),
+    }
+}
+
+fn rule(class: &str, line: u32) -> Unmediated {
+    Unmediated {
+        profile: "a".into(),
+        class: class.into(),
+        file: "f".into(),
+        line,
+    }
+}
+
+/// What the owner's and others' execution of the example's program is.
+fn execs(set: &ProfileSet, profile: usize) -> [Exec; 2] {
+    let Walk { automaton, start } = set.profiles[profile].file.unwrap();
+    let table = &set.automata[automaton as usize];
+    let mut state = start;
+    for &byte in b"/etc/a" {
+        let class = usize::from(table.classes[usize::from(byte)]);
+        state = table.next[usize::from(state) * usize::from(table.width) + class];
+    }
+    let accept = table.accepts[usize::from(state)];
+    table.perms[usize::from(accept)].map(|perms| perms.exec)
+}
+
+#[test]
+fn parents_stand_before_their_children() {
+    let names = ["a//b//c", "a///bin/b", "b", "a//b", "a"];
+    let set = link(names.map(named).to_vec()).unwrap();
+    let found = set.profiles.iter().map(|p| (p.name.as_str(), p.parent));
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            ("a", None),
+            ("a///bin/b", Some(0)),
+            ("a//b", Some(0)),
+            ("a//b//c", Some(2)),
+            ("b", None)
+        ]
+    );
+    let orphan = link(vec![named("a"), named("b//c//d")]).unwrap_err();
+    assert_eq!(
+        orphan,
+        LinkError::Orphan {
+            name: "b//c//d".into(),
+            parent: "b//c".into(),
+            file: "f".into(),
+        }
+    );
+}
+
+#[test]
+fn two_profiles_of_one_name_are_refused() {
+    let twice = [file("f", vec![named("a")]), file("g", vec![named("a")])];
+    assert_eq!(
+        ProfileSet::link(&twice, &[]).unwrap_err().to_string(),
+        "profile `a` is in f and in g"
+    );
+}
+
+#[test]
+fn a_text_that_cannot_be_kept_is_refused() {
+    let mut profile = named("a");
+    for text in ["x\0y".to_owned(), "x".repeat(4097)] {
+        profile.disconnected = Some(text.clone());
+        let error = link(vec![profile.clone()]).unwrap_err();
+        assert!(matches!(error, LinkError::Text { .. }));
+        let error = link(vec![named(&text)]).unwrap_err();
+        assert!(matches!(error, LinkError::Text { what: "name", .. }));
+    }
+}
+
+#[test]
+fn a_name_is_a_child_or_a_profile_of_its_own() {
+    let both = leading("a", (Exec::CHILD, "b"), (0, "b"));
+    let set = link(vec![both, named("a//b"), named("b")]).unwrap();
+    assert_eq!(
+        set.profiles[0].targets,
+        [Target::Profile(1), Target::Profile(2)]
+    );
+    let found = [Exec::TABLE | Exec::CHILD, Exec::TABLE | 1].map(Exec);
+    assert_eq!(execs(&set, 0), found);
+    let gone = leading("a", (Exec::CHILD | Exec::INHERIT, "x"), (0, "a//x"));
+    let set = link(vec![gone]).unwrap();
+    assert_eq!(set.profiles[0].targets, [Target::Missing; 2]);
+    assert_eq!(execs(&set, 0)[0].0 & Exec::INHERIT, Exec::INHERIT);
+}
+
+#[test]
+fn unconfined_is_no_profile() {
+    let leaves = || leading("a", (Exec::INHERIT | Exec::UNSAFE, "unconfined"), (0, "b"));
+    let set = link(vec![leaves(), named("b")]).unwrap();
+    assert_eq!(set.profiles[0].targets, [Target::Profile(1)]);
+    assert_eq!(
+        execs(&set, 0),
+        [Exec::UNCONFINED | Exec::UNSAFE, Exec::TABLE].map(Exec)
+    );
+    // but a profile may have that name
+    let set = link(vec![leaves(), named("unconfined")]).unwrap();
+    assert_eq!(set.profiles[0].targets[0], Target::Profile(1));
+}
+
+#[test]
+fn stacks_and_namespaces_are_told_of_and_missing() {
+    let profile = leading("a", (0, "&b"), (0, ":ns:b"));
+    let statements = [
+        statement("file", 3, "/bin/x px -> b"),
+        statement("file", 4, "/bin/y px -> &b"),
+        statement("file", 9, "/bin/z px -> :ns:b"),
+    ];
+    let set = ProfileSet::link(&[file("f", vec![profile, named("b")])], &statements).unwrap();
+    assert_eq!(set.profiles[0].targets, [Target::Missing; 2]);
+    assert_eq!(set.unmediated, [rule("namespace", 9), rule("stack", 4)]);
+    let unknown = leading("a", (0, "b//&c"), (0, "b//&c"));
+    assert_eq!(link(vec![unknown]).unwrap().unmediated, [rule("stack", 0)]);
+}
+
+#[test]
+fn equal_automata_are_one() {
+    let set = link(vec![named("a"), named("b")]).unwrap();
+    assert_eq!(set.automata.len(), 3);
+    assert_eq!(set.profiles[0].file, set.profiles[1].file);
+    let walks = [set.profiles[0].file, set.profiles[0].policy];
+    assert_eq!(walks.map(|walk| walk.unwrap().start), [1; 2]);
+    assert_eq!(set.profiles[0].attachment.unwrap().length, 6);
+    // another name is another target of the same number
+    let leads = |name, to| leading(name, (0, to), (0, to));
+    let set = link(vec![leads("a", "b"), leads("b", "a")]).unwrap();
+    assert_eq!(set.profiles[0].file, set.profiles[1].file);
+    assert_eq!(set.profiles[0].targets[0], Target::Profile(1));
+    assert_eq!(set.profiles[1].targets[0], Target::Profile(0));
+}
+
+#[test]
+fn rules_on_files_may_be_among_the_others() {
+    let mut pack = Pack::default();
+    pack.u32("version", 9).open("profile").string("", "a");
+    pack.middle(0).open("policydb");
+    pack.perms(&[(0, 0, 0), (4, 0, 0)]).dfa(&[("\u{2}/x", 1)]);
+    pack.u32("start", 1).close().close();
+    let set = link(unpack(&pack.0).unwrap()).unwrap();
+    let [file, policy] = [set.profiles[0].file, set.profiles[0].policy].map(Option::unwrap);
+    assert_eq!(file.automaton, policy.automaton);
+    assert_eq!((policy.start, file.start), (1, 2));
+    // nothing on files
+    let mut profile = named("a");
+    profile.file = None;
+    let set = link(vec![profile]).unwrap();
+    assert_eq!(set.profiles[0].file, None);
+}
+
+#[test]
+fn more_states_than_a_step_can_name_are_an_error_of_the_profile() {
+    let mut profile = named("a");
+    let states = (1 << 16) + 1;
+    let file = profile.file.as_mut().unwrap();
+    for table in [
+        &mut file.dfa.accept,
+        &mut file.dfa.base,
+        &mut file.dfa.default,
+    ] {
+        table.resize(states, 0);
+    }
+    let error = link(vec![profile]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "f: profile `a`: its rules on files make an automaton of 65537 states, \
+         where 65,536 are possible"
+    );
+}
+
+#[test]
+fn what_nothing_mediates_is_told_of() {
+    let mut profile = named("a");
+    profile.mode = Mode::Unconfined;
+    profile.attachment.xattrs = vec!["user.x".into()];
+    let mut parsed = file("f", vec![profile]);
+    let warn = |what| format!("Warning from profile a (f): {what}");
+    parsed.warnings = vec![
+        warn("mqueue rules not enforced"),
+        warn("downgrading change_profile safe rule to unsafe"),
+        warn("io_uring rules not enforced"),
+        warn("something else"),
+    ];
+    let statements = [
+        statement("file", 2, "/x r"),
+        statement("mqueue", 3, "mqueue r"),
+        statement("dbus", 4, "dbus"),
+        statement("change_profile", 5, "change_profile -> b"),
+        statement("set", 6, "set rlimit cpu <= 3"),
+    ];
+    let set = ProfileSet::link(&[parsed], &statements).unwrap();
+    let found = [
+        rule("change_profile", 5),
+        rule("dbus", 4),
+        rule("io_uring", 0),
+        rule("mqueue", 3),
+        rule("set", 6),
+        rule("xattrs", 0),
+    ];
+    assert_eq!(set.unmediated, found);
+    assert_eq!(set.profiles[0].capabilities.allow, 1 << 32 | 0b11);
+}

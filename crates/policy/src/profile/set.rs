@@ -1,0 +1,138 @@
+//! The profiles of a policy, linked: names are resolved, automata laid out as the kernel walks them
+//! and shared where they are equal.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Access, Capabilities, Mode, PathFlags, Perms, Rlimit};
+
+/// All profiles of a policy.
+///
+/// Every index is in range, names are unique, and a profile's parent stands before it;
+/// [`limits`](crate::limits) hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProfileSet {
+    /// The profiles, a child after its parent.
+    pub profiles: Vec<Linked>,
+    /// The automata that they walk.
+    pub automata: Vec<Table>,
+    /// The rules that nothing mediates, for who loads the policy.
+    pub unmediated: Vec<Unmediated>,
+}
+
+impl ProfileSet {
+    /// Whether a profile lets not even the attributes of every file be seen. One with rules on
+    /// files does; one without any may not.
+    pub fn hides_attributes(&self) -> bool {
+        let shows = |walk: Walk| {
+            let table = &self.automata[walk.automaton as usize];
+            let mut perms = table.perms.iter().flatten();
+            perms.all(|p| p.allow.contains(Access::GETATTR))
+        };
+        let confining = |p: &&Linked| p.mode != Mode::Unconfined;
+        let mut confining = self.profiles.iter().filter(confining);
+        confining.any(|p| !p.file.is_some_and(shows))
+    }
+}
+
+/// A profile as it is put in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linked {
+    /// Its name; a hat's and a child's is `parent//name`.
+    pub name: String,
+    /// The profile that this one is a child or a hat of: an index into [`ProfileSet::profiles`].
+    pub parent: Option<u32>,
+    /// It is entered by `change_hat`.
+    pub is_hat: bool,
+    /// What becomes of what it does not allow.
+    pub mode: Mode,
+    /// Everything is recorded.
+    pub audit: bool,
+    /// How it sees paths.
+    pub path_flags: PathFlags,
+    /// What stands before a path that does not lead to the root.
+    pub disconnected: Option<String>,
+    /// Linux's capabilities.
+    pub capabilities: Capabilities,
+    /// The limits that an execution into it sets.
+    pub rlimits: Vec<Rlimit>,
+    /// Which programs it is for; without it, the one whose path is the last part of its name.
+    pub attachment: Option<Attach>,
+    /// The rules on files, from the state in which paths begin.
+    pub file: Option<Walk>,
+    /// All other rules, from the state in which a class's number is read.
+    pub policy: Option<Walk>,
+    /// Where executions lead that name a profile: [`Exec::index`](super::Exec::index) counts these.
+    pub targets: Vec<Target>,
+}
+
+/// The name of the profile that one of this name is a child or a hat of. Names are split from their
+/// beginning, as the kernel does it: `a///bin/b` is the child `/bin/b` of `a`.
+pub(crate) fn parent_of(name: &str) -> Option<&str> {
+    name.match_indices("//").last().map(|(at, _)| &name[..at])
+}
+
+/// Which programs a profile is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attach {
+    /// The automaton that accepts their paths, by [`Access::EXEC`](super::Access::EXEC).
+    pub walk: Walk,
+    /// How specific the expression is, in bytes: `xmatch_len`.
+    pub length: u32,
+}
+
+/// Where a walk begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Walk {
+    /// An index into [`ProfileSet::automata`].
+    pub automaton: u32,
+    /// The first state.
+    pub start: u16,
+}
+
+/// Where an execution leads that names a profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Target {
+    /// To this one: an index into [`ProfileSet::profiles`].
+    Profile(u32),
+    /// To one that is not there: what the rule says of that case applies, or it is refused.
+    Missing,
+}
+
+/// An automaton with what its states allow. State 0 leads nowhere but to itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Table {
+    /// The class of each byte, below `width`.
+    pub classes: Box<[u8; 256]>,
+    /// How many classes there are: 1 to 256.
+    pub width: u16,
+    /// The next states, `width` of them for each state.
+    pub next: Vec<u16>,
+    /// By state, an index into `perms`.
+    pub accepts: Vec<u16>,
+    /// What is allowed to the owner and to others, each pair once.
+    pub perms: Vec<[Perms; 2]>,
+}
+
+impl Table {
+    /// The bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.classes.len()
+            + size_of_val(&self.next[..])
+            + size_of_val(&self.accepts[..])
+            + size_of_val(&self.perms[..])
+    }
+}
+
+/// A rule that nothing mediates.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Unmediated {
+    /// The profile.
+    pub profile: String,
+    /// The rule's class: `dbus`, `mqueue`; `stack` and `namespace` are of executions that lead to
+    /// several profiles or into a namespace, `xattrs` of an attachment.
+    pub class: String,
+    /// The file that it stands in.
+    pub file: String,
+    /// Its line, from 1; 0 for what is of the profile as a whole, or of a rule that was not found.
+    pub line: u32,
+}

@@ -1,0 +1,382 @@
+//! Where rules were written: what `apparmor_parser` does not say of what it compiles.
+//!
+//! Profiles are read as the parser's lexer splits them, as far as it takes to find each rule, its
+//! class, its line and the profile that it stands in, through all that is included. What a rule
+//! means is not looked at: `apparmor.d(5)` has the language.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// A rule, and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// The profile that it stands in: a child's and a hat's is `parent//name`.
+    pub profile: String,
+    /// Its class: the word that it begins with, `file` where it begins with a path.
+    pub class: String,
+    /// The file that it stands in, which the profile's may include.
+    pub file: PathBuf,
+    /// Its first line, from 1.
+    pub line: u32,
+    /// Its words, without the comma.
+    pub text: String,
+}
+
+/// Files that include one another, at most.
+const MAX_DEPTH: usize = 32;
+
+/// The rules of a file of profiles, in the order in which they are read.
+///
+/// # Errors
+///
+/// If the file, or one that it includes, cannot be read. What is included `if exists` need not be.
+pub fn statements(file: &Path, base: &Path) -> io::Result<Vec<Statement>> {
+    let mut reader = Reader {
+        base,
+        profiles: Vec::new(),
+        found: Vec::new(),
+    };
+    reader.file(file, 0)?;
+    Ok(reader.found)
+}
+
+struct Reader<'r> {
+    base: &'r Path,
+    /// The blocks around what is read; what is no profile (a condition) has no name.
+    profiles: Vec<Option<String>>,
+    found: Vec<Statement>,
+}
+
+/// What a rule may begin with before it says its class.
+const QUALIFIERS: [&str; 8] = [
+    "audit", "allow", "deny", "quiet", "owner", "other", "access", "prompt",
+];
+
+/// The letters of a file rule's permissions.
+const MODES: &str = "rwaklmxiupcUPCd";
+
+impl Reader<'_> {
+    fn file(&mut self, file: &Path, depth: usize) -> io::Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(io::Error::other(format!(
+                "{}: included too deep",
+                file.display()
+            )));
+        }
+        // a path in a profile is of bytes, and need not be text
+        let text = fs::read(file)?;
+        let text = String::from_utf8_lossy(&text);
+        for piece in Pieces::of(&text) {
+            match piece.end {
+                End::Comma => self.rule(file, &piece),
+                End::Open => {
+                    let name = self.block(&piece.words);
+                    self.profiles.push(name);
+                }
+                End::Close => {
+                    // the last rule of a block may lack its comma
+                    if !piece.words.is_empty() {
+                        self.rule(file, &piece);
+                    }
+                    self.profiles.pop();
+                }
+                End::Line => self.include(&piece.words, depth)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn rule(&mut self, file: &Path, piece: &Piece) {
+        let is_qualifier = |word: &&str| QUALIFIERS.contains(word) || word.starts_with("priority=");
+        let mut words = piece.words.iter().copied().skip_while(is_qualifier);
+        let (Some(profile), Some(first)) = (
+            self.profiles.iter().rev().flatten().next(),
+            words.next().filter(|first| *first != "abi"),
+        ) else {
+            return;
+        };
+        let is_path = |word: &str| word.starts_with(['/', '@', '"', '{', '\\']);
+        // permissions may stand before the path
+        let is_path = is_path(first)
+            || (words.next().is_some_and(is_path) && first.chars().all(|c| MODES.contains(c)));
+        self.found.push(Statement {
+            profile: profile.clone(),
+            class: if is_path { "file" } else { first }.to_owned(),
+            file: file.to_owned(),
+            line: piece.line,
+            text: piece.words.join(" "),
+        });
+    }
+
+    /// The name of the profile that a block's head begins.
+    fn block(&self, head: &[&str]) -> Option<String> {
+        let name = match head {
+            ["profile" | "hat", name, ..] => name,
+            [name, ..] if name.starts_with(['/', '@', '"', '^']) => name,
+            _ => return None,
+        };
+        let name = name.trim_start_matches('^').trim_matches('"');
+        let parent = self.profiles.iter().rev().flatten().next();
+        Some(match parent {
+            Some(parent) => format!("{parent}//{name}"),
+            None => name.to_owned(),
+        })
+    }
+
+    fn include(&mut self, words: &[&str], depth: usize) -> io::Result<()> {
+        let (is_optional, path) = match words {
+            [_, "if", "exists", path, ..] => (true, path),
+            [_, path, ..] => (false, path),
+            _ => return Ok(()),
+        };
+        let path = self.base.join(path.trim_matches(['<', '>', '"']));
+        match fs::metadata(&path) {
+            Err(e) if is_optional && e.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(e),
+            Ok(found) if found.is_dir() => super::parser::profiles_in(&path)?
+                .iter()
+                .try_for_each(|file| self.file(file, depth + 1)),
+            Ok(_) => self.file(&path, depth + 1),
+        }
+    }
+}
+
+/// How a piece of a profile ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// With a comma: a rule.
+    Comma,
+    /// With `{`: a block's head.
+    Open,
+    /// With `}`.
+    Close,
+    /// With its line: an include, or the value of a variable.
+    Line,
+}
+
+/// Words that belong together.
+#[derive(Debug)]
+struct Piece<'t> {
+    words: Vec<&'t str>,
+    line: u32,
+    end: End,
+}
+
+/// Splits a text into its pieces.
+struct Pieces<'t> {
+    text: &'t str,
+    at: usize,
+    line: u32,
+}
+
+impl<'t> Pieces<'t> {
+    fn of(text: &'t str) -> Self {
+        Self {
+            text,
+            at: 0,
+            line: 1,
+        }
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    /// Passes blanks and comments; whether a line ended. `#include` is no comment.
+    fn blanks(&mut self) -> bool {
+        let mut ended = false;
+        while let Some(c) = self.rest().chars().next() {
+            match c {
+                '\n' => {
+                    ended = true;
+                    self.line += 1;
+                    self.at += 1;
+                }
+                '#' if !self.rest().starts_with("#include") => {
+                    self.at += self.rest().find('\n').unwrap_or(self.rest().len());
+                }
+                _ if c.is_whitespace() => self.at += c.len_utf8(),
+                _ => break,
+            }
+        }
+        ended
+    }
+
+    /// The next word: to a blank, or to a comma behind which one is, outside of quotes and of
+    /// brackets that it opened. A bracket that stands alone is a word.
+    fn word(&mut self) -> &'t str {
+        let rest = self.rest();
+        let mut open = 0;
+        let mut quoted = false;
+        let mut chars = rest.char_indices().peekable();
+        while let Some((at, c)) = chars.next() {
+            let is_last = chars.peek().is_none_or(|(_, next)| next.is_whitespace());
+            match c {
+                '\\' => {
+                    chars.next();
+                }
+                '"' => quoted = !quoted,
+                _ if quoted => {}
+                '{' if at == 0 && is_last => return self.take(1),
+                '}' if at == 0 => return self.take(1),
+                '{' | '(' | '[' => open += 1,
+                '}' | ')' | ']' if open > 0 => open -= 1,
+                ',' if open == 0 && is_last => return self.take(at.max(1)),
+                _ if c.is_whitespace() && open == 0 => return self.take(at),
+                _ => {}
+            }
+        }
+        self.take(rest.len())
+    }
+
+    fn take(&mut self, bytes: usize) -> &'t str {
+        let word = &self.rest()[..bytes];
+        self.at += bytes;
+        self.line += word.matches('\n').count() as u32;
+        word
+    }
+}
+
+impl<'t> Iterator for Pieces<'t> {
+    type Item = Piece<'t>;
+
+    fn next(&mut self) -> Option<Piece<'t>> {
+        self.blanks();
+        let mut piece = Piece {
+            words: Vec::new(),
+            line: self.line,
+            end: End::Line,
+        };
+        // these end with their line
+        let is_line = ["include", "#include", "@{", "$"]
+            .iter()
+            .any(|begin| self.rest().starts_with(begin))
+            && self.is_line();
+        while self.at < self.text.len() {
+            let word = self.word();
+            match word {
+                "," => piece.end = End::Comma,
+                "{" => piece.end = End::Open,
+                "}" => piece.end = End::Close,
+                _ => {
+                    piece.words.push(word);
+                    let ended = self.blanks();
+                    if !(is_line && ended) {
+                        continue;
+                    }
+                }
+            }
+            if is_line && piece.end == End::Line && piece.words[0].starts_with(['@', '$']) {
+                piece.words.clear();
+            }
+            return Some(piece);
+        }
+        (!piece.words.is_empty()).then_some(piece)
+    }
+}
+
+impl Pieces<'_> {
+    /// Is this an include, or a variable that is set, and not a rule on a path with a variable?
+    fn is_line(&self) -> bool {
+        let line = self.rest().lines().next().unwrap_or_default();
+        match line.find(|c: char| c.is_whitespace() || c == '=' || c == '+') {
+            Some(at) => line.contains("include") || line[at..].trim_start().starts_with(['=', '+']),
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The class, profile, line and text of each rule of `main`, beside which `abs` lies.
+    fn read(main: &str, abs: &str) -> Vec<(String, String, u32, String)> {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("main"), main).unwrap();
+        fs::write(dir.path().join("abs"), abs).unwrap();
+        statements(&dir.path().join("main"), dir.path())
+            .unwrap()
+            .into_iter()
+            .map(|s| (s.class, s.profile, s.line, s.text))
+            .collect()
+    }
+
+    fn rule(class: &str, profile: &str, line: u32, text: &str) -> (String, String, u32, String) {
+        (class.into(), profile.into(), line, text.into())
+    }
+
+    #[test]
+    fn rules_have_their_class_their_profile_and_their_line() {
+        let main = r#"
+abi <abi/4.0>,
+@{X} = /a /b
+@{X} += "/c d"
+profile one /usr/bin/one flags=(complain, attach_disconnected) {
+  # a comment, with a comma
+  /etc/{a,b,}c r, # another
+  owner pix @{HOME}/** ,
+  audit deny capability sys_admin,
+  dbus (send, receive) bus=system
+       peer=(name=org.x, label=two),
+  "/with space, and comma" r,
+  priority=5 signal peer=@{profile_name},
+  change_profile -> two,
+  profile child {
+    network inet stream,
+  }
+  ^hat { ptrace, }
+}
+/usr/bin/two (kill) { userns, }
+"#;
+        assert_eq!(
+            read(main, ""),
+            [
+                rule("file", "one", 7, "/etc/{a,b,}c r"),
+                rule("file", "one", 8, "owner pix @{HOME}/**"),
+                rule("capability", "one", 9, "audit deny capability sys_admin"),
+                rule(
+                    "dbus",
+                    "one",
+                    10,
+                    "dbus (send, receive) bus=system peer=(name=org.x, label=two)"
+                ),
+                rule("file", "one", 12, "\"/with space, and comma\" r"),
+                rule(
+                    "signal",
+                    "one",
+                    13,
+                    "priority=5 signal peer=@{profile_name}"
+                ),
+                rule("change_profile", "one", 14, "change_profile -> two"),
+                rule("network", "one//child", 16, "network inet stream"),
+                rule("ptrace", "one//hat", 18, "ptrace"),
+                rule("userns", "/usr/bin/two", 20, "userns"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_included_belongs_to_who_includes_it() {
+        let main = "profile a {\n  #include <abs>\n  include if exists <none>\n  mount,\n}\n";
+        let found = [
+            rule("unix", "a", 2, "unix (send)"),
+            rule("mount", "a", 4, "mount"),
+        ];
+        assert_eq!(read(main, "# x\nunix (send),\n"), found);
+        let gone = statements(Path::new("/nowhere/profile"), Path::new("/nowhere"));
+        assert_eq!(gone.unwrap_err().kind(), io::ErrorKind::NotFound);
+        let main = "profile a {\n  include <main>\n}\n";
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("main"), main).unwrap();
+        let circle = statements(&dir.path().join("main"), dir.path());
+        assert!(circle.unwrap_err().to_string().contains("too deep"));
+    }
+
+    #[test]
+    fn a_condition_is_no_profile() {
+        let main = "profile a {\n  if $X {\n    mqueue,\n  } else {\n    all,\n  }\n}\n";
+        let found = [rule("mqueue", "a", 3, "mqueue"), rule("all", "a", 5, "all")];
+        assert_eq!(read(main, ""), found);
+    }
+}

@@ -1,0 +1,42 @@
+#!/bin/bash
+# The same operations under the same profiles, on a kernel with AppArmor and on one with Tidegate:
+# every verdict has to be equal.
+#   compare.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate and profile-ops
+# Needs apparmor_parser here, and nothing of AppArmor where Tidegate enforces. The last line is
+# `N passed, N failed`, a verdict each.
+set -eu
+lab=$1 payload=$2 kernel=$3
+here=$(cd "$(dirname "$0")" && pwd)
+
+"$payload/profile-ops" features >"$payload/features"
+apparmor_parser --skip-kernel-load --skip-cache --config-file /dev/null --policy-features "$payload/features" \
+	--kernel-features "$payload/features" --ofile "$payload/profiles.bin" "$here/profiles"
+"$payload/tidegate" compile "$here/flat.plm" --profile "$here/profiles" --output "$payload/profiles.bundle"
+sed -n 's/^profile \([^ ]*\).*/\1/p' "$here/profiles" >"$payload/names"
+cp "$here/apparmor.sh" "$here/tidegate.sh" "$payload"
+
+# play SYSTEM WORDS…: what became of each operation, sorted.
+play() {
+	local log=$payload/$1.log
+	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 "${@:2}" -- \
+		/bin/sh "/payload/$1.sh" >"$log" 2>&1; then
+		tail -n 30 "$log"
+		return 1
+	fi
+	tr -d '\r' <"$log" | sed -n 's/^verdict: //p' | sort >"$payload/$1.verdicts"
+}
+# without the kernel's records, which the console would take minutes for
+play apparmor --lsm lockdown,yama,apparmor --append audit=0
+play tidegate
+
+# of an operation that one of them did not come to there is no verdict to compare
+passed=$(comm -12 "$payload/apparmor.verdicts" "$payload/tidegate.verdicts" | wc -l)
+all=$(cut -d= -f1 "$payload/apparmor.verdicts" "$payload/tidegate.verdicts" | sort -u | wc -l)
+for verdict in ok EACCES EPERM "signal 9"; do
+	echo "$(grep -c "=$verdict\$" "$payload/apparmor.verdicts" || true) times $verdict"
+done
+diff --unchanged-line-format= --old-line-format='FAILED AppArmor:  %L' --new-line-format='FAILED Tidegate:  %L' \
+	"$payload/apparmor.verdicts" "$payload/tidegate.verdicts" | head -n 60 || true
+[ "$passed" -gt 5000 ] || echo "FAILED  too few verdicts to compare"
+echo "$passed passed, $((all - passed + (passed <= 5000))) failed"
+[ "$passed" -gt 5000 ] && [ "$all" -eq "$passed" ]

@@ -1,0 +1,434 @@
+//! The operations.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown, symlink};
+use std::process::{Command, ExitCode};
+
+use crate::tree::TREE;
+
+/// An operation by its name.
+pub struct Op {
+    /// Its name.
+    pub name: &'static str,
+    run: fn() -> io::Result<()>,
+}
+
+/// Plays an operation in a child; what became of it.
+pub fn play(name: &str) -> String {
+    let Some(op) = OPS.iter().find(|op| op.name == name) else {
+        return "unknown".into();
+    };
+    // SAFETY: this process has one thread.
+    match unsafe { libc::fork() } {
+        -1 => format!("no fork: {}", io::Error::last_os_error()),
+        0 => {
+            let code = match (op.run)() {
+                Ok(()) => 0,
+                Err(e) => e.raw_os_error().unwrap_or(255),
+            };
+            // SAFETY: ends the child without what belongs to the parent.
+            unsafe { libc::_exit(code) }
+        }
+        child => {
+            let mut status = 0;
+            // SAFETY: `status` outlives the call.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            match (libc::WIFEXITED(status), libc::WEXITSTATUS(status)) {
+                (true, 0) => "ok".into(),
+                (true, code) => errno(code),
+                _ => format!("signal {}", libc::WTERMSIG(status)),
+            }
+        }
+    }
+}
+
+fn errno(code: i32) -> String {
+    nix::errno::Errno::from_raw(code)
+        .to_string()
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .into()
+}
+
+fn at(path: &str) -> String {
+    format!("{TREE}/{path}")
+}
+
+fn c(path: &str) -> CString {
+    CString::new(path).expect("no NUL")
+}
+
+fn check(ret: impl Into<i64>) -> io::Result<()> {
+    if ret.into() < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+fn read(path: &str) -> io::Result<()> {
+    File::open(at(path)).map(drop)
+}
+
+fn write(path: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(at(path)).map(drop)
+}
+
+fn flags(path: &str, flags: i32) -> io::Result<()> {
+    let path = c(&at(path));
+    // SAFETY: a NUL-terminated path.
+    check(unsafe { libc::open(path.as_ptr(), flags, 0o666) })
+}
+
+fn as_user(part: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    // SAFETY: no memory is touched. The file system's id alone, which takes no capability back.
+    unsafe { libc::setfsuid(1000) };
+    part()
+}
+
+fn map(path: &str, prot: i32, flags: i32) -> io::Result<()> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(prot & libc::PROT_WRITE != 0 && flags == libc::MAP_SHARED)
+        .open(at(path))?;
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), 4096, prot, flags, file.as_raw_fd(), 0) };
+    if at == libc::MAP_FAILED {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+fn protect(path: &str) -> io::Result<()> {
+    let file = File::open(at(path))?;
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let at = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            4096,
+            libc::PROT_READ,
+            libc::MAP_PRIVATE,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    // SAFETY: our own mapping.
+    check(unsafe { libc::mprotect(at, 4096, libc::PROT_READ | libc::PROT_EXEC) })
+}
+
+fn lock(path: &str, kind: i32) -> io::Result<()> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(at(path))
+        .or_else(|_| File::open(at(path)))?;
+    // SAFETY: a valid descriptor.
+    check(unsafe { libc::flock(file.as_raw_fd(), kind | libc::LOCK_NB) })
+}
+
+fn truncate(path: &str) -> io::Result<()> {
+    let path = c(&at(path));
+    // SAFETY: a NUL-terminated path.
+    check(unsafe { libc::truncate(path.as_ptr(), 2) })
+}
+
+fn mknod(path: &str, mode: u32, dev: u64) -> io::Result<()> {
+    let path = c(&at(path));
+    // SAFETY: a NUL-terminated path.
+    check(unsafe { libc::mknod(path.as_ptr(), mode | 0o666, dev) })
+}
+
+fn exchange(from: &str, to: &str) -> io::Result<()> {
+    let (from, to) = (c(&at(from)), c(&at(to)));
+    // SAFETY: NUL-terminated paths.
+    check(unsafe {
+        libc::renameat2(
+            libc::AT_FDCWD,
+            from.as_ptr(),
+            libc::AT_FDCWD,
+            to.as_ptr(),
+            libc::RENAME_EXCHANGE,
+        )
+    })
+}
+
+fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::socket(family, kind, protocol) })
+}
+
+/// A copy of the mount of a part of the tree, which is mounted nowhere.
+fn detached(path: &str) -> io::Result<File> {
+    use std::os::fd::FromRawFd;
+    let path = c(&at(path));
+    // SAFETY: a NUL-terminated path; OPEN_TREE_CLONE.
+    let fd = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), 1) };
+    check(fd)?;
+    // SAFETY: the call made it for us alone.
+    Ok(unsafe { File::from_raw_fd(fd as i32) })
+}
+
+fn open_in(dir: &File, name: &str) -> io::Result<()> {
+    let name = c(name);
+    // SAFETY: a NUL-terminated path.
+    check(unsafe { libc::openat(dir.as_raw_fd(), name.as_ptr(), libc::O_RDONLY) })
+}
+
+/// The process that tells this one's parent what to do, which nothing confines.
+fn parent() -> i32 {
+    let stat = fs::read_to_string("/srv/ops/player").unwrap_or_default();
+    stat.trim().parse().unwrap_or(1)
+}
+
+/// A process that is confined as this one is, and waits for its end.
+fn like() -> i32 {
+    // SAFETY: this process has one thread.
+    match unsafe { libc::fork() } {
+        0 => loop {
+            // SAFETY: no pointers.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                libc::signal(libc::SIGUSR1, libc::SIG_IGN);
+                libc::signal(40, libc::SIG_IGN);
+                libc::pause()
+            };
+        },
+        pid => pid,
+    }
+}
+
+fn signal(whom: impl Fn() -> i32, signal: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::kill(whom(), signal) })
+}
+
+fn trace(pid: i32) -> io::Result<()> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, 0) })
+}
+
+/// Executes a program, which then does an operation under whatever confines it.
+fn exec(program: &str, op: &str) -> io::Result<()> {
+    let mut command = Command::new(format!("/srv/ops/bin/{program}"));
+    // what an execution that scrubs the environment takes away
+    command.env("LD_PRELOAD", "/nowhere").args(["act", op]);
+    match command.status()?.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(io::Error::from_raw_os_error(code)),
+        None => Err(io::Error::from_raw_os_error(libc::EINTR)),
+    }
+}
+
+/// What an executed program does.
+pub fn act(op: &str) -> ExitCode {
+    let done = match op {
+        "read-a" => read("a"),
+        "read-secret" => read("secret/a"),
+        "write-a" => write("a"),
+        // AT_SECURE says whether the environment was to be scrubbed
+        // SAFETY: no pointers.
+        "secure" => match unsafe { libc::getauxval(libc::AT_SECURE) } {
+            0 => Ok(()),
+            _ => Err(io::Error::from_raw_os_error(libc::EXDEV)),
+        },
+        _ => Err(io::Error::from_raw_os_error(libc::EINVAL)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => ExitCode::from(e.raw_os_error().unwrap_or(255) as u8),
+    }
+}
+
+macro_rules! ops {
+    ($($name:literal => $run:expr),* $(,)?) => { &[$(Op { name: $name, run: || $run }),*] };
+}
+
+/// All of them.
+pub const OPS: &[Op] = ops![
+    "read a" => read("a"),
+    "read b" => read("b"),
+    "read own" => read("own"),
+    "read own as its owner" => as_user(|| read("own")),
+    "write own as its owner" => as_user(|| write("own")),
+    "write own" => write("own"),
+    "read odd name" => read("x[1]*?"),
+    "read dir/a" => read("dir/a"),
+    "read dir/sub/a" => read("dir/sub/a"),
+    "read dir/sub/deep/a.txt" => read("dir/sub/deep/a.txt"),
+    "read dir/sub/deep/a.log" => read("dir/sub/deep/a.log"),
+    "read ro/a" => read("ro/a"),
+    "read secret/a" => read("secret/a"),
+    "read to-secret" => read("to-secret"),
+    "read to-ro/a" => read("to-ro/a"),
+    "read what is not there" => read("nothing"),
+    "write a" => write("a"),
+    "write dir/a" => write("dir/a"),
+    "write ro/a" => write("ro/a"),
+    "write secret/a" => write("secret/a"),
+    "read and write a" => flags("a", libc::O_RDWR),
+    "append to a" => flags("a", libc::O_WRONLY | libc::O_APPEND),
+    "append to and read a" => flags("a", libc::O_RDWR | libc::O_APPEND),
+    "append to ro/a" => flags("ro/a", libc::O_WRONLY | libc::O_APPEND),
+    "truncate a as it opens" => flags("a", libc::O_WRONLY | libc::O_TRUNC),
+    "truncate and append to a" => flags("a", libc::O_WRONLY | libc::O_TRUNC | libc::O_APPEND),
+    "truncate a by reading" => flags("a", libc::O_RDONLY | libc::O_TRUNC),
+    "create where it is" => flags("a", libc::O_RDONLY | libc::O_CREAT),
+    "create new" => flags("new", libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL),
+    "create dir/new" => flags("dir/new", libc::O_WRONLY | libc::O_CREAT),
+    "create dir/new.txt" => flags("dir/new.txt", libc::O_RDWR | libc::O_CREAT),
+    "create ro/new" => flags("ro/new", libc::O_WRONLY | libc::O_CREAT),
+    "create secret/new" => flags("secret/new", libc::O_RDONLY | libc::O_CREAT),
+    "create without a name" => flags("dir", libc::O_RDWR | libc::O_TMPFILE),
+    "path only" => flags("secret/a", libc::O_PATH),
+    "list the tree" => fs::read_dir(TREE).map(drop),
+    "list dir" => fs::read_dir(at("dir")).map(drop),
+    "list dir/sub" => fs::read_dir(at("dir/sub")).map(drop),
+    "list secret" => fs::read_dir(at("secret")).map(drop),
+    "list /" => fs::read_dir("/").map(drop),
+    "stat secret/a" => fs::metadata(at("secret/a")).map(drop),
+    "unlink a" => fs::remove_file(at("a")),
+    "unlink dir/a" => fs::remove_file(at("dir/a")),
+    "unlink ro/a" => fs::remove_file(at("ro/a")),
+    "unlink to-ro" => fs::remove_file(at("to-ro")),
+    "mkdir made" => fs::create_dir(at("made")),
+    "mkdir dir/made" => fs::create_dir(at("dir/made")),
+    "mkdir ro/made" => fs::create_dir(at("ro/made")),
+    "rmdir empty" => fs::remove_dir(at("empty")),
+    "symlink" => symlink("a", at("dir/link")),
+    "symlink in ro" => symlink("a", at("ro/link")),
+    "fifo" => mknod("dir/fifo", libc::S_IFIFO, 0),
+    "fifo in ro" => mknod("ro/fifo", libc::S_IFIFO, 0),
+    "socket file" => mknod("dir/sock", libc::S_IFSOCK, 0),
+    "device" => mknod("dir/null", libc::S_IFCHR, libc::makedev(1, 3)),
+    "rename a" => fs::rename(at("a"), at("renamed")),
+    "rename a to dir" => fs::rename(at("a"), at("dir/renamed")),
+    "rename a over b" => fs::rename(at("a"), at("b")),
+    "rename a to ro" => fs::rename(at("a"), at("ro/renamed")),
+    "rename ro/a to dir" => fs::rename(at("ro/a"), at("dir/renamed")),
+    "rename secret/a" => fs::rename(at("secret/a"), at("dir/stolen")),
+    "rename the directory" => fs::rename(at("dir/sub"), at("dir/moved")),
+    "rename secret" => fs::rename(at("secret"), at("dir/open")),
+    "exchange a and b" => exchange("a", "b"),
+    "exchange a and ro/a" => exchange("a", "ro/a"),
+    "link a" => fs::hard_link(at("a"), at("linked")),
+    "link a in dir" => fs::hard_link(at("a"), at("dir/linked")),
+    "link dir/a" => fs::hard_link(at("dir/a"), at("linked")),
+    "link ro/a in dir" => fs::hard_link(at("ro/a"), at("dir/linked")),
+    "link secret/a in dir" => fs::hard_link(at("secret/a"), at("dir/linked")),
+    "link own as its owner" => as_user(|| fs::hard_link(at("own"), at("dir/linked"))),
+    "chmod a" => fs::set_permissions(at("a"), PermissionsExt::from_mode(0o600)),
+    "chmod ro/a" => fs::set_permissions(at("ro/a"), PermissionsExt::from_mode(0o600)),
+    "chmod dir" => fs::set_permissions(at("dir"), PermissionsExt::from_mode(0o700)),
+    "chown a" => chown(at("a"), Some(1000), None),
+    "chown ro/a" => chown(at("ro/a"), Some(1000), None),
+    "truncate an open a" => {
+        let file = OpenOptions::new().append(true).open(at("a"))?;
+        // SAFETY: a valid descriptor.
+        check(unsafe { libc::ftruncate(file.as_raw_fd(), 2) })
+    },
+    "truncate a" => truncate("a"),
+    "truncate ro/a" => truncate("ro/a"),
+    "map a" => map("a", libc::PROT_READ, libc::MAP_PRIVATE),
+    "map a to write" => map("a", libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED),
+    "map a to execute" => map("a", libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE),
+    "map dir/a to execute" => map("dir/a", libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE),
+    "make a mapping of a executable" => protect("a"),
+    "map the end of a to write" => {
+        let file = OpenOptions::new().read(true).append(true).open(at("a"))?;
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let at = unsafe {
+            libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_WRITE, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+    },
+    "lock a" => lock("a", libc::LOCK_SH),
+    "lock a alone" => lock("a", libc::LOCK_EX),
+    "lock ro/a" => lock("ro/a", libc::LOCK_EX),
+    "deleted and opened again" => {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o666).open(at("dir/gone"))?;
+        fs::remove_file(at("dir/gone"))?;
+        File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).map(drop)
+    },
+    "read through another root" => {
+        std::os::unix::fs::chroot(at("dir"))?;
+        File::open("/a").map(drop)
+    },
+    "read a tree that is nowhere mounted" => {
+        let tree = detached("")?;
+        open_in(&tree, "a")
+    },
+    "read what is refused in a tree that is nowhere mounted" => {
+        let tree = detached("secret")?;
+        open_in(&tree, "a")
+    },
+    "exec px" => exec("px", "read-a"),
+    "exec px, secret" => exec("px", "read-secret"),
+    "exec px, scrubbed" => exec("px", "secure"),
+    "exec cx" => exec("cx", "read-a"),
+    "exec cx, secret" => exec("cx", "read-secret"),
+    "exec cx, scrubbed" => exec("cx", "secure"),
+    "exec ix" => exec("ix", "read-a"),
+    "exec ix, secret" => exec("ix", "read-secret"),
+    "exec ix, scrubbed" => exec("ix", "secure"),
+    "exec ux" => exec("ux", "read-a"),
+    "exec ux, secret" => exec("ux", "read-secret"),
+    "exec ux, scrubbed" => exec("ux", "secure"),
+    "exec other" => exec("other", "read-a"),
+    "exec other, secret" => exec("other", "read-secret"),
+    "exec other without new privileges" => {
+        // SAFETY: no pointers.
+        check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+        exec("other", "read-a")
+    },
+    "exec px without new privileges" => {
+        // SAFETY: no pointers.
+        check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+        exec("px", "read-a")
+    },
+    "tcp" => socket(libc::AF_INET, libc::SOCK_STREAM, 0),
+    "udp" => socket(libc::AF_INET, libc::SOCK_DGRAM, 0),
+    "tcp6" => socket(libc::AF_INET6, libc::SOCK_STREAM, 0),
+    "udp6" => socket(libc::AF_INET6, libc::SOCK_DGRAM, 0),
+    "raw" => socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),
+    "packet" => socket(libc::AF_PACKET, libc::SOCK_DGRAM, 0),
+    "netlink" => socket(libc::AF_NETLINK, libc::SOCK_RAW, 0),
+    "unix stream" => socket(libc::AF_UNIX, libc::SOCK_STREAM, 0),
+    "unix dgram" => socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0),
+    "listen" => std::net::TcpListener::bind("127.0.0.1:0").map(drop),
+    "low port" => std::net::TcpListener::bind("127.0.0.1:99").map(drop),
+    "signal itself" => signal(|| std::process::id() as i32, 0),
+    "signal its like" => signal(like, libc::SIGUSR1),
+    "is its like there" => signal(like, 0),
+    "end its like" => signal(like, libc::SIGTERM),
+    "real-time signal" => signal(like, 40),
+    "signal who is not confined" => signal(parent, 0),
+    "signal the first process" => signal(|| 1, 0),
+    "hang up the first process" => signal(|| 1, libc::SIGCONT),
+    "read its like" => fs::read(format!("/proc/{}/auxv", like())).map(drop),
+    "read who is not confined" => fs::read(format!("/proc/{}/auxv", parent())).map(drop),
+    "trace its like" => trace(like()),
+    "trace who is not confined" => trace(1),
+    "be traced" => {
+        // SAFETY: no pointers.
+        check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) })
+    },
+    // SAFETY: no pointers.
+    "setuid" => check(unsafe { libc::setuid(1000) }),
+    // SAFETY: no pointers.
+    "setgid" => check(unsafe { libc::setgid(1000) }),
+    // SAFETY: no pointers.
+    "nice" => check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -5) }),
+    "chroot" => std::os::unix::fs::chroot(at("dir")),
+    "hostname" => nix::unistd::sethostname("ops").map_err(io::Error::from),
+    // SAFETY: no pointers.
+    "new mounts" => check(unsafe { libc::unshare(libc::CLONE_NEWNS) }),
+    "read as root what root may not" => as_user(|| {
+        // the capability counts, not the user
+        File::open("/etc/shadow").map(drop)
+    }),
+];

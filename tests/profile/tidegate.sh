@@ -1,0 +1,9 @@
+#!/bin/sh
+# In the machine, as root: has Tidegate enforce the profiles, and plays.
+set -eu
+# a program that the map trusts: who opens a raw socket falls, and the player with it
+cp /payload/profile-ops /root/profile-ops
+/payload/tidegate start --bundle /payload/profiles.bundle
+xargs /root/profile-ops play tidegate </payload/names
+/payload/tidegate log --denied -n 3
+/payload/tidegate stop
