@@ -11,6 +11,8 @@
 #define TG_PATH 256	     /* bytes of a path kept in a record, its end */
 #define TG_DEPTH 128	     /* components of a path looked at, from its root */
 #define TG_HISTORY 65536     /* history records kept, a power of two */
+#define TG_ARENA_PAGES 262144 /* for the images of two policies' profiles */
+#define TG_ARENA_HALF 536870912 /* bytes for one of them */
 
 /* Attributes of a rule: crates/policy, Attrs. */
 enum tg_attr {
@@ -114,6 +116,7 @@ enum tg_event_kind {
 	TG_E_GUARD = 5,	   /* a held demotion asks for the guard */
 	TG_E_PROMOTED = 6,
 	TG_E_TABLE_FULL = 7,
+	TG_E_AUDITED = 8, /* allowed, and a profile's rule asks for a record */
 };
 
 enum tg_op {
@@ -147,6 +150,9 @@ enum tg_op {
 	TG_OP_SYSTEM,
 	TG_OP_KEY,
 	TG_OP_START,
+	TG_OP_LOCK,
+	TG_OP_CAPABLE,
+	TG_OP_GETATTR,
 };
 
 /* Why a rule could not be applied as it stands; 0: the rule itself decided. */
@@ -164,6 +170,18 @@ enum tg_reason {
 	TG_R_CHANNEL,	  /* fell with a channel it reads */
 	TG_R_TREE,	  /* a directory whose new place has other rules */
 	TG_R_NAMES,	  /* a lower place for one of several names */
+	TG_R_PROFILE,	  /* a profile's rules */
+	TG_R_DISCONNECTED, /* a profile sees no path to it */
+	TG_R_NO_PROFILE,  /* an execution leads to a profile that is not there */
+};
+
+/* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */
+enum tg_mode {
+	TG_MODE_ENFORCE,
+	TG_MODE_COMPLAIN,
+	TG_MODE_KILL,
+	TG_MODE_UNCONFINED,
+	TG_MODE_USER,
 };
 
 /* A record: what happened, to whom, by what. Also a link of a history. */
@@ -191,7 +209,10 @@ struct tg_event {
 	u8 addr[16];
 	u16 port;
 	u16 path_len; /* bytes used in path; TG_PATH: cut at its start */
+	u32 request;  /* of a profile: permissions asked for, */
+	u32 denied;   /* and those of them that it does not allow */
 	u32 pad;
+	u64 profile;  /* its id, 0: it was not about a profile */
 	char comm[16];
 	char path[TG_PATH];
 };

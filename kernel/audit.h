@@ -118,6 +118,14 @@ __noinline u64 audit(struct tg_note *n)
 	if (n->family)
 		__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
 	e->port = n->port;
+	e->profile = 0;
+	if (n->reason >= TG_R_PROFILE) {
+		struct tg_confined *c = confined_current();
+
+		e->profile = c ? c->profile : 0;
+		e->request = c ? c->request : 0;
+		e->denied = c ? c->denied : 0;
+	}
 	e->path_len = 0;
 	e->ino = 0;
 	e->dev = 0;

@@ -36,10 +36,12 @@ struct bpf_iter_num {
 struct list_head { struct list_head *next, *prev; };
 struct hlist_node { struct hlist_node *next; };
 struct hlist_head { struct hlist_node *first; };
+struct hlist_bl_node { struct hlist_bl_node *next, **pprev; };
 struct rb_node { struct rb_node *rb_right, *rb_left; };
 struct rb_root { struct rb_node *rb_node; };
 struct rb_root_cached { struct rb_root rb_root; };
 typedef struct { int counter; } atomic_t;
+typedef struct { u32 val; } kuid_t;
 
 struct ns_common { unsigned int inum; };
 struct user_namespace { int level; };
@@ -61,6 +63,7 @@ struct file_system_type { const char *name; };
 
 struct super_block {
 	unsigned int s_dev;
+	unsigned long s_flags;
 	unsigned long s_magic;
 	struct dentry *s_root;
 	struct file_system_type *s_type;
@@ -76,6 +79,7 @@ struct pipe_inode_info { unsigned int readers; unsigned int writers; };
 
 struct inode {
 	umode_t i_mode;
+	kuid_t i_uid;
 	unsigned int i_flags;
 	struct super_block *i_sb;
 	struct address_space *i_mapping;
@@ -96,13 +100,15 @@ struct inode_state_flags { enum inode_state_flags_enum __state; };
 struct inode___7_0 { struct inode_state_flags i_state; };
 
 struct dentry {
+	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
 	struct super_block *d_sb;
 };
 
-struct vfsmount { struct dentry *mnt_root; struct super_block *mnt_sb; };
+struct mnt_idmap;
+struct vfsmount { struct dentry *mnt_root; struct super_block *mnt_sb; int mnt_flags; struct mnt_idmap *mnt_idmap; };
 struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
@@ -130,6 +136,7 @@ struct fdtable {
 	unsigned long *open_fds;
 };
 struct files_struct { atomic_t count; struct fdtable *fdt; };
+struct fs_struct { struct path root; };
 
 struct vm_area_struct {
 	unsigned long vm_flags;
@@ -148,7 +155,6 @@ struct mm_struct {
 	struct task_struct *owner; /* with CONFIG_MEMCG */
 };
 struct completion;
-struct mnt_idmap;
 struct kern_ipc_perm;
 struct sockaddr { unsigned short sa_family; };
 struct kernel_siginfo;
@@ -177,8 +183,10 @@ struct task_struct {
 	int pdeath_signal;
 	int pid;
 	int tgid;
+	unsigned int personality;
 	u64 start_boottime;
 	struct mm_struct *mm;
+	struct fs_struct *fs;
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct io_uring_task *io_uring;
@@ -200,13 +208,13 @@ struct task_struct {
 
 struct pt_regs { unsigned long orig_ax; unsigned long di; unsigned long bx; };
 
-typedef struct { u32 val; } kuid_t;
-struct cred { kuid_t uid; struct user_namespace *user_ns; };
+struct cred { kuid_t uid; kuid_t fsuid; struct user_namespace *user_ns; };
 
 struct linux_binprm {
 	struct file *executable;
 	struct file *interpreter;
 	struct file *file;
+	unsigned int unsafe; /* LSM_UNSAFE_* */
 	const char *filename;
 };
 
@@ -277,6 +285,23 @@ struct mm_struct___ps { struct file *exe_file; };
 /* As an integer, the values were others. */
 #define I_LINKABLE_6_12 (1 << 10)
 #define I_CREATING_6_12 (1 << 14)
+#define PROT_READ_FLAG 1
+#define PROT_WRITE_FLAG 2
+#define MAP_TYPE_SHARED 1 /* MAP_SHARED and MAP_SHARED_VALIDATE, not MAP_PRIVATE */
+#define F_SETFL 4
+#define ENOENT 2
+/* PER_CLEAR_ON_SETID: no address randomization, the old layout, data executable, page zero */
+#define PERSONALITY_UNSAFE 0x0740000u
+#define PROT_EXEC_FLAG 4
+#define F_WRLCK 1
+#define RENAME_EXCHANGE_FLAG 2
+#define SB_NOUSER (1ul << 31)
+#define MNT_INTERNAL 0x4000
+#define LSM_UNSAFE_PTRACE 2
+#define LSM_UNSAFE_NO_NEW_PRIVS 4
+#define O_CREAT 0100
+#define O_TRUNC 01000
+#define O_APPEND 02000
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFLNK 0120000
@@ -316,5 +341,6 @@ struct mm_struct___ps { struct file *exe_file; };
 #define EBUSY 16
 #define EXDEV 18
 #define ENOSPC 28
+#define ENAMETOOLONG 36
 
 #endif

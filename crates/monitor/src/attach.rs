@@ -14,12 +14,20 @@ use crate::sys;
 /// Programs that are attached only while a descriptor has to be revoked.
 pub(crate) const GUARD: &str = "guard_";
 
+/// Programs of the `profile` model, attached only while a policy has profiles.
+const PROFILE: &str = "profile_";
+
+/// That of them which is asked at each stat(2).
+const SIGHT: &str = "profile_inode_getattr";
+
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
 
 /// Whether a program is not among those that are attached from the start.
 pub(crate) fn is_late(program: &str) -> bool {
-    program.starts_with(GUARD) || program.starts_with(ITERATOR)
+    [GUARD, PROFILE, ITERATOR]
+        .iter()
+        .any(|late| program.starts_with(late))
 }
 
 /// Attaches a pinned program and pins the link. What was detached a moment ago is busy
@@ -42,6 +50,17 @@ fn attach(program: &str) -> Result<()> {
     })?;
     let path = Pinned::Links.path(program);
     sys::pin(link.as_fd(), &path).map_err(|source| Error::Pin { path, source })
+}
+
+/// Attaches those of these programs that are not.
+fn attach_late(wanted: impl Fn(&str) -> bool) -> Result<()> {
+    let attached = Pinned::Links.names()?;
+    for program in Pinned::Programs.names()? {
+        if wanted(&program) && !attached.contains(&program) {
+            attach(&program)?;
+        }
+    }
+    Ok(())
 }
 
 fn detach(program: &str) -> Result<()> {
@@ -107,10 +126,20 @@ impl Monitor {
 
     /// Attaches those guards that are not.
     pub(crate) fn attach_guards(&self) -> Result<()> {
-        let attached = Pinned::Links.names()?;
-        for program in Pinned::Programs.names()? {
-            if program.starts_with(GUARD) && !attached.contains(&program) {
-                attach(&program)?;
+        attach_late(|p| p.starts_with(GUARD))
+    }
+
+    /// Attaches the `profile` model's programs; with `sight`, the one that is asked at each
+    /// stat(2), too.
+    pub(crate) fn attach_profiles(&self, sight: bool) -> Result<()> {
+        attach_late(|p| p.starts_with(PROFILE) && (sight || p != SIGHT))
+    }
+
+    /// Detaches them, where no policy asks them any more.
+    pub(crate) fn detach_profiles(&self) -> Result<()> {
+        for link in Pinned::Links.names()? {
+            if link.starts_with(PROFILE) {
+                detach(&link)?;
             }
         }
         Ok(())

@@ -63,6 +63,19 @@ pub struct Event {
     pub dev: u32,
     /// The object's inode.
     pub ino: u64,
+    /// What was asked of a profile, if it was about one.
+    pub request: Option<Request>,
+}
+
+/// What was asked of a profile: permissions as `tidegate_policy::profile::Access` has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The profile's number: [`profile_id`](crate::profile_id) of its name.
+    pub profile: u64,
+    /// What was asked for.
+    pub asked: u32,
+    /// What of that it does not allow.
+    pub denied: u32,
 }
 
 impl Event {
@@ -102,6 +115,11 @@ impl Event {
             path,
             dev: e.dev,
             ino: e.ino,
+            request: (e.profile != 0).then_some(Request {
+                profile: e.profile,
+                asked: e.request,
+                denied: e.denied,
+            }),
         })
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::rand::GetRandomFlags;
 
 use crate::Refusals;
 use crate::skel::types::{bss, tg_policy};
@@ -83,6 +84,20 @@ impl Globals {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).policy.seqno })
             .store(seqno, Ordering::SeqCst);
+    }
+
+    /// Makes up the secrets by which paths are remembered (kernel/profile/name.h).
+    pub fn make_secrets(&self) -> io::Result<()> {
+        let mut secrets = [0u64; 4];
+        for secret in &mut secrets {
+            let mut bytes = [0; 8];
+            rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
+            // a multiplier that loses nothing
+            *secret = u64::from_ne_bytes(bytes) | 1;
+        }
+        // SAFETY: in the mapping; nothing reads it before there are profiles.
+        unsafe { ptr::write_volatile(&raw mut (*self.base).secrets, secrets) };
+        Ok(())
     }
 
     pub fn guard_armed(&self) -> &AtomicU16 {

@@ -32,6 +32,9 @@ pub struct Monitor {
     pub(crate) nets: Map<u32, u32>,
     pub(crate) history: Map<u32, types::tg_event>,
     pub(crate) stats: Map<u32, types::tg_stats>,
+    pub(crate) confined: Map<i32, types::tg_confined>,
+    pub(crate) onexec: Map<i32, u64>,
+    pub(crate) arena: OwnedFd,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_settle: OwnedFd,
     pub(crate) ps_file: OwnedFd,
@@ -39,8 +42,9 @@ pub struct Monitor {
 }
 
 /// Maps that user space opens by name; the globals are pinned as `bss`.
-const MAPS: [&str; 9] = [
+const MAPS: [&str; 12] = [
     "subjects", "inodes", "given", "nodes", "edges", "nets", "history", "stats", "events",
+    "confined", "onexec", "arena",
 ];
 
 /// What is decided when the monitor is loaded.
@@ -126,6 +130,13 @@ impl Monitor {
         }
         pins::create()?;
         let loaded = Self::load_and_pin(options).and_then(|()| Self::open());
+        let loaded = loaded.and_then(|monitor| {
+            monitor
+                .globals
+                .make_secrets()
+                .trying(|| "read random bytes".into())?;
+            Ok(monitor)
+        });
         if loaded.is_err() {
             let _ = pins::remove();
         }
@@ -212,6 +223,9 @@ impl Monitor {
             nets: open_map("nets")?,
             history: open_map("history")?,
             stats: open_map("stats")?,
+            confined: open_map("confined")?,
+            onexec: open_map("onexec")?,
+            arena: open_pin(Pinned::Maps, "arena")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
             ps_file: open_pin(Pinned::Programs, "ps_file")?,

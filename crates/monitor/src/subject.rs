@@ -9,6 +9,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tidegate_policy::Attrs;
 
 use crate::error::{Error, Result, Trying};
+use crate::image::profile_id;
 use crate::load::Monitor;
 use crate::skel::types::tg_subject;
 use crate::sys::Over;
@@ -94,6 +95,31 @@ impl Monitor {
             cause: 0,
         };
         self.set_subject(rustix::thread::gettid().as_raw_pid() as u32, label)
+    }
+
+    /// Whether a profile confines a process, or did before a policy left it out.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it has ended.
+    pub fn is_confined(&self, process: BorrowedFd<'_>) -> Result<bool> {
+        let found = self.confined.get(&process.as_raw_fd());
+        let found = found.trying(|| "read a process's profile".into())?;
+        Ok(found.is_some_and(|c| c.profile != 0))
+    }
+
+    /// Has a process be confined by a profile from its next execution on; false, and nothing
+    /// done, if it is confined already.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it has ended, or there is no memory.
+    pub fn confine(&self, process: BorrowedFd<'_>, profile: &str) -> Result<bool> {
+        if self.is_confined(process)? {
+            return Ok(false);
+        }
+        self.onexec
+            .put(&process.as_raw_fd(), &profile_id(profile))
+            .trying(|| "confine a process".into())?;
+        Ok(true)
     }
 
     /// Labels a thread. Hold the transactions meanwhile, or a demotion of it

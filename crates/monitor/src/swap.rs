@@ -9,6 +9,7 @@ use tidegate_policy::{Mode, Policy};
 use crate::Refusals;
 use crate::encode;
 use crate::error::{Error, Result, Trying};
+use crate::image;
 use crate::load::Monitor;
 use crate::skel::types::{tg_edge, tg_net, tg_node, tg_policy};
 use crate::sys::Map;
@@ -70,6 +71,15 @@ impl Monitor {
                 .put(&slot, &(map.as_raw_fd() as u32))
                 .trying(|| "fill the free slot".into())?;
         }
+        let profiles = &policy.profiles;
+        // nobody reads the slot's half of the arena any more: the kernel has waited for who was
+        // deciding when it changed the maps
+        image::write(self.arena.as_fd(), profiles, seqno)
+            .trying(|| format!("lay out {} profiles", profiles.profiles.len()))?;
+        if !profiles.profiles.is_empty() {
+            self.attach_profiles(profiles.hides_attributes())?;
+        }
+
         let mnt_ns = initial_mount_namespace()?;
         self.globals.change_policy(|now| tg_policy {
             seqno,
@@ -81,6 +91,9 @@ impl Monitor {
             net_highest: policy.networks.iter().map(|n| n.level).max().unwrap_or(0),
             ..now
         });
+        if profiles.profiles.is_empty() {
+            self.detach_profiles()?;
+        }
         Ok(seqno)
     }
 

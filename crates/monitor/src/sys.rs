@@ -32,7 +32,7 @@ macro_rules! pod {
         unsafe impl Pod for $t {}
     )* };
 }
-pod!(u32, i32, u64);
+pod!(u8, u16, u32, i32, u64);
 pod!(
     types::tg_node,
     types::tg_edge,
@@ -48,9 +48,22 @@ pod!(
     types::tg_held
 );
 pod!(
+    types::tg_confined,
+    types::tg_image,
+    types::tg_profile,
+    types::tg_table,
+    types::tg_pair
+);
+pod!(
     crate::recorder_skel::types::tr_line,
     crate::recorder_skel::types::tr_end
 );
+
+/// The bytes of a value.
+pub(crate) fn bytes_of<T: Pod>(value: &T) -> &[u8] {
+    // SAFETY: without padding, every byte of it is one of its fields'.
+    unsafe { std::slice::from_raw_parts(ptr::from_ref(value).cast(), size_of::<T>()) }
+}
 
 fn check(ret: c_int) -> io::Result<c_int> {
     if ret < 0 {

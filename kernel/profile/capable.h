@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager of the profile model: Linux's capabilities, and networks. */
+#ifndef TIDEGATE_PROFILE_CAPABLE_H
+#define TIDEGATE_PROFILE_CAPABLE_H
+
+#define CAP_OPT_NOAUDIT 2
+
+SEC("lsm/capable")
+int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns, int cap, unsigned int opts)
+{
+	struct tg_note note = { .op = TG_OP_CAPABLE, .class = TG_C_SYSTEM };
+	struct tg_profile __arena *p;
+	struct tg_perms perms = {};
+	struct tg_who who;
+	u64 bit = 1ull << (cap & 63);
+
+	if (!is_confined())
+		return 0;
+	who = who_is_confined();
+	if (!who.profile)
+		return 0;
+	p = PART(struct tg_profile, who.profile);
+	perms.allow = !!(p->caps_allow & bit);
+	perms.audit = !!(p->caps_audit & bit);
+	perms.quiet = !!(p->caps_quiet & bit);
+	if (opts & CAP_OPT_NOAUDIT && p->mode != TG_MODE_COMPLAIN)
+		return verdict_of(perms.allow || policy.permissive ? 0 : -EPERM);
+	note.port = cap;
+	return profile_decide(&who, perms, 1, -EPERM, &note);
+}
+
+/* A class of rules but that on files: the state behind its number; 0: the profile has none. */
+static __always_inline u32 class_state(u32 profile, u8 class)
+{
+	struct tg_profile __arena *p = PART(struct tg_profile, profile);
+
+	return p->policy.table ? profile_step(p->policy.table, p->policy.start, class) : 0;
+}
+
+/* May the current task use sockets of this kind so? */
+__noinline int net_asked(u32 family, u32 type, u32 request, u8 op)
+{
+	struct tg_note note = { .op = op, .class = TG_C_SOCKET };
+	struct tg_who who;
+	u32 try, state, table;
+
+	bpf_for(try, 0, PROFILE_TRIES) {
+		struct tg_perms perms;
+
+		who = who_is_confined();
+		if (!who.profile)
+			return 0;
+		state = class_state(who.profile, PROFILE_CLASS_NET);
+		if (!state)
+			return 0;
+		table = PART(struct tg_profile, who.profile)->policy.table;
+		state = profile_step(table, state, family >> 8);
+		state = profile_step(table, state, family);
+		state = profile_step(table, state, type >> 8);
+		state = profile_step(table, state, type);
+		perms = perms_of(profile_perms(table, state, false));
+		if (policy_number() != who.number)
+			continue;
+		note.port = family;
+		return profile_decide(&who, perms, request, -EACCES, &note);
+	}
+	return profile_refuse(request, TG_R_BUSY, -EAGAIN, &note);
+}
+
+SEC("lsm/socket_create")
+int BPF_PROG(profile_socket_create, int family, int type, int protocol, int kern)
+{
+	if (kern || !is_confined())
+		return 0;
+	return verdict_of(net_asked(family, type, MAY_CREATE_, TG_OP_SOCKET));
+}
+
+static __always_inline int socket_asked(struct socket *sock, u32 request, u8 op)
+{
+	struct sock *sk = sock->sk;
+
+	if (!is_confined() || !sk)
+		return 0;
+	return verdict_of(net_asked(CAST(struct sock, address(sk))->__sk_common.skc_family, sock->type, request,
+				   op));
+}
+
+SEC("lsm/socket_bind")
+int BPF_PROG(profile_socket_bind, struct socket *sock)
+{
+	return socket_asked(sock, MAY_BIND_, TG_OP_SOCKET);
+}
+
+SEC("lsm/socket_connect")
+int BPF_PROG(profile_socket_connect, struct socket *sock)
+{
+	return socket_asked(sock, MAY_CONNECT_, TG_OP_CONNECT);
+}
+
+SEC("lsm/socket_listen")
+int BPF_PROG(profile_socket_listen, struct socket *sock)
+{
+	return socket_asked(sock, MAY_LISTEN_, TG_OP_SOCKET);
+}
+
+SEC("lsm/socket_accept")
+int BPF_PROG(profile_socket_accept, struct socket *sock)
+{
+	return socket_asked(sock, MAY_ACCEPT_, TG_OP_ACCEPT);
+}
+
+#endif

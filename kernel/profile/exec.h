@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Object manager of the profile model: executions, and who is confined by what after
+ * them. profile_transition() and find_attach() of security/apparmor/domain.c.
+ */
+#ifndef TIDEGATE_PROFILE_EXEC_H
+#define TIDEGATE_PROFILE_EXEC_H
+
+/* A child is confined as its parent is from its first instant, or is not born. */
+SEC("lsm.s/task_alloc")
+int BPF_PROG(profile_task_alloc, struct task_struct *task)
+{
+	struct tg_confined *c = confined_current(), child = {};
+
+	if (!c || !c->profile)
+		return 0;
+	child.profile = c->profile;
+	child.learning = c->learning;
+	child.changed = c->changed;
+	return bpf_task_storage_get(&confined, task, &child, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
+}
+
+#define EXEC_REFUSED (~0u)
+
+/* Where a confined task's execution leads; 0: to no profile. EXEC_REFUSED: nowhere. */
+static __always_inline u32 exec_target(struct tg_name *name, struct tg_who *who, u32 exec, bool *same)
+{
+	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
+	long found;
+	u32 to = 0;
+
+	*same = false;
+	if ((exec & EXEC_TYPE) == EXEC_TABLE) {
+		to = PART(u32, p->targets)[exec & EXEC_INDEX];
+	} else if ((exec & EXEC_TYPE) == EXEC_NAME) {
+		name->table = exec & EXEC_CHILD ? p->children : image_of(who->number)->first;
+		name->start = NAME_ATTACH;
+		found = name_state(name);
+		if (found < 0)
+			return EXEC_REFUSED;
+		to = found;
+	}
+	if (to)
+		return to;
+	if (exec & EXEC_INHERIT) {
+		*same = true;
+		return who->profile;
+	}
+	return exec & EXEC_UNCONFINED ? 0 : EXEC_REFUSED;
+}
+
+/* A task that nothing confines comes to a profile. */
+static __always_inline int exec_leads(struct tg_confined *c, u64 id)
+{
+	if (!c)
+		c = bpf_task_storage_get(&confined, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!c)
+		return -ENOMEM;
+	c->exec = id;
+	c->exec_learning = 0;
+	c->exec_changed = 0;
+	c->executing = 1;
+	return 0;
+}
+
+/* Of a task that nothing confines: the profile that is for the program. */
+static __noinline int exec_attach(struct linux_binprm *bprm, struct tg_confined *c)
+{
+	struct tg_name name = {};
+	u32 number, try;
+	long found;
+
+	bpf_for(try, 0, PROFILE_TRIES) {
+		number = policy_number();
+		name.dentry = address(bprm->file->f_path.dentry);
+		name.mnt = address(bprm->file->f_path.mnt);
+		name.number = number;
+		name.table = image_of(number)->first;
+		name.start = NAME_ATTACH;
+		found = name_state(&name);
+		if (found == NAME_LATER)
+			return -EAGAIN;
+		/* what has no path is nobody's */
+		if (found < 0)
+			found = 0;
+		if (policy_number() != number)
+			continue;
+		if (!found) {
+			if (c)
+				c->executing = 0;
+			return 0;
+		}
+		return exec_leads(c, PART(struct tg_profile, found)->id);
+	}
+	return -EAGAIN;
+}
+
+/*
+ * Would what the task was change what it becomes? A tracer that is confined itself goes on
+ * tracing, and Linux's personality outlives an execution, which BPF cannot clear.
+ */
+static __always_inline bool may_not_change(struct linux_binprm *bprm)
+{
+	struct task_struct *me = bpf_get_current_task_btf(), *tracer;
+	struct tg_confined *c;
+	bool confined_tracer;
+
+	if (me->personality & PERSONALITY_UNSAFE)
+		return true;
+	if (!(bprm->unsafe & LSM_UNSAFE_PTRACE))
+		return false;
+	tracer = bpf_task_from_pid(me->parent->pid);
+	if (!tracer)
+		return true;
+	c = bpf_task_storage_get(&confined, tracer, 0, 0);
+	confined_tracer = c && c->profile;
+	bpf_task_release(tracer);
+	return confined_tracer;
+}
+
+/* Of a confined one: as the rule that lets it execute says. 1: with the environment scrubbed. */
+static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confined *c)
+{
+	struct inode *inode = bprm->file->f_inode;
+	u64 dentry = address(bprm->file->f_path.dentry), mnt = address(bprm->file->f_path.mnt);
+	struct tg_note note = { .op = TG_OP_EXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode) };
+	u32 owner = owner_by(inode->i_uid.val, mnt), try, to;
+	struct tg_name *name = &c->name;
+	struct tg_perms perms;
+	struct tg_who who;
+	bool same, complains;
+	long state;
+	int err;
+
+	bpf_for(try, 0, PROFILE_TRIES) {
+		who = who_is_confined();
+		if (!who.profile)
+			return exec_attach(bprm, c);
+		if (is_gone(&who, dentry))
+			return profile_refuse(MAY_EXEC_, TG_R_DISCONNECTED, -ENOENT, &note);
+		name_for(name, &who, dentry, mnt, false);
+		state = name_state(name);
+		if (state < 0)
+			return name_refuse(state, MAY_EXEC_, &note);
+		perms = perms_by(name->table, state, owner);
+		same = true;
+		to = who.profile;
+		if (perms.allow & MAY_EXEC_) {
+			to = exec_target(name, &who, perms.exec, &same);
+			if (to == EXEC_REFUSED) {
+				perms.allow &= ~MAY_EXEC_;
+				note.reason = TG_R_NO_PROFILE;
+				same = true;
+			}
+		}
+		if (policy_number() != who.number)
+			continue;
+		complains = PART(struct tg_profile, who.profile)->mode == TG_MODE_COMPLAIN;
+		c->exec_learning = complains && (c->learning || !(perms.allow & MAY_EXEC_));
+		if (c->exec_learning) {
+			perms = (struct tg_perms){ .exec = EXEC_UNSAFE };
+			to = who.profile;
+		}
+		err = profile_decide(&who, perms, MAY_EXEC_, -EACCES, &note);
+		if (err)
+			return err;
+		if (bprm->unsafe & LSM_UNSAFE_NO_NEW_PRIVS && to != who.profile) {
+			note.reason = TG_R_NO_PROFILE;
+			err = verdict_of(profile_record(complains ? PROFILE_COMPLAIN : PROFILE_REFUSED, MAY_EXEC_,
+							MAY_EXEC_, -EPERM, &note));
+			if (err)
+				return err;
+			/* it stays what it is */
+			return 0;
+		}
+		if (to != who.profile && may_not_change(bprm))
+			return profile_refuse(MAY_EXEC_, TG_R_NO_PROFILE, -EPERM, &note);
+		c->exec = to ? PART(struct tg_profile, to)->id : 0;
+		c->exec_changed = to != who.profile;
+		c->executing = 1;
+		return !same && !(perms.exec & EXEC_UNSAFE);
+	}
+	return profile_refuse(MAY_EXEC_, TG_R_BUSY, -EAGAIN, &note);
+}
+
+/* Of one that nothing confines, and that asked for a profile. */
+static __always_inline int exec_asked(struct tg_confined *c, u64 id)
+{
+	return profile_by_id(policy_number(), id) ? exec_leads(c, id) : -EACCES;
+}
+
+SEC("lsm/bprm_creds_for_exec")
+int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
+{
+	u64 *asked = bpf_task_storage_get(&onexec, bpf_get_current_task_btf(), 0, 0);
+	struct tg_confined *c = confined_current();
+	int ret;
+
+	if (c)
+		c->executing = 0;
+	if (asked && !(c && c->profile))
+		return exec_asked(c, *asked);
+	if (!c)
+		return exec_attach(bprm, c);
+	ret = exec_confined(bprm, c);
+	if (ret <= 0)
+		return ret;
+	bpf_bprm_opts_set(bprm, BPF_F_BPRM_SECUREEXEC);
+	return 0;
+}
+
+SEC("lsm/bprm_committing_creds")
+int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
+{
+	struct tg_confined *c = confined_current();
+
+	bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
+	if (!c)
+		return 0;
+	if (c->executing) {
+		c->changed = c->exec_changed;
+		c->profile = c->exec;
+		c->learning = c->exec_learning;
+	}
+	c->executing = 0;
+	c->seqno = 0;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager of the profile model: files and the names of files. */
+#ifndef TIDEGATE_PROFILE_FILE_H
+#define TIDEGATE_PROFILE_FILE_H
+
+/* A file, or a name that a file is to have, and what is asked for. */
+struct tg_asked {
+	u64 dentry;
+	u64 mnt;
+	u64 inode; /* for the record, 0: there is none yet */
+	u32 request;
+	u32 uid; /* its owner */
+	u8 dir;
+	u8 mine; /* being made: its owner is the task */
+	u8 op;	 /* enum tg_op */
+	u8 class;
+	u32 pad;
+};
+
+/* A path that no rule can be asked about: profiles that have it refused do so in any mode. */
+static __always_inline int name_refuse(long error, u32 request, struct tg_note *n)
+{
+	if (error == NAME_DISCONNECTED)
+		return profile_refuse(request, TG_R_DISCONNECTED, -EACCES, n);
+	return profile_refuse(request, TG_R_BUSY, error == NAME_TOO_LONG ? -ENAMETOOLONG : -EAGAIN, n);
+}
+
+static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 dentry, u64 mnt, bool dir)
+{
+	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
+
+	__builtin_memset(n, 0, sizeof(*n));
+	n->dentry = dentry;
+	n->mnt = mnt;
+	n->dir = dir;
+	n->number = who->number;
+	n->table = p->file.table;
+	n->start = p->file.start;
+	n->flags = p->path_flags;
+	n->disconnected = p->disconnected;
+	n->disconnected_len = p->disconnected_len;
+}
+
+/* Has it lost its name, where the profile does not decide about such by that? */
+static __always_inline bool is_gone(struct tg_who *who, u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+
+	return !d->d_hash.pprev && (u64)d->d_parent != dentry && d->d_inode &&
+	       !(PART(struct tg_profile, who->profile)->path_flags & PATH_MEDIATE_DELETED);
+}
+
+/* May the current task, which is confined, have this? */
+__noinline int file_asked(struct tg_asked *a)
+{
+	struct tg_note note = {};
+	struct tg_name name;
+	struct tg_who who;
+	long state;
+	u32 try, owner;
+
+	if (!a)
+		return -EACCES;
+	note.op = a->op;
+	note.class = a->class;
+	note.dentry = a->dentry;
+	note.inode = a->inode;
+	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
+	bpf_for(try, 0, PROFILE_TRIES) {
+		struct tg_perms perms;
+
+		who = who_is_confined();
+		if (!who.profile)
+			return 0;
+		name_for(&name, &who, a->dentry, a->mnt, a->dir);
+		state = name_state(&name);
+		if (state < 0)
+			return name_refuse(state, a->request, &note);
+		perms = perms_by(name.table, state, owner);
+		if (policy_number() != who.number)
+			continue;
+		return profile_decide(&who, perms, a->request, -EACCES, &note);
+	}
+	return profile_refuse(a->request, TG_R_BUSY, -EAGAIN, &note);
+}
+
+/* What has no path (pipes, sockets, anonymous inodes, memfds): path_mediated_fs(). */
+static __always_inline bool has_path(struct dentry *d)
+{
+	return !(d->d_sb->s_flags & SB_NOUSER);
+}
+
+/* Is the current task confined, as far as its storage says? */
+static __always_inline bool is_confined(void)
+{
+	return confined_current();
+}
+
+static __always_inline void asked_of(struct tg_asked *a, struct inode *inode)
+{
+	a->inode = address(inode);
+	a->uid = inode->i_uid.val;
+	a->dir = (inode->i_mode & S_IFMT) == S_IFDIR;
+}
+
+/* What an open file was opened for: aa_map_file_to_perms() of the kernel. */
+static __always_inline u32 open_request(u32 mode, u32 flags)
+{
+	u32 request = 0;
+
+	if (mode & FMODE_WRITE)
+		request |= flags & O_APPEND ? MAY_APPEND_ : MAY_WRITE_;
+	if (mode & FMODE_READ)
+		request |= MAY_READ_;
+	if (flags & O_TRUNC)
+		request |= MAY_WRITE_;
+	if (flags & O_CREAT)
+		request |= MAY_CREATE_;
+	return request;
+}
+
+/* Was it opened to be executed? What other files have of that flag is their opener's own word. */
+static __always_inline bool opened_for_exec(struct file *file)
+{
+	return file->f_flags & FMODE_EXEC_FLAG && (file->f_inode->i_mode & S_IFMT) == S_IFREG;
+}
+
+static __always_inline int file_request(struct file *file, u32 request, u8 op)
+{
+	struct tg_asked a = {};
+
+	if (!has_path(file->f_path.dentry) || mount_is_private(address(file->f_path.mnt)))
+		return 0;
+	a.dentry = address(file->f_path.dentry);
+	a.mnt = address(file->f_path.mnt);
+	asked_of(&a, file->f_inode);
+	a.request = request;
+	a.op = op;
+	a.class = TG_C_FILE;
+	return verdict_of(file_asked(&a));
+}
+
+SEC("lsm/file_open")
+int BPF_PROG(profile_file_open, struct file *file)
+{
+	/* an execution is decided by the rules on executions */
+	if (!is_confined() || opened_for_exec(file))
+		return 0;
+	return file_request(file, open_request(file->f_mode, file->f_flags),
+			    file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
+}
+
+/*
+ * A mapping for execution; reading and writing were decided when the file was opened, but for
+ * what is above an end at which alone it may be written. A program's own file, and its interpreter,
+ * were opened by what it was before: if another profile confined that, this one decides about
+ * them, too.
+ */
+static __always_inline int mapped(struct file *file, unsigned long prot, bool shared)
+{
+	struct tg_confined *c;
+	u32 request = 0;
+
+	if (!file)
+		return 0;
+	c = confined_current();
+	if (!c)
+		return 0;
+	if (prot & PROT_EXEC_FLAG)
+		request = MMAP_EXEC_;
+	if (prot & PROT_WRITE_FLAG && shared && file->f_flags & O_APPEND)
+		request |= MAY_WRITE_;
+	if (opened_for_exec(file)) {
+		if (!c->changed)
+			return 0;
+		if (prot & PROT_READ_FLAG)
+			request |= MAY_READ_;
+	}
+	return request ? file_request(file, request, TG_OP_MMAP) : 0;
+}
+
+SEC("lsm/mmap_file")
+int BPF_PROG(profile_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+{
+	return mapped(file, prot, flags & MAP_TYPE_SHARED);
+}
+
+SEC("lsm/file_mprotect")
+int BPF_PROG(profile_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
+{
+	return mapped(vma->vm_file, prot, vma->vm_flags & VM_SHARED);
+}
+
+/* Who may write at a file's end alone does not write elsewhere by asking to. */
+SEC("lsm/file_fcntl")
+int BPF_PROG(profile_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
+{
+	if (cmd != F_SETFL || arg & O_APPEND || !(file->f_flags & O_APPEND) || !(file->f_mode & FMODE_WRITE) ||
+	    !is_confined())
+		return 0;
+	return file_request(file, MAY_WRITE_, TG_OP_OPEN_WRITE);
+}
+
+SEC("lsm/file_truncate")
+int BPF_PROG(profile_file_truncate, struct file *file)
+{
+	if (!is_confined())
+		return 0;
+	return file_request(file, MAY_WRITE_ | MAY_SETATTR_, TG_OP_SETATTR);
+}
+
+SEC("lsm/file_lock")
+int BPF_PROG(profile_file_lock, struct file *file, unsigned int cmd)
+{
+	if (!is_confined())
+		return 0;
+	return file_request(file, MAY_LOCK_ | (cmd == F_WRLCK ? MAY_WRITE_ : 0), TG_OP_LOCK);
+}
+
+/* A descriptor that somebody sends. */
+SEC("lsm/file_receive")
+int BPF_PROG(profile_file_receive, struct file *file)
+{
+	if (!is_confined())
+		return 0;
+	return file_request(file, open_request(file->f_mode, file->f_flags), TG_OP_RECEIVE_FD);
+}
+
+/* A name that is to be made; its owner will be the task. */
+static __always_inline int name_made(struct path *dir, struct dentry *dentry, bool is_dir)
+{
+	struct tg_asked a = {};
+
+	if (!is_confined() || !has_path(dir->dentry))
+		return 0;
+	a.dentry = address(dentry);
+	a.mnt = address(dir->mnt);
+	a.dir = is_dir;
+	a.mine = 1;
+	a.request = MAY_CREATE_;
+	a.op = TG_OP_CREATE;
+	a.class = TG_C_DIR;
+	return verdict_of(file_asked(&a));
+}
+
+SEC("lsm/path_mknod")
+int BPF_PROG(profile_path_mknod, struct path *dir, struct dentry *dentry)
+{
+	return name_made(dir, dentry, false);
+}
+
+SEC("lsm/path_symlink")
+int BPF_PROG(profile_path_symlink, struct path *dir, struct dentry *dentry)
+{
+	return name_made(dir, dentry, false);
+}
+
+SEC("lsm/path_mkdir")
+int BPF_PROG(profile_path_mkdir, struct path *dir, struct dentry *dentry)
+{
+	return name_made(dir, dentry, true);
+}
+
+/* A name of an object that is there. */
+static __always_inline int name_asked(u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
+{
+	struct inode *inode = CAST(struct inode, CAST(struct dentry, of)->d_inode);
+	struct tg_asked a = {};
+
+	a.dentry = dentry;
+	a.mnt = mnt;
+	a.inode = address(inode);
+	a.uid = inode->i_uid.val;
+	a.dir = (inode->i_mode & S_IFMT) == S_IFDIR;
+	a.request = request;
+	a.op = op;
+	a.class = class;
+	return verdict_of(file_asked(&a));
+}
+
+static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
+{
+	if (!is_confined() || !dentry->d_inode || !has_path(dentry))
+		return 0;
+	return name_asked(address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR, address(dentry));
+}
+
+SEC("lsm/path_unlink")
+int BPF_PROG(profile_path_unlink, struct path *dir, struct dentry *dentry)
+{
+	return name_removed(dir, dentry);
+}
+
+SEC("lsm/path_rmdir")
+int BPF_PROG(profile_path_rmdir, struct path *dir, struct dentry *dentry)
+{
+	return name_removed(dir, dentry);
+}
+
+/* apparmor_path_rename(): what one name loses and the other one gets. */
+static __noinline int name_moved(u64 from_mnt, u64 from, u64 to_mnt, u64 to)
+{
+	int err = name_asked(from_mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
+			     TG_OP_RENAME, TG_C_DIR, from);
+
+	return err ? err : name_asked(to_mnt, to, MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_, TG_OP_RENAME, TG_C_DIR, from);
+}
+
+SEC("lsm/path_rename")
+int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, struct path *new_dir, struct dentry *new,
+	     unsigned int flags)
+{
+	int err = 0;
+
+	if (!is_confined() || !has_path(old))
+		return 0;
+	if (flags & RENAME_EXCHANGE_FLAG)
+		err = name_moved(address(new_dir->mnt), address(new), address(old_dir->mnt), address(old));
+	return err ? err : name_moved(address(old_dir->mnt), address(old), address(new_dir->mnt), address(new));
+}
+
+/* Something is asked or changed of what a name leads to. */
+static __always_inline int path_changed(struct path *path, u32 request, u8 op)
+{
+	if (!is_confined() || !has_path(path->dentry))
+		return 0;
+	return name_asked(address(path->mnt), address(path->dentry), request, op, TG_C_FILE,
+			  address(path->dentry));
+}
+
+/* Attached only while a profile has no rules on files at all: any other lets everything be seen. */
+SEC("lsm/inode_getattr")
+int BPF_PROG(profile_inode_getattr, struct path *path)
+{
+	return path_changed(path, MAY_GETATTR_, TG_OP_GETATTR);
+}
+
+SEC("lsm/path_truncate")
+int BPF_PROG(profile_path_truncate, struct path *path)
+{
+	return path_changed(path, MAY_WRITE_ | MAY_SETATTR_, TG_OP_SETATTR);
+}
+
+SEC("lsm/path_chmod")
+int BPF_PROG(profile_path_chmod, struct path *path)
+{
+	return path_changed(path, MAY_CHMOD_, TG_OP_SETATTR);
+}
+
+SEC("lsm/path_chown")
+int BPF_PROG(profile_path_chown, struct path *path)
+{
+	return path_changed(path, MAY_CHOWN_, TG_OP_SETATTR);
+}
+
+/*
+ * A further name: a rule for it, which leads on to a rule for the name that there is, and,
+ * where that asks for it, no more allowed by the new name than by that one:
+ * profile_path_link() of security/apparmor/file.c.
+ */
+__noinline int link_asked(u64 mnt, u64 link, u64 target)
+{
+	struct inode *inode = CAST(struct inode, CAST(struct dentry, target)->d_inode);
+	struct tg_note note = { .op = TG_OP_LINK, .class = TG_C_DIR, .dentry = link, .inode = address(inode) };
+	u32 owner = owner_by(inode->i_uid.val, mnt), try, request = MAY_LINK_;
+	struct tg_perms perms, pair;
+	struct tg_name name;
+	struct tg_who who;
+	long state;
+
+	bpf_for(try, 0, PROFILE_TRIES) {
+		who = who_is_confined();
+		if (!who.profile)
+			return 0;
+		if (is_gone(&who, target))
+			return profile_refuse(request, TG_R_DISCONNECTED, -ENOENT, &note);
+		name_for(&name, &who, link, mnt, false);
+		state = name_state(&name);
+		if (state < 0)
+			return name_refuse(state, request, &note);
+		perms = perms_by(name.table, state, owner);
+		if (perms.allow & MAY_LINK_) {
+			name_for(&name, &who, target, mnt, false);
+			name.start = profile_step(name.table, state, 0);
+			state = name_state(&name);
+			if (state < 0)
+				return name_refuse(state, request, &note);
+			pair = perms_by(name.table, state, owner);
+			perms.audit = pair.audit;
+			perms.quiet = pair.quiet;
+			if (!(pair.allow & MAY_LINK_)) {
+				perms = pair;
+			} else if (pair.allow & LINK_SUBSET_) {
+				name_for(&name, &who, target, mnt, false);
+				state = name_state(&name);
+				if (state < 0)
+					return name_refuse(state, request, &note);
+				pair = perms_by(name.table, state, owner);
+				request = perms.allow & ~MAY_LINK_;
+				perms.allow &= pair.allow | MAY_LINK_;
+				if (!(request & ~perms.allow) && perms.allow & MAY_EXEC_ &&
+				    !profile_exec_subset(perms.exec, pair.exec)) {
+					perms.allow &= ~MAY_EXEC_;
+					request |= MAY_EXEC_;
+				}
+			}
+		}
+		if (policy_number() == who.number)
+			return profile_decide(&who, perms, request, -EACCES, &note);
+	}
+	return profile_refuse(request, TG_R_BUSY, -EAGAIN, &note);
+}
+
+SEC("lsm/path_link")
+int BPF_PROG(profile_path_link, struct dentry *old, struct path *new_dir, struct dentry *new)
+{
+	if (!is_confined() || !has_path(old))
+		return 0;
+	return verdict_of(link_asked(address(new_dir->mnt), address(new), address(old)));
+}
+
+#endif
