@@ -40,6 +40,11 @@ pub enum Ask {
         /// Of which.
         of: WhyOf,
     },
+    /// Confine who asks by a profile from its next execution on, unless one does so already.
+    Confine {
+        /// The profile's name.
+        profile: String,
+    },
     /// Take the monitor out of the kernel. Root at the top level only, like
     /// everything below.
     Stop,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::places;
+use crate::profiles::Profiles;
 use crate::source::Source;
 
 /// Mandatory access control through BPF LSM: what has touched untrusted data
@@ -40,7 +41,7 @@ pub enum Command {
     Status,
     /// Say how the object managers' queries were resolved
     Stats,
-    /// Run a command at a level
+    /// Run a command at a level, or confined by a profile
     Run(Run),
     /// List processes and their levels
     Ps(Ps),
@@ -131,6 +132,9 @@ pub struct Compile {
     /// A policy that comes with Tidegate, instead of a file
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub preset: Option<String>,
+    /// The profiles that go into it, too
+    #[command(flatten)]
+    pub profiles: Profiles,
     /// The bundle to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -151,8 +155,11 @@ pub struct Reload {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The level to fall to
+    #[arg(long, value_name = "NAME", required_unless_present = "profile")]
+    pub level: Option<String>,
+    /// The profile that confines it
     #[arg(long, value_name = "NAME")]
-    pub level: String,
+    pub profile: Option<String>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
@@ -191,9 +198,10 @@ pub struct Promote {
 }
 
 /// What a record may be of, as docs/audit-log.md tells.
-const KINDS: [&str; 8] = [
+const KINDS: [&str; 9] = [
     "denied",
     "would",
+    "audited",
     "demoted",
     "started",
     "promoted",

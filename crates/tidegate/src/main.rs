@@ -16,6 +16,7 @@ mod mend;
 mod other;
 mod output;
 mod places;
+mod profiles;
 mod program;
 mod protocol;
 mod record;

@@ -20,8 +20,8 @@ pub struct Record {
     pub id: u64,
     /// When, in UTC.
     pub time: String,
-    /// `denied`, `demoted`, `started`, `would`, `promoted`, `table-full`, or the
-    /// daemon's own `dropped` and `lost`.
+    /// `denied`, `would`, `audited`, `demoted`, `started`, `promoted`, `table-full`, or
+    /// the daemon's own `dropped` and `lost`.
     pub kind: String,
     /// The operation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,6 +38,12 @@ pub struct Record {
     /// The object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectRecord>,
+    /// What was asked of a profile, in AppArmor's letters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// What of that it does not allow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied: Option<String>,
     /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRecord>,
@@ -71,6 +77,9 @@ pub struct SubjectRecord {
     /// And before, if it was another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
+    /// The profile that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
 }
 
 /// What it was done to.
@@ -113,6 +122,29 @@ pub fn level_name(policy: Option<&Policy>, level: u8) -> String {
         .map_or_else(|| format!("level {level}"), Clone::clone)
 }
 
+/// The name of a profile.
+fn profile_name(policy: Option<&Policy>, id: u64) -> String {
+    let found = policy.and_then(|policy| {
+        let mut profiles = policy.profiles.profiles.iter();
+        profiles.find(|p| tidegate_monitor::profile_id(&p.name) == id)
+    });
+    found.map_or_else(|| format!("profile {id:016x}"), |p| p.name.clone())
+}
+
+/// Permissions as AppArmor's own records have them: `aa_file_perm_chrs` of its lib.c.
+fn letters(access: u32) -> String {
+    let letters = "xwracd         km l     ".bytes().enumerate();
+    let has = |&(bit, letter): &(usize, u8)| letter != b' ' && access & 1 << bit != 0;
+    let mut word: String = letters.filter(has).map(|(_, c)| char::from(c)).collect();
+    // what has no letter is shown as what it is part of
+    for (bits, letter) in [(1 << 6 | 1 << 9, 'r'), (1 << 8 | 1 << 12 | 1 << 13, 'w')] {
+        if access & bits != 0 && !word.contains(letter) {
+            word.push(letter);
+        }
+    }
+    word
+}
+
 /// The time of an event, which the kernel counts from boot.
 fn wall_clock(ns: u64) -> Timestamp {
     let ago = boottime().saturating_sub(ns);
@@ -150,7 +182,10 @@ impl Record {
                 exe: None,
                 level: level(event.to),
                 was: (event.from != event.to).then(|| level(event.from)),
+                profile: event.request.map(|r| profile_name(policy, r.profile)),
             }),
+            request: event.request.map(|r| letters(r.asked)),
+            denied: event.request.map(|r| letters(r.denied)),
             object: (has_object || file).then(|| ObjectRecord {
                 level: level(event.object),
                 path: event.path.clone(),
@@ -297,6 +332,9 @@ pub fn verb(op: Op) -> &'static str {
         Op::System => "change the system",
         Op::Key => "use another's keys",
         Op::Start => "holding at the start",
+        Op::Lock => "lock",
+        Op::Capable => "use a capability",
+        Op::Getattr => "see attributes of",
     }
 }
 
@@ -316,6 +354,9 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::Channel => "it reads what a lower one writes",
         Reason::Tree => "the directory's rules would change for what is below it",
         Reason::Names => "under its other name its fall would be forgotten",
+        Reason::Profile => "no rule of its profile allows that",
+        Reason::Disconnected => "its profile sees no path to it",
+        Reason::NoProfile => "there is no profile that it may change to",
     }
 }
 
@@ -343,6 +384,7 @@ impl fmt::Display for Record {
                     None => Ok(()),
                 }
             }
+            "audited" => write!(f, "audited: {who} {verb}{what}"),
             "demoted" => {
                 write!(
                     f,

@@ -1,4 +1,4 @@
-//! Which policy a command is about: a preset, a map or a bundle.
+//! Which policy a command is about: a preset, a map or a bundle, and the profiles beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,23 @@ use tidegate_policy::{PRESETS, Policy};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::tell;
 use crate::places;
+use crate::profiles::{self, Profiles};
 
 /// The policy to use.
 #[derive(Debug, Clone, Default, Args)]
-#[group(multiple = false)]
 pub struct Source {
     /// A policy that comes with Tidegate: classic, server or workstation
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["policy", "bundle"])]
     pub preset: Option<String>,
     /// A map file
-    #[arg(long, value_name = "FILE.plm")]
+    #[arg(long, value_name = "FILE.plm", conflicts_with = "bundle")]
     pub policy: Option<PathBuf>,
     /// A bundle that `tidegate compile` made
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "profile")]
     pub bundle: Option<PathBuf>,
+    /// The profiles beside a preset or a map
+    #[command(flatten)]
+    pub profiles: Profiles,
 }
 
 impl Source {
@@ -39,17 +42,28 @@ impl Source {
             preset,
             policy,
             bundle,
+            profiles: Profiles::default(),
         }
     }
 
     /// Whether the command line names one.
     pub fn is_given(&self) -> bool {
-        self.preset.is_some() || self.policy.is_some() || self.bundle.is_some()
+        let is_named = self.preset.is_some() || self.policy.is_some() || self.bundle.is_some();
+        is_named || !self.profiles.profile.is_empty()
     }
 
     /// The policy; warnings go to standard error. Without a name: the
     /// machine's own map, `/etc/tidegate/policy.plm`.
     pub fn load(&self) -> Outcome<Policy> {
+        let mut policy = self.map()?;
+        if !self.profiles.profile.is_empty() {
+            policy.profiles = self.profiles.load()?;
+        }
+        profiles::warn(&policy.profiles);
+        Ok(policy)
+    }
+
+    fn map(&self) -> Outcome<Policy> {
         if let Some(path) = &self.bundle {
             return read_bundle(path);
         }

@@ -19,6 +19,7 @@ struct Summary<'a> {
     rules: usize,
     nodes: usize,
     networks: usize,
+    profiles: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<Found>,
 }
@@ -71,6 +72,11 @@ pub fn run(args: &Check, json: bool) -> Outcome {
         policy.networks.len(),
         levels.join(" > ")
     );
+    match policy.profiles.profiles.len() {
+        0 => {}
+        1 => say!("1 profile"),
+        count => say!("{count} profiles"),
+    }
     for f in paths {
         let attributes = f.attributes.join(" ");
         say!(
@@ -92,6 +98,7 @@ fn summary(policy: &Policy, paths: Vec<Found>) -> Summary<'_> {
         rules: policy.rules.len(),
         nodes: policy.nodes.len(),
         networks: policy.networks.len(),
+        profiles: policy.profiles.profiles.len(),
         paths,
     }
 }

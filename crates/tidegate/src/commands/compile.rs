@@ -11,6 +11,7 @@ pub fn run(args: &Compile, json: bool) -> Outcome {
     let source = Source {
         policy: args.file.clone(),
         preset: args.preset.clone(),
+        profiles: args.profiles.clone(),
         ..Source::default()
     };
     let bundle = source.load()?.to_bundle();

@@ -56,6 +56,13 @@ fn decide(
             Answer::Status(status)
         }
         Ask::Metrics => Answer::Metrics(Box::new(metrics(shared)?)),
+        Ask::Confine { profile } => {
+            confine(shared, peer, &profile)?;
+            Answer::Done {
+                message: format!("confined by {profile} from the next execution on"),
+                warnings: Vec::new(),
+            }
+        }
         Ask::Stop => {
             trusted(shared, peer)?;
             super::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
@@ -103,6 +110,24 @@ fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
     })
 }
 
+/// Has who asks be confined by a profile.
+fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    if !policy.profiles.profiles.iter().any(|p| p.name == profile) {
+        return Err(Failure::new(
+            Code::Usage,
+            format!("the policy in force has no profile `{profile}`"),
+        ));
+    }
+    if !peer.confine(&shared.monitor, profile)? {
+        return Err(Failure::new(
+            Code::NotPermitted,
+            "this process is confined by a profile already",
+        ));
+    }
+    Ok(())
+}
+
 /// Gives an object a level.
 fn promote(
     shared: &Shared,
@@ -130,7 +155,7 @@ fn promote(
     ))
 }
 
-/// Root at the top level, or nobody.
+/// Root at the top level, confined by nothing, or nobody.
 fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
     let top = shared.monitor.status()?.top;
     if peer.uid != 0 || peer.level(&shared.monitor)? < top {
@@ -138,6 +163,12 @@ fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
             Code::NotPermitted,
             "this takes root at the top level, as a root login or run0 has it: \
              sudo keeps the level of who calls it",
+        ));
+    }
+    if peer.is_confined(&shared.monitor)? {
+        return Err(Failure::new(
+            Code::NotPermitted,
+            "this takes a process that no profile confines",
         ));
     }
     Ok(())

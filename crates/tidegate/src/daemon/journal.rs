@@ -13,9 +13,10 @@ use crate::record::Record;
 const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// What `journalctl MESSAGE_ID=…` finds each kind by (docs/audit-log.md).
-const MESSAGE_IDS: [(&str, &str); 8] = [
+const MESSAGE_IDS: [(&str, &str); 9] = [
     ("denied", "381fb61e1b334fd188cf4d3c74c13d33"),
     ("would", "3d136b103c4d44879b09f93a8ac65929"),
+    ("audited", "92ad00da1e684b7a83d942b9a21e7663"),
     ("demoted", "d4549880b626457da5f9bfb8fd90d3f4"),
     ("started", "f12f6aa790ef4098bea451de10cd110f"),
     ("promoted", "7a23961f42d74b0488651ca74d02c82b"),
@@ -80,6 +81,8 @@ fn entry(record: &Record) -> String {
     some("TIDEGATE_OP", record.op.clone());
     some("TIDEGATE_CLASS", record.class.clone());
     some("TIDEGATE_REASON", record.reason.clone());
+    some("TIDEGATE_REQUEST", record.request.clone());
+    some("TIDEGATE_DENIED", record.denied.clone());
     some("TIDEGATE_PREV", number(record.prev));
     some("TIDEGATE_COUNT", number(record.count));
     some(
@@ -92,6 +95,7 @@ fn entry(record: &Record) -> String {
         some("TIDEGATE_SUBJECT_COMM", Some(subject.comm.clone()));
         some("TIDEGATE_LEVEL", Some(subject.level.clone()));
         some("TIDEGATE_WAS", subject.was.clone());
+        some("TIDEGATE_PROFILE", subject.profile.clone());
     }
     if let Some(object) = &record.object {
         some("TIDEGATE_OBJECT_LEVEL", Some(object.level.clone()));

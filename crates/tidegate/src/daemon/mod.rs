@@ -232,6 +232,7 @@ pub(crate) mod tests {
             path: None,
             dev: 1,
             ino: 2,
+            request: None,
         }
     }
 }

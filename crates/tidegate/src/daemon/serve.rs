@@ -81,6 +81,16 @@ impl Peer {
         })
     }
 
+    /// Whether a profile confines it.
+    pub fn is_confined(&self, monitor: &Monitor) -> Outcome<bool> {
+        Ok(monitor.is_confined(self.process.as_fd())?)
+    }
+
+    /// Has it be confined from its next execution on; false if it is already.
+    pub fn confine(&self, monitor: &Monitor, profile: &str) -> Outcome<bool> {
+        Ok(monitor.confine(self.process.as_fd(), profile)?)
+    }
+
     /// Its level, or that of the lowest who may have written to the connection so far:
     /// who connected need not be who asks.
     pub fn level(&self, monitor: &Monitor) -> Outcome<u8> {

@@ -65,6 +65,15 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
         Reason::TopOnly => AT_THE_TOP,
         Reason::Noopen => "have it opened by a program that has not fallen",
         Reason::Launder => "`tidegate promote` the file first, if you know what it holds",
+        Reason::Profile => {
+            "a profile's rules decide about it: aa-logprof(8) or an editor mends the profile; then compile it anew"
+        }
+        Reason::Disconnected => {
+            "its path does not lead to the root: `flags=(attach_disconnected)` gives it one"
+        }
+        Reason::NoProfile => {
+            "the profile that the execution leads to is not there, or no_new_privs keeps it from changing"
+        }
         Reason::Rule | Reason::NoCreator => by_operation(refusal, policy),
     }
 }
