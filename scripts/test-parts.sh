@@ -19,6 +19,7 @@ part() {
 	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
 	record-*) record "${1#*-}" ;;
+	profile-*) profile "${1#*-}" ;;
 	story) story ;;
 	day-*) day "${1#*-}" ;;
 	long-*) long "${1#*-}" ;;
@@ -129,6 +130,13 @@ record() {
 	scripts/build.sh payload "$payload" tidegate
 	cp tests/record/* "$payload"
 	in_vm "$1" bash /payload/check.sh
+}
+
+# What the kernel's own AppArmor and Tidegate say under the same profiles, on a kernel.
+profile() {
+	scripts/build.sh payload "$payload" tidegate profile-ops
+	scripts/build.sh lab
+	tests/profile/compare.sh "$LAB" "$payload" "$1"
 }
 
 story() {
