@@ -43,6 +43,8 @@ struct rb_root_cached { struct rb_root rb_root; };
 typedef struct { int counter; } atomic_t;
 typedef struct { u32 val; } kuid_t;
 
+struct seqcount { unsigned int sequence; };
+
 struct ns_common { unsigned int inum; };
 struct user_namespace { int level; };
 struct mnt_namespace { struct ns_common ns; struct user_namespace *user_ns; };
@@ -176,6 +178,7 @@ struct cred;
 struct thread_info { u32 status; };
 struct sigpending { struct { unsigned long sig[1]; } signal; };
 
+struct bpf_local_storage;
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
@@ -189,6 +192,7 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
+	struct bpf_local_storage *bpf_storage;
 	struct io_uring_task *io_uring;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;

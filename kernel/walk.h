@@ -15,13 +15,18 @@
 extern const void rename_lock __ksym;
 extern const void mount_lock __ksym;
 
+#define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
+
 /* A seqlock's first word is its sequence; odd while a writer is in. */
 static __always_inline u64 path_sequence(void)
 {
-	u32 r = 0, m = 0;
+	u32 r, m;
 
-	bpf_probe_read_kernel(&r, sizeof(r), &rename_lock);
-	bpf_probe_read_kernel(&m, sizeof(m), &mount_lock);
+	/* what is read before and after is read before and after */
+	asm volatile("" ::: "memory");
+	r = CAST(struct seqcount, &rename_lock)->sequence;
+	m = CAST(struct seqcount, &mount_lock)->sequence;
+	asm volatile("" ::: "memory");
 	return (u64)r << 32 | m;
 }
 
@@ -35,9 +40,11 @@ static __always_inline u64 path_sequence(void)
 /* The sequences once no writer is in; PATH_ODD is among them if one does not leave. */
 static __noinline u64 path_settled(void)
 {
-	u64 now = 0;
+	u64 now = path_sequence();
 	u32 i;
 
+	if (!(now & PATH_ODD))
+		return now;
 	bpf_for(i, 0, TG_SPINS) {
 		now = path_sequence();
 		if (!(now & PATH_ODD))
@@ -52,7 +59,17 @@ static __noinline u64 path_settled(void)
 /* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
 #define TG_MOUNTS (1 << 17)
 
-#define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
+/*
+ * In the condition of a loop whose end the verifier does not see: false after eight million turns. It
+ * takes four instructions a turn, and bpf_for() twenty. What counts the turns must begin with what the
+ * verifier does not know, or it looks at each turn.
+ */
+#define MAY_LOOP ({ __label__ over, on; bool may = true; \
+	asm goto volatile("may_goto %l[over]" : : : : over); goto on; over: may = false; on:; may; })
+
+/* 0, but the verifier does not know. */
+u32 zero;
+#define UNKNOWN_ZERO (*(volatile u32 *)&zero)
 
 /*
  * A kernel pointer as a number, which alone a global function takes. Negation
@@ -70,15 +87,23 @@ static __always_inline u64 address(const void *p)
 #define BOUND(n, size) ({ u64 bound_n = (n); \
 	asm volatile("%0 &= %1" : "+r"(bound_n) : "i"((size) - 1)); bound_n; })
 
+static __always_inline struct tg_scratch *scratch_try(u32 slot)
+{
+	struct tg_scratch *w = bpf_map_lookup_elem(&scratches, &slot);
+
+	return w && !__sync_val_compare_and_swap(&w->busy, 0, 1) ? w : NULL;
+}
+
 static __always_inline struct tg_scratch *scratch_get(void)
 {
 	u32 first = bpf_get_smp_processor_id() * 16, i;
+	struct tg_scratch *w = scratch_try(first % TG_SCRATCHES);
 
-	bpf_for(i, 0, TG_SCRATCHES) {
-		u32 slot = (first + i) % TG_SCRATCHES;
-		struct tg_scratch *w = bpf_map_lookup_elem(&scratches, &slot);
-
-		if (w && !__sync_val_compare_and_swap(&w->busy, 0, 1))
+	if (w)
+		return w;
+	bpf_for(i, 1, TG_SCRATCHES) {
+		w = scratch_try((first + i) % TG_SCRATCHES);
+		if (w)
 			return w;
 	}
 	return NULL;

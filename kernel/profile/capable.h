@@ -14,8 +14,6 @@ int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns
 	struct tg_who who;
 	u64 bit = 1ull << (cap & 63);
 
-	if (!is_confined())
-		return 0;
 	who = who_is_confined();
 	if (!who.profile)
 		return 0;
@@ -38,16 +36,18 @@ static __always_inline u32 class_state(u32 profile, u8 class)
 }
 
 /* May the current task use sockets of this kind so? */
-__noinline int net_asked(u32 family, u32 type, u32 request, u8 op)
+__noinline int net_asked(struct tg_confined *c, u32 family, u32 type, u32 request, u8 op)
 {
 	struct tg_note note = { .op = op, .class = TG_C_SOCKET };
 	struct tg_who who;
 	u32 try, state, table;
 
-	bpf_for(try, 0, PROFILE_TRIES) {
+	if (!c)
+		return -EACCES;
+	for (try = 0; try < PROFILE_TRIES; try++) {
 		struct tg_perms perms;
 
-		who = who_is_confined();
+		who = who_of(c);
 		if (!who.profile)
 			return 0;
 		state = class_state(who.profile, PROFILE_CLASS_NET);
@@ -70,18 +70,21 @@ __noinline int net_asked(u32 family, u32 type, u32 request, u8 op)
 SEC("lsm/socket_create")
 int BPF_PROG(profile_socket_create, int family, int type, int protocol, int kern)
 {
-	if (kern || !is_confined())
+	struct tg_confined *c = confined_current();
+
+	if (kern || !c)
 		return 0;
-	return verdict_of(net_asked(family, type, MAY_CREATE_, TG_OP_SOCKET));
+	return verdict_of(net_asked(c, family, type, MAY_CREATE_, TG_OP_SOCKET));
 }
 
 static __always_inline int socket_asked(struct socket *sock, u32 request, u8 op)
 {
+	struct tg_confined *c = confined_current();
 	struct sock *sk = sock->sk;
 
-	if (!is_confined() || !sk)
+	if (!c || !sk)
 		return 0;
-	return verdict_of(net_asked(CAST(struct sock, address(sk))->__sk_common.skc_family, sock->type, request,
+	return verdict_of(net_asked(c, CAST(struct sock, address(sk))->__sk_common.skc_family, sock->type, request,
 				   op));
 }
 

@@ -39,7 +39,8 @@ struct tg_name {
 	u8 connected; /* found: it leads to the root */
 	u8 root; /* and is it */
 	u8 raw;	 /* its mount is nowhere: from the filesystem's root */
-	u8 pad[4];
+	u16 steps; /* up the path, and over mounts */
+	u16 tries;
 };
 
 struct tg_confined {
@@ -109,7 +110,10 @@ static __noinline u32 profile_by_id(u32 number, u64 id)
 
 static __always_inline struct tg_confined *confined_current(void)
 {
-	return bpf_task_storage_get(&confined, bpf_get_current_task_btf(), 0, 0);
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	/* most tasks have nothing stored with them */
+	return me->bpf_storage ? bpf_task_storage_get(&confined, me, 0, 0) : NULL;
 }
 
 /*

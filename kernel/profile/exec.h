@@ -34,8 +34,7 @@ static __always_inline u32 exec_target(struct tg_name *name, struct tg_who *who,
 		to = PART(u32, p->targets)[exec & EXEC_INDEX];
 	} else if ((exec & EXEC_TYPE) == EXEC_NAME) {
 		name->table = exec & EXEC_CHILD ? p->children : image_of(who->number)->first;
-		name->start = NAME_ATTACH;
-		found = name_state(name);
+		found = name_profile(name);
 		if (found < 0)
 			return EXEC_REFUSED;
 		to = found;
@@ -70,14 +69,13 @@ static __noinline int exec_attach(struct linux_binprm *bprm, struct tg_confined 
 	u32 number, try;
 	long found;
 
-	bpf_for(try, 0, PROFILE_TRIES) {
+	for (try = 0; try < PROFILE_TRIES; try++) {
 		number = policy_number();
 		name.dentry = address(bprm->file->f_path.dentry);
 		name.mnt = address(bprm->file->f_path.mnt);
 		name.number = number;
 		name.table = image_of(number)->first;
-		name.start = NAME_ATTACH;
-		found = name_state(&name);
+		found = name_profile(&name);
 		if (found == NAME_LATER)
 			return -EAGAIN;
 		/* what has no path is nobody's */
@@ -118,7 +116,10 @@ static __always_inline bool may_not_change(struct linux_binprm *bprm)
 	return confined_tracer;
 }
 
-/* Of a confined one: as the rule that lets it execute says. 1: with the environment scrubbed. */
+#define EXEC_SCRUBBED 1
+#define EXEC_NOT_CONFINED 2
+
+/* Of a confined one: as the rule that lets it execute says. */
 static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confined *c)
 {
 	struct inode *inode = bprm->file->f_inode;
@@ -132,10 +133,10 @@ static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confine
 	long state;
 	int err;
 
-	bpf_for(try, 0, PROFILE_TRIES) {
-		who = who_is_confined();
+	for (try = 0; try < PROFILE_TRIES; try++) {
+		who = who_of(c);
 		if (!who.profile)
-			return exec_attach(bprm, c);
+			return EXEC_NOT_CONFINED;
 		if (is_gone(&who, dentry))
 			return profile_refuse(MAY_EXEC_, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(name, &who, dentry, mnt, false);
@@ -178,7 +179,7 @@ static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confine
 		c->exec = to ? PART(struct tg_profile, to)->id : 0;
 		c->exec_changed = to != who.profile;
 		c->executing = 1;
-		return !same && !(perms.exec & EXEC_UNSAFE);
+		return !same && !(perms.exec & EXEC_UNSAFE) ? EXEC_SCRUBBED : 0;
 	}
 	return profile_refuse(MAY_EXEC_, TG_R_BUSY, -EAGAIN, &note);
 }
@@ -194,15 +195,16 @@ int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 {
 	u64 *asked = bpf_task_storage_get(&onexec, bpf_get_current_task_btf(), 0, 0);
 	struct tg_confined *c = confined_current();
-	int ret;
+	int ret = EXEC_NOT_CONFINED;
 
 	if (c)
 		c->executing = 0;
 	if (asked && !(c && c->profile))
 		return exec_asked(c, *asked);
-	if (!c)
+	if (c)
+		ret = exec_confined(bprm, c);
+	if (ret == EXEC_NOT_CONFINED)
 		return exec_attach(bprm, c);
-	ret = exec_confined(bprm, c);
 	if (ret <= 0)
 		return ret;
 	bpf_bprm_opts_set(bprm, BPF_F_BPRM_SECUREEXEC);

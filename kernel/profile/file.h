@@ -50,8 +50,8 @@ static __always_inline bool is_gone(struct tg_who *who, u64 dentry)
 	       !(PART(struct tg_profile, who->profile)->path_flags & PATH_MEDIATE_DELETED);
 }
 
-/* May the current task, which is confined, have this? */
-__noinline int file_asked(struct tg_asked *a)
+/* May the current task, which c confines, have this? */
+__noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
 {
 	struct tg_note note = {};
 	struct tg_name name;
@@ -59,17 +59,17 @@ __noinline int file_asked(struct tg_asked *a)
 	long state;
 	u32 try, owner;
 
-	if (!a)
+	if (!a || !c)
 		return -EACCES;
 	note.op = a->op;
 	note.class = a->class;
 	note.dentry = a->dentry;
 	note.inode = a->inode;
 	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
-	bpf_for(try, 0, PROFILE_TRIES) {
+	for (try = 0; try < PROFILE_TRIES; try++) {
 		struct tg_perms perms;
 
-		who = who_is_confined();
+		who = who_of(c);
 		if (!who.profile)
 			return 0;
 		name_for(&name, &who, a->dentry, a->mnt, a->dir);
@@ -88,12 +88,6 @@ __noinline int file_asked(struct tg_asked *a)
 static __always_inline bool has_path(struct dentry *d)
 {
 	return !(d->d_sb->s_flags & SB_NOUSER);
-}
-
-/* Is the current task confined, as far as its storage says? */
-static __always_inline bool is_confined(void)
-{
-	return confined_current();
 }
 
 static __always_inline void asked_of(struct tg_asked *a, struct inode *inode)
@@ -125,7 +119,7 @@ static __always_inline bool opened_for_exec(struct file *file)
 	return file->f_flags & FMODE_EXEC_FLAG && (file->f_inode->i_mode & S_IFMT) == S_IFREG;
 }
 
-static __always_inline int file_request(struct file *file, u32 request, u8 op)
+static __always_inline int file_request(struct tg_confined *c, struct file *file, u32 request, u8 op)
 {
 	struct tg_asked a = {};
 
@@ -137,16 +131,18 @@ static __always_inline int file_request(struct file *file, u32 request, u8 op)
 	a.request = request;
 	a.op = op;
 	a.class = TG_C_FILE;
-	return verdict_of(file_asked(&a));
+	return verdict_of(file_asked(&a, c));
 }
 
 SEC("lsm/file_open")
 int BPF_PROG(profile_file_open, struct file *file)
 {
+	struct tg_confined *c = confined_current();
+
 	/* an execution is decided by the rules on executions */
-	if (!is_confined() || opened_for_exec(file))
+	if (!c || opened_for_exec(file))
 		return 0;
-	return file_request(file, open_request(file->f_mode, file->f_flags),
+	return file_request(c, file, open_request(file->f_mode, file->f_flags),
 			    file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
 }
 
@@ -176,7 +172,7 @@ static __always_inline int mapped(struct file *file, unsigned long prot, bool sh
 		if (prot & PROT_READ_FLAG)
 			request |= MAY_READ_;
 	}
-	return request ? file_request(file, request, TG_OP_MMAP) : 0;
+	return request ? file_request(c, file, request, TG_OP_MMAP) : 0;
 }
 
 SEC("lsm/mmap_file")
@@ -195,43 +191,54 @@ int BPF_PROG(profile_file_mprotect, struct vm_area_struct *vma, unsigned long re
 SEC("lsm/file_fcntl")
 int BPF_PROG(profile_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
 {
-	if (cmd != F_SETFL || arg & O_APPEND || !(file->f_flags & O_APPEND) || !(file->f_mode & FMODE_WRITE) ||
-	    !is_confined())
+	struct tg_confined *c;
+
+	if (cmd != F_SETFL || arg & O_APPEND || !(file->f_flags & O_APPEND) || !(file->f_mode & FMODE_WRITE))
 		return 0;
-	return file_request(file, MAY_WRITE_, TG_OP_OPEN_WRITE);
+	c = confined_current();
+	if (!c)
+		return 0;
+	return file_request(c, file, MAY_WRITE_, TG_OP_OPEN_WRITE);
 }
 
 SEC("lsm/file_truncate")
 int BPF_PROG(profile_file_truncate, struct file *file)
 {
-	if (!is_confined())
+	struct tg_confined *c = confined_current();
+
+	if (!c)
 		return 0;
-	return file_request(file, MAY_WRITE_ | MAY_SETATTR_, TG_OP_SETATTR);
+	return file_request(c, file, MAY_WRITE_ | MAY_SETATTR_, TG_OP_SETATTR);
 }
 
 SEC("lsm/file_lock")
 int BPF_PROG(profile_file_lock, struct file *file, unsigned int cmd)
 {
-	if (!is_confined())
+	struct tg_confined *c = confined_current();
+
+	if (!c)
 		return 0;
-	return file_request(file, MAY_LOCK_ | (cmd == F_WRLCK ? MAY_WRITE_ : 0), TG_OP_LOCK);
+	return file_request(c, file, MAY_LOCK_ | (cmd == F_WRLCK ? MAY_WRITE_ : 0), TG_OP_LOCK);
 }
 
 /* A descriptor that somebody sends. */
 SEC("lsm/file_receive")
 int BPF_PROG(profile_file_receive, struct file *file)
 {
-	if (!is_confined())
+	struct tg_confined *c = confined_current();
+
+	if (!c)
 		return 0;
-	return file_request(file, open_request(file->f_mode, file->f_flags), TG_OP_RECEIVE_FD);
+	return file_request(c, file, open_request(file->f_mode, file->f_flags), TG_OP_RECEIVE_FD);
 }
 
 /* A name that is to be made; its owner will be the task. */
 static __always_inline int name_made(struct path *dir, struct dentry *dentry, bool is_dir)
 {
+	struct tg_confined *c = confined_current();
 	struct tg_asked a = {};
 
-	if (!is_confined() || !has_path(dir->dentry))
+	if (!c || !has_path(dir->dentry))
 		return 0;
 	a.dentry = address(dentry);
 	a.mnt = address(dir->mnt);
@@ -240,7 +247,7 @@ static __always_inline int name_made(struct path *dir, struct dentry *dentry, bo
 	a.request = MAY_CREATE_;
 	a.op = TG_OP_CREATE;
 	a.class = TG_C_DIR;
-	return verdict_of(file_asked(&a));
+	return verdict_of(file_asked(&a, c));
 }
 
 SEC("lsm/path_mknod")
@@ -262,7 +269,7 @@ int BPF_PROG(profile_path_mkdir, struct path *dir, struct dentry *dentry)
 }
 
 /* A name of an object that is there. */
-static __always_inline int name_asked(u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
+static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
 {
 	struct inode *inode = CAST(struct inode, CAST(struct dentry, of)->d_inode);
 	struct tg_asked a = {};
@@ -275,14 +282,16 @@ static __always_inline int name_asked(u64 mnt, u64 dentry, u32 request, u8 op, u
 	a.request = request;
 	a.op = op;
 	a.class = class;
-	return verdict_of(file_asked(&a));
+	return verdict_of(file_asked(&a, c));
 }
 
 static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 {
-	if (!is_confined() || !dentry->d_inode || !has_path(dentry))
+	struct tg_confined *c = confined_current();
+
+	if (!c || !dentry->d_inode || !has_path(dentry))
 		return 0;
-	return name_asked(address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR, address(dentry));
+	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR, address(dentry));
 }
 
 SEC("lsm/path_unlink")
@@ -298,33 +307,37 @@ int BPF_PROG(profile_path_rmdir, struct path *dir, struct dentry *dentry)
 }
 
 /* apparmor_path_rename(): what one name loses and the other one gets. */
-static __noinline int name_moved(u64 from_mnt, u64 from, u64 to_mnt, u64 to)
+static __noinline int name_moved(struct tg_confined *c, u64 from_mnt, u64 from, u64 to_mnt, u64 to)
 {
-	int err = name_asked(from_mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
+	int err = name_asked(c, from_mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
 			     TG_OP_RENAME, TG_C_DIR, from);
 
-	return err ? err : name_asked(to_mnt, to, MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_, TG_OP_RENAME, TG_C_DIR, from);
+	return err ? err : name_asked(c, to_mnt, to, MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_, TG_OP_RENAME, TG_C_DIR,
+				      from);
 }
 
 SEC("lsm/path_rename")
 int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, struct path *new_dir, struct dentry *new,
 	     unsigned int flags)
 {
+	struct tg_confined *c = confined_current();
 	int err = 0;
 
-	if (!is_confined() || !has_path(old))
+	if (!c || !has_path(old))
 		return 0;
 	if (flags & RENAME_EXCHANGE_FLAG)
-		err = name_moved(address(new_dir->mnt), address(new), address(old_dir->mnt), address(old));
-	return err ? err : name_moved(address(old_dir->mnt), address(old), address(new_dir->mnt), address(new));
+		err = name_moved(c, address(new_dir->mnt), address(new), address(old_dir->mnt), address(old));
+	return err ? err : name_moved(c, address(old_dir->mnt), address(old), address(new_dir->mnt), address(new));
 }
 
 /* Something is asked or changed of what a name leads to. */
 static __always_inline int path_changed(struct path *path, u32 request, u8 op)
 {
-	if (!is_confined() || !has_path(path->dentry))
+	struct tg_confined *c = confined_current();
+
+	if (!c || !has_path(path->dentry))
 		return 0;
-	return name_asked(address(path->mnt), address(path->dentry), request, op, TG_C_FILE,
+	return name_asked(c, address(path->mnt), address(path->dentry), request, op, TG_C_FILE,
 			  address(path->dentry));
 }
 
@@ -358,7 +371,7 @@ int BPF_PROG(profile_path_chown, struct path *path)
  * where that asks for it, no more allowed by the new name than by that one:
  * profile_path_link() of security/apparmor/file.c.
  */
-__noinline int link_asked(u64 mnt, u64 link, u64 target)
+__noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 {
 	struct inode *inode = CAST(struct inode, CAST(struct dentry, target)->d_inode);
 	struct tg_note note = { .op = TG_OP_LINK, .class = TG_C_DIR, .dentry = link, .inode = address(inode) };
@@ -368,8 +381,10 @@ __noinline int link_asked(u64 mnt, u64 link, u64 target)
 	struct tg_who who;
 	long state;
 
-	bpf_for(try, 0, PROFILE_TRIES) {
-		who = who_is_confined();
+	if (!c)
+		return -EACCES;
+	for (try = 0; try < PROFILE_TRIES; try++) {
+		who = who_of(c);
 		if (!who.profile)
 			return 0;
 		if (is_gone(&who, target))
@@ -414,9 +429,11 @@ __noinline int link_asked(u64 mnt, u64 link, u64 target)
 SEC("lsm/path_link")
 int BPF_PROG(profile_path_link, struct dentry *old, struct path *new_dir, struct dentry *new)
 {
-	if (!is_confined() || !has_path(old))
+	struct tg_confined *c = confined_current();
+
+	if (!c || !has_path(old))
 		return 0;
-	return verdict_of(link_asked(address(new_dir->mnt), address(new), address(old)));
+	return verdict_of(link_asked(c, address(new_dir->mnt), address(new), address(old)));
 }
 
 #endif

@@ -10,17 +10,22 @@ struct tg_who {
 	u32 profile; /* struct tg_profile; 0: not confined */
 };
 
-static __always_inline struct tg_who who_is_confined(void)
+static __always_inline struct tg_who who_of(struct tg_confined *c)
 {
-	struct tg_who who = { .subject = confined_current() };
+	struct tg_who who = { .subject = c };
 
-	if (!who.subject)
+	if (!c)
 		return who;
 	who.number = policy_number();
 	who.profile = confined_at(who.subject, who.number);
 	if (!confines(who.profile))
 		who.profile = 0;
 	return who;
+}
+
+static __always_inline struct tg_who who_is_confined(void)
+{
+	return who_of(confined_current());
 }
 
 /*

@@ -11,6 +11,9 @@
  * policy. So nothing has to be forgotten when something is renamed, mounted or linked: what
  * has another path then is looked up by that. Each walk is thrown away if a rename or a mount ran
  * meanwhile.
+ *
+ * As long as none runs at all, an object that is there keeps its path, and the state is remembered by
+ * where the kernel has the object, too, which no walk has to find out.
  */
 #ifndef TIDEGATE_NAME_H
 #define TIDEGATE_NAME_H
@@ -23,12 +26,10 @@ struct tg_remembered {
 	u64 state;
 };
 
-/* Profiles in a list, at most: crates/policy/src/limits.rs. */
-#define TG_PROFILES 16384
 /* States that a match looks back: WB_HISTORY_SIZE. */
 #define TG_LOOKED_BACK 32
 
-#define TG_REMEMBERED_BITS 14
+#define TG_REMEMBERED_BITS 15
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1 << TG_REMEMBERED_BITS);
@@ -39,7 +40,7 @@ struct {
 /* Set when the monitor is loaded, odd, and never shown. */
 u64 secrets[4];
 
-/* In place of a first state: not a state is looked for, but the profile that is for the program. */
+/* In place of a first state: not a state is remembered, but the profile that is for the program. */
 #define NAME_ATTACH 0x80000000u
 
 enum tg_name_error {
@@ -55,10 +56,10 @@ enum tg_name_error {
 
 static __always_inline void name_mix(struct tg_name *n, u64 word)
 {
-	n->one = (n->one ^ word) * secrets[0];
-	n->one ^= n->one >> 32;
-	n->two = (n->two + word) * secrets[1];
-	n->two ^= n->two >> 29;
+	u64 one = (n->one ^ word) * secrets[0], two = (n->two + word) * secrets[1];
+
+	n->one = one ^ one >> 32;
+	n->two = two ^ two >> 29;
 }
 
 /* The kernel's words at any address; what is not there is 0. */
@@ -67,16 +68,23 @@ static __always_inline u64 name_word(u64 at)
 	return CAST(struct qstr, at)->hash_len;
 }
 
-static __always_inline void name_mix_component(struct tg_name *n, struct dentry *d)
+/* False: it was not hashed to its end. */
+static __always_inline bool name_mix_component(struct tg_name *n, struct dentry *d)
 {
-	u64 at = (u64)d->d_name.name;
-	u32 len = d->d_name.len, i, words = (len & 255) / 8;
+	u64 at = (u64)d->d_name.name, len = d->d_name.len & 255, end = at + (len & ~7ull), word;
 
-	bpf_for(i, 0, words)
-		name_mix(n, name_word(at + i * 8));
+	while (at != end) {
+		if (!MAY_LOOP)
+			return false;
+		name_mix(n, name_word(at));
+		at += 8;
+	}
+	/* the length above the bytes that are left, so that a hash's words can be told apart from its end */
+	word = len << 56;
 	if (len & 7)
-		name_mix(n, name_word(at + words * 8) & ((1ull << (len & 7) * 8) - 1));
-	name_mix(n, len + 2);
+		word |= name_word(at) & ((1ull << (len & 7) * 8) - 1);
+	name_mix(n, word);
+	return true;
 }
 
 static __always_inline struct mount *real_mount(u64 mnt)
@@ -115,19 +123,15 @@ static __always_inline bool mount_is_private(u64 mnt)
 	return (u64)m->mnt_ns >= (u64)-4095 && !(m->mnt.mnt_flags & MNT_INTERNAL);
 }
 
-/*
- * Hashes the path, from its end up; where w is given, also notes the dentries on the way.
- * False: it is too deep.
- */
+/* Hashes the path, from its end up, and notes the dentries on the way. False: it is too deep. */
 static __always_inline bool name_climb(struct tg_name *n, struct tg_scratch *w)
 {
-	struct task_struct *me = bpf_get_current_task_btf();
 	struct dentry *d = CAST(struct dentry, n->dentry), *up;
 	struct mount *m = real_mount(n->mnt), *parent;
-	u64 root = 0, root_mnt = 0;
-	u32 i;
+	u64 top = n->raw ? 0 : (u64)m->mnt.mnt_root, root = 0, root_mnt = 0;
 
-	if (n->flags & PATH_CHROOT_REL) {
+	if (n->flags & PATH_CHROOT_REL && !n->raw) {
+		struct task_struct *me = bpf_get_current_task_btf();
 		struct fs_struct *fs = CAST(struct fs_struct, address(me->fs));
 
 		root = (u64)fs->root.dentry;
@@ -137,17 +141,19 @@ static __always_inline bool name_climb(struct tg_name *n, struct tg_scratch *w)
 	n->two = secrets[3] + n->start;
 	n->root = 1;
 	n->connected = 0;
-	if (w)
-		w->n = 0;
+	n->steps = 0;
+	w->n = 0;
 	if (n->dir)
 		name_mix(n, 1);
-	bpf_for(i, 0, 2 * TG_DEPTH) {
-		if (!n->raw && root && (u64)d == root &&
-		    (u64)m + bpf_core_field_offset(struct mount, mnt) == root_mnt) {
+	while (MAY_LOOP) {
+		if (n->steps >= 2 * TG_DEPTH)
+			return false;
+		n->steps++;
+		if (root && (u64)d == root && (u64)m + bpf_core_field_offset(struct mount, mnt) == root_mnt) {
 			n->connected = mount_is_ours(m);
 			return true;
 		}
-		if (!n->raw && d == m->mnt.mnt_root) {
+		if ((u64)d == top) {
 			parent = CAST(struct mount, m->mnt_parent);
 			if ((u64)parent == (u64)m) {
 				n->connected = !root && mount_is_ours(m);
@@ -157,58 +163,58 @@ static __always_inline bool name_climb(struct tg_name *n, struct tg_scratch *w)
 			}
 			d = CAST(struct dentry, m->mnt_mountpoint);
 			m = parent;
+			top = (u64)m->mnt.mnt_root;
 			continue;
 		}
 		up = CAST(struct dentry, d->d_parent);
 		if ((u64)up == (u64)d)
 			return true;
-		name_mix_component(n, d);
+		if (!name_mix_component(n, d))
+			return false;
 		n->root = 0;
-		if (w) {
-			if (w->n >= TG_DEPTH)
-				return false;
-			w->up[BOUND(w->n, TG_DEPTH)] = (u64)d;
-			w->n++;
-		}
+		if (w->n >= TG_DEPTH)
+			return false;
+		w->up[BOUND(w->n, TG_DEPTH)] = (u64)d;
+		w->n++;
 		d = up;
 	}
 	return false;
 }
 
-/* The same, again from the filesystem's root where that is what there is; and ends the hashes. */
-static __always_inline bool name_seen(struct tg_name *n, struct tg_scratch *w)
+/*
+ * The same, again from the filesystem's root where that is what there is; and ends the hashes.
+ * Of functions with a body of their own the verifier looks at each once.
+ */
+__noinline bool name_seen(struct tg_name *n, struct tg_scratch *w)
 {
-	u32 again;
-
+	if (!n || !w)
+		return false;
 	n->raw = 0;
-	bpf_for(again, 0, 2) {
-		u8 raw = n->raw;
-
-		if (!name_climb(n, w))
-			return false;
-		if (n->raw == raw)
-			break;
-	}
+	if (!name_climb(n, w) || (n->raw && !name_climb(n, w)))
+		return false;
 	name_mix(n, n->connected ? 1 : (u64)n->disconnected << 1);
 	return true;
 }
 
 /* The state after the first bytes of the scratch's text. */
-static __noinline u32 name_feed(u32 table, u32 state, struct tg_scratch *w, u32 len)
+__noinline u32 name_feed(u32 table, u32 state, struct tg_scratch *w, u32 len)
 {
 	AT(struct tg_table) *t = PART(struct tg_table, table);
-	u32 width = t->width, next = t->next, i;
+	u32 width = t->width, next = t->next, off;
 
 	asm volatile("" ::"r"(&arena));
 	if (!w)
 		return 0;
-	bpf_for(i, 0, (len + 15) / 16) {
-		u32 off = BOUND(i * 16, 256);
+	for (off = UNKNOWN_ZERO; off < len; off += 16) {
+		u32 at = BOUND(off, 256);
+
+		if (!MAY_LOOP)
+			return 0;
 #pragma unroll
 		for (u32 k = 0; k < 16; k++) {
-			if (off + k >= len)
+			if (at + k >= len)
 				return state;
-			state = PART(u16, next)[state * width + t->classes[(u8)w->text[off + k]]];
+			state = PART(u16, next)[state * width + t->classes[(u8)w->text[at + k]]];
 		}
 	}
 	return state;
@@ -278,7 +284,9 @@ __noinline bool attach_accepts(u32 table, struct tg_text *t)
 	asm volatile("" ::"r"(&arena));
 	if (!t)
 		return false;
-	bpf_for(i, 0, t->len) {
+	for (i = UNKNOWN_ZERO; i < t->len; i++) {
+		if (!MAY_LOOP)
+			return false;
 		state = profile_step(table, state, t->text[BOUND(i, TG_TEXT)]);
 		if (!state)
 			return false;
@@ -312,21 +320,33 @@ __noinline u32 attach_left(u32 table, struct tg_text *t)
 	return count;
 }
 
+/* Is it the last part of a profile's name? */
+static __always_inline bool attach_is(struct tg_profile __arena *p, struct tg_text *t)
+{
+	u32 i;
+
+	for (i = UNKNOWN_ZERO; i < t->len; i++) {
+		if (!MAY_LOOP || PART(char, p->last)[i] != t->text[BOUND(i, TG_TEXT)])
+			return false;
+	}
+	return true;
+}
+
 /*
  * The most specific of the profiles from this one on that are for the program of this path;
  * 0: none, or several that are equally so. find_attach() of security/apparmor/domain.c.
  */
-static __always_inline u32 attach_find(u32 first, struct tg_text *t)
+static __always_inline long attach_find(u32 first, struct tg_text *t)
 {
-	u32 at = first, found = 0, length = 0, i;
+	u32 at = first, found = 0, length = 0;
 	bool conflict = false;
 
-	bpf_for(i, 0, TG_PROFILES) {
+	while (at) {
 		struct tg_profile __arena *p = PART(struct tg_profile, at);
 		u32 count;
 
-		if (!at)
-			break;
+		if (!MAY_LOOP)
+			return NAME_LATER;
 		if (p->attach.table) {
 			if (attach_accepts(p->attach.table, t)) {
 				count = attach_left(p->attach.table, t);
@@ -338,20 +358,14 @@ static __always_inline u32 attach_find(u32 first, struct tg_text *t)
 					conflict = true;
 				}
 			}
-		} else if (p->last_len == t->len) {
-			u32 j, same = 1;
-
-			bpf_for(j, 0, t->len) {
-				if (PART(char, p->last)[j] != t->text[BOUND(j, TG_TEXT)]) {
-					same = 0;
-					break;
-				}
-			}
-			if (same)
-				return at;
+		} else if (p->last_len == t->len && attach_is(p, t)) {
+			return at;
 		}
 		at = p->sibling;
 	}
+	/* the last one may not have been read to its end */
+	if (!MAY_LOOP)
+		return NAME_LATER;
 	return conflict ? 0 : found;
 }
 
@@ -389,67 +403,157 @@ out:
 	return found;
 }
 
-/*
- * The state that the path leads to, or an enum tg_name_error. Of functions with a body of
- * their own the verifier looks at each once.
- */
-__noinline long name_state(struct tg_name *n)
+static __always_inline struct tg_remembered *name_place(struct tg_name *n)
 {
-	struct tg_remembered *r;
-	struct tg_scratch *w;
-	long ret = NAME_LATER;
-	u64 before;
-	u32 at, try;
+	u32 at = n->one >> (64 - TG_REMEMBERED_BITS);
 
-	if (!n)
+	return bpf_map_lookup_elem(&remembered, &at);
+}
+
+/* The state that this path has led to; NAME_LATER: none is remembered. */
+static __always_inline long name_recall(struct tg_name *n)
+{
+	struct tg_remembered *r = name_place(n);
+	u64 state;
+
+	if (!r)
 		return NAME_LATER;
-	/* nothing is allowed by no rules, and nothing is for a program among no profiles */
-	if (!n->table)
-		return 0;
-	bpf_for(try, 0, TG_TRIES) {
+	state = *(volatile u64 *)&r->state;
+	if ((*(volatile u64 *)&r->one ^ state) != n->one || (*(volatile u64 *)&r->two ^ state) != n->two)
+		return NAME_LATER;
+	return state;
+}
+
+static __always_inline void name_remember(struct tg_name *n, u64 state)
+{
+	struct tg_remembered *r = name_place(n);
+
+	if (!r)
+		return;
+	r->one = n->one ^ state;
+	r->two = n->two ^ state;
+	r->state = state;
+}
+
+/*
+ * Hashes what the path depends on while no rename and no mount runs: the name and the directory by
+ * their addresses, the mount, the namespace. Addresses are used again; the inode's number and
+ * generation tell what is there. What is left is another name of the same file, at the address of one that was
+ * removed, with the same hash: who may open that file by a name that it had may keep it open as well.
+ * False: it depends on more.
+ */
+static __always_inline bool name_placed(struct tg_name *n, u64 sequence)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct dentry *d = CAST(struct dentry, n->dentry);
+	struct inode *inode = CAST(struct inode, d->d_inode);
+
+	if (n->flags & PATH_CHROOT_REL || !inode)
+		return false;
+	/* no table lies so high: no path's hash begins so */
+	n->one = secrets[2] ^ ((u64)n->number << 32 | 1u << 31 | n->table);
+	n->two = secrets[3] + n->start;
+	name_mix(n, n->dentry);
+	name_mix(n, n->mnt);
+	name_mix(n, sequence);
+	name_mix(n, address(d->d_parent));
+	name_mix(n, d->d_name.hash_len);
+	name_mix(n, inode->i_ino);
+	name_mix(n, (u64)n->dir << 32 | inode->i_generation);
+	name_mix(n, address(CAST(struct nsproxy, address(me->nsproxy))->mnt_ns));
+	return true;
+}
+
+static __always_inline bool name_connects(struct tg_name *n)
+{
+	return n->connected || n->flags & PATH_CONNECT;
+}
+
+/* What is found by a path that stays as it is meanwhile. */
+static __always_inline long name_read(struct tg_name *n, struct tg_scratch *w, bool attach)
+{
+	u64 before;
+	long ret;
+
+	for (n->tries = 0; n->tries < TG_TRIES && MAY_LOOP; n->tries++) {
 		before = path_settled();
 		if (before & PATH_ODD)
 			break;
-		if (!name_seen(n, NULL)) {
-			ret = NAME_TOO_LONG;
-			break;
-		}
+		if (!name_seen(n, w))
+			return NAME_TOO_LONG;
 		if (path_sequence() != before)
 			continue;
-		if (!n->connected && !(n->flags & PATH_CONNECT)) {
-			ret = NAME_DISCONNECTED;
-			break;
-		}
-		at = n->one >> (64 - TG_REMEMBERED_BITS);
-		r = bpf_map_lookup_elem(&remembered, &at);
-		if (!r)
-			break;
-		ret = *(volatile u64 *)&r->state;
-		if ((*(volatile u64 *)&r->one ^ ret) == n->one && (*(volatile u64 *)&r->two ^ ret) == n->two)
+		if (!name_connects(n))
+			return NAME_DISCONNECTED;
+		ret = name_recall(n);
+		if (ret >= 0)
 			return ret;
-		ret = NAME_LATER;
-		w = scratch_get();
-		if (!w)
-			break;
-		if (!name_seen(n, w)) {
-			scratch_put(w);
-			ret = NAME_TOO_LONG;
-			break;
-		}
-		ret = n->start == NAME_ATTACH ? name_attach(n, w) : name_walk(n, w);
-		scratch_put(w);
+		ret = attach ? name_attach(n, w) : name_walk(n, w);
 		/* not found for want of room: not to be remembered */
 		if (ret < 0)
-			break;
+			return ret;
 		if (path_sequence() == before && policy_number() == n->number) {
-			r->one = n->one ^ ret;
-			r->two = n->two ^ ret;
-			r->state = ret;
+			name_remember(n, ret);
 			return ret;
 		}
-		ret = NAME_LATER;
 	}
+	return NAME_LATER;
+}
+
+static __always_inline long name_look_up(struct tg_name *n, bool attach)
+{
+	struct tg_scratch *w = scratch_get();
+	long ret;
+
+	if (!w)
+		return NAME_LATER;
+	ret = name_read(n, w, attach);
+	scratch_put(w);
 	return ret;
+}
+
+static __noinline long name_state_look_up(struct tg_name *n)
+{
+	return name_look_up(n, false);
+}
+
+/* The state that the path leads to, or an enum tg_name_error. */
+__noinline long name_state(struct tg_name *n)
+{
+	u64 before, one, two;
+	long state;
+
+	if (!n)
+		return NAME_LATER;
+	/* nothing is allowed by no rules */
+	if (!n->table)
+		return 0;
+	before = path_sequence();
+	if (before & PATH_ODD || !name_placed(n, before))
+		return name_state_look_up(n);
+	state = name_recall(n);
+	if (state >= 0)
+		return state;
+	one = n->one;
+	two = n->two;
+	state = name_state_look_up(n);
+	if (state >= 0 && path_sequence() == before && policy_number() == n->number) {
+		n->one = one;
+		n->two = two;
+		name_remember(n, state);
+	}
+	return state;
+}
+
+/* Of the profiles from n->table on, the one that is for the program, 0: none; or an enum tg_name_error. */
+__noinline long name_profile(struct tg_name *n)
+{
+	if (!n)
+		return NAME_LATER;
+	if (!n->table)
+		return 0;
+	n->start = NAME_ATTACH;
+	return name_look_up(n, true);
 }
 
 #endif

@@ -109,7 +109,7 @@ static __always_inline int between(struct task_struct *task, bool acts, u32 clas
 	b.suffered = suffered;
 	b.op = op;
 	b.peer = task->tgid;
-	bpf_for(try, 0, PROFILE_TRIES) {
+	for (try = 0; try < PROFILE_TRIES; try++) {
 		b.number = policy_number();
 		me = mine ? confined_at(mine, b.number) : 0;
 		it = confined_of(other, b.number);
@@ -162,8 +162,6 @@ int BPF_PROG(profile_bpf, int cmd)
 	struct tg_who who;
 
 	if (cmd != BPF_OBJ_GET_CMD && cmd != BPF_PROG_BY_ID_CMD && cmd != BPF_MAP_BY_ID_CMD && cmd != BPF_LINK_BY_ID_CMD)
-		return 0;
-	if (!is_confined())
 		return 0;
 	who = who_is_confined();
 	if (!who.profile || PART(struct tg_profile, who.profile)->caps_allow & 1ull << CAP_MAC_ADMIN_)

@@ -87,6 +87,9 @@ pub struct System {
     /// Files for /payload/system, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// The lab's systems whose files it has, too, by comma.
+    #[serde(default)]
+    pub files_of: String,
 }
 
 fn plain() -> String {
@@ -265,7 +268,23 @@ impl System {
             mediates_all: false,
             seconds: 0,
             files: BTreeMap::new(),
+            files_of: String::new(),
         }
+    }
+
+    /// Its files, and those of the system that it has them of.
+    ///
+    /// # Errors
+    /// Where there is no such system.
+    pub(crate) fn all_files(&self) -> Result<BTreeMap<String, String>> {
+        let mut files = BTreeMap::new();
+        if !self.files_of.is_empty() {
+            for other in Self::pick(&self.files_of)? {
+                files.extend(other.files);
+            }
+        }
+        files.extend(self.files.clone());
+        Ok(files)
     }
 
     /// Those that come with the lab, in order.

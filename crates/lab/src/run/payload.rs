@@ -62,9 +62,9 @@ impl Payload {
             fs::write(place.join(name), text)?;
         }
         fs::write(place.join("is"), format!("{}\n", system.is))?;
-        for (name, text) in &system.files {
+        for (name, text) in system.all_files()? {
             ensure!(
-                Path::new(name).components().count() == 1,
+                Path::new(&name).components().count() == 1,
                 "{}: a file's name may have no directory: {name}",
                 system.name
             );
