@@ -9,17 +9,21 @@ set -eu
 lab=$1 payload=$2 kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
 
+profiles=("$here/profiles")
+major=$(apparmor_parser --version | sed -n 's/^AppArmor parser version \([0-9]*\).*/\1/p')
+[ "$major" -lt 4 ] || profiles+=("$here/profiles-4")
+
 "$payload/profile-ops" features >"$payload/features"
 apparmor_parser --skip-kernel-load --skip-cache --config-file /dev/null --policy-features "$payload/features" \
-	--kernel-features "$payload/features" --ofile "$payload/profiles.bin" "$here/profiles"
-"$payload/tidegate" compile "$here/flat.plm" --profile "$here/profiles" --output "$payload/profiles.bundle"
-sed -n 's/^profile \([^ ]*\).*/\1/p' "$here/profiles" >"$payload/names"
+	--kernel-features "$payload/features" --ofile "$payload/profiles.bin" "${profiles[@]}"
+"$payload/tidegate" compile "$here/flat.plm" "${profiles[@]/#/--profile=}" --output "$payload/profiles.bundle"
+sed -n 's/^profile \([^ ]*\).*/\1/p' "${profiles[@]}" >"$payload/names"
 cp "$here/apparmor.sh" "$here/tidegate.sh" "$payload"
 
 # play SYSTEM WORDS…: what became of each operation, sorted.
 play() {
 	local log=$payload/$1.log
-	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 "${@:2}" -- \
+	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 1500 "${@:2}" -- \
 		/bin/sh "/payload/$1.sh" >"$log" 2>&1; then
 		tail -n 30 "$log"
 		return 1

@@ -208,6 +208,14 @@ fn bind(source: &str, target: &str, flags: MsFlags) -> io::Result<()> {
     mount(Some(source), &at(target), None, flags, None)
 }
 
+/// The disk that /payload is on.
+const DISK: &str = "/dev/pmem1";
+
+fn disk(name: &str) -> io::Result<()> {
+    let nothing = MsFlags::empty();
+    mount(Some(name), &at("empty"), Some("ext4"), nothing, None)
+}
+
 /// Something of the mount that is there from the beginning.
 fn change(flags: MsFlags, data: Option<&str>) -> io::Result<()> {
     alone(|| mount(None, MOUNTED, None, flags, data))
@@ -532,6 +540,7 @@ pub const OPS: &[Op] = ops![
     "mount a tmpfs on the root" => alone(|| {
         mount(Some("none"), "/", Some("tmpfs"), MsFlags::empty(), None)
     }),
+    "mount a disk" => alone(|| disk(DISK)),
     "bind dir" => alone(|| bind(&at("dir"), "empty", MsFlags::empty())),
     "bind dir, with a slash" => alone(|| bind(&at("dir/"), "empty", MsFlags::empty())),
     "bind dir and what is below" => alone(|| bind(&at("dir"), "empty", MsFlags::MS_REC)),
@@ -623,12 +632,25 @@ pub const STRICTER: &[Op] = ops![
         let flags = MsFlags::MS_MOVE;
         refused(mount(Some(&at("to-mounted")), &at("empty"), None, flags, None))
     }),
+    "mount a disk by a link" => alone(|| {
+        symlink(DISK, at("disk"))?;
+        refused(disk(&at("disk")))
+    }),
+    "mount a disk by a relative name" => alone(|| {
+        std::env::set_current_dir("/dev")?;
+        refused(disk("pmem1"))
+    }),
+    "mount a disk by a way up" => alone(|| refused(disk("/dev/shm/../pmem1"))),
+    "mount no disk by a way up" => alone(|| {
+        let nothing = MsFlags::empty();
+        mount(Some("/dev/shm/../pmem1"), &at("empty"), Some("tmpfs"), nothing, None)
+    }),
     "a link that is refused, and one that is the next call's" => alone(|| {
         refused(bind(&at("to-ro"), "empty", MsFlags::empty()))?;
         bind(&at("dir"), "to-ro", MsFlags::empty())?;
         File::open(at("to-ro/a")).map(drop)
     }),
-    "a script's interpreter by a link, after a mount" => alone(|| {
+    "links after a mount" => alone(|| {
         bind(&at("dir"), "empty", MsFlags::empty())?;
         File::open(at("to-ro/a")).map(drop)?;
         mount(Some("none"), &at("to-ro"), Some("tmpfs"), MsFlags::empty(), None)
