@@ -314,7 +314,7 @@ mod tests {
             profile: 7,
             ..Default::default()
         };
-        let number = |raw| Event::from_raw(raw).unwrap().request.unwrap().number;
+        let number = |raw: &tg_event| Event::from_raw(raw).unwrap().request.unwrap().number;
         assert_eq!(number(&raw), Some(12));
         raw.op = Op::OpenRead as u8;
         assert_eq!(number(&raw), None);
