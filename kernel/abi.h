@@ -153,6 +153,7 @@ enum tg_op {
 	TG_OP_LOCK,
 	TG_OP_CAPABLE,
 	TG_OP_GETATTR,
+	TG_OP_USERNS,
 };
 
 /* Why a rule could not be applied as it stands; 0: the rule itself decided. */
@@ -173,6 +174,7 @@ enum tg_reason {
 	TG_R_PROFILE,	  /* a profile's rules */
 	TG_R_DISCONNECTED, /* a profile sees no path to it */
 	TG_R_NO_PROFILE,  /* an execution leads to a profile that is not there */
+	TG_R_SOURCE,	  /* the source of a mount may have another name than its text */
 };
 
 /* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */

@@ -42,5 +42,6 @@
 #include "profile/exec.h"
 #include "profile/capable.h"
 #include "profile/peer.h"
+#include "profile/mount.h"
 
 char LICENSE[] SEC("license") = "GPL";

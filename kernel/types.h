@@ -61,7 +61,7 @@ struct qstr {
 	const unsigned char *name;
 };
 
-struct file_system_type { const char *name; };
+struct file_system_type { const char *name; int fs_flags; };
 
 struct super_block {
 	unsigned int s_dev;
@@ -138,7 +138,11 @@ struct fdtable {
 	unsigned long *open_fds;
 };
 struct files_struct { atomic_t count; struct fdtable *fdt; };
-struct fs_struct { struct path root; };
+struct fs_struct { struct path root; struct path pwd; };
+
+/* A look-up of a path. */
+struct filename { const char *name; };
+struct nameidata { struct filename *name; };
 
 struct vm_area_struct {
 	unsigned long vm_flags;
@@ -190,6 +194,7 @@ struct task_struct {
 	u64 start_boottime;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
+	struct nameidata *nameidata;
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct bpf_local_storage *bpf_storage;
@@ -306,6 +311,17 @@ struct mm_struct___ps { struct file *exe_file; };
 #define O_CREAT 0100
 #define O_TRUNC 01000
 #define O_APPEND 02000
+#define FS_REQUIRES_DEV 1
+#define FS_BINARY_MOUNTDATA 2
+#define MS_REMOUNT (1ul << 5)
+#define MS_BIND (1ul << 12)
+#define MS_MOVE (1ul << 13)
+#define MS_REC (1ul << 14)
+#define MS_SILENT (1ul << 15)
+#define MS_PROPAGATION (0xful << 17) /* MS_UNBINDABLE, MS_PRIVATE, MS_SLAVE, MS_SHARED */
+#define MS_IGNORED (1ul << 22 | 7ul << 28) /* AA_MS_IGNORE_MASK: MS_KERNMOUNT, MS_NOSEC, MS_BORN, MS_ACTIVE */
+#define MS_MGC_VAL 0xc0ed0000ul
+#define MS_MGC_MSK 0xffff0000ul
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFLNK 0120000

@@ -9,9 +9,11 @@
 
 /* Classes of rules: AA_CLASS_* of security/apparmor/include/apparmor.h. */
 enum profile_class {
+	PROFILE_CLASS_MOUNT = 7,
 	PROFILE_CLASS_PTRACE = 9,
 	PROFILE_CLASS_SIGNAL = 10,
 	PROFILE_CLASS_NET = 14,
+	PROFILE_CLASS_NS = 21,
 };
 
 /* Permissions: AA_MAY_* of security/apparmor/include/perms.h. */
@@ -33,6 +35,13 @@ enum profile_class {
 #define MAY_ACCEPT_ (1u << 20)
 #define MAY_BIND_ (1u << 21)
 #define MAY_LISTEN_ (1u << 22)
+
+/* Those of mounts, and of user namespaces. */
+#define MAY_PIVOTROOT_ (1u << 0)
+#define MAY_MOUNT_ (1u << 1)
+#define MAY_UMOUNT_ (1u << 2)
+#define MOUNT_DATA_ (1u << 6) /* the options that the filesystem's type has decide */
+#define USERNS_CREATE_ (1u << 3)
 
 /* Where an execution leads: crates/policy/src/profile/perms.rs, Exec. */
 #define EXEC_INDEX 0x00ffffffu

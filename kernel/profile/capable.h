@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Object manager of the profile model: Linux's capabilities, and networks. */
+/* Object manager of the profile model: Linux's capabilities, networks, and user namespaces. */
 #ifndef TIDEGATE_PROFILE_CAPABLE_H
 #define TIDEGATE_PROFILE_CAPABLE_H
 
@@ -110,6 +110,34 @@ SEC("lsm/socket_accept")
 int BPF_PROG(profile_socket_accept, struct socket *sock)
 {
 	return socket_asked(sock, MAY_ACCEPT_, TG_OP_ACCEPT);
+}
+
+/* May the current task make a user namespace? */
+__noinline int userns_asked(void)
+{
+	struct tg_note note = { .op = TG_OP_USERNS, .class = TG_C_SYSTEM };
+	struct tg_perms perms;
+	struct tg_who who;
+	u32 try, state;
+
+	bpf_for(try, 0, PROFILE_TRIES) {
+		who = who_is_confined();
+		if (!who.profile)
+			return 0;
+		state = class_state(who.profile, PROFILE_CLASS_NS);
+		if (!state)
+			return 0;
+		perms = perms_of(profile_perms(PART(struct tg_profile, who.profile)->policy.table, state, false));
+		if (policy_number() == who.number)
+			return profile_decide(&who, perms, USERNS_CREATE_, -EACCES, &note);
+	}
+	return profile_refuse(USERNS_CREATE_, TG_R_BUSY, -EAGAIN, &note);
+}
+
+SEC("lsm/userns_create")
+int BPF_PROG(profile_userns_create, const struct cred *cred)
+{
+	return is_confined() ? verdict_of(userns_asked()) : 0;
 }
 
 #endif

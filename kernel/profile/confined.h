@@ -43,6 +43,32 @@ struct tg_name {
 	u16 tries;
 };
 
+/* What is mounted. */
+enum mount_source {
+	SOURCE_NONE, /* nothing, or what is nowhere mounted */
+	SOURCE_PATH, /* what is at from_dentry and from_mnt */
+	SOURCE_NAME, /* what has this text for its name */
+	SOURCE_TEXT, /* the text itself, or a device, if the filesystem's type requires one */
+};
+
+struct tg_mount {
+	u64 dentry; /* where */
+	u64 mnt;
+	u64 from_dentry;
+	u64 from_mnt;
+	u64 text; /* addresses of the kernel's own copies, 0: none */
+	u64 type;
+	u64 data;
+	u32 flags; /* MS_* */
+	u32 request;
+	u8 source; /* enum mount_source */
+	u8 odd;	   /* found: a device may have another name than the text */
+	u8 pad[2];
+	u32 awaited; /* the kernel is about to look the text up, in the call of this number; 0: not */
+	struct tg_perms perms; /* found: what the profile says */
+	u32 pad2;
+};
+
 struct tg_confined {
 	u64 profile;  /* its id, 0: none */
 	u64 exec;     /* that of the execution under way */
@@ -56,7 +82,8 @@ struct tg_confined {
 	u8 changed;   /* its program was executed under another profile, which confined it */
 	u8 exec_changed; /* the same of the execution under way */
 	u8 pad[3];
-	struct tg_name name; /* room for the path of a program: an execution's stack is full */
+	struct tg_name name; /* room for the path of a program or a mount: their stacks are full */
+	struct tg_mount mount; /* the newest, with its source */
 };
 
 struct {

@@ -86,8 +86,9 @@ static __always_inline int profile_says(u32 profile, struct tg_perms perms, u32 
 
 	if (verdict == PROFILE_ALLOWED)
 		return 0;
-	/* of what is no file's, the kernel's AppArmor kills for a capability only */
-	if (verdict == PROFILE_KILLED && (n->class == TG_C_SOCKET || n->class == TG_C_TASK))
+	/* of what is no file's, the kernel's AppArmor kills for a capability and a mount only */
+	if (verdict == PROFILE_KILLED &&
+	    (n->class == TG_C_SOCKET || n->class == TG_C_TASK || n->op == TG_OP_USERNS))
 		verdict = PROFILE_REFUSED;
 	return verdict_of(profile_record(verdict, request, request & (~perms.allow | perms.deny), err, n));
 }

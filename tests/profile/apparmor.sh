@@ -2,5 +2,6 @@
 # In the machine, as root: loads the profiles into the kernel's AppArmor, and plays.
 set -eu
 mountpoint -q /sys/kernel/security || mount -t securityfs none /sys/kernel/security
-cat /payload/profiles.bin >/sys/kernel/security/apparmor/.load
+# by one write, as the parser does
+dd if=/payload/profiles.bin of=/sys/kernel/security/apparmor/.load bs=64M status=none
 xargs /payload/profile-ops play apparmor </payload/names

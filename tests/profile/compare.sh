@@ -2,23 +2,28 @@
 # The same operations under the same profiles, on a kernel with AppArmor and on one with Tidegate:
 # every verdict has to be equal.
 #   compare.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate and profile-ops
+# What Tidegate refuses by design beyond that has to be refused (STRICTER of src/ops.rs).
 # Needs apparmor_parser here, and nothing of AppArmor where Tidegate enforces. The last line is
 # `N passed, N failed`, a verdict each.
 set -eu
 lab=$1 payload=$2 kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
 
+profiles=("$here/profiles")
+major=$(apparmor_parser --version | sed -n 's/^AppArmor parser version \([0-9]*\).*/\1/p')
+[ "$major" -lt 4 ] || profiles+=("$here/profiles-4")
+
 "$payload/profile-ops" features >"$payload/features"
 apparmor_parser --skip-kernel-load --skip-cache --config-file /dev/null --policy-features "$payload/features" \
-	--kernel-features "$payload/features" --ofile "$payload/profiles.bin" "$here/profiles"
-"$payload/tidegate" compile "$here/flat.plm" --profile "$here/profiles" --output "$payload/profiles.bundle"
-sed -n 's/^profile \([^ ]*\).*/\1/p' "$here/profiles" >"$payload/names"
+	--kernel-features "$payload/features" --ofile "$payload/profiles.bin" "${profiles[@]}"
+"$payload/tidegate" compile "$here/flat.plm" "${profiles[@]/#/--profile=}" --output "$payload/profiles.bundle"
+sed -n 's/^profile \([^ ]*\).*/\1/p' "${profiles[@]}" >"$payload/names"
 cp "$here/apparmor.sh" "$here/tidegate.sh" "$payload"
 
 # play SYSTEM WORDS…: what became of each operation, sorted.
 play() {
 	local log=$payload/$1.log
-	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 "${@:2}" -- \
+	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 1500 "${@:2}" -- \
 		/bin/sh "/payload/$1.sh" >"$log" 2>&1; then
 		tail -n 30 "$log"
 		return 1
@@ -37,6 +42,11 @@ for verdict in ok EACCES EPERM "signal 9"; do
 done
 diff --unchanged-line-format= --old-line-format='FAILED AppArmor:  %L' --new-line-format='FAILED Tidegate:  %L' \
 	"$payload/apparmor.verdicts" "$payload/tidegate.verdicts" | head -n 60 || true
+tr -d '\r' <"$payload/tidegate.log" | sed -n 's/^stricter: //p' >"$payload/stricter"
+grep -v '=ok$' "$payload/stricter" | sed 's/^/FAILED  not stricter: /' || true
+passed=$((passed + $(grep -c '=ok$' "$payload/stricter" || true)))
+all=$((all + $(wc -l <"$payload/stricter")))
+[ -s "$payload/stricter" ] || { echo "FAILED  nothing stricter was tried" && all=$((all + 1)); }
 [ "$passed" -gt 5000 ] || echo "FAILED  too few verdicts to compare"
 echo "$passed passed, $((all - passed + (passed <= 5000))) failed"
 [ "$passed" -gt 5000 ] && [ "$all" -eq "$passed" ]

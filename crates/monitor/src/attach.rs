@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use tidegate_policy::profile::ProfileSet;
+
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
 use crate::pins::Pinned;
@@ -17,8 +19,10 @@ pub(crate) const GUARD: &str = "guard_";
 /// Programs of the `profile` model, attached only while a policy has profiles.
 const PROFILE: &str = "profile_";
 
-/// That of them which is asked at each stat(2).
+/// Those of them that are asked at each stat(2), and at each symbolic link that is followed:
+/// attached only while a policy has profiles that need them.
 const SIGHT: &str = "profile_inode_getattr";
+const LINKS: &str = "profile_inode_follow_link";
 
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
@@ -129,10 +133,14 @@ impl Monitor {
         attach_late(|p| p.starts_with(GUARD))
     }
 
-    /// Attaches the `profile` model's programs; with `sight`, the one that is asked at each
-    /// stat(2), too.
-    pub(crate) fn attach_profiles(&self, sight: bool) -> Result<()> {
-        attach_late(|p| p.starts_with(PROFILE) && (sight || p != SIGHT))
+    /// Attaches the `profile` model's programs, as far as these profiles need them.
+    pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
+        let (sight, links) = (set.hides_attributes(), set.mounts());
+        attach_late(|p| match p {
+            SIGHT => sight,
+            LINKS => links,
+            _ => p.starts_with(PROFILE),
+        })
     }
 
     /// Detaches them, where no policy asks them any more.

@@ -76,6 +76,8 @@ pub struct Request {
     pub asked: u32,
     /// What of that it does not allow.
     pub denied: u32,
+    /// The capability's number, or that of the socket's family, if it was about one.
+    pub number: Option<u16>,
 }
 
 impl Event {
@@ -92,13 +94,19 @@ impl Event {
                 text
             }
         });
+        let op = Op::from_number(e.op);
+        // it has the port's place
+        let has_number = matches!(
+            op,
+            Some(Op::Capable | Op::Socket | Op::Connect | Op::Accept)
+        );
         Some(Event {
             id: e.id,
             time: e.time,
             prev: (e.prev != 0).then_some(e.prev),
             start: e.start,
             kind: Kind::from_number(e.kind)?,
-            op: Op::from_number(e.op),
+            op,
             reason: Reason::from_number(e.reason)?,
             class: Class::from_number(e.class),
             seqno: e.seqno,
@@ -119,6 +127,7 @@ impl Event {
                 profile: e.profile,
                 asked: e.request,
                 denied: e.denied,
+                number: has_number.then_some(e.port),
             }),
         })
     }
@@ -294,6 +303,21 @@ mod tests {
         assert_eq!(event.path.as_deref(), Some("/home/alice/.bashrc"));
         assert_eq!(event.address, Some(("203.0.113.7".parse().unwrap(), 443)));
         assert_eq!((event.source, event.prev, event.peer), (None, None, None));
+    }
+
+    #[test]
+    fn a_profiles_record_has_the_number_of_the_capability() {
+        let mut raw = tg_event {
+            kind: 1,
+            op: Op::Capable as u8,
+            port: 12,
+            profile: 7,
+            ..Default::default()
+        };
+        let number = |raw: &tg_event| Event::from_raw(raw).unwrap().request.unwrap().number;
+        assert_eq!(number(&raw), Some(12));
+        raw.op = Op::OpenRead as u8;
+        assert_eq!(number(&raw), None);
     }
 
     #[test]

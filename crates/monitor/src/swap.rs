@@ -77,7 +77,7 @@ impl Monitor {
         image::write(self.arena.as_fd(), profiles, seqno)
             .trying(|| format!("lay out {} profiles", profiles.profiles.len()))?;
         if !profiles.profiles.is_empty() {
-            self.attach_profiles(profiles.hides_attributes())?;
+            self.attach_profiles(profiles)?;
         }
 
         let mnt_ns = initial_mount_namespace()?;

@@ -5,6 +5,7 @@
     clippy::undocumented_unsafe_blocks
 )]
 
+mod asked;
 mod cli;
 mod client;
 mod commands;

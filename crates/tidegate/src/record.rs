@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_monitor::{Class, Event, Kind, Monitor, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
+use crate::asked;
 use crate::daemon::Policies;
 use crate::output::printable;
 use crate::program;
@@ -38,12 +39,18 @@ pub struct Record {
     /// The object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectRecord>,
-    /// What was asked of a profile, in AppArmor's letters.
+    /// What was asked of a profile, in AppArmor's letters or words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// What of that it does not allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied: Option<String>,
+    /// The capability that a profile was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capability: Option<String>,
+    /// The family of the socket that a profile was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<String>,
     /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRecord>,
@@ -131,20 +138,6 @@ fn profile_name(policy: Option<&Policy>, id: u64) -> String {
     found.map_or_else(|| format!("profile {id:016x}"), |p| p.name.clone())
 }
 
-/// Permissions as AppArmor's own records have them: `aa_file_perm_chrs` of its lib.c.
-fn letters(access: u32) -> String {
-    let letters = "xwracd         km l     ".bytes().enumerate();
-    let has = |&(bit, letter): &(usize, u8)| letter != b' ' && access & 1 << bit != 0;
-    let mut word: String = letters.filter(has).map(|(_, c)| char::from(c)).collect();
-    // what has no letter is shown as what it is part of
-    for (bits, letter) in [(1 << 6 | 1 << 9, 'r'), (1 << 8 | 1 << 12 | 1 << 13, 'w')] {
-        if access & bits != 0 && !word.contains(letter) {
-            word.push(letter);
-        }
-    }
-    word
-}
-
 /// The time of an event, which the kernel counts from boot.
 fn wall_clock(ns: u64) -> Timestamp {
     let ago = boottime().saturating_sub(ns);
@@ -167,6 +160,8 @@ impl Record {
             || event.peer.is_some()
             || event.class == Some(Class::Ipc);
         let file = event.ino != 0;
+        let number = event.request.and_then(|r| r.number);
+        let is_capability = event.op == Some(Op::Capable);
         Record {
             id: event.id,
             time: format!("{:.6}", wall_clock(event.time)),
@@ -184,8 +179,12 @@ impl Record {
                 was: (event.from != event.to).then(|| level(event.from)),
                 profile: event.request.map(|r| profile_name(policy, r.profile)),
             }),
-            request: event.request.map(|r| letters(r.asked)),
-            denied: event.request.map(|r| letters(r.denied)),
+            request: event.request.map(|r| asked::permissions(event.op, r.asked)),
+            denied: event
+                .request
+                .map(|r| asked::permissions(event.op, r.denied)),
+            capability: number.filter(|_| is_capability).map(asked::capability),
+            family: number.filter(|_| !is_capability).map(asked::family),
             object: (has_object || file).then(|| ObjectRecord {
                 level: level(event.object),
                 path: event.path.clone(),
@@ -274,12 +273,22 @@ impl Record {
 
     /// What was done, and to what: `read /etc/passwd`.
     pub fn deed(&self) -> String {
-        let verb = self.op().map_or("", verb);
-        format!("{verb}{}", self.what())
+        format!("{}{}", self.verb(), self.what())
+    }
+
+    /// What was done.
+    fn verb(&self) -> &'static str {
+        match self.family {
+            Some(_) => "use a socket of the family",
+            None => self.op().map_or("", verb),
+        }
     }
 
     /// What it was done to.
     fn what(&self) -> String {
+        if let Some(name) = self.capability.as_ref().or(self.family.as_ref()) {
+            return format!(" {name}");
+        }
         let Some(o) = &self.object else {
             return String::new();
         };
@@ -333,8 +342,9 @@ pub fn verb(op: Op) -> &'static str {
         Op::Key => "use another's keys",
         Op::Start => "holding at the start",
         Op::Lock => "lock",
-        Op::Capable => "use a capability",
+        Op::Capable => "use the capability",
         Op::Getattr => "see attributes of",
+        Op::Userns => "make a user namespace",
     }
 }
 
@@ -357,13 +367,13 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::Profile => "no rule of its profile allows that",
         Reason::Disconnected => "its profile sees no path to it",
         Reason::NoProfile => "there is no profile that it may change to",
+        Reason::Source => "its source may have another name than it was given",
     }
 }
 
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = self.op().map_or("", verb);
-        let (who, what) = (self.who(), self.what());
+        let (who, verb, what) = (self.who(), self.verb(), self.what());
         let level = self.subject.as_ref().map_or("", |s| s.level.as_str());
         match self.kind.as_str() {
             "denied" | "would" => {
@@ -454,6 +464,26 @@ mod tests {
             record
                 .to_string()
                 .ends_with(": a lower object may not get a higher name")
+        );
+    }
+
+    #[test]
+    fn a_profiles_refusal_names_the_capability_or_the_family() {
+        let record = |op: &str, capability: Option<&str>, family: Option<&str>| Record {
+            op: Some(op.into()),
+            object: None,
+            rule: None,
+            capability: capability.map(str::to_owned),
+            family: family.map(str::to_owned),
+            ..denial()
+        };
+        assert_eq!(
+            record("capable", Some("net_admin"), None).to_string(),
+            "denied: sh(412) untrusted may not use the capability net_admin"
+        );
+        assert_eq!(
+            record("socket", None, Some("inet")).to_string(),
+            "denied: sh(412) untrusted may not use a socket of the family inet"
         );
     }
 

@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use ops::OPS;
+use ops::{OPS, Op, STRICTER};
 
 /// How a process comes to be confined from its next execution on.
 #[derive(Debug, Clone, Copy)]
@@ -61,28 +61,37 @@ fn play(system: System, profiles: &[&str]) -> io::Result<()> {
         fs::copy("/proc/self/exe", format!("/srv/ops/bin/{name}"))?;
     }
     fs::write("/srv/ops/player", std::process::id().to_string())?;
+    tree::mount()?;
     for profile in profiles {
-        let mut child = start(system, profile)?;
-        let mut to = child.stdin.take().expect("a pipe");
-        let mut from = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        tree::make()?;
-        for op in OPS {
-            // who was killed reads nothing any more
-            let told = writeln!(to, "{}", op.name).is_ok();
-            let heard = if told { from.next().transpose()? } else { None };
-            let verdict = heard.unwrap_or_else(|| "ended".into());
-            println!("verdict: {profile}: {}={verdict}", op.name);
-            match verdict.as_str() {
-                "ended" => break,
-                // what was refused has changed nothing
-                "EACCES" | "EPERM" => {}
-                _ => tree::make()?,
-            }
-        }
-        drop(to);
-        child.wait()?;
+        each(system, profile, OPS, "verdict")?;
+    }
+    if let System::Tidegate = system {
+        each(system, "mount-all", STRICTER, "stricter")?;
     }
     Ok(())
+}
+
+/// Has operations played under a profile; a line for each begins with `word`.
+fn each(system: System, profile: &str, ops: &[Op], word: &str) -> io::Result<()> {
+    let mut child = start(system, profile)?;
+    let mut to = child.stdin.take().expect("a pipe");
+    let mut from = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    tree::make()?;
+    for op in ops {
+        // who was killed reads nothing any more
+        let told = writeln!(to, "{}", op.name).is_ok();
+        let heard = if told { from.next().transpose()? } else { None };
+        let verdict = heard.unwrap_or_else(|| "ended".into());
+        println!("{word}: {profile}: {}={verdict}", op.name);
+        match verdict.as_str() {
+            "ended" => break,
+            // what was refused has changed nothing
+            "EACCES" | "EPERM" => {}
+            _ => tree::make()?,
+        }
+    }
+    drop(to);
+    child.wait().map(drop)
 }
 
 /// A process that is confined, and waits for the names of operations.

@@ -7,7 +7,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown, symlink};
 use std::process::{Command, ExitCode};
 
-use crate::tree::TREE;
+use nix::mount::{MntFlags, MsFlags, umount2};
+use nix::sched::{CloneFlags, unshare};
+
+use crate::tree::{MOUNTED, TREE};
 
 /// An operation by its name.
 pub struct Op {
@@ -18,7 +21,8 @@ pub struct Op {
 
 /// Plays an operation in a child; what became of it.
 pub fn play(name: &str) -> String {
-    let Some(op) = OPS.iter().find(|op| op.name == name) else {
+    let mut ops = OPS.iter().chain(STRICTER);
+    let Some(op) = ops.find(|op| op.name == name) else {
         return "unknown".into();
     };
     // SAFETY: this process has one thread.
@@ -177,6 +181,96 @@ fn open_in(dir: &File, name: &str) -> io::Result<()> {
     let name = c(name);
     // SAFETY: a NUL-terminated path.
     check(unsafe { libc::openat(dir.as_raw_fd(), name.as_ptr(), libc::O_RDONLY) })
+}
+
+/// What follows is done among mounts of its own, and leaves none.
+fn alone(part: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    part()
+}
+
+fn mount(
+    source: Option<&str>,
+    target: &str,
+    kind: Option<&str>,
+    flags: MsFlags,
+    data: Option<&str>,
+) -> io::Result<()> {
+    nix::mount::mount(source, target, kind, flags, data).map_err(io::Error::from)
+}
+
+fn filesystem(kind: &str, flags: MsFlags, data: Option<&str>) -> io::Result<()> {
+    alone(|| mount(Some("none"), &at("empty"), Some(kind), flags, data))
+}
+
+fn bind(source: &str, target: &str, flags: MsFlags) -> io::Result<()> {
+    let flags = flags | MsFlags::MS_BIND;
+    mount(Some(source), &at(target), None, flags, None)
+}
+
+/// The disk that /payload is on.
+const DISK: &str = "/dev/pmem1";
+
+fn disk(name: &str) -> io::Result<()> {
+    let nothing = MsFlags::empty();
+    mount(Some(name), &at("empty"), Some("ext4"), nothing, None)
+}
+
+/// Something of the mount that is there from the beginning.
+fn change(flags: MsFlags, data: Option<&str>) -> io::Result<()> {
+    alone(|| mount(None, MOUNTED, None, flags, data))
+}
+
+fn unmount(flags: MntFlags) -> io::Result<()> {
+    alone(|| umount2(MOUNTED, flags).map_err(io::Error::from))
+}
+
+/// By move_mount(2): a mount from where a descriptor has it.
+fn moved(from: &File, target: &str) -> io::Result<()> {
+    let (from, target) = (from.as_raw_fd(), c(&at(target)));
+    const EMPTY_PATH: u32 = 4;
+    // SAFETY: NUL-terminated paths.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_move_mount,
+            from,
+            c"".as_ptr(),
+            libc::AT_FDCWD,
+            target.as_ptr(),
+            EMPTY_PATH,
+        )
+    })
+}
+
+/// A filesystem that is mounted nowhere yet.
+fn made() -> io::Result<File> {
+    use std::os::fd::{FromRawFd, OwnedFd};
+    let owned = |fd: i64| {
+        check(fd)?;
+        // SAFETY: the call made it for us alone.
+        Ok::<OwnedFd, io::Error>(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+    };
+    // SAFETY: a NUL-terminated name.
+    let context = owned(unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0) })?;
+    const CREATE: u32 = 6;
+    // SAFETY: a valid descriptor, and nothing else.
+    check(unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, 0, 0, 0) })?;
+    // SAFETY: a valid descriptor.
+    let fd = unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), 0, 0) };
+    Ok(owned(fd)?.into())
+}
+
+fn pivot(new: &str, old: &str) -> io::Result<()> {
+    alone(|| nix::unistd::pivot_root(new, old).map_err(io::Error::from))
+}
+
+/// What is refused where a name may be another than it seems: an error if it is not.
+fn refused(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(e) if e.raw_os_error() == Some(libc::EACCES) => Ok(()),
+        Err(e) => Err(e),
+        Ok(()) => Err(io::Error::from_raw_os_error(libc::EEXIST)),
+    }
 }
 
 /// The process that tells this one's parent what to do, which nothing confines.
@@ -427,8 +521,138 @@ pub const OPS: &[Op] = ops![
     "hostname" => nix::unistd::sethostname("ops").map_err(io::Error::from),
     // SAFETY: no pointers.
     "new mounts" => check(unsafe { libc::unshare(libc::CLONE_NEWNS) }),
+    "mount a tmpfs" => filesystem("tmpfs", MsFlags::empty(), None),
+    "mount a tmpfs to read" => filesystem("tmpfs", MsFlags::MS_RDONLY, None),
+    "mount a tmpfs without devices" => filesystem("tmpfs", MsFlags::MS_NODEV | MsFlags::MS_NOSUID, None),
+    "mount a small tmpfs" => filesystem("tmpfs", MsFlags::empty(), Some("size=64k")),
+    "mount a small tmpfs of a mode" => filesystem("tmpfs", MsFlags::empty(), Some("size=64k,mode=700")),
+    "mount proc" => filesystem("proc", MsFlags::empty(), None),
+    "mount proc to read" => filesystem("proc", MsFlags::MS_RDONLY, None),
+    "mount a tmpfs elsewhere" => alone(|| {
+        mount(Some("none"), &at("secret"), Some("tmpfs"), MsFlags::empty(), None)
+    }),
+    "mount a tmpfs by a name" => alone(|| {
+        mount(Some("/srv/ops//tree/.."), &at("empty"), Some("tmpfs"), MsFlags::empty(), None)
+    }),
+    "mount a tmpfs through a link" => alone(|| {
+        mount(Some("none"), &at("to-ro"), Some("tmpfs"), MsFlags::empty(), None)
+    }),
+    "mount a tmpfs on the root" => alone(|| {
+        mount(Some("none"), "/", Some("tmpfs"), MsFlags::empty(), None)
+    }),
+    "mount a disk" => alone(|| disk(DISK)),
+    "bind dir" => alone(|| bind(&at("dir"), "empty", MsFlags::empty())),
+    "bind dir, with a slash" => alone(|| bind(&at("dir/"), "empty", MsFlags::empty())),
+    "bind dir and what is below" => alone(|| bind(&at("dir"), "empty", MsFlags::MS_REC)),
+    "bind dir to read, which takes two" => alone(|| bind(&at("dir"), "empty", MsFlags::MS_RDONLY)),
+    "bind dir/sub" => alone(|| bind(&at("dir/sub"), "empty", MsFlags::empty())),
+    "bind secret" => alone(|| bind(&at("secret"), "empty", MsFlags::empty())),
+    "bind ro" => alone(|| bind(&at("ro"), "empty", MsFlags::empty())),
+    "bind a" => alone(|| bind(&at("a"), "b", MsFlags::empty())),
+    "bind dir to itself" => alone(|| bind(&at("dir"), "dir", MsFlags::empty())),
+    "bind the root" => alone(|| bind("/", "empty", MsFlags::empty())),
+    "bind by a relative name" => alone(|| bind("tree/dir", "empty", MsFlags::empty())),
+    "bind to a link" => alone(|| bind(&at("dir"), "to-ro", MsFlags::empty())),
+    "bind twice, then to a link" => alone(|| {
+        bind(&at("dir"), "empty", MsFlags::empty())?;
+        bind(&at("dir"), "to-ro", MsFlags::empty())
+    }),
+    "bind in another root" => alone(|| {
+        std::os::unix::fs::chroot(TREE)?;
+        mount(Some("/dir"), "/empty", None, MsFlags::MS_BIND, None)
+    }),
+    "bind the other root" => alone(|| {
+        std::os::unix::fs::chroot(TREE)?;
+        mount(Some("/"), "/empty", None, MsFlags::MS_BIND, None)
+    }),
+    "bind what another mount has" => alone(|| {
+        bind(&at("dir"), "empty", MsFlags::empty())?;
+        bind(&at("empty/sub"), "ro", MsFlags::empty())
+    }),
+    "move a mount" => alone(|| mount(Some(MOUNTED), &at("empty"), None, MsFlags::MS_MOVE, None)),
+    "move a mount elsewhere" => alone(|| mount(Some(MOUNTED), &at("dir"), None, MsFlags::MS_MOVE, None)),
+    "move a mount by a descriptor" => alone(|| {
+        let from = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(MOUNTED)?;
+        moved(&from, "empty")
+    }),
+    "mount a copy" => alone(|| moved(&detached("dir")?, "empty")),
+    "mount a copy of secret" => alone(|| moved(&detached("secret")?, "empty")),
+    "mount what was made before" => alone(|| moved(&made()?, "empty")),
+    "remount to read" => change(MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY, None),
+    "remount without devices" => change(MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_NODEV, None),
+    "remount smaller" => change(MsFlags::MS_REMOUNT, Some("size=2m")),
+    "make private" => change(MsFlags::MS_PRIVATE, None),
+    "make shared" => change(MsFlags::MS_SHARED, None),
+    "make a slave" => change(MsFlags::MS_SLAVE | MsFlags::MS_REC, None),
+    "make unbindable" => change(MsFlags::MS_UNBINDABLE, None),
+    "make all private" => alone(|| {
+        mount(None, "/", None, MsFlags::MS_PRIVATE | MsFlags::MS_REC, None)
+    }),
+    "unmount" => unmount(MntFlags::empty()),
+    "unmount lazily" => unmount(MntFlags::MNT_DETACH),
+    "unmount what was mounted" => alone(|| {
+        bind(&at("dir"), "empty", MsFlags::empty())?;
+        umount2(at("empty").as_str(), MntFlags::empty()).map_err(io::Error::from)
+    }),
+    "unmount a file" => alone(|| {
+        bind(&at("a"), "b", MsFlags::empty())?;
+        umount2(at("b").as_str(), MntFlags::empty()).map_err(io::Error::from)
+    }),
+    "pivot the root" => pivot(MOUNTED, &format!("{MOUNTED}/old")),
+    "pivot the root onto itself" => pivot(MOUNTED, MOUNTED),
+    "new users" => unshare(CloneFlags::CLONE_NEWUSER).map_err(io::Error::from),
+    "mount a tmpfs among new users" => {
+        unshare(CloneFlags::CLONE_NEWUSER)?;
+        filesystem("tmpfs", MsFlags::empty(), None)
+    },
     "read as root what root may not" => as_user(|| {
         // the capability counts, not the user
         File::open("/etc/shadow").map(drop)
+    }),
+];
+
+/// Those that Tidegate refuses by design where AppArmor does not: each is done if it is refused, and
+/// what is allowed all the same is not.
+pub const STRICTER: &[Op] = ops![
+    "bind by a link" => alone(|| refused(bind(&at("to-ro"), "empty", MsFlags::empty()))),
+    "bind by a link on the way" => alone(|| {
+        fs::create_dir(at("ro/in"))?;
+        refused(bind(&at("to-ro/in"), "empty", MsFlags::empty()))
+    }),
+    "bind by a link of the kernel" => alone(|| {
+        let dir = File::open(at("dir"))?;
+        let name = format!("/proc/self/fd/{}", dir.as_raw_fd());
+        refused(bind(&name, "empty", MsFlags::empty()))
+    }),
+    "bind by a way up" => alone(|| refused(bind(&at("dir/../ro"), "empty", MsFlags::empty()))),
+    "bind by what is here" => alone(|| refused(bind(&at("./ro"), "empty", MsFlags::empty()))),
+    "bind by a doubled slash" => alone(|| refused(bind(&at("/ro"), "empty", MsFlags::empty()))),
+    "move by a link" => alone(|| {
+        symlink(MOUNTED, at("to-mounted"))?;
+        let flags = MsFlags::MS_MOVE;
+        refused(mount(Some(&at("to-mounted")), &at("empty"), None, flags, None))
+    }),
+    "mount a disk by a link" => alone(|| {
+        symlink(DISK, at("disk"))?;
+        refused(disk(&at("disk")))
+    }),
+    "mount a disk by a relative name" => alone(|| {
+        std::env::set_current_dir("/dev")?;
+        refused(disk("pmem1"))
+    }),
+    "mount a disk by a way up" => alone(|| refused(disk("/dev/shm/../pmem1"))),
+    "mount no disk by a way up" => alone(|| {
+        let nothing = MsFlags::empty();
+        mount(Some("/dev/shm/../pmem1"), &at("empty"), Some("tmpfs"), nothing, None)
+    }),
+    "a link that is refused, and one that is the next call's" => alone(|| {
+        refused(bind(&at("to-ro"), "empty", MsFlags::empty()))?;
+        bind(&at("dir"), "to-ro", MsFlags::empty())?;
+        File::open(at("to-ro/a")).map(drop)
+    }),
+    "links after a mount" => alone(|| {
+        bind(&at("dir"), "empty", MsFlags::empty())?;
+        File::open(at("to-ro/a")).map(drop)?;
+        mount(Some("none"), &at("to-ro"), Some("tmpfs"), MsFlags::empty(), None)
     }),
 ];

@@ -7,6 +7,18 @@ use std::os::unix::fs::{PermissionsExt, chown, symlink};
 /// Where they are.
 pub const TREE: &str = "/srv/ops/tree";
 
+/// A mount that is there from the beginning, and a directory in it.
+pub const MOUNTED: &str = "/srv/ops/mounted";
+
+/// Mounts it.
+pub fn mount() -> io::Result<()> {
+    use nix::mount::{MsFlags, mount};
+    fs::create_dir_all(MOUNTED)?;
+    let nothing = None::<&str>;
+    mount(nothing, MOUNTED, Some("tmpfs"), MsFlags::empty(), nothing)?;
+    fs::create_dir(format!("{MOUNTED}/old"))
+}
+
 /// Makes them anew.
 pub fn make() -> io::Result<()> {
     let _ = fs::remove_dir_all(TREE);

@@ -133,6 +133,37 @@ fn a_name_is_a_child_or_a_profile_of_its_own() {
     assert_eq!(execs(&set, 0)[0].0 & Exec::INHERIT, Exec::INHERIT);
 }
 
+/// One whose only rule but those on files is this one.
+fn ruled(rule: &str, allow: u32) -> Profile {
+    let mut pack = Pack::default();
+    pack.u32("version", 9).open("profile").string("", "a");
+    pack.middle(0)
+        .open("policydb")
+        .perms(&[(0, 0, 0), (allow, 0, 0)])
+        .dfa(&[(rule, 1)])
+        .u32("start", 1)
+        .close()
+        .close();
+    unpack(&pack.0).unwrap().remove(0)
+}
+
+#[test]
+fn what_lets_something_be_mounted_is_known() {
+    const PIVOT_ROOT: u32 = 1;
+    const MOUNT: u32 = 2;
+    const SIGNAL: &str = "\u{a}\u{9}a";
+    const PATHS: &str = "\u{7}/a\0/b\0\0\u{d}";
+    let mounts = |rule, allow| link(vec![ruled(rule, allow)]).unwrap().mounts();
+    assert!(mounts(PATHS, MOUNT));
+    assert!(!mounts(PATHS, PIVOT_ROOT));
+    assert!(!mounts(SIGNAL, MOUNT));
+    let unconfined = Profile {
+        mode: Mode::Unconfined,
+        ..ruled(PATHS, MOUNT)
+    };
+    assert!(!link(vec![unconfined]).unwrap().mounts());
+}
+
 #[test]
 fn unconfined_is_no_profile() {
     let leaves = || leading("a", (Exec::INHERIT | Exec::UNSAFE, "unconfined"), (0, "b"));

@@ -13,19 +13,19 @@ bitflags! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
     #[serde(transparent)]
     pub struct Access: u32 {
-        /// Execute.
+        /// Execute; pivot the root.
         const EXEC = 1 << 0;
-        /// Write; send; be traced by.
+        /// Write; send; be traced by; mount.
         const WRITE = 1 << 1;
-        /// Read; receive.
+        /// Read; receive; unmount.
         const READ = 1 << 2;
-        /// Write at the end only.
+        /// Write at the end only; make a user namespace.
         const APPEND = 1 << 3;
         /// Create.
         const CREATE = 1 << 4;
         /// Remove.
         const DELETE = 1 << 5;
-        /// Open.
+        /// Open; mount, if a filesystem's own options are such.
         const OPEN = 1 << 6;
         /// Rename.
         const RENAME = 1 << 7;

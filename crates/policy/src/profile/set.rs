@@ -32,7 +32,21 @@ impl ProfileSet {
         let mut confining = self.profiles.iter().filter(confining);
         confining.any(|p| !p.file.is_some_and(shows))
     }
+
+    /// Whether a profile lets something be mounted, so that the name of what it is counts.
+    pub fn mounts(&self) -> bool {
+        let mounts = |walk: Walk| {
+            let table = &self.automata[walk.automaton as usize];
+            table.allows_behind(table.step(walk.start, CLASS_MOUNT), Access::WRITE)
+        };
+        let confining = |p: &&Linked| p.mode != Mode::Unconfined;
+        let mut confining = self.profiles.iter().filter(confining);
+        confining.any(|p| p.policy.is_some_and(mounts))
+    }
 }
+
+/// The number of the class of rules on mounts: `AA_CLASS_MOUNT`.
+const CLASS_MOUNT: u8 = 7;
 
 /// A profile as it is put in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,6 +128,31 @@ pub struct Table {
 }
 
 impl Table {
+    /// The state after a byte.
+    fn step(&self, state: u16, byte: u8) -> u16 {
+        let class = self.classes[usize::from(byte)];
+        self.next[usize::from(state) * usize::from(self.width) + usize::from(class)]
+    }
+
+    /// Whether a state that is reached from this one allows something.
+    fn allows_behind(&self, state: u16, access: Access) -> bool {
+        let mut seen = vec![false; self.accepts.len()];
+        let mut left = vec![state];
+        while let Some(state) = left.pop() {
+            let state = usize::from(state);
+            if std::mem::replace(&mut seen[state], true) {
+                continue;
+            }
+            let allowed = &self.perms[usize::from(self.accepts[state])];
+            if allowed.iter().any(|perms| perms.allow.contains(access)) {
+                return true;
+            }
+            let width = usize::from(self.width);
+            left.extend(&self.next[state * width..][..width]);
+        }
+        false
+    }
+
     /// The bytes that it takes.
     pub fn bytes(&self) -> usize {
         self.classes.len()

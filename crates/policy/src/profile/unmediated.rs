@@ -8,18 +8,24 @@ use crate::limits::MAX_LINE;
 
 /// The classes of rules that are mediated: the words that they begin with. `all` stands for every
 /// class.
-const MEDIATED: [&str; 7] = [
+const MEDIATED: [&str; 13] = [
     "all",
     "capability",
     "file",
     "link",
+    "mount",
     "network",
+    "pivot_root",
     "ptrace",
+    "remount",
     "signal",
+    "umount",
+    "unmount",
+    "userns",
 ];
 
 /// The same for the parser, in the form of the kernel's `apparmor/features` in one file: rules of a
-/// class that is not named here (`mount`, `dbus`, `io_uring`) are left out of what it writes.
+/// class that is not named here (`dbus`, `mqueue`, `io_uring`) are left out of what it writes.
 pub const FEATURES: &str = "\
 capability {0xffffff
 }
@@ -53,6 +59,14 @@ version {1.2
 }
 }
 file {mask {create read write exec append mmap_exec link lock
+}
+}
+mount {mask {mount umount pivot_root
+}
+move_mount {detached
+}
+}
+namespaces {mask {userns_create
 }
 }
 network {af_mask {unspec unix inet ax25 ipx appletalk netrom bridge atmpvc x25 inet6 rose netbeui \
@@ -217,10 +231,18 @@ mod tests {
             assert!(depth >= 0, "{line}");
         }
         assert_eq!(depth, 0);
-        for section in ["file", "caps", "network_v8", "signal", "ptrace"] {
+        for section in [
+            "file",
+            "caps",
+            "mount",
+            "namespaces",
+            "network_v8",
+            "signal",
+            "ptrace",
+        ] {
             assert!(FEATURES.contains(&format!("\n{section} {{")), "{section}");
         }
-        for section in ["dbus", "ipc", "io_uring", "mount", "rlimit", "namespaces"] {
+        for section in ["dbus", "ipc", "io_uring", "rlimit"] {
             assert!(!FEATURES.contains(&format!("\n{section} {{")), "{section}");
         }
     }

@@ -83,6 +83,8 @@ fn entry(record: &Record) -> String {
     some("TIDEGATE_REASON", record.reason.clone());
     some("TIDEGATE_REQUEST", record.request.clone());
     some("TIDEGATE_DENIED", record.denied.clone());
+    some("TIDEGATE_CAPABILITY", record.capability.clone());
+    some("TIDEGATE_FAMILY", record.family.clone());
     some("TIDEGATE_PREV", number(record.prev));
     some("TIDEGATE_COUNT", number(record.count));
     some(

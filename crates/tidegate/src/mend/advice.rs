@@ -74,6 +74,9 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
         Reason::NoProfile => {
             "the profile that the execution leads to is not there, or no_new_privs keeps it from changing"
         }
+        Reason::Source => {
+            "name the source of the mount from the root, without `.`, `..` and symbolic links: mount(8) does so by itself"
+        }
         Reason::Rule | Reason::NoCreator => by_operation(refusal, policy),
     }
 }

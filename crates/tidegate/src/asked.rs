@@ -1,0 +1,170 @@
+//! What a profile was asked for, in AppArmor's words.
+
+use tidegate_monitor::Op;
+
+/// The capabilities, by number.
+const CAPABILITIES: [&str; 41] = [
+    "chown",
+    "dac_override",
+    "dac_read_search",
+    "fowner",
+    "fsetid",
+    "kill",
+    "setgid",
+    "setuid",
+    "setpcap",
+    "linux_immutable",
+    "net_bind_service",
+    "net_broadcast",
+    "net_admin",
+    "net_raw",
+    "ipc_lock",
+    "ipc_owner",
+    "sys_module",
+    "sys_rawio",
+    "sys_chroot",
+    "sys_ptrace",
+    "sys_pacct",
+    "sys_admin",
+    "sys_boot",
+    "sys_nice",
+    "sys_resource",
+    "sys_time",
+    "sys_tty_config",
+    "mknod",
+    "lease",
+    "audit_write",
+    "audit_control",
+    "setfcap",
+    "mac_override",
+    "mac_admin",
+    "syslog",
+    "wake_alarm",
+    "block_suspend",
+    "audit_read",
+    "perfmon",
+    "bpf",
+    "checkpoint_restore",
+];
+
+/// The families of sockets, by number.
+const FAMILIES: [&str; 46] = [
+    "unspec",
+    "unix",
+    "inet",
+    "ax25",
+    "ipx",
+    "appletalk",
+    "netrom",
+    "bridge",
+    "atmpvc",
+    "x25",
+    "inet6",
+    "rose",
+    "decnet",
+    "netbeui",
+    "security",
+    "key",
+    "netlink",
+    "packet",
+    "ash",
+    "econet",
+    "atmsvc",
+    "rds",
+    "sna",
+    "irda",
+    "pppox",
+    "wanpipe",
+    "llc",
+    "ib",
+    "mpls",
+    "can",
+    "tipc",
+    "bluetooth",
+    "iucv",
+    "rxrpc",
+    "isdn",
+    "phonet",
+    "ieee802154",
+    "caif",
+    "alg",
+    "nfc",
+    "vsock",
+    "kcm",
+    "qipcrtr",
+    "smc",
+    "xdp",
+    "mctp",
+];
+
+/// A capability's name, or its number where it has none here.
+pub fn capability(number: u16) -> String {
+    name(&CAPABILITIES, number)
+}
+
+/// The same of a family of sockets.
+pub fn family(number: u16) -> String {
+    name(&FAMILIES, number)
+}
+
+fn name(names: &[&str], number: u16) -> String {
+    let name = names.get(usize::from(number));
+    name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
+}
+
+/// Permissions, as an operation has them.
+pub fn permissions(op: Option<Op>, access: u32) -> String {
+    match op {
+        Some(Op::Mount) => words(&["pivot_root", "mount", "umount"], access),
+        Some(Op::Userns) => words(&["", "", "", "userns_create"], access),
+        _ => letters(access),
+    }
+}
+
+fn words(words: &[&str], access: u32) -> String {
+    let words = words.iter().enumerate();
+    let asked = words.filter(|(bit, _)| access & 1 << bit != 0);
+    asked.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+/// Those of files, as AppArmor's own records have them: `aa_file_perm_chrs` of its lib.c.
+fn letters(access: u32) -> String {
+    let letters = "xwracd         km l     ".bytes().enumerate();
+    let has = |&(bit, letter): &(usize, u8)| letter != b' ' && access & 1 << bit != 0;
+    let mut word: String = letters.filter(has).map(|(_, c)| char::from(c)).collect();
+    // what has no letter is shown as what it is part of
+    for (bits, letter) in [(1 << 6 | 1 << 9, 'r'), (1 << 8 | 1 << 12 | 1 << 13, 'w')] {
+        if access & bits != 0 && !word.contains(letter) {
+            word.push(letter);
+        }
+    }
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_and_families_have_the_kernels_numbers() {
+        for (number, name) in [
+            (0, "chown"),
+            (21, "sys_admin"),
+            (40, "checkpoint_restore"),
+            (41, "41"),
+        ] {
+            assert_eq!(capability(number), name);
+        }
+        for (number, name) in [(2, "inet"), (16, "netlink"), (17, "packet"), (45, "mctp")] {
+            assert_eq!(family(number), name);
+        }
+    }
+
+    #[test]
+    fn permissions_are_those_of_the_operation() {
+        assert_eq!(permissions(Some(Op::Mount), 0b10), "mount");
+        assert_eq!(permissions(Some(Op::Mount), 0b1), "pivot_root");
+        assert_eq!(permissions(Some(Op::Userns), 0b1000), "userns_create");
+        assert_eq!(permissions(Some(Op::OpenRead), 0b110), "wr");
+    }
+}
