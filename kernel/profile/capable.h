@@ -120,7 +120,7 @@ __noinline int userns_asked(void)
 	struct tg_who who;
 	u32 try, state;
 
-	bpf_for(try, 0, PROFILE_TRIES) {
+	for (try = 0; try < PROFILE_TRIES; try++) {
 		who = who_is_confined();
 		if (!who.profile)
 			return 0;
@@ -137,7 +137,7 @@ __noinline int userns_asked(void)
 SEC("lsm/userns_create")
 int BPF_PROG(profile_userns_create, const struct cred *cred)
 {
-	return is_confined() ? verdict_of(userns_asked()) : 0;
+	return confined_current() ? verdict_of(userns_asked()) : 0;
 }
 
 #endif

@@ -195,7 +195,7 @@ __noinline int mount_asked(void)
 	m = &c->mount;
 	note.dentry = m->dentry;
 	note.inode = address(CAST(struct dentry, m->dentry)->d_inode);
-	bpf_for(try, 0, PROFILE_TRIES) {
+	for (try = 0; try < PROFILE_TRIES; try++) {
 		who = who_is_confined();
 		if (!who.profile || !class_state(who.profile, PROFILE_CLASS_MOUNT))
 			return 0;
