@@ -403,17 +403,17 @@ out:
 	return found;
 }
 
-static __always_inline struct tg_remembered *name_place(struct tg_name *n)
+/* One of the two entries that a state may be in. */
+static __always_inline struct tg_remembered *name_place(struct tg_name *n, u32 second)
 {
-	u32 at = n->one >> (64 - TG_REMEMBERED_BITS);
+	u32 at = n->one >> (64 - TG_REMEMBERED_BITS) ^ second;
 
 	return bpf_map_lookup_elem(&remembered, &at);
 }
 
-/* The state that this path has led to; NAME_LATER: none is remembered. */
-static __always_inline long name_recall(struct tg_name *n)
+static __always_inline long name_recall_at(struct tg_name *n, u32 second)
 {
-	struct tg_remembered *r = name_place(n);
+	struct tg_remembered *r = name_place(n, second);
 	u64 state;
 
 	if (!r)
@@ -424,15 +424,27 @@ static __always_inline long name_recall(struct tg_name *n)
 	return state;
 }
 
+/* The state that this path has led to; NAME_LATER: none is remembered. */
+static __always_inline long name_recall(struct tg_name *n)
+{
+	long state = name_recall_at(n, 0);
+
+	return state >= 0 ? state : name_recall_at(n, 1);
+}
+
+/* What was in the first entry goes to the second: two that meet there do not put each other out. */
 static __always_inline void name_remember(struct tg_name *n, u64 state)
 {
-	struct tg_remembered *r = name_place(n);
+	struct tg_remembered *first = name_place(n, 0), *second = name_place(n, 1);
 
-	if (!r)
+	if (!first || !second)
 		return;
-	r->one = n->one ^ state;
-	r->two = n->two ^ state;
-	r->state = state;
+	second->one = first->one;
+	second->two = first->two;
+	second->state = first->state;
+	first->one = n->one ^ state;
+	first->two = n->two ^ state;
+	first->state = state;
 }
 
 /*

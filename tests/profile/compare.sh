@@ -2,7 +2,8 @@
 # The same operations under the same profiles, on a kernel with AppArmor and on one with Tidegate:
 # every verdict has to be equal.
 #   compare.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate and profile-ops
-# What Tidegate refuses by design beyond that has to be refused (STRICTER of src/ops.rs).
+# What Tidegate refuses by design beyond that has to be refused (STRICTER of src/ops.rs), and what it
+# remembers of a path has to be what the rules say of it (src/storm.rs).
 # Needs apparmor_parser here, and nothing of AppArmor where Tidegate enforces. The last line is
 # `N passed, N failed`, a verdict each.
 set -eu
@@ -42,11 +43,18 @@ for verdict in ok EACCES EPERM "signal 9"; do
 done
 diff --unchanged-line-format= --old-line-format='FAILED AppArmor:  %L' --new-line-format='FAILED Tidegate:  %L' \
 	"$payload/apparmor.verdicts" "$payload/tidegate.verdicts" | head -n 60 || true
-tr -d '\r' <"$payload/tidegate.log" | sed -n 's/^stricter: //p' >"$payload/stricter"
-grep -v '=ok$' "$payload/stricter" | sed 's/^/FAILED  not stricter: /' || true
-passed=$((passed + $(grep -c '=ok$' "$payload/stricter" || true)))
-all=$((all + $(wc -l <"$payload/stricter")))
-[ -s "$payload/stricter" ] || { echo "FAILED  nothing stricter was tried" && all=$((all + 1)); }
+# own WORD N: what Tidegate alone played, N lines at least
+own() {
+	local found=$payload/$1.found
+	tr -d '\r' <"$payload/tidegate.log" | sed -n "s/^$1: //p" >"$found"
+	grep -v '=ok$' "$found" | sed "s/^/FAILED  $1: /" || true
+	passed=$((passed + $(grep -c '=ok$' "$found" || true)))
+	all=$((all + $(wc -l <"$found")))
+	[ "$(wc -l <"$found")" -ge "$2" ] || { echo "FAILED  $1: too little was played" && all=$((all + 1)); }
+}
+own stricter 1
+own storm 4
+grep ' looks as the path says' "$payload/tidegate.log" || true
 [ "$passed" -gt 5000 ] || echo "FAILED  too few verdicts to compare"
 echo "$passed passed, $((all - passed + (passed <= 5000))) failed"
 [ "$passed" -gt 5000 ] && [ "$all" -eq "$passed" ]

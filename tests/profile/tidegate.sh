@@ -5,5 +5,6 @@ set -eu
 cp /payload/profile-ops /root/profile-ops
 /payload/tidegate start --bundle /payload/profiles.bundle
 xargs /root/profile-ops play tidegate </payload/names
+/root/profile-ops storm
 /payload/tidegate log --denied -n 3
 /payload/tidegate stop

@@ -5,10 +5,12 @@
 //! profile-ops features                 what the parser is to compile for
 //! profile-ops play apparmor PROFILE…   root, in a machine of its own, the profiles loaded
 //! profile-ops play tidegate PROFILE…   the same, enforced by Tidegate
+//! profile-ops storm                    what is remembered, while names change; by Tidegate alone
 //! ```
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod ops;
+mod storm;
 mod tree;
 
 use std::ffi::CString;
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         ["play", "tidegate", ref profiles @ ..] => play(System::Tidegate, profiles),
         ["enter", profile] => enter(profile),
         ["confined"] => confined(),
+        ["storm"] => storm::play(),
+        ["noise", what] => storm::noise(what),
         ["act", op] => return ops::act(op),
         _ => {
             eprintln!("usage: profile-ops features | play apparmor|tidegate PROFILE…");
@@ -122,7 +126,11 @@ fn enter(profile: &str) -> io::Result<()> {
 /// Does what it is told, in a child each time, so that nothing is left of it.
 fn confined() -> io::Result<()> {
     for op in io::stdin().lock().lines() {
-        let verdict = ops::play(&op?);
+        let op = op?;
+        let verdict = match op.strip_prefix("look ") {
+            Some(path) => storm::look(path),
+            None => ops::play(&op),
+        };
         let mut out = io::stdout().lock();
         writeln!(out, "{verdict}")?;
         out.flush()?;

@@ -49,7 +49,8 @@ pub fn play(name: &str) -> String {
     }
 }
 
-fn errno(code: i32) -> String {
+/// An error by its name.
+pub fn errno(code: i32) -> String {
     nix::errno::Errno::from_raw(code)
         .to_string()
         .split(':')

@@ -1,0 +1,183 @@
+//! What a profile says of a path must be what its rules say of the path as it is now, however the
+//! object came there: names are exchanged, linked, removed and mounted over, first with nothing else
+//! going on, then while others rename and mount without a pause.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Lines, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command};
+
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+
+use crate::ops::errno;
+use crate::{System, start};
+
+/// The profile, which lets what is below `yes` be read, and nothing else.
+const PROFILE: &str = "storm";
+const YES: &str = "/srv/storm/yes";
+const NO: &str = "/srv/storm/no";
+const NOISE: &str = "/srv/noise";
+
+/// How often each change is made.
+const ROUNDS: u32 = 200;
+
+/// Somebody who is confined and opens what it is told to, and how often it did as the path says.
+struct Reader {
+    child: Child,
+    to: ChildStdin,
+    from: Lines<BufReader<ChildStdout>>,
+    right: u32,
+    wrong: u32,
+}
+
+impl Reader {
+    fn new() -> io::Result<Self> {
+        let mut child = start(System::Tidegate, PROFILE)?;
+        Ok(Self {
+            to: child.stdin.take().expect("a pipe"),
+            from: BufReader::new(child.stdout.take().expect("a pipe")).lines(),
+            child,
+            right: 0,
+            wrong: 0,
+        })
+    }
+
+    /// Has these opened, which are there; twice, so that the second time is remembered.
+    fn look(&mut self, after: &str, paths: &[&str]) -> io::Result<()> {
+        for path in paths.iter().chain(paths) {
+            writeln!(self.to, "look {path}")?;
+            let verdict = self.from.next().transpose()?.unwrap_or_default();
+            let allowed = Path::new(path).starts_with(YES);
+            if verdict == if allowed { "ok" } else { "EACCES" } {
+                self.right += 1;
+            } else {
+                self.wrong += 1;
+                println!("after {after}: {path} is {verdict}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Opens a path; what became of it.
+pub fn look(path: &str) -> String {
+    match File::open(path) {
+        Ok(_) => "ok".into(),
+        Err(e) => errno(e.raw_os_error().unwrap_or(255)),
+    }
+}
+
+/// Plays it, as root, with Tidegate enforcing.
+pub fn play() -> io::Result<()> {
+    for dir in [YES, NO] {
+        fs::create_dir_all(format!("{dir}/d"))?;
+        fs::create_dir_all(format!("{dir}/m"))?;
+        fs::write(format!("{dir}/d/f"), dir)?;
+    }
+    fs::create_dir_all(format!("{NOISE}/mount"))?;
+    fs::write(format!("{NOISE}/a"), "")?;
+    for storm in [&[][..], &["rename"], &["mount"], &["rename", "mount"]] {
+        let noise: Vec<_> = storm.iter().map(|what| noisy(what)).collect();
+        let mut reader = Reader::new()?;
+        let done = (0..ROUNDS).try_for_each(|_| round(&mut reader));
+        for child in noise {
+            let mut child = child?;
+            child.kill()?;
+            child.wait()?;
+        }
+        done?;
+        drop(reader.to);
+        reader.child.wait()?;
+        let told = if reader.wrong == 0 { "ok" } else { "wrong" };
+        println!(
+            "{} looks as the path says, {} not",
+            reader.right, reader.wrong
+        );
+        println!("storm: {}={told}", storm.join(" and "));
+    }
+    Ok(())
+}
+
+fn noisy(what: &str) -> io::Result<Child> {
+    Command::new("/proc/self/exe").args(["noise", what]).spawn()
+}
+
+/// Renames or mounts until it is killed.
+pub fn noise(what: &str) -> io::Result<()> {
+    let (a, b, at) = ["a", "b", "mount"]
+        .map(|name| format!("{NOISE}/{name}"))
+        .into();
+    loop {
+        if what == "mount" {
+            mount(
+                None::<&str>,
+                at.as_str(),
+                Some("tmpfs"),
+                MsFlags::empty(),
+                None::<&str>,
+            )?;
+            umount2(at.as_str(), MntFlags::MNT_DETACH)?;
+        } else {
+            fs::rename(&a, &b)?;
+            fs::rename(&b, &a)?;
+        }
+    }
+}
+
+fn exchange(a: &str, b: &str) -> io::Result<()> {
+    Ok(renameat2(
+        AT_FDCWD,
+        a,
+        AT_FDCWD,
+        b,
+        RenameFlags::RENAME_EXCHANGE,
+    )?)
+}
+
+fn bind(what: &str, at: &str) -> io::Result<()> {
+    let nothing = None::<&str>;
+    Ok(mount(Some(what), at, nothing, MsFlags::MS_BIND, nothing)?)
+}
+
+/// Every change, each with looks at what it moved.
+fn round(reader: &mut Reader) -> io::Result<()> {
+    let [yes, no] = [YES, NO].map(|dir| format!("{dir}/d/f"));
+    let both = [yes.as_str(), &no];
+    reader.look("nothing", &both)?;
+    exchange(&yes, &no)?;
+    reader.look("an exchange of files", &both)?;
+    exchange(YES, NO)?;
+    reader.look("an exchange of their directories", &both)?;
+
+    // a name at the address of one that was removed, perhaps
+    let [new, other] = [YES, NO].map(|dir| format!("{dir}/d/g"));
+    for (from, to) in [(&yes, &other), (&other, &new), (&new, &yes)] {
+        fs::hard_link(from, to)?;
+        fs::remove_file(from)?;
+        reader.look("a link and a removal", &[to, &no])?;
+    }
+    for i in 0..4 {
+        let [here, there] = [YES, NO].map(|dir| format!("{dir}/d/{i}"));
+        for file in [&here, &there] {
+            fs::write(file, "")?;
+            reader.look("a creation", &[file])?;
+            fs::remove_file(file)?;
+        }
+    }
+
+    let [above, below] = [YES, NO].map(|dir| format!("{dir}/m"));
+    for (what, at) in [(NO, &above), (YES, &below)] {
+        bind(what, at)?;
+        let through = format!("{at}/d/f");
+        reader.look("a bind mount", &[&through, &yes, &no])?;
+        umount2(at.as_str(), MntFlags::MNT_DETACH)?;
+        reader.look("its end", &both)?;
+    }
+
+    let calm = "/srv/calm";
+    fs::rename("/srv/storm", calm)?;
+    reader.look("a rename above", &[&format!("{calm}/yes/d/f")])?;
+    fs::rename(calm, "/srv/storm")?;
+    reader.look("a rename back", &both)
+}
