@@ -16,7 +16,8 @@ static __always_inline long mount_path(struct tg_name *name, struct tg_who *who,
 	name_for(name, who, dentry, mnt, dir);
 	name->table = PART(struct tg_profile, who->profile)->policy.table;
 	name->start = state;
-	return name_state(name);
+	/* always by the path: whether it is the root is asked for, too, and found on the way up alone */
+	return name_state_look_up(name);
 }
 
 static __always_inline bool is_dir(u64 dentry)
