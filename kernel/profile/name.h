@@ -524,9 +524,10 @@ static __always_inline long name_look_up(struct tg_name *n, bool attach)
 	return ret;
 }
 
-static __noinline long name_state_look_up(struct tg_name *n)
+/* The same as name_state(), by the path alone. */
+__noinline long name_state_look_up(struct tg_name *n)
 {
-	return name_look_up(n, false);
+	return n ? name_look_up(n, false) : NAME_LATER;
 }
 
 /* The state that the path leads to, or an enum tg_name_error. */
