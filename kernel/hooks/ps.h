@@ -171,6 +171,22 @@ int ps_settle(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* The profile of each task, by its id; 0: it has none. */
+SEC("iter/task")
+int ps_profile(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct tg_confined *c;
+	u64 profile;
+
+	if (!task)
+		return 0;
+	c = confined_task(task);
+	profile = c ? c->profile : 0;
+	bpf_seq_write(ctx->meta->seq, &profile, sizeof(profile));
+	return 0;
+}
+
 SEC("iter/task_file")
 int ps_file(struct bpf_iter__task_file *ctx)
 {

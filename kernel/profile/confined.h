@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Subjects of the `profile` model: which profile confines a task. Who has no entry is not
- * confined, and costs a look-up. A child is what its parent is from its first instant; an
- * execution changes it. Each thread has its own, as in AppArmor, and only the task itself
- * changes it.
+ * Subjects of the `profile` model: which profile confines a task. Of who is not confined there is
+ * nothing. A child is what its parent is from its first instant; an execution changes it. Each
+ * thread has its own, as in AppArmor, and only the task itself changes it.
  */
 #ifndef TIDEGATE_CONFINED_H
 #define TIDEGATE_CONFINED_H
@@ -23,53 +22,9 @@ struct {
 	__ulong(map_extra, 0x1ull << 44); /* where user space has it, in every process */
 } arena SEC(".maps");
 
-/* A path to walk, and by what. */
-struct tg_name {
-	u64 dentry;
-	u64 mnt;   /* struct vfsmount */
-	u64 one;
-	u64 two;
-	u32 number; /* of the policy */
-	u32 table;
-	u32 start;
-	u32 flags;  /* PATH_* of the profile */
-	u32 disconnected; /* text, and its length */
-	u32 disconnected_len;
-	u8 dir; /* it ends in a slash */
-	u8 connected; /* found: it leads to the root */
-	u8 root; /* and is it */
-	u8 raw;	 /* its mount is nowhere: from the filesystem's root */
-	u16 steps; /* up the path, and over mounts */
-	u16 tries;
-};
-
-/* What is mounted. */
-enum mount_source {
-	SOURCE_NONE, /* nothing, or what is nowhere mounted */
-	SOURCE_PATH, /* what is at from_dentry and from_mnt */
-	SOURCE_NAME, /* what has this text for its name */
-	SOURCE_TEXT, /* the text itself, or a device, if the filesystem's type requires one */
-};
-
-struct tg_mount {
-	u64 dentry; /* where */
-	u64 mnt;
-	u64 from_dentry;
-	u64 from_mnt;
-	u64 text; /* addresses of the kernel's own copies, 0: none */
-	u64 type;
-	u64 data;
-	u32 flags; /* MS_* */
-	u32 request;
-	u8 source; /* enum mount_source */
-	u8 odd;	   /* found: a device may have another name than the text */
-	u8 pad[2];
-	u32 awaited; /* the kernel is about to look the text up, in the call of this number; 0: not */
-	struct tg_perms perms; /* found: what the profile says */
-	u32 pad2;
-};
-
+/* A task that has a profile, or is about to. */
 struct tg_confined {
+	u64 task;     /* its address; 0: a slot that is free */
 	u64 profile;  /* its id, 0: none */
 	u64 exec;     /* that of the execution under way */
 	u32 request;  /* the newest, for its record: what was asked for, */
@@ -82,9 +37,16 @@ struct tg_confined {
 	u8 changed;   /* its program was executed under another profile, which confined it */
 	u8 exec_changed; /* the same of the execution under way */
 	u8 pad[3];
-	struct tg_name name; /* room for the path of a program or a mount: their stacks are full */
-	struct tg_mount mount; /* the newest, with its source */
+	u64 spilled; /* of a slot: some task that hashes here has storage, or had */
 };
+
+/*
+ * A slot for each task, by its address: task storage takes four times as long to find, and
+ * a fork several times its own checks to make. Whose slot is another's has storage. A slot is free
+ * again when its task is freed (task_free), before its address can be another's, and is all zeros then.
+ */
+#define TG_CONFINED_BITS 14
+struct tg_confined confined_slots[1 << TG_CONFINED_BITS];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -135,12 +97,52 @@ static __noinline u32 profile_by_id(u32 number, u64 id)
 	return 0;
 }
 
+static __always_inline struct tg_confined *confined_slot(u64 task)
+{
+	return &confined_slots[BOUND(task * 0x9e3779b97f4a7c15ull >> (64 - TG_CONFINED_BITS), 1 << TG_CONFINED_BITS)];
+}
+
+/* What is kept of a task; NULL: nothing confines it. */
+static __always_inline struct tg_confined *confined_task(struct task_struct *task)
+{
+	u64 at = address(task);
+	struct tg_confined *slot = confined_slot(at);
+
+	if (slot->task == at)
+		return slot;
+	return slot->spilled ? bpf_task_storage_get(&confined, task, 0, 0) : NULL;
+}
+
 static __always_inline struct tg_confined *confined_current(void)
 {
-	struct task_struct *me = bpf_get_current_task_btf();
+	return confined_task(bpf_get_current_task_btf());
+}
 
-	/* most tasks have nothing stored with them */
-	return me->bpf_storage ? bpf_task_storage_get(&confined, me, 0, 0) : NULL;
+/* The same, made if there is nothing; NULL: no memory. */
+static __always_inline struct tg_confined *confined_made(struct task_struct *task)
+{
+	struct tg_confined *c = confined_task(task), *slot = confined_slot(address(task));
+
+	if (c)
+		return c;
+	if (!__sync_val_compare_and_swap(&slot->task, 0, address(task)))
+		return slot;
+	slot->spilled = 1;
+	return bpf_task_storage_get(&confined, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* A task is freed. */
+static __always_inline void confined_free(u64 task)
+{
+	struct tg_confined *slot = confined_slot(task);
+
+	if (slot->task != task)
+		return;
+	slot->profile = slot->exec = 0;
+	slot->seqno = slot->at = 0;
+	slot->executing = slot->learning = slot->exec_learning = slot->changed = slot->exec_changed = 0;
+	/* after that, on every processor */
+	__sync_val_compare_and_swap(&slot->task, task, 0);
 }
 
 /*

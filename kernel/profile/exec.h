@@ -7,17 +7,27 @@
 #define TIDEGATE_PROFILE_EXEC_H
 
 /* A child is confined as its parent is from its first instant, or is not born. */
-SEC("lsm.s/task_alloc")
+SEC("lsm/task_alloc")
 int BPF_PROG(profile_task_alloc, struct task_struct *task)
 {
-	struct tg_confined *c = confined_current(), child = {};
+	struct tg_confined *c = confined_current(), *child;
 
 	if (!c || !c->profile)
 		return 0;
-	child.profile = c->profile;
-	child.learning = c->learning;
-	child.changed = c->changed;
-	return bpf_task_storage_get(&confined, task, &child, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
+	child = confined_made(task);
+	if (!child)
+		return -ENOMEM;
+	child->profile = c->profile;
+	child->learning = c->learning;
+	child->changed = c->changed;
+	return 0;
+}
+
+SEC("lsm/task_free")
+int BPF_PROG(profile_task_free, struct task_struct *task)
+{
+	confined_free(address(task));
+	return 0;
 }
 
 #define EXEC_REFUSED (~0u)
@@ -52,7 +62,7 @@ static __always_inline u32 exec_target(struct tg_name *name, struct tg_who *who,
 static __always_inline int exec_leads(struct tg_confined *c, u64 id)
 {
 	if (!c)
-		c = bpf_task_storage_get(&confined, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		c = confined_made(bpf_get_current_task_btf());
 	if (!c)
 		return -ENOMEM;
 	c->exec = id;
@@ -110,7 +120,7 @@ static __always_inline bool may_not_change(struct linux_binprm *bprm)
 	tracer = bpf_task_from_pid(me->parent->pid);
 	if (!tracer)
 		return true;
-	c = bpf_task_storage_get(&confined, tracer, 0, 0);
+	c = confined_task(tracer);
 	confined_tracer = c && c->profile;
 	bpf_task_release(tracer);
 	return confined_tracer;
@@ -120,13 +130,12 @@ static __always_inline bool may_not_change(struct linux_binprm *bprm)
 #define EXEC_NOT_CONFINED 2
 
 /* Of a confined one: as the rule that lets it execute says. */
-static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confined *c)
+static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confined *c, struct tg_name *name)
 {
 	struct inode *inode = bprm->file->f_inode;
 	u64 dentry = address(bprm->file->f_path.dentry), mnt = address(bprm->file->f_path.mnt);
 	struct tg_note note = { .op = TG_OP_EXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode) };
 	u32 owner = owner_by(inode->i_uid.val, mnt), try, to;
-	struct tg_name *name = &c->name;
 	struct tg_perms perms;
 	struct tg_who who;
 	bool same, complains;
@@ -196,13 +205,19 @@ int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 	u64 *asked = bpf_task_storage_get(&onexec, bpf_get_current_task_btf(), 0, 0);
 	struct tg_confined *c = confined_current();
 	int ret = EXEC_NOT_CONFINED;
+	struct tg_text *room;
 
 	if (c)
 		c->executing = 0;
 	if (asked && !(c && c->profile))
 		return exec_asked(c, *asked);
-	if (c)
-		ret = exec_confined(bprm, c);
+	if (c) {
+		room = text_get();
+		if (!room)
+			return -EAGAIN;
+		ret = exec_confined(bprm, c, &room->name);
+		text_put(room);
+	}
 	if (ret == EXEC_NOT_CONFINED)
 		return exec_attach(bprm, c);
 	if (ret <= 0)

@@ -29,16 +29,16 @@ static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
 
-	__builtin_memset(n, 0, sizeof(*n));
 	n->dentry = dentry;
 	n->mnt = mnt;
-	n->dir = dir;
 	n->number = who->number;
 	n->table = p->file.table;
 	n->start = p->file.start;
 	n->flags = p->path_flags;
 	n->disconnected = p->disconnected;
 	n->disconnected_len = p->disconnected_len;
+	n->end = dir ? NAME_DIR : NAME_FILE;
+	n->tries = TG_TRIES;
 }
 
 /* Has it lost its name, where the profile does not decide about such by that? */
@@ -50,10 +50,25 @@ static __always_inline bool is_gone(struct tg_who *who, u64 dentry)
 	       !(PART(struct tg_profile, who->profile)->path_flags & PATH_MEDIATE_DELETED);
 }
 
+/* What has no path (pipes, sockets, anonymous inodes, memfds): path_mediated_fs(). */
+static __always_inline bool has_path(struct dentry *d)
+{
+	return !(d->d_sb->s_flags & SB_NOUSER);
+}
+
+/* What becomes of a request that is not simply allowed. */
+static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct tg_who *who, long state, u32 owner)
+{
+	struct tg_note note = { .op = a->op, .class = a->class, .dentry = a->dentry, .inode = a->inode };
+
+	if (state < 0)
+		return name_refuse(state, a->request, &note);
+	return profile_decide(who, perms_by(name->table, state, owner), a->request, -EACCES, &note);
+}
+
 /* May the current task, which c confines, have this? */
 __noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
 {
-	struct tg_note note = {};
 	struct tg_name name;
 	struct tg_who who;
 	long state;
@@ -61,33 +76,29 @@ __noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
 
 	if (!a || !c)
 		return -EACCES;
-	note.op = a->op;
-	note.class = a->class;
-	note.dentry = a->dentry;
-	note.inode = a->inode;
 	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
 	for (try = 0; try < PROFILE_TRIES; try++) {
-		struct tg_perms perms;
+		bool simply;
+		int err = 0;
 
 		who = who_of(c);
 		if (!who.profile)
 			return 0;
 		name_for(&name, &who, a->dentry, a->mnt, a->dir);
-		state = name_state(&name);
-		if (state < 0)
-			return name_refuse(state, a->request, &note);
-		perms = perms_by(name.table, state, owner);
-		if (policy_number() != who.number)
-			continue;
-		return profile_decide(&who, perms, a->request, -EACCES, &note);
+		state = name.table ? name_state_placed(&name) : 0;
+		if (state == NAME_LATER) {
+			/* what is remembered is none of these */
+			if (!has_path(CAST(struct dentry, a->dentry)) || mount_is_private(a->mnt))
+				return 0;
+			state = name_state_led(&name);
+		}
+		simply = state >= 0 && is_simply_allowed(&who, name.table, state, owner, a->request);
+		if (!simply)
+			err = file_says(a, &name, &who, state, owner);
+		if (policy_number() == who.number)
+			return err;
 	}
-	return profile_refuse(a->request, TG_R_BUSY, -EAGAIN, &note);
-}
-
-/* What has no path (pipes, sockets, anonymous inodes, memfds): path_mediated_fs(). */
-static __always_inline bool has_path(struct dentry *d)
-{
-	return !(d->d_sb->s_flags & SB_NOUSER);
+	return file_says(a, &name, &who, NAME_LATER, owner);
 }
 
 static __always_inline void asked_of(struct tg_asked *a, struct inode *inode)
@@ -123,8 +134,6 @@ static __always_inline int file_request(struct tg_confined *c, struct file *file
 {
 	struct tg_asked a = {};
 
-	if (!has_path(file->f_path.dentry) || mount_is_private(address(file->f_path.mnt)))
-		return 0;
 	a.dentry = address(file->f_path.dentry);
 	a.mnt = address(file->f_path.mnt);
 	asked_of(&a, file->f_inode);
@@ -238,7 +247,7 @@ static __always_inline int name_made(struct path *dir, struct dentry *dentry, bo
 	struct tg_confined *c = confined_current();
 	struct tg_asked a = {};
 
-	if (!c || !has_path(dir->dentry))
+	if (!c)
 		return 0;
 	a.dentry = address(dentry);
 	a.mnt = address(dir->mnt);
@@ -289,7 +298,7 @@ static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 {
 	struct tg_confined *c = confined_current();
 
-	if (!c || !dentry->d_inode || !has_path(dentry))
+	if (!c || !dentry->d_inode)
 		return 0;
 	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR, address(dentry));
 }
@@ -323,7 +332,7 @@ int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, stru
 	struct tg_confined *c = confined_current();
 	int err = 0;
 
-	if (!c || !has_path(old))
+	if (!c)
 		return 0;
 	if (flags & RENAME_EXCHANGE_FLAG)
 		err = name_moved(c, address(new_dir->mnt), address(new), address(old_dir->mnt), address(old));
@@ -335,7 +344,7 @@ static __always_inline int path_changed(struct path *path, u32 request, u8 op)
 {
 	struct tg_confined *c = confined_current();
 
-	if (!c || !has_path(path->dentry))
+	if (!c)
 		return 0;
 	return name_asked(c, address(path->mnt), address(path->dentry), request, op, TG_C_FILE,
 			  address(path->dentry));

@@ -162,6 +162,16 @@ static __always_inline struct tg_perms perms_by(u32 table, u32 state, u32 owner)
 	return owner == OWNER_UNSURE ? perms_both(p, perms_of(profile_perms(table, state, false))) : p;
 }
 
+/* Does the rules' state allow all of it, and is there nothing to record? */
+static __always_inline bool is_simply_allowed(struct tg_who *who, u32 table, u32 state, u32 owner, u32 request)
+{
+	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
+	AT(struct tg_perms) *perms = profile_perms(table, state, owner == OWNER_SELF);
+
+	return owner != OWNER_UNSURE && !who->subject->learning &&
+	       !(request & (~perms->allow | perms->deny | perms->audit)) && !p->audit;
+}
+
 /* Policies that come while a request is decided, before it is refused. */
 #define PROFILE_TRIES 8
 

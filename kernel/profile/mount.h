@@ -10,6 +10,46 @@
 #ifndef TIDEGATE_PROFILE_MOUNT_H
 #define TIDEGATE_PROFILE_MOUNT_H
 
+/* What is mounted. */
+enum mount_source {
+	SOURCE_NONE, /* nothing, or what is nowhere mounted */
+	SOURCE_PATH, /* what is at from_dentry and from_mnt */
+	SOURCE_NAME, /* what has this text for its name */
+	SOURCE_TEXT, /* the text itself, or a device, if the filesystem's type requires one */
+};
+
+struct tg_mount {
+	u64 dentry; /* where */
+	u64 mnt;
+	u64 from_dentry;
+	u64 from_mnt;
+	u64 text; /* addresses of the kernel's own copies, 0: none */
+	u64 type;
+	u64 data;
+	u32 flags; /* MS_* */
+	u32 request;
+	u8 source; /* enum mount_source */
+	u8 odd;	   /* found: a device may have another name than the text */
+	u8 pad[2];
+	u32 awaited; /* the kernel is about to look the text up, in the call of this number; 0: not */
+	struct tg_perms perms; /* found: what the profile says */
+	u32 pad2;
+	struct tg_name name; /* room for its paths */
+};
+
+/* A task's newest mount. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct tg_mount);
+} mounting SEC(".maps");
+
+static __always_inline struct tg_mount *mount_current(void)
+{
+	return bpf_task_storage_get(&mounting, bpf_get_current_task_btf(), 0, 0);
+}
+
 /* A path, from a state of the rules on all but files. */
 static __always_inline long mount_path(struct tg_name *name, struct tg_who *who, u64 dentry, u64 mnt, bool dir, u32 state)
 {
@@ -184,16 +224,14 @@ static __noinline long mount_says(struct tg_mount *m, struct tg_name *name, stru
 __noinline int mount_asked(void)
 {
 	struct tg_note note = { .op = TG_OP_MOUNT, .class = TG_C_SYSTEM };
-	struct tg_confined *c = confined_current();
-	struct tg_mount *m;
+	struct tg_mount *m = mount_current();
 	struct tg_text *t;
 	struct tg_who who;
 	long error;
 	u32 try;
 
-	if (!c)
-		return -EACCES;
-	m = &c->mount;
+	if (!m)
+		return -ENOMEM;
 	note.dentry = m->dentry;
 	note.inode = address(CAST(struct dentry, m->dentry)->d_inode);
 	for (try = 0; try < PROFILE_TRIES; try++) {
@@ -205,8 +243,8 @@ __noinline int mount_asked(void)
 		t = text_get();
 		if (!t)
 			break;
-		error = mount_says(m, &c->name, &who, t);
-		__sync_lock_test_and_set(&t->busy, 0);
+		error = mount_says(m, &m->name, &who, t);
+		text_put(t);
 		if (policy_number() != who.number)
 			continue;
 		if (error == NAME_ODD) {
@@ -257,8 +295,8 @@ static __noinline bool source_is_looked_up(struct tg_mount *m)
 		if (other && text_load(t, m->text) && text_load(other, (u64)CAST(struct filename, nd->name)->name))
 			same = text_is(t, other);
 		if (other)
-			__sync_lock_test_and_set(&other->busy, 0);
-		__sync_lock_test_and_set(&t->busy, 0);
+			text_put(other);
+		text_put(t);
 	}
 	return same;
 }
@@ -279,15 +317,15 @@ static __always_inline int source_refuse(u64 dentry)
 SEC("lsm/inode_follow_link")
 int BPF_PROG(profile_inode_follow_link, struct dentry *dentry)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_mount *m = confined_current() ? mount_current() : NULL;
 
-	if (!c || !source_is_looked_up(&c->mount))
+	if (!m || !source_is_looked_up(m))
 		return 0;
-	if (c->mount.source != SOURCE_NAME) {
-		c->mount.odd = 1;
+	if (m->source != SOURCE_NAME) {
+		m->odd = 1;
 		return 0;
 	}
-	c->mount.awaited = 0;
+	m->awaited = 0;
 	return source_refuse(address(dentry));
 }
 
@@ -295,26 +333,27 @@ int BPF_PROG(profile_inode_follow_link, struct dentry *dentry)
 SEC("lsm/sb_kern_mount")
 int BPF_PROG(profile_sb_kern_mount, const struct super_block *sb)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_mount *m = confined_current() ? mount_current() : NULL;
 
-	if (!c || !c->mount.awaited || c->mount.awaited != current_call() || c->mount.source != SOURCE_TEXT ||
-	    !c->mount.odd || !(sb->s_type->fs_flags & FS_REQUIRES_DEV))
+	if (!m || !m->awaited || m->awaited != current_call() || m->source != SOURCE_TEXT || !m->odd ||
+	    !(sb->s_type->fs_flags & FS_REQUIRES_DEV))
 		return 0;
 	return source_refuse(0);
 }
 
-/* Room to note a mount that is asked about, NULL: the current task is not confined. */
+/* Room to note a mount that is asked about, NULL: there is no memory. */
 static __always_inline struct tg_mount *mount_begin(u64 dentry, u64 mnt, u32 request)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_mount *m = bpf_task_storage_get(&mounting, bpf_get_current_task_btf(), 0,
+						  BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	if (!c)
+	if (!m)
 		return NULL;
-	__builtin_memset(&c->mount, 0, sizeof(c->mount));
-	c->mount.dentry = dentry;
-	c->mount.mnt = mnt;
-	c->mount.request = request;
-	return &c->mount;
+	__builtin_memset(m, 0, sizeof(*m));
+	m->dentry = dentry;
+	m->mnt = mnt;
+	m->request = request;
+	return m;
 }
 
 static __always_inline void mount_from(struct tg_mount *m, const struct path *from)
@@ -329,11 +368,14 @@ SEC("lsm/sb_mount")
 int BPF_PROG(profile_sb_mount, const char *dev, const struct path *path, const char *type, unsigned long flags,
 	     void *data)
 {
-	struct tg_mount *m = mount_begin(address(path->dentry), address(path->mnt), MAY_MOUNT_);
+	struct tg_mount *m;
 	int err;
 
-	if (!m)
+	if (!confined_current())
 		return 0;
+	m = mount_begin(address(path->dentry), address(path->mnt), MAY_MOUNT_);
+	if (!m)
+		return -ENOMEM;
 	m->text = (u64)dev;
 	if (flags & MS_REMOUNT) {
 		m->flags = flags & ~MS_IGNORED;
@@ -367,10 +409,13 @@ int BPF_PROG(profile_sb_mount, const char *dev, const struct path *path, const c
 SEC("lsm/move_mount")
 int BPF_PROG(profile_move_mount, const struct path *from, const struct path *to)
 {
-	struct tg_mount *m = mount_begin(address(to->dentry), address(to->mnt), MAY_MOUNT_);
+	struct tg_mount *m;
 
-	if (!m)
+	if (!confined_current())
 		return 0;
+	m = mount_begin(address(to->dentry), address(to->mnt), MAY_MOUNT_);
+	if (!m)
+		return -ENOMEM;
 	m->flags = MS_MOVE;
 	if (mount_is_ours(real_mount(address(from->mnt))))
 		mount_from(m, from);
@@ -380,16 +425,23 @@ int BPF_PROG(profile_move_mount, const struct path *from, const struct path *to)
 SEC("lsm/sb_umount")
 int BPF_PROG(profile_sb_umount, struct vfsmount *mnt)
 {
-	return mount_begin(address(mnt->mnt_root), address(mnt), MAY_UMOUNT_) ? verdict_of(mount_asked()) : 0;
+	if (!confined_current())
+		return 0;
+	if (!mount_begin(address(mnt->mnt_root), address(mnt), MAY_UMOUNT_))
+		return -ENOMEM;
+	return verdict_of(mount_asked());
 }
 
 SEC("lsm/sb_pivotroot")
 int BPF_PROG(profile_sb_pivotroot, const struct path *old, const struct path *new)
 {
-	struct tg_mount *m = mount_begin(address(new->dentry), address(new->mnt), MAY_PIVOTROOT_);
+	struct tg_mount *m;
 
-	if (!m)
+	if (!confined_current())
 		return 0;
+	m = mount_begin(address(new->dentry), address(new->mnt), MAY_PIVOTROOT_);
+	if (!m)
+		return -ENOMEM;
 	mount_from(m, old);
 	return verdict_of(mount_asked());
 }

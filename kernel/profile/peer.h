@@ -94,7 +94,7 @@ static __always_inline int between(struct task_struct *task, bool acts, u32 clas
 	bool any = false;
 	int err;
 
-	other = bpf_task_storage_get(&confined, task, 0, 0);
+	other = confined_task(task);
 	if (mine)
 		any = true;
 	/* keeps the compiler from joining the two pointers in one test */

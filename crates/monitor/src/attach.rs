@@ -24,6 +24,10 @@ const PROFILE: &str = "profile_";
 const SIGHT: &str = "profile_inode_getattr";
 const LINKS: &str = "profile_inode_follow_link";
 
+/// Those that keep account of who is confined. Once it has begun it goes on: what is known of a
+/// task may not outlive it.
+const ACCOUNT: [&str; 2] = ["profile_task_alloc", "profile_task_free"];
+
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
 
@@ -136,6 +140,7 @@ impl Monitor {
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
         let (sight, links) = (set.hides_attributes(), set.mounts());
+        attach_late(|p| ACCOUNT.contains(&p))?;
         attach_late(|p| match p {
             SIGHT => sight,
             LINKS => links,
@@ -143,10 +148,10 @@ impl Monitor {
         })
     }
 
-    /// Detaches them, where no policy asks them any more.
+    /// Detaches them, where no policy asks them any more, but for those that keep account.
     pub(crate) fn detach_profiles(&self) -> Result<()> {
         for link in Pinned::Links.names()? {
-            if link.starts_with(PROFILE) {
+            if link.starts_with(PROFILE) && !ACCOUNT.contains(&link.as_str()) {
                 detach(&link)?;
             }
         }

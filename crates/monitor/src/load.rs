@@ -32,19 +32,19 @@ pub struct Monitor {
     pub(crate) nets: Map<u32, u32>,
     pub(crate) history: Map<u32, types::tg_event>,
     pub(crate) stats: Map<u32, types::tg_stats>,
-    pub(crate) confined: Map<i32, types::tg_confined>,
     pub(crate) onexec: Map<i32, u64>,
     pub(crate) arena: OwnedFd,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_settle: OwnedFd,
+    pub(crate) ps_profile: OwnedFd,
     pub(crate) ps_file: OwnedFd,
     pub(crate) ps_vma: OwnedFd,
 }
 
 /// Maps that user space opens by name; the globals are pinned as `bss`.
-const MAPS: [&str; 12] = [
+const MAPS: [&str; 11] = [
     "subjects", "inodes", "given", "nodes", "edges", "nets", "history", "stats", "events",
-    "confined", "onexec", "arena",
+    "onexec", "arena",
 ];
 
 /// What is decided when the monitor is loaded.
@@ -223,11 +223,11 @@ impl Monitor {
             nets: open_map("nets")?,
             history: open_map("history")?,
             stats: open_map("stats")?,
-            confined: open_map("confined")?,
             onexec: open_map("onexec")?,
             arena: open_pin(Pinned::Maps, "arena")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
+            ps_profile: open_pin(Pinned::Programs, "ps_profile")?,
             ps_file: open_pin(Pinned::Programs, "ps_file")?,
             ps_vma: open_pin(Pinned::Programs, "ps_vma")?,
         })

@@ -97,14 +97,16 @@ impl Monitor {
         self.set_subject(rustix::thread::gettid().as_raw_pid() as u32, label)
     }
 
-    /// Whether a profile confines a process, or did before a policy left it out.
+    /// Whether a profile confines a thread of a process, or did before a policy left it out.
     ///
     /// # Errors
-    /// [`Error::Io`] if it has ended.
+    /// [`Error::Io`] with `ESRCH` if it has ended.
     pub fn is_confined(&self, process: BorrowedFd<'_>) -> Result<bool> {
-        let found = self.confined.get(&process.as_raw_fd());
-        let found = found.trying(|| "read a process's profile".into())?;
-        Ok(found.is_some_and(|c| c.profile != 0))
+        let profiles = self.profiles_of(Over::Process(process))?;
+        if profiles.is_empty() {
+            return Err(Error::io("read a process's profile", Errno::SRCH));
+        }
+        Ok(profiles.iter().any(|id| *id != 0))
     }
 
     /// Has a process be confined by a profile from its next execution on; false, and nothing

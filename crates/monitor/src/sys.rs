@@ -48,7 +48,6 @@ pod!(
     types::tg_held
 );
 pod!(
-    types::tg_confined,
     types::tg_image,
     types::tg_profile,
     types::tg_table,

@@ -150,6 +150,11 @@ impl Monitor {
         Ok(done.len())
     }
 
+    /// The profiles of tasks, by their ids; 0: it has none.
+    pub(crate) fn profiles_of(&self, over: Over<'_>) -> Result<Vec<u64>> {
+        iterate(&self.ps_profile, over)
+    }
+
     fn held_by_others(&self, program: &impl AsFd) -> Result<Vec<Held>> {
         let lines: Vec<tg_held> = iterate(program, Over::All)?;
         let me = std::process::id();
