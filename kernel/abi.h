@@ -154,6 +154,9 @@ enum tg_op {
 	TG_OP_CAPABLE,
 	TG_OP_GETATTR,
 	TG_OP_USERNS,
+	TG_OP_CHANGE_PROFILE,
+	TG_OP_CHANGE_ONEXEC,
+	TG_OP_CHANGE_HAT,
 };
 
 /* Why a rule could not be applied as it stands; 0: the rule itself decided. */

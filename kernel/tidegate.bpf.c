@@ -46,5 +46,6 @@
 #include "profile/capable.h"
 #include "profile/peer.h"
 #include "profile/mount.h"
+#include "profile/change.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -191,6 +191,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int personality;
+	unsigned long atomic_flags;
 	u64 start_boottime;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
@@ -353,13 +354,17 @@ struct mm_struct___ps { struct file *exe_file; };
 #define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
 
+#define PFA_NO_NEW_PRIVS_BIT 1ul /* in task->atomic_flags */
+
 #define EPERM 1
 #define EIO 5
+#define ECHILD 10
 #define EAGAIN 11
 #define ENOMEM 12
 #define EACCES 13
 #define EBUSY 16
 #define EXDEV 18
+#define EINVAL 22
 #define ENOSPC 28
 #define ENAMETOOLONG 36
 

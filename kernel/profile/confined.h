@@ -22,6 +22,9 @@ struct {
 	__ulong(map_extra, 0x1ull << 44); /* where user space has it, in every process */
 } arena SEC(".maps");
 
+/* In place of a profile's id: no profile. */
+#define TG_UNCONFINED (~0ull)
+
 /* A task that has a profile, or is about to. */
 struct tg_confined {
 	u64 task;     /* its address; 0: a slot that is free */
@@ -36,7 +39,11 @@ struct tg_confined {
 	u8 exec_learning; /* the same of the execution under way */
 	u8 changed;   /* its program was executed under another profile, which confined it */
 	u8 exec_changed; /* the same of the execution under way */
-	u8 pad[3];
+	u8 previous_learning; /* what `learning` was before the hat */
+	u8 pad[2];
+	u64 onexec;   /* what it asked for at its next execution, by its id; TG_UNCONFINED; 0: nothing */
+	u64 previous; /* what it comes back to from a hat, 0: nothing */
+	u64 token;    /* by which */
 	u64 spilled; /* of a slot: some task that hashes here has storage, or had */
 };
 
@@ -81,7 +88,7 @@ static __always_inline struct tg_image __arena *image_of(u32 number)
 }
 
 /* A profile by its id; 0: it is not in this policy. */
-static __noinline u32 profile_by_id(u32 number, u64 id)
+__noinline u32 profile_by_id(u32 number, u64 id)
 {
 	struct tg_image __arena *image = image_of(number);
 	u32 mask = image->names_mask, names = image->names, i;
@@ -138,9 +145,10 @@ static __always_inline void confined_free(u64 task)
 
 	if (slot->task != task)
 		return;
-	slot->profile = slot->exec = 0;
+	slot->profile = slot->exec = slot->onexec = slot->previous = slot->token = 0;
 	slot->seqno = slot->at = 0;
-	slot->executing = slot->learning = slot->exec_learning = slot->changed = slot->exec_changed = 0;
+	slot->executing = slot->learning = slot->exec_learning = slot->changed = 0;
+	slot->exec_changed = slot->previous_learning = 0;
 	/* after that, on every processor */
 	__sync_val_compare_and_swap(&slot->task, task, 0);
 }

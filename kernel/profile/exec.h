@@ -12,7 +12,7 @@ int BPF_PROG(profile_task_alloc, struct task_struct *task)
 {
 	struct tg_confined *c = confined_current(), *child;
 
-	if (!c || !c->profile)
+	if (!c || !(c->profile || c->onexec))
 		return 0;
 	child = confined_made(task);
 	if (!child)
@@ -20,6 +20,10 @@ int BPF_PROG(profile_task_alloc, struct task_struct *task)
 	child->profile = c->profile;
 	child->learning = c->learning;
 	child->changed = c->changed;
+	child->onexec = c->onexec;
+	child->previous = c->previous;
+	child->previous_learning = c->previous_learning;
+	child->token = c->token;
 	return 0;
 }
 
@@ -103,31 +107,58 @@ static __noinline int exec_attach(struct linux_binprm *bprm, struct tg_confined 
 	return -EAGAIN;
 }
 
-/*
- * Would what the task was change what it becomes? A tracer that is confined itself goes on
- * tracing, and Linux's personality outlives an execution, which BPF cannot clear.
- */
-static __always_inline bool may_not_change(struct linux_binprm *bprm)
+/* Is who traces the current task confined itself? It goes on tracing what the task becomes. */
+static __noinline bool tracer_is_confined(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf(), *tracer;
 	struct tg_confined *c;
-	bool confined_tracer;
+	bool confined;
 
-	if (me->personality & PERSONALITY_UNSAFE)
-		return true;
-	if (!(bprm->unsafe & LSM_UNSAFE_PTRACE))
+	if (!me->ptrace)
 		return false;
 	tracer = bpf_task_from_pid(me->parent->pid);
 	if (!tracer)
 		return true;
 	c = confined_task(tracer);
-	confined_tracer = c && c->profile;
+	confined = c && c->profile;
 	bpf_task_release(tracer);
-	return confined_tracer;
+	return confined;
+}
+
+/*
+ * Would what the task was change what it becomes? Linux's personality outlives an execution, too, which BPF
+ * cannot clear.
+ */
+static __always_inline bool may_not_change(void)
+{
+	return bpf_get_current_task_btf()->personality & PERSONALITY_UNSAFE || tracer_is_confined();
 }
 
 #define EXEC_SCRUBBED 1
 #define EXEC_NOT_CONFINED 2
+
+#define EXEC_STAYS 1
+
+/* A confined task's execution leads to a profile, or to none; EXEC_STAYS: it does not come to be. */
+static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u32 to, struct tg_note *note)
+{
+	bool complains = PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN;
+	struct tg_confined *c = who->subject;
+	int err;
+
+	if (bprm->unsafe & LSM_UNSAFE_NO_NEW_PRIVS && to != who->profile) {
+		note->reason = TG_R_NO_PROFILE;
+		err = verdict_of(profile_record(complains ? PROFILE_COMPLAIN : PROFILE_REFUSED, MAY_EXEC_, MAY_EXEC_,
+						-EPERM, note));
+		return err ? err : EXEC_STAYS;
+	}
+	if (to != who->profile && may_not_change())
+		return profile_refuse(MAY_EXEC_, TG_R_NO_PROFILE, -EPERM, note);
+	c->exec = to ? PART(struct tg_profile, to)->id : 0;
+	c->exec_changed = to != who->profile;
+	c->executing = 1;
+	return 0;
+}
 
 /* Of a confined one: as the rule that lets it execute says. */
 static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confined *c, struct tg_name *name)
@@ -174,29 +205,67 @@ static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confine
 		err = profile_decide(&who, perms, MAY_EXEC_, -EACCES, &note);
 		if (err)
 			return err;
-		if (bprm->unsafe & LSM_UNSAFE_NO_NEW_PRIVS && to != who.profile) {
-			note.reason = TG_R_NO_PROFILE;
-			err = verdict_of(profile_record(complains ? PROFILE_COMPLAIN : PROFILE_REFUSED, MAY_EXEC_,
-							MAY_EXEC_, -EPERM, &note));
-			if (err)
-				return err;
-			/* it stays what it is */
-			return 0;
-		}
-		if (to != who.profile && may_not_change(bprm))
-			return profile_refuse(MAY_EXEC_, TG_R_NO_PROFILE, -EPERM, &note);
-		c->exec = to ? PART(struct tg_profile, to)->id : 0;
-		c->exec_changed = to != who.profile;
-		c->executing = 1;
+		err = exec_goes(bprm, &who, to, &note);
+		if (err)
+			return err < 0 ? err : 0;
 		return !same && !(perms.exec & EXEC_UNSAFE) ? EXEC_SCRUBBED : 0;
 	}
 	return profile_refuse(MAY_EXEC_, TG_R_BUSY, -EAGAIN, &note);
 }
 
-/* Of one that nothing confines, and that asked for a profile. */
+/* Of one that nothing confines, and for which a profile is asked. */
 static __always_inline int exec_asked(struct tg_confined *c, u64 id)
 {
 	return profile_by_id(policy_number(), id) ? exec_leads(c, id) : -EACCES;
+}
+
+/*
+ * Of one that asked for what it is to be: the rule on the program leads on to one for the profile's name.
+ * profile_onexec() of security/apparmor/domain.c.
+ */
+static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined *c, struct tg_name *name)
+{
+	u64 dentry = address(bprm->file->f_path.dentry), mnt = address(bprm->file->f_path.mnt);
+	struct inode *inode = bprm->file->f_inode;
+	struct tg_note note = { .op = TG_OP_CHANGE_ONEXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode) };
+	struct tg_perms perms;
+	struct tg_who who;
+	long state;
+	u32 try, to;
+	int err;
+
+	for (try = 0; try < PROFILE_TRIES; try++) {
+		who = who_of(c);
+		if (!who.profile && c->onexec != TG_UNCONFINED)
+			return exec_asked(c, c->onexec);
+		if (!who.profile) {
+			c->exec = 0;
+			c->executing = 1;
+			return 0;
+		}
+		to = c->onexec == TG_UNCONFINED ? 0 : profile_by_id(who.number, c->onexec);
+		if (!to && c->onexec != TG_UNCONFINED)
+			return profile_refuse(MAY_ONEXEC_, TG_R_NO_PROFILE, -EACCES, &note);
+		name_for(name, &who, dentry, mnt, false);
+		state = name_state(name);
+		if (state < 0)
+			return name_refuse(state, MAY_ONEXEC_, &note);
+		perms = perms_by(name->table, state, owner_by(inode->i_uid.val, mnt));
+		if (perms.allow & MAY_ONEXEC_) {
+			state = profile_named(name->table, profile_step(name->table, state, 0), to);
+			perms = perms_by(name->table, state, OWNER_SELF);
+		}
+		if (policy_number() != who.number)
+			continue;
+		err = profile_decide(&who, perms, MAY_ONEXEC_, -EACCES, &note);
+		if (!err)
+			err = exec_goes(bprm, &who, to, &note);
+		if (err)
+			return err < 0 ? err : 0;
+		c->exec_learning = 0;
+		return perms.exec & EXEC_UNSAFE ? 0 : EXEC_SCRUBBED;
+	}
+	return profile_refuse(MAY_ONEXEC_, TG_R_BUSY, -EAGAIN, &note);
 }
 
 SEC("lsm/bprm_creds_for_exec")
@@ -215,7 +284,7 @@ int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 		room = text_get();
 		if (!room)
 			return -EAGAIN;
-		ret = exec_confined(bprm, c, &room->name);
+		ret = c->onexec ? exec_onexec(bprm, c, &room->name) : exec_confined(bprm, c, &room->name);
 		text_put(room);
 	}
 	if (ret == EXEC_NOT_CONFINED)
@@ -240,6 +309,7 @@ int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 		c->learning = c->exec_learning;
 	}
 	c->executing = 0;
+	c->onexec = c->previous = c->token = 0;
 	c->seqno = 0;
 	return 0;
 }

@@ -172,6 +172,22 @@ static __always_inline bool is_simply_allowed(struct tg_who *who, u32 table, u32
 	       !(request & (~perms->allow | perms->deny | perms->audit)) && !p->audit;
 }
 
+/* The state after a profile's name, 0: that of none. */
+static __always_inline u32 profile_named(u32 table, u32 state, u32 of)
+{
+	static const char unconfined[] = "unconfined";
+	u32 i;
+
+	if (!of) {
+		for (i = 0; i < sizeof(unconfined) - 1; i++)
+			state = profile_step(table, state, unconfined[i]);
+		return state;
+	}
+	bpf_for(i, 0, PART(struct tg_profile, of)->name_len)
+		state = profile_step(table, state, PART(u8, PART(struct tg_profile, of)->name)[i]);
+	return state;
+}
+
 /* Policies that come while a request is decided, before it is refused. */
 #define PROFILE_TRIES 8
 

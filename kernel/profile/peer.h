@@ -32,22 +32,6 @@ static __always_inline u32 confined_of(struct tg_confined *c, u32 number)
 	return *(volatile u32 *)&c->seqno == number ? c->at : profile_by_id(number, c->profile);
 }
 
-/* The state after a peer's name. */
-static __always_inline u32 peer_state(u32 table, u32 state, u32 peer)
-{
-	static const char unconfined[] = "unconfined";
-	u32 i;
-
-	if (!peer) {
-		for (i = 0; i < sizeof(unconfined) - 1; i++)
-			state = profile_step(table, state, unconfined[i]);
-		return state;
-	}
-	bpf_for(i, 0, PART(struct tg_profile, peer)->name_len)
-		state = profile_step(table, state, PART(u8, PART(struct tg_profile, peer)->name)[i]);
-	return state;
-}
-
 /* What one of the two profiles says. */
 static __noinline int peer_says(u32 profile, u32 peer, struct tg_between *b, u32 request)
 {
@@ -63,7 +47,7 @@ static __noinline int peer_says(u32 profile, u32 peer, struct tg_between *b, u32
 	if (state) {
 		if (b->class == PROFILE_CLASS_SIGNAL)
 			state = profile_step(table, state, b->signal);
-		perms = perms_of(profile_perms(table, peer_state(table, state, peer), false));
+		perms = perms_of(profile_perms(table, profile_named(table, state, peer), false));
 	} else if (b->class == PROFILE_CLASS_PTRACE && profile == b->actor && peer != profile) {
 		/* a profile that does not know of tracing: by the capability */
 		if (p->caps_allow & 1ull << CAP_SYS_PTRACE_)

@@ -345,6 +345,9 @@ pub fn verb(op: Op) -> &'static str {
         Op::Capable => "use the capability",
         Op::Getattr => "see attributes of",
         Op::Userns => "make a user namespace",
+        Op::ChangeProfile => "change its profile to",
+        Op::ChangeOnexec => "change its profile at an execution to",
+        Op::ChangeHat => "change its hat to",
     }
 }
 
