@@ -24,6 +24,10 @@ const PROFILE: &str = "profile_";
 const SIGHT: &str = "profile_inode_getattr";
 const LINKS: &str = "profile_inode_follow_link";
 
+/// What is asked in place of AppArmor when a task writes to /proc/PID/attr: attached only where there
+/// is none.
+const ATTRIBUTES: &str = "profile_setprocattr";
+
 /// Those that keep account of who is confined. Once it has begun it goes on: what is known of a
 /// task may not outlive it.
 const ACCOUNT: [&str; 2] = ["profile_task_alloc", "profile_task_free"];
@@ -45,7 +49,7 @@ fn attach(program: &str) -> Result<()> {
     let fd = sys::open_pin(&path).trying(|| format!("open {}", path.display()))?;
     let patience = Instant::now() + FREE_WITHIN;
     let link = loop {
-        match sys::attach_lsm(fd.as_fd()) {
+        match sys::attach(fd.as_fd()) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy && Instant::now() < patience => {
                 sleep(LOOK_AGAIN);
             }
@@ -116,6 +120,13 @@ pub(crate) fn wait_until_gone(programs: &[u32]) -> Result<()> {
     Ok(())
 }
 
+/// Whether the kernel's own AppArmor is at work.
+fn has_apparmor() -> Result<bool> {
+    const ACTIVE: &str = "/sys/kernel/security/lsm";
+    let active = fs::read_to_string(ACTIVE).trying(|| format!("read {ACTIVE}"))?;
+    Ok(active.trim().split(',').any(|module| module == "apparmor"))
+}
+
 impl Monitor {
     /// Attaches every program to its hook, but the guards.
     ///
@@ -140,10 +151,12 @@ impl Monitor {
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
         let (sight, links) = (set.hides_attributes(), set.mounts());
+        let attributes = !has_apparmor()?;
         attach_late(|p| ACCOUNT.contains(&p))?;
         attach_late(|p| match p {
             SIGHT => sight,
             LINKS => links,
+            ATTRIBUTES => attributes,
             _ => p.starts_with(PROFILE),
         })
     }

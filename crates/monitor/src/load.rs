@@ -8,7 +8,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, PrintLevel, ProgramType};
 
 use crate::Refusals;
-use crate::attach;
+use crate::attach::{self, is_late};
 use crate::error::{Error, Result, Trying, io_of};
 use crate::globals::Globals;
 use crate::pins::{self, Pinned};
@@ -194,8 +194,9 @@ impl Monitor {
         sys::pin(globals.as_fd(), &path).map_err(|source| Error::Pin { path, source })?;
         for program in skel.object().progs() {
             let name = program.name().to_string_lossy();
-            let lsm = program.prog_type() == ProgramType::Lsm;
-            if program.autoload() && (lsm || name.starts_with("ps_")) {
+            // what else there is belongs to libbpf's own probing
+            let ours = program.prog_type() == ProgramType::Lsm || is_late(&name);
+            if program.autoload() && ours {
                 let path = Pinned::Programs.path(&name);
                 sys::pin(program.as_fd(), &path).map_err(|source| Error::Pin { path, source })?;
             }

@@ -70,7 +70,7 @@ pub(crate) fn attach_empty(hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
         )
     };
     let program = sys::owned(fd)?;
-    sys::attach_lsm(program.as_fd())
+    sys::attach(program.as_fd())
 }
 
 /// The hook's number in the kernel's BTF; `None`: it has no such hook.

@@ -95,11 +95,10 @@ pub(crate) fn open_pin(path: &Path) -> io::Result<OwnedFd> {
     owned(unsafe { libbpf_sys::bpf_obj_get(path.as_ptr()) })
 }
 
-/// Attaches a loaded LSM program to the hook it was loaded for.
-pub(crate) fn attach_lsm(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-    let (fd, kind) = (program.as_raw_fd(), libbpf_sys::BPF_LSM_MAC);
-    // SAFETY: a valid descriptor; no options.
-    owned(unsafe { libbpf_sys::bpf_link_create(fd, 0, kind, ptr::null()) })
+/// Attaches a loaded program to the hook, or the function of the kernel, that it was loaded for.
+pub(crate) fn attach(program: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: a valid descriptor; where it goes is known since it was loaded.
+    owned(unsafe { libbpf_sys::bpf_raw_tracepoint_open(ptr::null(), program.as_raw_fd()) })
 }
 
 /// Which tasks an iterator looks at.

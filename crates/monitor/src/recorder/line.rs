@@ -161,7 +161,15 @@ mod tests {
         }
         // what is not recorded, then what only the profile model asks about
         let other = ["pipe", "ipc", "tty", "key", "start"];
-        let profile = ["lock", "capable", "getattr", "userns"];
+        let profile = [
+            "lock",
+            "capable",
+            "getattr",
+            "userns",
+            "change-profile",
+            "change-onexec",
+            "change-hat",
+        ];
         let told = |op: &&Op| ![&other[..], &profile].concat().contains(&op.word());
         for op in Op::ALL.iter().filter(told) {
             assert!(Act::from_word(op.word()).is_some(), "{}", op.word());

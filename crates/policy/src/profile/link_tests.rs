@@ -256,7 +256,6 @@ fn what_nothing_mediates_is_told_of() {
     let warn = |what| format!("Warning from profile a (f): {what}");
     parsed.warnings = vec![
         warn("mqueue rules not enforced"),
-        warn("downgrading change_profile safe rule to unsafe"),
         warn("io_uring rules not enforced"),
         warn("something else"),
     ];
@@ -269,7 +268,6 @@ fn what_nothing_mediates_is_told_of() {
     ];
     let set = ProfileSet::link(&[parsed], &statements).unwrap();
     let found = [
-        rule("change_profile", 5),
         rule("dbus", 4),
         rule("io_uring", 0),
         rule("mqueue", 3),

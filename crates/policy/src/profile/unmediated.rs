@@ -8,9 +8,10 @@ use crate::limits::MAX_LINE;
 
 /// The classes of rules that are mediated: the words that they begin with. `all` stands for every
 /// class.
-const MEDIATED: [&str; 13] = [
+const MEDIATED: [&str; 14] = [
     "all",
     "capability",
+    "change_profile",
     "file",
     "link",
     "mount",
@@ -53,7 +54,7 @@ fix_binfmt_elf_mmap {yes
 }
 post_nnp_subset {yes
 }
-stack {no
+stack {yes
 }
 version {1.2
 }
