@@ -11,7 +11,7 @@
 struct tg_note {
 	union {
 		struct {
-			u64 dentry; /* address, 0: no file */
+			u64 dentry; /* address, 0: no file; of TG_OP_CHANGE_* without an inode a text's */
 			u64 inode;  /* address */
 		};
 		u8 addr[16]; /* where family is not 0 */
@@ -136,7 +136,12 @@ __noinline u64 audit(struct tg_note *n)
 		e->ino = inode->i_ino;
 		e->dev = inode->i_sb->s_dev;
 	}
-	if (!n->family && n->dentry) {
+	if (n->op >= TG_OP_CHANGE_PROFILE && n->op <= TG_OP_CHANGE_HAT && !n->inode) {
+		/* no file's: the name that is asked for */
+		long len = n->dentry ? bpf_probe_read_kernel_str(e->path, TG_PATH, (void *)n->dentry) : 0;
+
+		e->path_len = len > 0 ? len - 1 : 0;
+	} else if (!n->family && n->dentry) {
 		w = scratch_get();
 		if (w) {
 			bpf_rcu_read_lock();

@@ -12,6 +12,9 @@
 
 #define HATS 16 /* names of hats in one request */
 
+/* Set by user space: the kernel's own AppArmor is at work, too. */
+u32 apparmor_active;
+
 /* The room for texts has the request's words from its first byte on, each ended by a 0. */
 #define WORD_BYTE(t, i) ((t)->text[BOUND(i, TG_TEXT)])
 
@@ -103,7 +106,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 		number = c ? who.number : policy_number();
 		to = profile_by_id(number, id);
 		missing = !to && !text_is_unconfined(t, first);
-		if (missing && !who.profile)
+		if (!to && !who.profile && (missing || apparmor_active))
 			return -ENOENT;
 		if (missing && PART(struct tg_profile, who.profile)->mode != TG_MODE_COMPLAIN)
 			return change_refuse(&who, request, TG_R_NO_PROFILE, -ENOENT, &note);
@@ -301,14 +304,15 @@ __noinline int change_asked(struct tg_text *t, bool exec)
 
 /*
  * BPF is no module that a file of /proc belongs to, so this decides in place of the one that is asked: what is
- * returned but 0 is what the write returns. Not attached where AppArmor itself is at work.
+ * returned but 0 is what the write returns. Where AppArmor is at work itself it is asked, too, by who is not
+ * confined here, about what there is none of here.
  */
 SEC("fmod_ret/security_setprocattr")
 int BPF_PROG(profile_setprocattr, int lsmid, const char *name, void *value, u64 size)
 {
+	bool exec, passed_on = apparmor_active && !who_is_confined().profile;
 	struct tg_text *t;
 	char which[8] = {};
-	bool exec;
 	int ret = 1;
 
 	if (lsmid != LSM_ID_UNDEF && lsmid != LSM_ID_APPARMOR)
@@ -328,9 +332,13 @@ int BPF_PROG(profile_setprocattr, int lsmid, const char *name, void *value, u64 
 		ret = change_asked(t, exec);
 	}
 	text_put(t);
+	if (!ret)
+		return size;
+	if (passed_on)
+		return 0;
 	if (ret == 1)
 		return lsmid == LSM_ID_APPARMOR ? -EINVAL : 0;
-	return ret ? ret : size;
+	return ret;
 }
 
 #endif

@@ -24,10 +24,6 @@ const PROFILE: &str = "profile_";
 const SIGHT: &str = "profile_inode_getattr";
 const LINKS: &str = "profile_inode_follow_link";
 
-/// What is asked in place of AppArmor when a task writes to /proc/PID/attr: attached only where there
-/// is none.
-const ATTRIBUTES: &str = "profile_setprocattr";
-
 /// Those that keep account of who is confined. Once it has begun it goes on: what is known of a
 /// task may not outlive it.
 const ACCOUNT: [&str; 2] = ["profile_task_alloc", "profile_task_free"];
@@ -151,12 +147,11 @@ impl Monitor {
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
         let (sight, links) = (set.hides_attributes(), set.mounts());
-        let attributes = !has_apparmor()?;
+        self.globals.set_apparmor(has_apparmor()?);
         attach_late(|p| ACCOUNT.contains(&p))?;
         attach_late(|p| match p {
             SIGHT => sight,
             LINKS => links,
-            ATTRIBUTES => attributes,
             _ => p.starts_with(PROFILE),
         })
     }

@@ -100,6 +100,13 @@ impl Globals {
         Ok(())
     }
 
+    /// Says whether the kernel's own AppArmor is at work, too.
+    pub fn set_apparmor(&self, active: bool) {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).apparmor_active })
+            .store(active.into(), Ordering::Relaxed);
+    }
+
     pub fn guard_armed(&self) -> &AtomicU16 {
         // SAFETY: an aligned field of the mapping, which outlives the reference.
         unsafe { AtomicU16::from_ptr(&raw mut (*self.base).tx.guard_armed) }
