@@ -4,7 +4,8 @@ set -eu
 # a program that the map trusts: who opens a raw socket falls, and the player with it
 cp /payload/profile-ops /root/profile-ops
 /payload/tidegate start --bundle /payload/profiles.bundle
-xargs /root/profile-ops play tidegate </payload/names
+# one waits for the other all the time: on one processor that takes half as long
+taskset 1 xargs /root/profile-ops play tidegate </payload/names
 /root/profile-ops storm
 /payload/tidegate log --denied -n 3
 /payload/tidegate stop

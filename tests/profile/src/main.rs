@@ -18,7 +18,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-use ops::{OPS, Op, STRICTER};
+use ops::{OPS, OTHERWISE, Op};
 
 /// How a process comes to be confined from its next execution on.
 #[derive(Debug, Clone, Copy)]
@@ -60,17 +60,19 @@ fn play(system: System, profiles: &[&str]) -> io::Result<()> {
     // what is made is made with the mode that is asked for
     // SAFETY: no memory is touched.
     unsafe { libc::umask(0) };
-    fs::create_dir_all("/srv/ops/bin")?;
+    tree::mount()?;
+    fs::create_dir("/srv/ops/bin")?;
     for name in ["ops", "px", "cx", "ix", "ux", "other"] {
         fs::copy("/proc/self/exe", format!("/srv/ops/bin/{name}"))?;
     }
     fs::write("/srv/ops/player", std::process::id().to_string())?;
-    tree::mount()?;
     for profile in profiles {
         each(system, profile, OPS, "verdict")?;
     }
     if let System::Tidegate = system {
-        each(system, "mount-all", STRICTER, "stricter")?;
+        for (profile, ops) in OTHERWISE {
+            each(system, profile, ops, "otherwise")?;
+        }
     }
     Ok(())
 }

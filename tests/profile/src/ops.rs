@@ -2,10 +2,11 @@
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown, symlink};
-use std::process::{Command, ExitCode};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitCode, ExitStatus};
 
 use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
@@ -19,10 +20,14 @@ pub struct Op {
     run: fn() -> io::Result<()>,
 }
 
+/// Each operation there is.
+fn all() -> impl Iterator<Item = &'static Op> {
+    OPS.iter().chain(OTHERWISE.iter().flat_map(|(_, ops)| *ops))
+}
+
 /// Plays an operation in a child; what became of it.
 pub fn play(name: &str) -> String {
-    let mut ops = OPS.iter().chain(STRICTER);
-    let Some(op) = ops.find(|op| op.name == name) else {
+    let Some(op) = all().find(|op| op.name == name) else {
         return "unknown".into();
     };
     // SAFETY: this process has one thread.
@@ -265,13 +270,43 @@ fn pivot(new: &str, old: &str) -> io::Result<()> {
     alone(|| nix::unistd::pivot_root(new, old).map_err(io::Error::from))
 }
 
-/// What is refused where a name may be another than it seems: an error if it is not.
-fn refused(done: io::Result<()>) -> io::Result<()> {
+/// The same once more: what became of it the second time, if it is what became of it the first.
+fn twice(part: impl Fn() -> io::Result<()>) -> io::Result<()> {
+    let code = |done: &io::Result<()>| done.as_ref().err().and_then(io::Error::raw_os_error);
+    let (first, second) = (part(), part());
+    if code(&first) == code(&second) {
+        second
+    } else {
+        Err(io::Error::from_raw_os_error(libc::EXDEV))
+    }
+}
+
+/// What shall be refused by this error: an error if it is not.
+fn refused_by(code: i32, done: io::Result<()>) -> io::Result<()> {
     match done {
-        Err(e) if e.raw_os_error() == Some(libc::EACCES) => Ok(()),
+        Err(e) if e.raw_os_error() == Some(code) => Ok(()),
         Err(e) => Err(e),
         Ok(()) => Err(io::Error::from_raw_os_error(libc::EEXIST)),
     }
+}
+
+fn refused(done: io::Result<()>) -> io::Result<()> {
+    refused_by(libc::EACCES, done)
+}
+
+/// A file of an overlay of two directories.
+fn read_through_an_overlay() -> io::Result<()> {
+    let layers = format!("lowerdir={}:{}", at("dir"), at("ro"));
+    alone(|| {
+        mount(
+            Some("none"),
+            &at("empty"),
+            Some("overlay"),
+            MsFlags::empty(),
+            Some(&layers),
+        )?;
+        read("empty/a")
+    })
 }
 
 /// The process that tells this one's parent what to do, which nothing confines.
@@ -307,15 +342,41 @@ fn trace(pid: i32) -> io::Result<()> {
     check(unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, 0, 0) })
 }
 
-/// Executes a program, which then does an operation under whatever confines it.
-fn exec(program: &str, op: &str) -> io::Result<()> {
-    let mut command = Command::new(format!("/srv/ops/bin/{program}"));
+/// A program that does an operation under whatever confines it then.
+fn program(path: &str, op: &str) -> Command {
+    let mut command = Command::new(path);
     // what an execution that scrubs the environment takes away
     command.env("LD_PRELOAD", "/nowhere").args(["act", op]);
-    match command.status()?.code() {
+    command
+}
+
+fn came_of(status: ExitStatus) -> io::Result<()> {
+    match status.code() {
         Some(0) => Ok(()),
         Some(code) => Err(io::Error::from_raw_os_error(code)),
         None => Err(io::Error::from_raw_os_error(libc::EINTR)),
+    }
+}
+
+fn exec(name: &str, op: &str) -> io::Result<()> {
+    came_of(program(&format!("/srv/ops/bin/{name}"), op).status()?)
+}
+
+/// The same, with this process tracing it from before it is executed.
+fn exec_traced(name: &str, op: &str) -> io::Result<()> {
+    let mut command = program(&format!("/srv/ops/bin/{name}"), op);
+    // SAFETY: one system call without pointers.
+    unsafe { command.pre_exec(|| check(libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0))) };
+    let child = command.spawn()?.id() as i32;
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        check(unsafe { libc::waitpid(child, &raw mut status, 0) })?;
+        if !libc::WIFSTOPPED(status) {
+            return came_of(ExitStatus::from_raw(status));
+        }
+        // SAFETY: no pointers.
+        check(unsafe { libc::ptrace(libc::PTRACE_CONT, child, 0, 0) })?;
     }
 }
 
@@ -441,6 +502,12 @@ pub const OPS: &[Op] = ops![
         };
         if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     },
+    "write to a where only appending was asked for" => {
+        let mut file = OpenOptions::new().append(true).open(at("a"))?;
+        // SAFETY: a valid descriptor.
+        check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) })?;
+        file.write_all(b"x")
+    },
     "lock a" => lock("a", libc::LOCK_SH),
     "lock a alone" => lock("a", libc::LOCK_EX),
     "lock ro/a" => lock("ro/a", libc::LOCK_EX),
@@ -475,6 +542,12 @@ pub const OPS: &[Op] = ops![
     "exec ux, scrubbed" => exec("ux", "secure"),
     "exec other" => exec("other", "read-a"),
     "exec other, secret" => exec("other", "read-secret"),
+    "exec what was removed" => {
+        fs::hard_link("/srv/ops/bin/other", at("gone"))?;
+        let file = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(at("gone"))?;
+        fs::remove_file(at("gone"))?;
+        came_of(program(&format!("/proc/self/fd/{}", file.as_raw_fd()), "read-a").status()?)
+    },
     "exec other without new privileges" => {
         // SAFETY: no pointers.
         check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
@@ -512,6 +585,12 @@ pub const OPS: &[Op] = ops![
         // SAFETY: no pointers.
         check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) })
     },
+    "message queue" => {
+        // SAFETY: a NUL-terminated name, and no attributes.
+        check(unsafe { libc::mq_open(c"/ops".as_ptr(), libc::O_CREAT | libc::O_RDWR, 0o600, 0) })?;
+        // SAFETY: a NUL-terminated name.
+        check(unsafe { libc::mq_unlink(c"/ops".as_ptr()) })
+    },
     // SAFETY: no pointers.
     "setuid" => check(unsafe { libc::setuid(1000) }),
     // SAFETY: no pointers.
@@ -548,6 +627,9 @@ pub const OPS: &[Op] = ops![
     "bind dir to read, which takes two" => alone(|| bind(&at("dir"), "empty", MsFlags::MS_RDONLY)),
     "bind dir/sub" => alone(|| bind(&at("dir/sub"), "empty", MsFlags::empty())),
     "bind secret" => alone(|| bind(&at("secret"), "empty", MsFlags::empty())),
+    // the second time there is something to remember, if the first was refused
+    "bind secret twice" => alone(|| twice(|| bind(&at("secret"), "empty", MsFlags::empty()))),
+    "bind dir twice" => alone(|| twice(|| bind(&at("dir"), "empty", MsFlags::empty()))),
     "bind ro" => alone(|| bind(&at("ro"), "empty", MsFlags::empty())),
     "bind a" => alone(|| bind(&at("a"), "b", MsFlags::empty())),
     "bind dir to itself" => alone(|| bind(&at("dir"), "dir", MsFlags::empty())),
@@ -612,9 +694,25 @@ pub const OPS: &[Op] = ops![
     }),
 ];
 
-/// Those that Tidegate refuses by design where AppArmor does not: each is done if it is refused, and
-/// what is allowed all the same is not.
-pub const STRICTER: &[Op] = ops![
+/// Those that Tidegate decides by design otherwise than AppArmor, by the profile that they are played
+/// under: each is done if it goes as docs/profile.md says.
+pub const OTHERWISE: &[(&str, &[Op])] = &[
+    ("mount-all", SOURCES),
+    ("traces-exec", UNSAFE),
+    (
+        "overlay",
+        ops!["read through an overlay" => read_through_an_overlay()],
+    ),
+    (
+        "overlay-layers",
+        ops![
+            "read a layer through an overlay" => refused(read_through_an_overlay()),
+        ],
+    ),
+];
+
+/// What AppArmor takes for what it leads to; what is allowed all the same is no name of a source.
+const SOURCES: &[Op] = ops![
     "bind by a link" => alone(|| refused(bind(&at("to-ro"), "empty", MsFlags::empty()))),
     "bind by a link on the way" => alone(|| {
         fs::create_dir(at("ro/in"))?;
@@ -657,3 +755,51 @@ pub const STRICTER: &[Op] = ops![
         mount(Some("none"), &at("to-ro"), Some("tmpfs"), MsFlags::empty(), None)
     }),
 ];
+
+/// Whom AppArmor lets come to another profile.
+const UNSAFE: &[Op] = ops![
+    "exec px, traced" => refused_by(libc::EPERM, exec_traced("px", "read-a")),
+    "exec px without randomization" => {
+        // SAFETY: no pointers.
+        check(unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as u64) })?;
+        refused_by(libc::EPERM, exec("px", "read-a"))
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYPASSES: &str = include_str!("../../../docs/bypasses.md");
+    const PROFILES: &str = include_str!("../profiles");
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = all().map(|op| op.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn what_the_catalogue_of_bypasses_names_is_played() {
+        let (_, profiles) = BYPASSES.split_once("## Profiles").expect("a section");
+        let rows: Vec<&str> = profiles.lines().filter(|l| l.starts_with("| B")).collect();
+        assert!(!rows.is_empty());
+        for row in rows {
+            let played = row.trim_matches('|').split('|').nth(3).unwrap_or_default();
+            assert!(played.contains('`'), "nothing plays {row}");
+            // `profile: operation`, or `storm: …`
+            for name in played.split('`').skip(1).step_by(2) {
+                let (profile, op) = name.split_once(": ").expect(name);
+                let storm = crate::storm::STORMS
+                    .iter()
+                    .any(|what| what.join(" and ") == op);
+                let known = PROFILES.contains(&format!("\nprofile {profile} "))
+                    && (all().any(|known| known.name == op) || profile == "storm" && storm);
+                assert!(known, "nothing plays `{name}`: {row}");
+            }
+        }
+    }
+}

@@ -19,6 +19,9 @@ const YES: &str = "/srv/storm/yes";
 const NO: &str = "/srv/storm/no";
 const NOISE: &str = "/srv/noise";
 
+/// What others do meanwhile.
+pub const STORMS: &[&[&str]] = &[&[], &["rename"], &["mount"], &["rename", "mount"]];
+
 /// How often each change is made.
 const ROUNDS: u32 = 200;
 
@@ -77,7 +80,7 @@ pub fn play() -> io::Result<()> {
     }
     fs::create_dir_all(format!("{NOISE}/mount"))?;
     fs::write(format!("{NOISE}/a"), "")?;
-    for storm in [&[][..], &["rename"], &["mount"], &["rename", "mount"]] {
+    for storm in STORMS {
         let noise: Vec<_> = storm.iter().map(|what| noisy(what)).collect();
         let mut reader = Reader::new()?;
         let done = (0..ROUNDS).try_for_each(|_| round(&mut reader));

@@ -10,12 +10,14 @@ pub const TREE: &str = "/srv/ops/tree";
 /// A mount that is there from the beginning, and a directory in it.
 pub const MOUNTED: &str = "/srv/ops/mounted";
 
-/// Mounts it.
+/// Mounts it, and what the tree is in: a filesystem that is quick to make files in.
 pub fn mount() -> io::Result<()> {
     use nix::mount::{MsFlags, mount};
-    fs::create_dir_all(MOUNTED)?;
     let nothing = None::<&str>;
-    mount(nothing, MOUNTED, Some("tmpfs"), MsFlags::empty(), nothing)?;
+    for dir in ["/srv/ops", MOUNTED] {
+        fs::create_dir_all(dir)?;
+        mount(nothing, dir, Some("tmpfs"), MsFlags::empty(), nothing)?;
+    }
     fs::create_dir(format!("{MOUNTED}/old"))
 }
 
