@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use miette::Report;
 use tidegate_policy::profile::{
-    FEATURES, Parsed, Parser, ParserError, ProfileSet, Statement, Unmediated, statements,
+    FEATURES, Parsed, Parser, ParserError, ProfileSet, Statement, Unmediated, source,
 };
 
 use crate::exit::{Code, Failure, Message, Outcome};
@@ -65,8 +65,8 @@ impl Profiles {
     fn statements(&self, parsed: &[Parsed]) -> Vec<Statement> {
         let mut found = Vec::new();
         for Parsed { file, .. } in parsed {
-            match statements(file, &self.profile_base) {
-                Ok(of_file) => found.extend(of_file),
+            match source(file, &self.profile_base) {
+                Ok(of_file) => found.extend(of_file.statements),
                 Err(e) => tell!(
                     "warning: {}: rules that nothing mediates are not looked for: {e}",
                     printable(&file.to_string_lossy())
