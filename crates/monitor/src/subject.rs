@@ -102,9 +102,18 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if it has ended.
     pub fn is_confined(&self, process: BorrowedFd<'_>) -> Result<bool> {
+        Ok(self.profile_of(process)?.is_some())
+    }
+
+    /// The number of the profile that confines a process, or did before a policy left it out:
+    /// [`profile_id`] of its name.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it has ended.
+    pub fn profile_of(&self, process: BorrowedFd<'_>) -> Result<Option<u64>> {
         let found = self.confined.get(&process.as_raw_fd());
         let found = found.trying(|| "read a process's profile".into())?;
-        Ok(found.is_some_and(|c| c.profile != 0))
+        Ok(found.map(|c| c.profile).filter(|&profile| profile != 0))
     }
 
     /// Has a process be confined by a profile from its next execution on; false, and nothing

@@ -225,6 +225,9 @@ pub struct Log {
     /// Of subjects at this level
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
+    /// By this profile
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
     /// Of programs with this name
     #[arg(long, value_name = "NAME")]
     pub comm: Option<String>,
@@ -262,6 +265,10 @@ pub struct Why {
     /// List everything that would mend the refusal, the narrowest first
     #[arg(long)]
     pub mends: bool,
+    /// Of a profile's refusal: the profiles' files, to name the rule that refuses by its place, and
+    /// to try the rule that would allow it
+    #[command(flatten)]
+    pub profiles: Profiles,
 }
 
 /// What to learn from.
@@ -292,8 +299,11 @@ pub struct Learn {
     /// Write the map to a file, which is not there yet
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the file if it is there
-    #[arg(long, requires = "output")]
+    /// Write what the profiles lack to a file that is not there yet, as a patch for `patch -d / -p1`
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    pub patch: Option<PathBuf>,
+    /// Replace the files if they are there
+    #[arg(long)]
     pub force: bool,
 }
 

@@ -434,7 +434,7 @@ profile one /usr/bin/one flags=(complain, attach_disconnected) {
         let blocks = source(&main, dir.path()).unwrap().blocks;
         let told = blocks.iter().map(|b| (b.profile.as_str(), b.line));
         assert_eq!(told.collect::<Vec<_>>(), [("a//b", 4), ("a", 2)]);
-        assert_eq!(blocks[0].locals, [PathBuf::new(); 0]);
+        assert!(blocks[0].locals.is_empty());
         assert_eq!(blocks[1].locals, [dir.path().join("local/a")]);
         assert!(text[blocks[1].begin..].starts_with("profile a {"));
         assert_eq!(&text[blocks[0].end..], "}\n}\n");
