@@ -6,6 +6,7 @@
 
 use std::fs;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tidegate_monitor::{Event, Monitor};
@@ -28,7 +29,11 @@ pub fn of(event: &Event, monitor: &Monitor) -> Option<String> {
 pub fn profile_of(pid: u32, monitor: &Monitor) -> Option<Option<u64>> {
     let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
     let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
-    monitor.profile_of(process.as_fd()).ok()
+    let profile = monitor.profile_of(process.as_fd()).ok()?;
+    // one that has ended has none any more
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    let is_there = poll(&mut ended, Some(&Timespec::default())) == Ok(0);
+    (profile.is_some() || is_there).then_some(profile)
 }
 
 /// [`of`], where the start time of the process's first thread is asked of `started`.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_policy::profile::ProfileSet;
 
 use super::bench::{Added, Bench};
-use super::need::{Need, Object};
+use super::need::{Known, Need, Object};
 use super::plan::by;
 use super::rule::Rule;
 use super::verdict::{Verdict, verdict};
@@ -43,7 +43,7 @@ pub fn explain(record: &Record, set: &ProfileSet) -> Option<Mending> {
         advice: Some(text),
         ..Mending::default()
     };
-    let need = match Need::of(record) {
+    let need = match Need::of(record, Known::default()) {
         Ok(need) => need,
         Err(why) => return Some(advice(why.text().into())),
     };
@@ -87,7 +87,8 @@ pub fn explain(record: &Record, set: &ProfileSet) -> Option<Mending> {
 /// The same where the profiles' files can be read: by which `deny`, or that the rule was tried.
 pub fn explain_by(record: &Record, bench: &Bench<'_>) -> Option<Mending> {
     let mut mending = explain(record, &bench.set)?;
-    let (Some(amendment), Ok(need)) = (&mut mending.amendment, Need::of(record)) else {
+    let (Some(amendment), Ok(need)) = (&mut mending.amendment, Need::of(record, Known::default()))
+    else {
         return Some(mending);
     };
     if let Some(deny) = bench.denies(&need) {
@@ -116,6 +117,7 @@ pub fn explain_by(record: &Record, bench: &Bench<'_>) -> Option<Mending> {
 fn class(object: &Object) -> &'static str {
     match object {
         Object::File(_) => "file",
+        Object::Link(..) => "link",
         Object::Capability(_) => "capability",
         Object::Network(_) => "network",
         Object::Signal(_) => "signal",

@@ -1,10 +1,13 @@
 //! The refusals of profiles that a log tells of, each kind once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use super::need::{Need, Object, Shape, Unlearned};
+use tidegate_monitor::Op;
+
+use super::need::{Known, Need, Object, Shape, Unlearned};
+use super::rule::general;
 use crate::learn::Sum;
 use crate::record::Record;
 
@@ -29,6 +32,10 @@ pub struct Gathered {
     pub seen: BTreeMap<(String, Object, String), Seen>,
     /// What no rule follows from, by why, and by the profile.
     pub unlearned: BTreeMap<(Unlearned, String), (Sum, String)>,
+    /// Files' names, by number and device.
+    names: HashMap<(u64, String), String>,
+    /// Processes' profiles.
+    profiles: HashMap<u32, String>,
     /// Refusals in all.
     pub refusals: u64,
     /// Refusals for whose kind there was no room.
@@ -40,7 +47,8 @@ impl Gathered {
     pub fn take(&mut self, record: &Record, count: u64) {
         self.refusals += count;
         let example = record.deed();
-        let mut need = match Need::of(record) {
+        let known = self.known(record);
+        let mut need = match Need::of(record, known) {
             Ok(need) => need,
             Err(why) => {
                 let profile = record.subject.as_ref().and_then(|s| s.profile.clone());
@@ -56,11 +64,11 @@ impl Gathered {
         look(&mut need, record);
         let subject = record.subject.as_ref();
         let program = subject.map(|s| s.exe.clone().unwrap_or_else(|| s.comm.clone()));
-        let key = (
-            need.profile.clone(),
-            need.object.clone(),
-            program.unwrap_or_default(),
-        );
+        let mut object = need.object.clone();
+        if let Object::File(path) = &mut object {
+            *path = general(path);
+        }
+        let key = (need.profile.clone(), object, program.unwrap_or_default());
         if self.seen.len() >= KINDS && !self.seen.contains_key(&key) {
             self.left_out += count;
             return;
@@ -73,6 +81,34 @@ impl Gathered {
         let seen = self.seen.entry(key).or_insert_with(new);
         seen.need.add(&need);
         seen.of.add(record, count);
+    }
+}
+
+impl Gathered {
+    /// What the records before this one tell of what it is about.
+    fn known(&mut self, record: &Record) -> Known<'_> {
+        let object = record.object.as_ref();
+        if let Some(subject) = &record.subject
+            && let Some(profile) = &subject.profile
+            && self.profiles.len() < KINDS
+        {
+            self.profiles.insert(subject.pid, profile.clone());
+        }
+        let file = object.and_then(|o| Some((o.ino?, o.dev.clone()?)));
+        let is_link = record.op() == Some(Op::Link);
+        if let (Some(file), Some(path)) = (&file, object.and_then(|o| o.path.as_ref()))
+            && !is_link
+            && self.names.len() < KINDS
+        {
+            self.names.insert(file.clone(), path.clone());
+        }
+        let peer = object.and_then(|o| self.profiles.get(&o.pid?));
+        Known {
+            name: file
+                .and_then(|file| self.names.get(&file))
+                .map(String::as_str),
+            peer: peer.map(String::as_str),
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use crate::record::{Record, UNCONFINED};
 pub enum Object {
     /// A file, a directory, or a name that one is to have.
     File(String),
+    /// A further name of a file, and the file's own if that is known.
+    Link(String, Option<String>),
     /// A capability.
     Capability(String),
     /// Sockets of a family.
@@ -52,6 +54,17 @@ pub struct Need {
     pub shape: Shape,
     /// The file is of who asked.
     pub owned: bool,
+    /// Who asked is not root, of whose files `owner` would say nothing.
+    pub user: bool,
+}
+
+/// What other records tell of what a record is about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known<'k> {
+    /// Another name of the same file.
+    pub name: Option<&'k str>,
+    /// The profile of the other process.
+    pub peer: Option<&'k str>,
 }
 
 /// Why no rule follows from a record.
@@ -65,6 +78,8 @@ pub enum Unlearned {
     Path,
     /// It lacks what the rule would be about.
     Object,
+    /// It is a link, and a rule would be about its target.
+    Target,
 }
 
 /// What helps where no rule does; `None`: rules decide.
@@ -97,6 +112,9 @@ impl Unlearned {
                 "the record does not have its path whole, or not in characters that a rule can write"
             }
             Unlearned::Object => "the record does not tell what it was about",
+            Unlearned::Target => {
+                "the link's name is allowed more than its target, which the record does not tell: `link NAME -> TARGET,` lets it be"
+            }
         }
     }
 }
@@ -109,7 +127,7 @@ impl Need {
     }
 
     /// From a profile's record.
-    pub fn of(record: &Record) -> Result<Need, Unlearned> {
+    pub fn of(record: &Record, known: Known<'_>) -> Result<Need, Unlearned> {
         match record.reason() {
             Some(Reason::Profile) => {}
             Some(other) => return Err(Unlearned::Reason(other)),
@@ -129,6 +147,7 @@ impl Need {
             access: letters(denied.unwrap_or_default()),
             shape: Shape::Any,
             owned: false,
+            user: record.subject.as_ref().is_some_and(|s| s.uid != 0),
         };
         match op {
             Op::Capable | Op::Bpf => {
@@ -145,7 +164,7 @@ impl Need {
             }
             Op::Signal | Op::Ptrace => {
                 let other = object.and_then(|o| o.profile.clone());
-                need.between(op, mine, other)?;
+                need.between(op, mine, other.or_else(|| known.peer.map(str::to_owned)))?;
             }
             Op::Mount => {
                 let place = path()?;
@@ -156,9 +175,18 @@ impl Need {
                 };
             }
             Op::Userns => {}
+            Op::Link => {
+                let target = known.name.filter(|name| is_whole(name)).map(str::to_owned);
+                // no letter of it: the name may be linked, and leads to more than its target does
+                if target.is_none() && !need.access.contains(Access::LINK) {
+                    return Err(Unlearned::Target);
+                }
+                need.access = Access::LINK;
+                need.object = Object::Link(path()?, target);
+            }
             _ => {
                 need.object = Object::File(path()?);
-                if matches!(op, Op::OpenWrite | Op::Exec | Op::Mmap | Op::Link) {
+                if matches!(op, Op::OpenWrite | Op::Exec | Op::Mmap) {
                     need.shape = Shape::File;
                 }
                 // a name that is to be made will be its maker's

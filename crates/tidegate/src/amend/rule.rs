@@ -22,12 +22,23 @@ impl Rule {
                 if need.shape == Shape::Any && path != "/" {
                     notes.push("whether it is a directory is not known: both are named");
                 }
-                if need.access.contains(Access::LINK) {
-                    notes.push("the record has the link's name only: its target is any file that allows no less");
-                }
-                let owner = if need.owned { "owner " } else { "" };
+                let owner = if need.owned && need.user {
+                    "owner "
+                } else {
+                    ""
+                };
                 let modes = modes(need, path, set);
                 format!("{owner}{} {modes},", pattern(path, need.shape))
+            }
+            Object::Link(name, Some(target)) => {
+                let [name, target] = [name, target].map(|path| pattern(path, Shape::File));
+                format!("link {name} -> {target},")
+            }
+            Object::Link(name, None) => {
+                notes.push(
+                    "the record does not have the link's target: it is any file that is allowed no less",
+                );
+                format!("{} l,", pattern(name, Shape::File))
             }
             Object::Capability(name) => format!("capability {name},"),
             Object::Network(family) => {
@@ -36,11 +47,9 @@ impl Rule {
             }
             Object::Signal(peer) => {
                 notes.push("the record does not have the signal: every one is allowed");
-                let how = match need.access.contains(Access::READ) {
-                    true => "receive",
-                    false => "send",
-                };
-                format!("signal ({how}){},", peer_of(peer.as_deref(), &mut notes))
+                let words = [(Access::WRITE, "send"), (Access::READ, "receive")];
+                let peer = peer_of(peer.as_deref(), &mut notes);
+                format!("signal ({}){peer},", how(need, &words))
             }
             Object::Ptrace(peer) => {
                 let words = [
@@ -73,6 +82,14 @@ impl Rule {
     }
 }
 
+/// The permissions of a rule on another process.
+fn how(need: &Need, words: &[(Access, &str)]) -> String {
+    let asked = words
+        .iter()
+        .filter(|(access, _)| need.access.contains(*access));
+    asked.map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
+}
+
 /// The permissions of a rule on a file.
 fn modes(need: &Need, path: &str, set: &ProfileSet) -> String {
     let changes = Access::WRITE | Access::CREATE | Access::DELETE;
@@ -91,7 +108,6 @@ fn modes(need: &Need, path: &str, set: &ProfileSet) -> String {
     );
     put(access.contains(Access::LOCK), "k");
     put(access.contains(Access::MMAP_EXEC), "m");
-    put(access.contains(Access::LINK), "l");
     if access.contains(Access::EXEC) {
         put(true, transition(need, path, set));
     }
@@ -122,7 +138,30 @@ fn peer_of(peer: Option<&str>, notes: &mut Vec<&'static str>) -> String {
     }
 }
 
-/// A path or name that stands for nothing but itself.
+/// Where the next name is a process's or a user's number, which another day is another one.
+const NUMBERED: [&str; 2] = ["/proc/", "/run/user/"];
+
+/// What stands for it.
+const ANY_NUMBER: &str = "[0-9]*";
+
+/// A path with such a number: what is before it, and behind it.
+fn numbered(path: &str) -> Option<(&str, &str)> {
+    let head = NUMBERED.into_iter().find(|head| path.starts_with(head))?;
+    let rest = path[head.len()..].trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_number =
+        rest.len() < path.len() - head.len() && (rest.is_empty() || rest.starts_with('/'));
+    is_number.then_some((head, rest))
+}
+
+/// The path, as what it has in common with those that are in one rule with it.
+pub fn general(path: &str) -> String {
+    match numbered(path) {
+        Some((head, rest)) => format!("{head}{ANY_NUMBER}{rest}"),
+        None => path.to_owned(),
+    }
+}
+
+/// A path or name that stands for nothing but itself, a process's or user's number apart.
 fn pattern(path: &str, shape: Shape) -> String {
     let mut text = String::new();
     for c in path.trim_end_matches('/').chars() {

@@ -103,6 +103,8 @@ fn what_was_asked_of_a_path_is_one_rule() {
         file("open-write", "w", "/nowhere/a"),
         file("lock", "k", "/nowhere/a"),
         file("open-read", "r", "/nowhere/with space*"),
+        file("open-write", "w", "/proc/12/attr"),
+        file("open-write", "w", "/proc/1345/attr"),
         file("mmap", "r", "/nowhere/known"),
         made,
     ]);
@@ -112,10 +114,11 @@ fn what_was_asked_of_a_path_is_one_rule() {
             "/nowhere/a rwk,",
             "owner /nowhere/new{,/} w,",
             r#""/nowhere/with space\*{,/}" r,"#,
+            "/proc/[0-9]*/attr w,",
         ]
     );
     assert_eq!(proposal.proposed[0].of.count, 3);
-    assert_eq!((proposal.settled, proposal.refusals), (1, 6));
+    assert_eq!((proposal.settled, proposal.refusals), (1, 8));
 }
 
 #[test]
@@ -189,6 +192,37 @@ fn what_is_no_file_has_a_rule_as_narrow_as_its_record() {
         proposal.patch
     );
     assert!(proposal.unmended.is_empty(), "{}", proposal.patch);
+}
+
+#[test]
+fn other_records_tell_what_one_does_not() {
+    let place = Place::new();
+    let mut told = refusal("signal", "r", json!({"level": "user", "pid": 5}));
+    let proposal = place.learn(std::slice::from_ref(&told));
+    assert_eq!(rules(&proposal), [""; 0]);
+    let mut of_other = file("open-write", "w", "/nowhere/x");
+    of_other["subject"]["pid"] = json!(5);
+    of_other["subject"]["profile"] = json!("other");
+    told["subject"]["uid"] = json!(0);
+    let linked = |denied| file("link", denied, "/nowhere/y");
+    let proposal = place.learn(&[of_other, told, linked("l")]);
+    let expected = [
+        "/nowhere/x w,",
+        "signal (receive) peer=tool,",
+        "link /nowhere/y -> /nowhere/x,",
+    ];
+    assert_eq!(rules(&proposal), expected);
+    assert_eq!(rules(&place.learn(&[linked("l")])), ["/nowhere/y l,"]);
+    let both = ["w", "r"].map(|letter| {
+        let other = json!({"level": "user", "pid": 5, "profile": "tool"});
+        refusal("signal", letter, other)
+    });
+    let expected = ["signal (send, receive) peer=tool,"];
+    assert_eq!(rules(&place.learn(&both)), expected);
+    // the name may be linked, but leads to more
+    let proposal = place.learn(&[linked("rw")]);
+    let reason = proposal.unmended[0].reason.as_deref().unwrap();
+    assert!(reason.contains("link NAME -> TARGET"), "{reason}");
 }
 
 #[test]

@@ -65,6 +65,12 @@ fn said(set: &ProfileSet, at: usize, need: &Need) -> Vec<(Perms, Access)> {
     let access = need.access;
     match &need.object {
         Object::File(path) => of_path(set, at, path, need),
+        Object::Link(name, target) => {
+            let pair = target.iter().map(|target| format!("{name}\0{target}"));
+            let paths = std::iter::once(name.clone()).chain(pair);
+            let said = paths.map(|path| set.file(profile, path.as_bytes(), need.owned));
+            said.map(|perms| (perms, access)).collect()
+        }
         Object::Capability(name) => {
             let bit = asked::capability_number(name).map_or(0, |n| 1 << n);
             let allowed = profile.capabilities.allow & bit != 0;
