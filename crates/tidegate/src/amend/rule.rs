@@ -163,8 +163,11 @@ pub fn general(path: &str) -> String {
 
 /// A path or name that stands for nothing but itself, a process's or user's number apart.
 fn pattern(path: &str, shape: Shape) -> String {
-    let mut text = String::new();
-    for c in path.trim_end_matches('/').chars() {
+    let (mut text, rest) = match numbered(path) {
+        Some((head, rest)) => (format!("{head}{ANY_NUMBER}"), rest),
+        None => (String::new(), path),
+    };
+    for c in rest.trim_end_matches('/').chars() {
         if r#"*?[]{}^\""#.contains(c) {
             text.push('\\');
         }
