@@ -1,6 +1,7 @@
 #!/bin/bash
 # A profile, learned: a program works under it in complain mode, `learn` proposes what it lacks, that
-# is put into its files and enforced, the same work goes on, and something else is refused.
+# is put into its files and enforced, the same work goes on, and something else is refused. What
+# `replay` predicts of a recording of that work is what is then recorded.
 #
 # Runs as root in the VM, beside `tidegate`, `apparmor_parser` and `patch`; takes what it likes of
 # /root, /home/alice and /etc/apparmor.d. The last line is `N passed, N failed`.
@@ -35,6 +36,7 @@ expect() {
 start() { timeout 300 "$T" start --policy "$MAP" "${these[@]}"; }
 reload() { "$T" reload --policy "$MAP" "${these[@]}"; }
 learn() { "$T" learn --policy "$MAP" "${these[@]}" "$@"; }
+replay() { "$T" replay /root/work.jsonl --policy "$MAP" --against nothing "${these[@]}" "$@"; }
 why() { "$T" why "${these[@]}" "$@"; }
 # What a rule of the tool's own file and of the machine's says.
 says() { cat "$BASE/root.tool" "$BASE/local/root.tool"; }
@@ -73,6 +75,7 @@ cat >/root/tool <<-'END'
 	su alice -s /bin/cat /home/alice/diary
 	# a signal to its own kind, and a socket
 	sleep 60 &
+	sleep 2
 	kill -TERM $!
 	wait $! || true
 	exec 3<>/dev/udp/127.0.0.1/9
@@ -96,6 +99,14 @@ cat >"$BASE/root.helper" <<-'END'
 	}
 END
 
+echo "# what it would be refused, of a recording"
+expect 0 ' lines of ' timeout 300 "$T" record -o /root/work.jsonl -- /root/tool
+expect 1 '^  1× cat \(tool\) may not read /root/work/input: no rule of its profile allows that' replay --all
+expect 1 'profiles in complain mode, .*: 1$' replay
+expect 1 '"profile":"tool"' replay --json
+cp "$OUT" /root/predicted.json
+rm /root/work/log
+
 echo "# a day under a profile in complain mode"
 expect 0 'enforcing|in force' start
 expect 0 'helped: other' /root/tool
@@ -105,6 +116,10 @@ expect 0 '^exit 0' "$T" log --profile nobody
 expect 0 '"profile":"tool"' "$T" log --json -n 1 --profile tool
 named() { [ -n "$("$T" log --json --profile tool)" ] && [ -z "$("$T" log --json --profile nobody)" ]; }
 expect 0 '' named
+
+"$T" log --json --kind would --profile tool >/root/would.jsonl
+expect 0 '^same' python3 ./compare.py /root/predicted.json /root/would.jsonl
+cat "$OUT"
 
 echo "# learn"
 expect 0 '^#   goes to: /etc/apparmor.d/local/root.tool' learn
@@ -126,6 +141,7 @@ expect 0 'root.tool' says
 
 echo "# enforced: the work works, and nothing else"
 sed -i 's/ flags=(complain)//' "$BASE/root.tool"
+expect 0 '^newly refused: nothing' replay
 expect 0 'number 2' reload
 expect 0 'helped: other' /root/tool
 expect 1 'Permission denied' /root/tool other

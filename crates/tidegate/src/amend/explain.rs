@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_policy::profile::ProfileSet;
 
 use super::bench::{Added, Bench};
+use super::gather::look;
 use super::need::{Known, Need, Object};
 use super::plan::by;
 use super::rule::Rule;
@@ -87,10 +88,12 @@ pub fn explain(record: &Record, set: &ProfileSet) -> Option<Mending> {
 /// The same where the profiles' files can be read: by which `deny`, or that the rule was tried.
 pub fn explain_by(record: &Record, bench: &Bench<'_>) -> Option<Mending> {
     let mut mending = explain(record, &bench.set)?;
-    let (Some(amendment), Ok(need)) = (&mut mending.amendment, Need::of(record, Known::default()))
+    let (Some(amendment), Ok(mut need)) =
+        (&mut mending.amendment, Need::of(record, Known::default()))
     else {
         return Some(mending);
     };
+    look(&mut need, record);
     if let Some(deny) = bench.denies(&need) {
         amendment.because = by(deny);
         amendment.rule = None;
@@ -100,11 +103,14 @@ pub fn explain_by(record: &Record, bench: &Bench<'_>) -> Option<Mending> {
     let file = bench.file_for(&need.profile);
     amendment.file = file.map(|file| file.display().to_string());
     let rule = Rule::new(&need, &bench.set);
-    let added = Added::from([(need.profile.clone(), vec![rule.text])]);
+    let added = Added::from([(need.profile.clone(), vec![rule.text.clone()])]);
     let allowed = |set| verdict(&set, &need) == Verdict::Allowed;
     let helps = bench.with(&added).map(allowed);
     match helps {
-        Ok(true) => {}
+        Ok(true) => {
+            amendment.rule = Some(rule.text);
+            amendment.notes = rule.notes.iter().map(|note| (*note).to_owned()).collect();
+        }
         Ok(false) => amendment.rule = None,
         Err(why) => {
             amendment.rule = None;

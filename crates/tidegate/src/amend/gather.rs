@@ -114,7 +114,7 @@ impl Gathered {
 
 /// Looks at the file, if it is still the one that the record is about: whether it is a directory,
 /// and whose.
-fn look(need: &mut Need, record: &Record) {
+pub fn look(need: &mut Need, record: &Record) {
     let (Object::File(path) | Object::Mount(path) | Object::Umount(path) | Object::Pivot(path)) =
         &need.object
     else {

@@ -262,7 +262,8 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
     note(
         !profiles.is_empty(),
         "of profiles, executions, opens of files, names and connections are decided: capabilities, \
-         directories that are read, mappings, attributes, signals, tracing and mounts are not"
+         directories that are read, some devices, mappings, attributes, signals, tracing and mounts \
+         are not"
             .into(),
     );
     let is_trial = |p: &&profile::Linked| p.mode == profile::Mode::Complain;
@@ -270,7 +271,7 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
     note(
         complain > 0,
         format!(
-            "{complain} profiles are in complain mode: they would record these, and refuse nothing"
+            "profiles in complain mode, which would record these and refuse nothing: {complain}"
         ),
     );
     note(
