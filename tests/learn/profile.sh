@@ -68,6 +68,7 @@ cat >/root/tool <<-'END'
 	echo line >>log
 	mkdir -p made/below
 	echo x >made/a.new
+	echo y >made/below/y
 	mv made/a.new "made/a b"
 	ln made/"a b" made/c
 	cat made/c >/dev/null

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use crate::places;
 use crate::profiles::Profiles;
@@ -273,6 +273,7 @@ pub struct Why {
 
 /// What to learn from.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("written").args(["output", "patch"]).multiple(true))]
 pub struct Learn {
     /// The policy to start from
     #[command(flatten)]
@@ -303,7 +304,7 @@ pub struct Learn {
     #[arg(long, value_name = "FILE", requires = "profile")]
     pub patch: Option<PathBuf>,
     /// Replace the files if they are there
-    #[arg(long)]
+    #[arg(long, requires = "written")]
     pub force: bool,
 }
 

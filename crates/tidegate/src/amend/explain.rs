@@ -19,9 +19,8 @@ pub struct Amendment {
     pub profile: String,
     /// The class of rules that decided: `file`, `capability`, `network`, …
     pub class: String,
-    /// The program that the profile is for, if that is the subject's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<String>,
+    /// How the subject came to be confined by it, as far as its program tells.
+    pub how: String,
     /// What refused it.
     pub because: String,
     /// The rule that would allow it, if there is no `deny`.
@@ -50,26 +49,19 @@ pub fn explain(record: &Record, set: &ProfileSet) -> Option<Mending> {
     };
     let denied = match verdict(set, &need) {
         Verdict::NoProfile => {
-            let text = format!("the policy in force has no profile `{}`", need.profile);
+            let text = format!("there is no profile `{}` any more", need.profile);
             return Some(advice(text));
         }
         Verdict::Allowed => {
-            return Some(advice(
-                "by the policy in force it would not be refused now".into(),
-            ));
+            return Some(advice("it would not be refused now".into()));
         }
         Verdict::Denied => true,
         Verdict::Refused => false,
     };
-    let program = record.subject.as_ref().and_then(|s| s.exe.clone());
-    let is_for = |program: &String| {
-        let found = set.attached(program.as_bytes(), None);
-        found.is_some_and(|at| set.profiles[at].name == need.profile)
-    };
     let rule = Rule::new(&need, set);
     let amendment = Amendment {
         class: class(&need.object).into(),
-        program: program.filter(is_for),
+        how: how(record, &need, set),
         because: match denied {
             true => "a `deny` refuses it".into(),
             false => "no rule allows it, or a `deny` refuses it".into(),
@@ -118,6 +110,24 @@ pub fn explain_by(record: &Record, bench: &Bench<'_>) -> Option<Mending> {
         }
     }
     Some(mending)
+}
+
+/// No record tells of a profile's beginning; whether the profile is for the program says something.
+fn how(record: &Record, need: &Need, set: &ProfileSet) -> String {
+    let subject = record.subject.as_ref();
+    // it may have been the other process's
+    let subject = subject.filter(|s| s.profile.as_ref() == Some(&need.profile));
+    let Some(program) = subject.and_then(|s| s.exe.as_deref()) else {
+        return "its program was gone before it could be asked for its file".into();
+    };
+    let found = set.attached(program.as_bytes(), None);
+    match found.is_some_and(|at| set.profiles[at].name == need.profile) {
+        true => format!("the profile is for its program, {program}"),
+        false => format!(
+            "the profile is not for its program, {program}: it was executed by a rule of a profile, \
+             in complain mode, as an interpreter, or by `tidegate run`"
+        ),
+    }
 }
 
 fn class(object: &Object) -> &'static str {

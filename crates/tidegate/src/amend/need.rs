@@ -224,7 +224,7 @@ impl Need {
                 Some(mine.unwrap_or_else(|| UNCONFINED.into()))
             }
         };
-        let peer = peer.filter(|name| !is_number(name));
+        let peer = peer.filter(|name| !is_number(name) && is_plain(name));
         self.object = match op {
             Op::Signal => Object::Signal(peer),
             _ => Object::Ptrace(peer),
@@ -264,8 +264,13 @@ fn letters(letters: &str) -> Access {
 
 /// Whether the record has the path whole, and in characters that a rule can write.
 fn is_whole(path: &str) -> bool {
-    path.starts_with('/')
-        && !path.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER)
+    path.starts_with('/') && is_plain(path)
+}
+
+/// Whether a rule can write it: a backslash before a quote is one word to a lexer and two to another.
+fn is_plain(text: &str) -> bool {
+    let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\' | char::REPLACEMENT_CHARACTER);
+    !text.contains(is_odd)
 }
 
 /// A profile whose name was not known.

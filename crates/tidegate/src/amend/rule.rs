@@ -168,7 +168,7 @@ fn pattern(path: &str, shape: Shape) -> String {
         None => (String::new(), path),
     };
     for c in rest.trim_end_matches('/').chars() {
-        if r#"*?[]{}^\""#.contains(c) {
+        if "*?[]{}^".contains(c) {
             text.push('\\');
         }
         text.push(c);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tidegate_policy::profile::Access;
 
 use super::{Bench, Gathered, Proposal, explain, explain_by, plan};
 use crate::profiles::Profiles;
@@ -286,6 +287,45 @@ fn a_rule_that_does_not_compile_keeps_no_other_from_it() {
 }
 
 #[test]
+fn names_in_a_record_forge_no_rule() {
+    let place = Place::new();
+    let names = [
+        "/nowhere/a\nfile,",
+        "/nowhere/a\" rw, file, \"",
+        "/nowhere/a\\",
+        "/nowhere/{a,b}",
+        "/nowhere/** rw, file, #",
+        "/nowhere/@{SECRETS}",
+    ];
+    let proposal = place.learn(&names.map(|name| file("open-write", "w", name)));
+    assert_eq!(
+        rules(&proposal),
+        [
+            "\"/nowhere/\\*\\* rw, file, #\" w,",
+            "/nowhere/@\\{SECRETS\\} w,",
+            "/nowhere/\\{a,b\\} w,",
+        ]
+    );
+    let bench = Bench::new(&place.profiles).unwrap();
+    let rules = proposal
+        .proposed
+        .iter()
+        .filter_map(|told| told.rule.clone());
+    let added = [("tool".to_owned(), rules.collect())].into();
+    let set = bench.with(&added).unwrap();
+    let tool = &set.profiles[set.find("tool").unwrap()];
+    for other in [
+        "/etc/shadow",
+        "/nowhere/a",
+        "/nowhere/secret",
+        "/nowhere/x y",
+    ] {
+        let allow = set.file(tool, other.as_bytes(), true).allow;
+        assert!(!allow.contains(Access::WRITE), "{other}");
+    }
+}
+
+#[test]
 fn what_rules_do_not_decide_is_told_with_what_does() {
     let place = Place::new();
     let mut disconnected = file("open-read", "r", "/nowhere/a");
@@ -314,7 +354,7 @@ fn a_refusal_is_explained_by_the_policy_and_by_the_files() {
         (told.class.as_str(), told.rule.as_deref()),
         ("file", Some("/nowhere/a w,"))
     );
-    assert_eq!(told.program.as_deref(), Some("/nowhere/tool"));
+    assert_eq!(told.how, "the profile is for its program, /nowhere/tool");
     let told = explain_by(&read, &bench).unwrap().amendment.unwrap();
     assert_eq!(told.because, "no rule allows it");
     assert_eq!(told.file, Some(place.path("local/tool")));

@@ -76,19 +76,15 @@ fn mending(mending: &Mending, all: bool) -> Vec<String> {
 
 /// What a profile refused by, and the rule that it lacks.
 fn amended(of: &Amendment) -> Vec<String> {
-    let whose = match &of.program {
-        Some(program) => format!(", which is for {}", printable(program)),
-        None => {
-            ", to which no attachment led: an execution by a profile's rule did, or `tidegate run`"
-                .into()
-        }
-    };
     let profile = printable(&of.profile);
-    let mut lines = vec![format!(
-        "profile: {profile} ({}){whose}: {}",
-        of.class,
-        printable(&of.because)
-    )];
+    let mut lines = vec![
+        format!(
+            "profile: {profile} ({}): {}",
+            of.class,
+            printable(&of.because)
+        ),
+        format!("    how: {}", printable(&of.how)),
+    ];
     let Some(rule) = &of.rule else {
         lines.push("mend: no rule: what a `deny` refuses, no other rule allows".into());
         return lines;
