@@ -1,6 +1,6 @@
 //! What is proposed for the profiles, and what is not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde::Serialize;
@@ -88,49 +88,7 @@ pub fn plan(gathered: &Gathered, bench: &Bench<'_>, mut tell: impl FnMut(&str)) 
         };
         plan.unmended.push(failed(&seen, reason.to_owned()));
     }
-    // what is left of a rule that did not help is tried again
-    while !tried.is_empty() {
-        tell("compiling the profiles with what is proposed");
-        let set = match bench.with(&added(&tried)) {
-            Ok(set) => set,
-            Err(_) => {
-                let before = tried.len();
-                tried = compiling(tried, bench, &mut plan, &mut tell);
-                if tried.len() < before {
-                    continue;
-                }
-                break; // each does by itself, and all do not
-            }
-        };
-        let before = tried.len();
-        let mut changed = false;
-        let mut kept = Vec::new();
-        for mut one in tried {
-            let unmet = unmet(&set, &one.seen.need);
-            if unmet.is_empty() {
-                kept.push(one);
-                continue;
-            }
-            let mut rest = one.seen.clone();
-            rest.need.access = unmet;
-            match bench.denies(&rest.need) {
-                Some(deny) => plan.denied.push(failed(&rest, by(deny))),
-                None => plan
-                    .unmended
-                    .push(failed(&rest, "the rule that it takes was not found".into())),
-            }
-            one.seen.need.access -= unmet;
-            changed = true;
-            if matches!(one.seen.need.object, Object::File(_)) && !one.seen.need.access.is_empty() {
-                one.rule = Rule::new(&one.seen.need, &bench.set);
-                kept.push(one);
-            }
-        }
-        tried = kept;
-        if !changed && tried.len() == before {
-            break;
-        }
-    }
+    let tried = checked(tried, bench, &mut plan, &mut tell);
     plan.added = added(&tried);
     for Tried { seen, rule } in tried {
         let file = bench.file_for(&seen.need.profile).map(Path::display);
@@ -145,27 +103,74 @@ pub fn plan(gathered: &Gathered, bench: &Bench<'_>, mut tell: impl FnMut(&str)) 
     plan
 }
 
+/// The rules that compile, and let through what they are for. What is left of one that does not help
+/// is tried again.
+fn checked(
+    mut tried: Vec<Tried>,
+    bench: &Bench<'_>,
+    plan: &mut Plan,
+    tell: &mut impl FnMut(&str),
+) -> Vec<Tried> {
+    while !tried.is_empty() {
+        tell("compiling the profiles with what is proposed");
+        let Ok(set) = bench.with(&added(&tried)) else {
+            tried = compiling(tried, bench, plan, tell);
+            continue;
+        };
+        let (helping, others): (Vec<_>, Vec<_>) = tried
+            .into_iter()
+            .partition(|one| unmet(&set, &one.seen.need).is_empty());
+        if others.is_empty() {
+            return helping;
+        }
+        tried = helping;
+        tried.extend(
+            others
+                .into_iter()
+                .filter_map(|one| left(one, &set, bench, plan)),
+        );
+    }
+    tried
+}
+
+/// What is left of a rule without what it does not let through, which is told.
+fn left(one: Tried, set: &ProfileSet, bench: &Bench<'_>, plan: &mut Plan) -> Option<Tried> {
+    let Tried { mut seen, .. } = one;
+    let access = seen.need.access;
+    seen.need.access = unmet(set, &seen.need);
+    match bench.denies(&seen.need) {
+        Some(deny) => plan.denied.push(failed(&seen, by(deny))),
+        None => {
+            let reason = "the rule that it takes was not found";
+            plan.unmended.push(failed(&seen, reason.into()));
+        }
+    }
+    seen.need.access = access - seen.need.access;
+    let is_left = matches!(seen.need.object, Object::File(_)) && !seen.need.access.is_empty();
+    is_left.then(|| Tried {
+        rule: Rule::new(&seen.need, &bench.set),
+        seen,
+    })
+}
+
 /// What of all is needed of each profile and object. Whoever a proposed rule gives a profile of its
 /// own is not learned for the one that it comes from.
 fn merged(gathered: &Gathered, set: &ProfileSet, elsewhere: &mut u64) -> Vec<Seen> {
-    let leaves = |profile: &str, program: &str| {
-        gathered.seen.values().any(|seen| {
-            let need = &seen.need;
-            let Object::File(path) = &need.object else {
-                return false;
-            };
+    let mut leaving = HashSet::new();
+    for Seen { need, .. } in gathered.seen.values() {
+        if let Object::File(path) = &need.object
+            && need.access.contains(Access::EXEC)
+            && transition(need, path, set) != "ix"
+        {
             // a program is known by its file, or by the 15 bytes that the kernel has of its name
             let name = path.rsplit('/').next().unwrap_or_default();
-            let is_it = program == path || program == name.get(..15).unwrap_or(name);
-            is_it
-                && need.profile == profile
-                && need.access.contains(Access::EXEC)
-                && transition(need, path, set) != "ix"
-        })
-    };
+            let name = name.get(..15).unwrap_or(name);
+            leaving.extend([path.as_str(), name].map(|program| (need.profile.as_str(), program)));
+        }
+    }
     let mut all: BTreeMap<(&str, &Object), Seen> = BTreeMap::new();
     for ((profile, object, program), seen) in &gathered.seen {
-        if leaves(profile, program) {
+        if leaving.contains(&(profile.as_str(), program.as_str())) {
             *elsewhere += seen.of.count;
             continue;
         }
