@@ -15,6 +15,7 @@ part() {
 	lab) lab_boots ;;
 	scenarios-*) scenarios "${1#*-}" ;;
 	commands-*) commands "${1#*-}" ;;
+	learn-profile-*) learn_profile "${1##*-}" ;;
 	learn-*) learn "${1#*-}" ;;
 	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
@@ -103,6 +104,14 @@ learn() {
 	scripts/build.sh payload "$payload" tidegate
 	cp tests/learn/check.sh "$payload"
 	in_vm "$1" bash /payload/check.sh
+}
+
+# A profile learned from complain mode, on a kernel: with the parser and patch(1) of this machine.
+learn_profile() {
+	scripts/build.sh payload "$payload" tidegate
+	cp tests/learn/profile.sh tests/learn/compare.py "$payload"
+	cp "$(command -v apparmor_parser)" "$(command -v patch)" "$payload"
+	in_vm "$1" bash /payload/profile.sh
 }
 
 # `tidegate bench`, on a kernel: with the lab's program, and what that compiles.

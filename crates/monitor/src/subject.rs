@@ -102,11 +102,20 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] with `ESRCH` if it has ended.
     pub fn is_confined(&self, process: BorrowedFd<'_>) -> Result<bool> {
+        Ok(self.profile_of(process)?.is_some())
+    }
+
+    /// The number of the profile that confines a process, or did before a policy left it out:
+    /// [`profile_id`] of its name. Of threads that have several, the first one's.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with `ESRCH` if it has ended.
+    pub fn profile_of(&self, process: BorrowedFd<'_>) -> Result<Option<u64>> {
         let profiles = self.profiles_of(Over::Process(process))?;
         if profiles.is_empty() {
             return Err(Error::io("read a process's profile", Errno::SRCH));
         }
-        Ok(profiles.iter().any(|id| *id != 0))
+        Ok(profiles.into_iter().find(|&profile| profile != 0))
     }
 
     /// Has a process be confined by a profile from its next execution on; false, and nothing

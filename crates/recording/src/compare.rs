@@ -19,6 +19,7 @@ struct Kind {
     act: Act,
     object: String,
     reason: Option<Reason>,
+    profile: Option<u32>,
 }
 
 /// Kinds and how often each came; what finds no room is only counted.
@@ -116,6 +117,7 @@ impl<'p> Comparison<'p> {
                         act: cause.act,
                         object: cause.object.to_string(),
                         reason: None,
+                        profile: None,
                     };
                     let fall = self.falls.get(kind, |kind| Fall {
                         program: kind.program.clone(),
@@ -152,6 +154,7 @@ impl<'p> Comparison<'p> {
         let mut report = Report {
             lines: self.lines,
             accesses: self.accesses,
+            unsure: self.proposed.unsure(),
             beyond: self.refused.beyond + self.allowed.beyond + self.falls.beyond,
             refused: self.refused.found.into_values().collect(),
             allowed: self.allowed.found.into_values().collect(),
@@ -189,11 +192,22 @@ fn count(kinds: &mut Kinds<Group>, line: &Line<'_>, refusal: &Refusal, policy: &
         let name = policy.levels.get(usize::from(n));
         name.map_or_else(|| format!("level {n}"), Clone::clone)
     };
+    let profile = refusal
+        .profile
+        .map(|at| &policy.profiles.profiles[at as usize]);
+    let by_level = |n| {
+        if profile.is_some() {
+            String::new()
+        } else {
+            level(n)
+        }
+    };
     let kind = Kind {
         program: line.comm.to_string(),
         act: refusal.act,
         object: refusal.object.clone(),
         reason: Some(refusal.reason),
+        profile: refusal.profile,
     };
     let group = kinds.get(kind, |kind| {
         let rule = refusal.source.and_then(|s| policy.rules.get(s as usize));
@@ -216,8 +230,9 @@ fn count(kinds: &mut Kinds<Group>, line: &Line<'_>, refusal: &Refusal, policy: &
             op: kind.act.word().into(),
             class: line.class.to_string(),
             object: kind.object.clone(),
-            level: level(refusal.subject),
-            object_level: level(refusal.level),
+            level: by_level(refusal.subject),
+            object_level: by_level(refusal.level),
+            profile: profile.map(|p| p.name.clone()).unwrap_or_default(),
             reason: refusal.reason.word().unwrap_or_default().into(),
             place: rule.map(ToString::to_string).unwrap_or_default(),
             rule: rule.map(|r| r.text.clone()).unwrap_or_default(),

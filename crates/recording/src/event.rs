@@ -29,6 +29,10 @@ pub enum Reason {
     Tree,
     /// A lower place for one of several names.
     Names,
+    /// No rule of a profile allows it.
+    Profile,
+    /// The profile that an execution leads to is not there.
+    NoProfile,
 }
 
 impl Reason {
@@ -46,6 +50,8 @@ impl Reason {
             Reason::Channel => "channel",
             Reason::Tree => "tree",
             Reason::Names => "names",
+            Reason::Profile => "profile",
+            Reason::NoProfile => "no-profile",
         })
     }
 }
@@ -86,6 +92,8 @@ pub struct Refusal {
     pub subject: u8,
     /// Why it has it.
     pub cause: Option<Rc<Cause>>,
+    /// The profile that refuses it, if one does: an index into the policy's profiles.
+    pub profile: Option<u32>,
 }
 
 /// What a line brings about under a policy.

@@ -4,11 +4,14 @@
 //! A recording is made by the kernel's recorder (`kernel/recorder.bpf.c`) and read a line
 //! at a time. [`Side`] is one policy's view of it; it decides by the kernel's own rules
 //! ([`rules`]), finds labels by the policy's look-up, and keeps of subjects and objects
-//! what the monitor would. [`Comparison`] holds two of them against each other.
+//! what the monitor would, the profiles that confine whom among it. [`Comparison`] holds two of them against each other.
 #![warn(missing_docs)]
 
 mod channel;
 mod compare;
+mod confined;
+#[cfg(test)]
+mod confined_tests;
 mod decide;
 mod event;
 mod file;

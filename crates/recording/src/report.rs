@@ -29,6 +29,8 @@ pub struct Report {
     pub mappings: bool,
     /// Whether memory without a name was used, which is not followed.
     pub unnamed: bool,
+    /// Accesses that profiles allow the file's owner only, or let its owner execute otherwise.
+    pub unsure: u64,
 }
 
 /// Refusals of one kind: program, operation, object and reason.
@@ -44,10 +46,15 @@ pub struct Group {
     pub class: String,
     /// The object: a path, an address, a process.
     pub object: String,
-    /// The subject's level.
+    /// The subject's level; none where a profile refuses.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub level: String,
     /// The object's.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub object_level: String,
+    /// The profile that refuses.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub profile: String,
     /// Why a rule alone did not decide.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,

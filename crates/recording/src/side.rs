@@ -6,6 +6,7 @@ use std::rc::Rc;
 use tidegate_policy::{Attrs, Policy};
 
 use crate::channel::{Channel, ChannelId};
+use crate::confined::Confined;
 use crate::event::{Cause, Event, Reason, Refusal};
 use crate::line::{Act, Inode, Line};
 use crate::rules::{self, Object};
@@ -55,6 +56,7 @@ pub struct Side<'p> {
     pub(crate) given: HashMap<Inode, u8>,
     pub(crate) channels: HashMap<ChannelId, Channel>,
     pub(crate) events: Vec<Event>,
+    confined: Confined,
 }
 
 impl<'p> Side<'p> {
@@ -71,6 +73,7 @@ impl<'p> Side<'p> {
             given: HashMap::new(),
             channels: HashMap::new(),
             events: Vec::new(),
+            confined: Confined::default(),
         }
     }
 
@@ -100,7 +103,36 @@ impl<'p> Side<'p> {
             Act::End | Act::Pipe => {}
             _ => self.decide(line),
         }
+        self.confine(line);
         &self.events
+    }
+
+    /// How many accesses depend on whose the file is, which is not recorded.
+    pub fn unsure(&self) -> u64 {
+        self.confined.unsure
+    }
+
+    /// What profiles say of a line.
+    fn confine(&mut self, line: &Line<'_>) {
+        let set = &self.policy.profiles;
+        if set.profiles.is_empty() {
+            return;
+        }
+        for refused in self.confined.feed(set, line) {
+            self.events.push(Event::Refused(Refusal {
+                act: line.act,
+                reason: match refused.missing {
+                    true => Reason::NoProfile,
+                    false => Reason::Profile,
+                },
+                object: refused.object,
+                level: 0,
+                source: None,
+                subject: 0,
+                cause: None,
+                profile: Some(refused.profile as u32),
+            }));
+        }
     }
 
     /// A process that begins, at a level.
@@ -314,6 +346,7 @@ impl<'p> Side<'p> {
             source,
             subject: state.level,
             cause: state.cause.clone(),
+            profile: None,
         }));
     }
 

@@ -107,6 +107,21 @@ pub fn family(number: u16) -> String {
     name(&FAMILIES, number)
 }
 
+/// A capability's number, by what [`capability`] calls it.
+pub fn capability_number(name: &str) -> Option<u16> {
+    number(&CAPABILITIES, name)
+}
+
+/// The same of a family of sockets.
+pub fn family_number(name: &str) -> Option<u16> {
+    number(&FAMILIES, name)
+}
+
+fn number(names: &[&str], name: &str) -> Option<u16> {
+    let known = (0..).zip(names).find(|(_, known)| **known == name);
+    known.map_or_else(|| name.parse().ok(), |(number, _)| Some(number))
+}
+
 fn name(names: &[&str], number: u16) -> String {
     let name = names.get(usize::from(number));
     name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
@@ -116,6 +131,9 @@ fn name(names: &[&str], number: u16) -> String {
 pub fn permissions(op: Option<Op>, access: u32) -> String {
     match op {
         Some(Op::Mount) => words(&["pivot_root", "mount", "umount"], access),
+        Some(Op::ChangeProfile) => "change_profile".into(),
+        Some(Op::ChangeOnexec) => "change_onexec".into(),
+        Some(Op::ChangeHat) => "change_hat".into(),
         Some(Op::Userns) => words(&["", "", "", "userns_create"], access),
         _ => letters(access),
     }
@@ -154,9 +172,11 @@ mod tests {
             (41, "41"),
         ] {
             assert_eq!(capability(number), name);
+            assert_eq!(capability_number(name), Some(number));
         }
         for (number, name) in [(2, "inet"), (16, "netlink"), (17, "packet"), (45, "mctp")] {
             assert_eq!(family(number), name);
+            assert_eq!(family_number(name), Some(number));
         }
     }
 

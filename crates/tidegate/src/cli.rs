@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use crate::places;
 use crate::profiles::Profiles;
@@ -225,6 +225,9 @@ pub struct Log {
     /// Of subjects at this level
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
+    /// By this profile
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
     /// Of programs with this name
     #[arg(long, value_name = "NAME")]
     pub comm: Option<String>,
@@ -262,10 +265,15 @@ pub struct Why {
     /// List everything that would mend the refusal, the narrowest first
     #[arg(long)]
     pub mends: bool,
+    /// Of a profile's refusal: the profiles' files, to name the rule that refuses by its place, and
+    /// to try the rule that would allow it
+    #[command(flatten)]
+    pub profiles: Profiles,
 }
 
 /// What to learn from.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("written").args(["output", "patch"]).multiple(true))]
 pub struct Learn {
     /// The policy to start from
     #[command(flatten)]
@@ -292,8 +300,11 @@ pub struct Learn {
     /// Write the map to a file, which is not there yet
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the file if it is there
-    #[arg(long, requires = "output")]
+    /// Write what the profiles lack to a file that is not there yet, as a patch for `patch -d / -p1`
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    pub patch: Option<PathBuf>,
+    /// Replace the files if they are there
+    #[arg(long, requires = "written")]
     pub force: bool,
 }
 

@@ -5,6 +5,7 @@
     clippy::undocumented_unsafe_blocks
 )]
 
+mod amend;
 mod asked;
 mod cli;
 mod client;

@@ -1,12 +1,13 @@
 //! The profiles that a policy has beside its map, where the command line names some.
 
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::Report;
 use tidegate_policy::profile::{
-    FEATURES, Parsed, Parser, ParserError, ProfileSet, Statement, Unmediated, statements,
+    FEATURES, Parsed, Parser, ParserError, ProfileSet, Source, Statement, Unmediated, source,
 };
 
 use crate::exit::{Code, Failure, Message, Outcome};
@@ -47,12 +48,39 @@ impl Profiles {
         ProfileSet::link(&parsed, &rules).map_err(|e| Failure::policy(Report::new(e)))
     }
 
-    fn compile(&self) -> Outcome<Vec<Parsed>> {
-        let parser = Parser {
+    /// The same, by paths that begin at the root.
+    pub fn absolute(&self) -> Profiles {
+        let absolute = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        Profiles {
+            profile: self.profile.iter().map(absolute).collect(),
+            profile_base: absolute(&self.profile_base),
+            apparmor_parser: self.apparmor_parser.clone(),
+        }
+    }
+
+    /// What a file of profiles says.
+    ///
+    /// # Errors
+    /// If it, or a file that it includes, cannot be read.
+    pub fn source(&self, file: &Path) -> io::Result<Source> {
+        source(file, &self.profile_base)
+    }
+
+    /// The compiler, where profiles include from this directory.
+    pub fn parser(&self, base: &Path) -> Parser {
+        Parser {
             program: self.apparmor_parser.clone(),
-            base: self.profile_base.clone(),
+            base: base.to_owned(),
             features: FEATURES.to_owned(),
-        };
+        }
+    }
+
+    /// Compiles each file.
+    ///
+    /// # Errors
+    /// The first that does not compile.
+    pub fn compile(&self) -> Outcome<Vec<Parsed>> {
+        let parser = self.parser(&self.profile_base);
         let mut parsed = Vec::new();
         for path in &self.profile {
             parsed.extend(parser.parse(path).map_err(failure)?);
@@ -65,8 +93,8 @@ impl Profiles {
     fn statements(&self, parsed: &[Parsed]) -> Vec<Statement> {
         let mut found = Vec::new();
         for Parsed { file, .. } in parsed {
-            match statements(file, &self.profile_base) {
-                Ok(of_file) => found.extend(of_file),
+            match self.source(file) {
+                Ok(of_file) => found.extend(of_file.statements),
                 Err(e) => tell!(
                     "warning: {}: rules that nothing mediates are not looked for: {e}",
                     printable(&file.to_string_lossy())

@@ -1,4 +1,4 @@
-//! The file of a program that a record is about.
+//! The file of a program that a record is about, and the profile of another process.
 //!
 //! The kernel's record has a program's name only. While the process is there its file
 //! can be asked for; that it is still the same process, and the same program, is told
@@ -6,6 +6,9 @@
 
 use std::fs;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::AsFd;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tidegate_monitor::{Event, Monitor};
 
 /// What a file's path ends with that has lost its name.
@@ -22,7 +25,18 @@ pub fn of(event: &Event, monitor: &Monitor) -> Option<String> {
     at(event, || Some(monitor.process(event.pid).ok()??.start))
 }
 
-/// The same, where the start time of the process's first thread is asked of `started`.
+/// The number of the profile that confines a process, if one does; `None` if the process is gone.
+pub fn profile_of(pid: u32, monitor: &Monitor) -> Option<Option<u64>> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    let process = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let profile = monitor.profile_of(process.as_fd()).ok()?;
+    // one that has ended has none any more
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    let is_there = poll(&mut ended, Some(&Timespec::default())) == Ok(0);
+    (profile.is_some() || is_there).then_some(profile)
+}
+
+/// [`of`], where the start time of the process's first thread is asked of `started`.
 fn at(event: &Event, started: impl FnOnce() -> Option<u64>) -> Option<String> {
     let process = format!("/proc/{}/task/{}", event.pid, event.tid);
     let exe = fs::read_link(format!("{process}/exe")).ok()?;

@@ -110,7 +110,13 @@ pub struct ObjectRecord {
     /// Another process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// Its profile, if it was still there to be asked; `unconfined`, if it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
 }
+
+/// What a process without a profile is called.
+pub const UNCONFINED: &str = "unconfined";
 
 /// The rule that decided.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,6 +201,7 @@ impl Record {
                     port => std::net::SocketAddr::new(a, port).to_string(),
                 }),
                 pid: event.peer,
+                profile: None,
             }),
             rule: rule.map(|r| RuleRecord {
                 place: r.to_string(),
@@ -206,11 +213,21 @@ impl Record {
         }
     }
 
-    /// The same, with the subject's program while it still runs.
+    /// The same, with the subject's program, and the profile of another process that a profile was
+    /// asked about, while these still run.
     pub fn with_program(event: &Event, monitor: &Monitor, policies: &Policies) -> Record {
         let mut record = Record::of(event, policies);
         if let Some(subject) = &mut record.subject {
             subject.exe = program::of(event, monitor);
+        }
+        if let (Reason::Profile, Some(peer), Some(object)) =
+            (event.reason, event.peer, &mut record.object)
+        {
+            let policy = policies.get(event.seqno);
+            object.profile = program::profile_of(peer, monitor).map(|profile| match profile {
+                Some(id) => profile_name(policy.as_deref(), id),
+                None => UNCONFINED.into(),
+            });
         }
         record
     }

@@ -5,6 +5,9 @@
 //! result is enforced.
 
 mod automaton;
+mod decide;
+#[cfg(test)]
+mod decide_tests;
 mod dfa;
 mod error;
 mod link;
@@ -26,6 +29,7 @@ use bitflags::bitflags;
 use serde::{Deserialize, Serialize};
 
 pub use self::automaton::{Automaton, TooLarge};
+pub use self::decide::{Execution, RuleClass};
 pub use self::dfa::Dfa;
 pub use self::error::UnpackError;
 pub use self::link::LinkError;
@@ -33,7 +37,7 @@ pub use self::parser::{Parsed, Parser, ParserError};
 pub use self::perms::{Access, Exec, Perms};
 pub(crate) use self::set::parent_of;
 pub use self::set::{Attach, Linked, ProfileSet, Table, Target, Unmediated, Walk};
-pub use self::source::{Statement, statements};
+pub use self::source::{Block, Source, Statement, source};
 pub use self::unmediated::FEATURES;
 pub(crate) use self::unpack::RLIMITS;
 pub use self::unpack::unpack;

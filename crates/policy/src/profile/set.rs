@@ -28,8 +28,7 @@ impl ProfileSet {
             let mut perms = table.perms.iter().flatten();
             perms.all(|p| p.allow.contains(Access::GETATTR))
         };
-        let confining = |p: &&Linked| p.mode != Mode::Unconfined;
-        let mut confining = self.profiles.iter().filter(confining);
+        let mut confining = self.profiles.iter().filter(|p| p.confines());
         confining.any(|p| !p.file.is_some_and(shows))
     }
 
@@ -39,8 +38,7 @@ impl ProfileSet {
             let table = &self.automata[walk.automaton as usize];
             table.allows_behind(table.step(walk.start, CLASS_MOUNT), Access::WRITE)
         };
-        let confining = |p: &&Linked| p.mode != Mode::Unconfined;
-        let mut confining = self.profiles.iter().filter(confining);
+        let mut confining = self.profiles.iter().filter(|p| p.confines());
         confining.any(|p| p.policy.is_some_and(mounts))
     }
 }
@@ -129,7 +127,7 @@ pub struct Table {
 
 impl Table {
     /// The state after a byte.
-    fn step(&self, state: u16, byte: u8) -> u16 {
+    pub(super) fn step(&self, state: u16, byte: u8) -> u16 {
         let class = self.classes[usize::from(byte)];
         self.next[usize::from(state) * usize::from(self.width) + usize::from(class)]
     }

@@ -1,8 +1,9 @@
 //! Where rules were written: what `apparmor_parser` does not say of what it compiles.
 //!
 //! Profiles are read as the parser's lexer splits them, as far as it takes to find each rule, its
-//! class, its line and the profile that it stands in, through all that is included. What a rule
-//! means is not looked at: `apparmor.d(5)` has the language.
+//! class, its line and the profile that it stands in, through all that is included, and where a
+//! profile has room for another rule. What a rule means is not looked at: `apparmor.d(5)` has the
+//! language.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -22,19 +23,45 @@ pub struct Statement {
     pub text: String,
 }
 
+/// A profile's own block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The profile.
+    pub profile: String,
+    /// The file that it stands in.
+    pub file: PathBuf,
+    /// The line that its head begins at, from 1.
+    pub line: u32,
+    /// Where its head begins, in bytes.
+    pub begin: usize,
+    /// Where the bracket that closes it stands.
+    pub end: usize,
+    /// What it includes of `local/`, where a machine's own rules belong.
+    pub locals: Vec<PathBuf>,
+}
+
+/// What a file of profiles says, with all that it includes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The rules, in the order in which they are read.
+    pub statements: Vec<Statement>,
+    /// The profiles, a child before its parent.
+    pub blocks: Vec<Block>,
+}
+
 /// Files that include one another, at most.
 const MAX_DEPTH: usize = 32;
 
-/// The rules of a file of profiles, in the order in which they are read.
+/// Reads a file of profiles.
 ///
 /// # Errors
 ///
 /// If the file, or one that it includes, cannot be read. What is included `if exists` need not be.
-pub fn statements(file: &Path, base: &Path) -> io::Result<Vec<Statement>> {
+pub fn source(file: &Path, base: &Path) -> io::Result<Source> {
     let mut reader = Reader {
         base,
-        profiles: Vec::new(),
-        found: Vec::new(),
+        open: Vec::new(),
+        found: Source::default(),
     };
     reader.file(file, 0)?;
     Ok(reader.found)
@@ -42,9 +69,9 @@ pub fn statements(file: &Path, base: &Path) -> io::Result<Vec<Statement>> {
 
 struct Reader<'r> {
     base: &'r Path,
-    /// The blocks around what is read; what is no profile (a condition) has no name.
-    profiles: Vec<Option<String>>,
-    found: Vec<Statement>,
+    /// The blocks around what is read; what is no profile (a condition) has none.
+    open: Vec<Option<Block>>,
+    found: Source,
 }
 
 /// What a rule may begin with before it says its class.
@@ -70,15 +97,18 @@ impl Reader<'_> {
             match piece.end {
                 End::Comma => self.rule(file, &piece),
                 End::Open => {
-                    let name = self.block(&piece.words);
-                    self.profiles.push(name);
+                    let block = self.block(file, &piece);
+                    self.open.push(block);
                 }
                 End::Close => {
                     // the last rule of a block may lack its comma
                     if !piece.words.is_empty() {
                         self.rule(file, &piece);
                     }
-                    self.profiles.pop();
+                    if let Some(mut block) = self.open.pop().flatten() {
+                        block.end = piece.end_at - 1;
+                        self.found.blocks.push(block);
+                    }
                 }
                 End::Line => self.include(&piece.words, depth)?,
             }
@@ -89,18 +119,17 @@ impl Reader<'_> {
     fn rule(&mut self, file: &Path, piece: &Piece) {
         let is_qualifier = |word: &&str| QUALIFIERS.contains(word) || word.starts_with("priority=");
         let mut words = piece.words.iter().copied().skip_while(is_qualifier);
-        let (Some(profile), Some(first)) = (
-            self.profiles.iter().rev().flatten().next(),
-            words.next().filter(|first| *first != "abi"),
-        ) else {
+        let (Some(profile), Some(first)) =
+            (self.profile(), words.next().filter(|first| *first != "abi"))
+        else {
             return;
         };
         let is_path = |word: &str| word.starts_with(['/', '@', '"', '{', '\\']);
         // permissions may stand before the path
         let is_path = is_path(first)
             || (words.next().is_some_and(is_path) && first.chars().all(|c| MODES.contains(c)));
-        self.found.push(Statement {
-            profile: profile.clone(),
+        self.found.statements.push(Statement {
+            profile: profile.to_owned(),
             class: if is_path { "file" } else { first }.to_owned(),
             file: file.to_owned(),
             line: piece.line,
@@ -108,18 +137,30 @@ impl Reader<'_> {
         });
     }
 
-    /// The name of the profile that a block's head begins.
-    fn block(&self, head: &[&str]) -> Option<String> {
-        let name = match head {
+    /// The name of the profile that is read.
+    fn profile(&self) -> Option<&str> {
+        let around = self.open.iter().rev().flatten().next();
+        around.map(|block| block.profile.as_str())
+    }
+
+    /// The profile that a block's head begins.
+    fn block(&self, file: &Path, head: &Piece) -> Option<Block> {
+        let name = match head.words[..] {
             ["profile" | "hat", name, ..] => name,
             [name, ..] if name.starts_with(['/', '@', '"', '^']) => name,
             _ => return None,
         };
         let name = name.trim_start_matches('^').trim_matches('"');
-        let parent = self.profiles.iter().rev().flatten().next();
-        Some(match parent {
-            Some(parent) => format!("{parent}//{name}"),
-            None => name.to_owned(),
+        Some(Block {
+            profile: match self.profile() {
+                Some(parent) => format!("{parent}//{name}"),
+                None => name.to_owned(),
+            },
+            file: file.to_owned(),
+            line: head.line,
+            begin: head.begin_at,
+            end: 0,
+            locals: Vec::new(),
         })
     }
 
@@ -129,7 +170,12 @@ impl Reader<'_> {
             [_, path, ..] => (false, path),
             _ => return Ok(()),
         };
-        let path = self.base.join(path.trim_matches(['<', '>', '"']));
+        let path = path.trim_matches(['<', '>', '"']);
+        let is_local = Path::new(path).starts_with("local");
+        let path = self.base.join(path);
+        if is_local && let Some(block) = self.open.iter_mut().rev().flatten().next() {
+            block.locals.push(path.clone());
+        }
         match fs::metadata(&path) {
             Err(e) if is_optional && e.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(e) => Err(e),
@@ -160,6 +206,9 @@ struct Piece<'t> {
     words: Vec<&'t str>,
     line: u32,
     end: End,
+    /// Where it begins and ends, in bytes.
+    begin_at: usize,
+    end_at: usize,
 }
 
 /// Splits a text into its pieces.
@@ -246,6 +295,8 @@ impl<'t> Iterator for Pieces<'t> {
             words: Vec::new(),
             line: self.line,
             end: End::Line,
+            begin_at: self.at,
+            end_at: self.at,
         };
         // these end with their line
         let is_line = ["include", "#include", "@{", "$"]
@@ -254,6 +305,7 @@ impl<'t> Iterator for Pieces<'t> {
             && self.is_line();
         while self.at < self.text.len() {
             let word = self.word();
+            piece.end_at = self.at;
             match word {
                 "," => piece.end = End::Comma,
                 "{" => piece.end = End::Open,
@@ -295,9 +347,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("main"), main).unwrap();
         fs::write(dir.path().join("abs"), abs).unwrap();
-        statements(&dir.path().join("main"), dir.path())
-            .unwrap()
-            .into_iter()
+        let found = source(&dir.path().join("main"), dir.path()).unwrap();
+        (found.statements.into_iter())
             .map(|s| (s.class, s.profile, s.line, s.text))
             .collect()
     }
@@ -364,13 +415,30 @@ profile one /usr/bin/one flags=(complain, attach_disconnected) {
             rule("mount", "a", 4, "mount"),
         ];
         assert_eq!(read(main, "# x\nunix (send),\n"), found);
-        let gone = statements(Path::new("/nowhere/profile"), Path::new("/nowhere"));
+        let gone = source(Path::new("/nowhere/profile"), Path::new("/nowhere"));
         assert_eq!(gone.unwrap_err().kind(), io::ErrorKind::NotFound);
         let main = "profile a {\n  include <main>\n}\n";
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("main"), main).unwrap();
-        let circle = statements(&dir.path().join("main"), dir.path());
+        let circle = source(&dir.path().join("main"), dir.path());
         assert!(circle.unwrap_err().to_string().contains("too deep"));
+    }
+
+    #[test]
+    fn a_block_has_room_before_its_bracket() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = dir.path().join("main");
+        let text =
+            "@{X}=/a\nprofile a {\n  include if exists <local/a>\n  profile b { mount, }\n}\n";
+        fs::write(&main, text).unwrap();
+        let blocks = source(&main, dir.path()).unwrap().blocks;
+        let told = blocks.iter().map(|b| (b.profile.as_str(), b.line));
+        assert_eq!(told.collect::<Vec<_>>(), [("a//b", 4), ("a", 2)]);
+        assert!(blocks[0].locals.is_empty());
+        assert_eq!(blocks[1].locals, [dir.path().join("local/a")]);
+        assert!(text[blocks[1].begin..].starts_with("profile a {"));
+        assert_eq!(&text[blocks[0].end..], "}\n}\n");
+        assert_eq!(&text[blocks[1].end..], "}\n");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use tidegate_policy::Policy;
 
 use super::{log, print_json};
+use crate::amend;
 use crate::cli::Learn;
 use crate::exit::{Code, Failure, Outcome};
 use crate::learn::{Counts, Gathered, Proposal, plan};
@@ -23,24 +24,32 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
     let include = include(args)?;
     let policy = Arc::new(args.source.load()?);
     let mut progress = Progress::new();
-    let gathered = gather(args, &policy, &mut progress)?;
-    if gathered.refusals == 0 {
+    let mut gathered = gather(args, &policy, &mut progress)?;
+    if gathered.refusals + gathered.profiles.refusals == 0 {
         return Err(Failure::new(Code::No, "nothing was refused"));
     }
+    let of_profiles = std::mem::take(&mut gathered.profiles);
+    let amended = amended(args, &of_profiles, &mut progress)?;
     let counts = Counts::from(&gathered);
     let kinds = gathered.kinds();
     let plan = plan(&kinds, &policy, args.include_untrusted, |done, of| {
         progress.tell(|| format!("mending {done} of {of} kinds of refusals"));
     });
     progress.end();
-    let proposal = Proposal::new(&plan, &kinds, &counts, &include);
+    let mut proposal = Proposal::new(&plan, &kinds, &counts, &include);
+    proposal.profiles = amended;
     if let Some(path) = &args.output {
         write(path, &proposal.map, args.force)?;
+    }
+    if let (Some(path), Some(amended)) = (&args.patch, &proposal.profiles) {
+        write(path, &amended.patch, args.force)?;
     }
     if json {
         return print_json(&proposal);
     }
     match &args.output {
+        // of a map that nothing was refused by there is nothing to say
+        _ if proposal.refusals == 0 && proposal.profiles.is_some() => {}
         None => say!("{}", proposal.map.trim_end()),
         Some(path) => say!(
             "{}: {} proposed, {} to be looked at first, {} that no statement mends",
@@ -50,7 +59,35 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
             proposal.unmended.len()
         ),
     }
+    match (&proposal.profiles, &args.patch) {
+        (None, _) => {}
+        (Some(amended), None) => say!("{}", amended.patch.trim_end()),
+        (Some(amended), Some(path)) => say!(
+            "{}: {} rules proposed, {} refused by a `deny`, {} that no rule lets through",
+            path.display(),
+            amended.proposed.len(),
+            amended.denied.len(),
+            amended.unmended.len()
+        ),
+    }
     Ok(())
+}
+
+/// What the profiles lack; `None`: they refused nothing.
+fn amended(
+    args: &Learn,
+    gathered: &amend::Gathered,
+    progress: &mut Progress,
+) -> Outcome<Option<amend::Proposal>> {
+    if gathered.refusals == 0 {
+        return Ok(None);
+    }
+    let profiles = args.source.profiles.absolute();
+    let bench = amend::Bench::new(&profiles)?;
+    let plan = amend::plan(gathered, &bench, |what| progress.tell(|| what.to_owned()));
+    amend::Proposal::new(plan, gathered, &bench)
+        .map(Some)
+        .map_err(|e| Failure::io("read the profiles' files", e))
 }
 
 /// The line that takes in the policy which the proposal starts from.

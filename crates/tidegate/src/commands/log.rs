@@ -85,6 +85,10 @@ fn fits(r: &Record, args: &Log, since: Option<Timestamp>) -> bool {
             .as_ref()
             .is_none_or(|l| subject.is_some_and(|s| s.level == *l))
         && args
+            .profile
+            .as_ref()
+            .is_none_or(|p| subject.is_some_and(|s| s.profile.as_ref() == Some(p)))
+        && args
             .comm
             .as_ref()
             .is_none_or(|c| subject.is_some_and(|s| s.comm == *c))

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::Serialize;
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::{Mode, Policy};
+use tidegate_policy::{Mode, Policy, profile};
 use tidegate_recording::{Comparison, Error, Fall, Group, Head, Reader, Report};
 
 use super::print_json;
@@ -163,11 +163,14 @@ fn section<T>(title: &str, kinds: &[T], limit: usize, text: impl Fn(&T) -> Strin
 
 /// A kind of refusal, and how its subject came to its level.
 fn refusal(g: &Group, clock: &Clock) -> String {
+    let who = match g.profile.is_empty() {
+        true => g.level.clone(),
+        false => format!("({})", g.profile),
+    };
     let mut text = format!(
-        "{}× {} {} may not {} {}",
+        "{}× {} {who} may not {} {}",
         g.count,
         g.program,
-        g.level,
         doing(&g.op),
         g.object
     );
@@ -176,7 +179,9 @@ fn refusal(g: &Group, clock: &Clock) -> String {
         .into_iter()
         .filter(|p| !p.is_empty())
         .collect();
-    text += &format!(" ({})", parts.join(", "));
+    if !parts.is_empty() {
+        text += &format!(" ({})", parts.join(", "));
+    }
     let reason = Reason::ALL.into_iter().find(|r| r.word() == g.reason);
     if let Some(reason) = reason {
         text += &format!(": {}", because(reason));
@@ -245,6 +250,29 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
     note(
         report.unnamed,
         "memory without a name (memfd, System V) was used, and is not followed".into(),
+    );
+    let profiles = &proposed.profiles.profiles;
+    note(
+        report.unsure > 0,
+        format!(
+            "{} accesses are let through if the file is of who asks, which is not recorded",
+            report.unsure
+        ),
+    );
+    note(
+        !profiles.is_empty(),
+        "of profiles, executions, opens of files, names and connections are decided: capabilities, \
+         directories that are read, some devices, mappings, attributes, signals, tracing and mounts \
+         are not"
+            .into(),
+    );
+    let is_trial = |p: &&profile::Linked| p.mode == profile::Mode::Complain;
+    let complain = profiles.iter().filter(is_trial).count();
+    note(
+        complain > 0,
+        format!(
+            "profiles in complain mode, which would record these and refuse nothing: {complain}"
+        ),
     );
     note(
         report.beyond > 0,

@@ -6,12 +6,13 @@ use rustix::process::geteuid;
 use tidegate_monitor::Monitor;
 
 use super::print_json;
+use crate::amend::{Amendment, Bench, explain_by};
 use crate::cli;
 use crate::client;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
 use crate::mend::{Mend, Mending};
-use crate::output::say;
+use crate::output::{printable, say};
 use crate::places;
 use crate::protocol::{Answer, Ask, Why, WhyOf};
 
@@ -34,6 +35,14 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
         }
         Err(failure) => return Err(failure),
     };
+    let mut why = why;
+    if !args.profiles.profile.is_empty()
+        && let Some(record) = why.chain.first()
+    {
+        let profiles = args.profiles.absolute();
+        let bench = Bench::new(&profiles)?;
+        why.mending = explain_by(record, &bench).or(why.mending);
+    }
     if json {
         return print_json(&why);
     }
@@ -46,6 +55,9 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
 
 /// The narrowest mend in a line, or all of them.
 fn mending(mending: &Mending, all: bool) -> Vec<String> {
+    if let Some(amendment) = &mending.amendment {
+        return amended(amendment);
+    }
     if let Some(advice) = &mending.advice {
         return vec![format!("mend: no statement: {advice}")];
     }
@@ -60,6 +72,30 @@ fn mending(mending: &Mending, all: bool) -> Vec<String> {
         (None, Some(mend)) => vec![format!("mend: {}", how(mend))],
         (_, None) => Vec::new(),
     }
+}
+
+/// What a profile refused by, and the rule that it lacks.
+fn amended(of: &Amendment) -> Vec<String> {
+    let profile = printable(&of.profile);
+    let mut lines = vec![
+        format!(
+            "profile: {profile} ({}): {}",
+            of.class,
+            printable(&of.because)
+        ),
+        format!("    how: {}", printable(&of.how)),
+    ];
+    let Some(rule) = &of.rule else {
+        lines.push("mend: no rule: what a `deny` refuses, no other rule allows".into());
+        return lines;
+    };
+    let place = match &of.file {
+        Some(file) => format!("in {}, tried", printable(file)),
+        None => format!("in profile {profile}; `tidegate learn --profile` puts it there"),
+    };
+    lines.push(format!("mend: {}   ({place})", printable(rule)));
+    lines.extend(of.notes.iter().map(|note| format!("    note: {note}")));
+    lines
 }
 
 /// What is to be done.

@@ -12,8 +12,8 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// Pairs of subject and object watched at once; more are let through.
 const PAIRS: usize = 4096;
 
-/// Subject, operation, object.
-type Pair = (u32, u8, u64, u32, u32);
+/// Subject, operation, object: a file, a process, or the number of a capability or a family.
+type Pair = (u32, u8, u64, u32, u32, u16);
 
 #[derive(Debug)]
 struct Window {
@@ -45,7 +45,9 @@ impl Rate {
             return true;
         }
         let op = event.op.map_or(0, |o| o as u8);
-        let pair = (event.pid, op, event.ino, event.dev, event.peer.unwrap_or(0));
+        let number = event.request.and_then(|r| r.number).unwrap_or(0);
+        let peer = event.peer.unwrap_or(0);
+        let pair = (event.pid, op, event.ino, event.dev, peer, number);
         if !self.windows.contains_key(&pair) && self.windows.len() >= PAIRS {
             return true;
         }

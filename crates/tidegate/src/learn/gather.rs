@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tidegate_monitor::Op;
 use tidegate_policy::Policy;
 
+use crate::amend::{self, Need};
 use crate::mend::{Refusal, split};
 use crate::record::Record;
 
@@ -50,7 +51,9 @@ pub struct Gathered {
     made: HashSet<String>,
     /// Who gave what it had made another name, and the record of it.
     renaming: Option<(u32, u64)>,
-    /// Refusals in all.
+    /// What profiles refused, where the policy has any.
+    pub profiles: amend::Gathered,
+    /// Refusals in all, but for those.
     pub refusals: u64,
     /// Refusals for whose kind there was no room.
     pub left_out: u64,
@@ -71,11 +74,11 @@ impl Gathered {
         };
         match record.kind.as_str() {
             "demoted" | "started" => self.fall(record),
-            "denied" | "would" => self.refusal(record, 1, policy, fits),
-            "dropped" => {
+            "denied" | "would" if fits(&record) => self.refusal(record, 1, policy),
+            "dropped" if fits(&record) => {
                 let count = record.count.unwrap_or(0);
                 let kind = "denied".into();
-                self.refusal(Record { kind, ..record }, count, policy, fits);
+                self.refusal(Record { kind, ..record }, count, policy);
             }
             "lost" => self.lost += record.count.unwrap_or(0),
             _ => {}
@@ -95,14 +98,9 @@ impl Gathered {
         }
     }
 
-    fn refusal(
-        &mut self,
-        record: Record,
-        count: u64,
-        policy: &Policy,
-        fits: impl Fn(&Record) -> bool,
-    ) {
-        if !fits(&record) {
+    fn refusal(&mut self, record: Record, count: u64, policy: &Policy) {
+        if !policy.profiles.profiles.is_empty() && Need::is_told_by(&record) {
+            self.profiles.take(&record, count);
             return;
         }
         self.refusals += count;
@@ -219,7 +217,7 @@ fn key(refusal: &Refusal, record: &Record) -> Key {
 }
 
 /// Several kinds in words: how many refusals, of whom, when, which.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Sum {
     /// How many there were.
     pub count: u64,
@@ -246,6 +244,35 @@ impl Sum {
             last: of(|k| &k.last).max().cloned().unwrap_or_default(),
             ids: ids.into_iter().take(NAMED).collect(),
         }
+    }
+
+    /// Takes in a record, which stands for so many.
+    pub fn add(&mut self, record: &Record, count: u64) {
+        let program = record.subject.iter().map(|s| s.comm.clone());
+        self.join(&Sum {
+            count,
+            programs: program.collect(),
+            first: record.time.clone(),
+            last: record.time.clone(),
+            ids: Some(record.id).filter(|id| *id != 0).into_iter().collect(),
+        });
+    }
+
+    /// Takes in others.
+    pub fn join(&mut self, other: &Sum) {
+        if self.count == 0 {
+            self.first.clone_from(&other.first);
+        }
+        self.count += other.count;
+        self.first = self.first.clone().min(other.first.clone());
+        self.last = self.last.clone().max(other.last.clone());
+        self.programs.extend_from_slice(&other.programs);
+        self.programs.sort();
+        self.programs.dedup();
+        self.ids.extend_from_slice(&other.ids);
+        self.ids.sort_unstable();
+        self.ids.dedup();
+        self.ids.truncate(NAMED);
     }
 
     /// In one line.

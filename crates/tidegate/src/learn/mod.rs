@@ -1,4 +1,5 @@
-//! `learn`: from the refusals of a log to statements of a map.
+//! `learn`: from the refusals of a log to statements of a map. Those of profiles are amended
+//! elsewhere ([`crate::amend`]).
 
 mod choose;
 mod cover;
@@ -8,5 +9,5 @@ mod tests;
 mod write;
 
 pub use cover::plan;
-pub use gather::Gathered;
+pub use gather::{Gathered, Sum};
 pub use write::{Counts, Proposal};

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::cover::{Choice, Plan};
 use super::gather::{Gathered, Kind, Sum};
+use crate::amend;
 use crate::mend::{Mend, shown};
 
 /// What `learn --json` prints.
@@ -27,6 +28,9 @@ pub struct Proposal {
     pub lost: u64,
     /// Lines that are no records.
     pub broken: u64,
+    /// What the profiles lack, if they refused anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profiles: Option<amend::Proposal>,
     /// The map.
     pub map: String,
 }
@@ -71,6 +75,7 @@ impl Proposal {
             left_out: gathered.left_out,
             lost: gathered.lost,
             broken: gathered.broken,
+            profiles: None,
             map: String::new(),
         };
         proposal.map = map(&proposal, include);

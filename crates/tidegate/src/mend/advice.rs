@@ -6,6 +6,7 @@ use tidegate_policy::Policy;
 use super::name::split;
 use super::refusal::Refusal;
 use super::trusted::is_interpreter;
+use crate::amend;
 
 /// How to have the top level.
 const AT_THE_TOP: &str = "run it at the top level: from a root login, by `run0`, or as a service";
@@ -65,17 +66,10 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
         Reason::TopOnly => AT_THE_TOP,
         Reason::Noopen => "have it opened by a program that has not fallen",
         Reason::Launder => "`tidegate promote` the file first, if you know what it holds",
-        Reason::Profile => {
-            "a profile's rules decide about it: aa-logprof(8) or an editor mends the profile; then compile it anew"
-        }
-        Reason::Disconnected => {
-            "its path does not lead to the root: `flags=(attach_disconnected)` gives it one"
-        }
-        Reason::NoProfile => {
-            "the profile that the execution leads to is not there, or no_new_privs keeps it from changing"
-        }
-        Reason::Source => {
-            "name the source of the mount from the root, without `.`, `..` and symbolic links: mount(8) does so by itself"
+        Reason::Profile | Reason::Disconnected | Reason::NoProfile | Reason::Source => {
+            amend::advice(refusal.reason).unwrap_or(
+                "a profile's rules decide about it: `tidegate learn` with `--profile` proposes such",
+            )
         }
         Reason::Rule | Reason::NoCreator => by_operation(refusal, policy),
     }

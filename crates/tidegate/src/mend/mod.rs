@@ -51,6 +51,7 @@ pub use refusal::Refusal;
 pub use statement::{Statement, lines};
 pub use suspect::suspicion;
 
+use crate::amend::Amendment;
 use crate::record::Record;
 
 /// Rules beyond which a policy is not compiled again for every question.
@@ -87,6 +88,9 @@ pub struct Mending {
     /// Why it looks like an attack, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspicion: Option<String>,
+    /// Of a profile's refusal: by what, and the rule that would allow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amendment: Option<Amendment>,
     /// What helps where no mend does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -96,6 +100,9 @@ pub struct Mending {
 /// does not begin with a refusal, or not with one under this policy's levels.
 pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
     let refusal = Refusal::of(chain, policy)?;
+    if let Some(mending) = crate::amend::explain(&chain[0], &policy.profiles) {
+        return Some(mending);
+    }
     let suspicion = suspicion(&refusal, policy).map(str::to_owned);
     let mut bench = Bench::new(Arc::clone(policy));
     let only = |advice: &str| Mending {
@@ -121,6 +128,7 @@ pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
     Some(Mending {
         mends,
         suspicion,
+        amendment: None,
         advice,
     })
 }

@@ -1,0 +1,166 @@
+#!/bin/bash
+# A profile, learned: a program works under it in complain mode, `learn` proposes what it lacks, that
+# is put into its files and enforced, the same work goes on, and something else is refused. What
+# `replay` predicts of a recording of that work is what is then recorded.
+#
+# Runs as root in the VM, beside `tidegate`, `apparmor_parser` and `patch`; takes what it likes of
+# /root, /home/alice and /etc/apparmor.d. The last line is `N passed, N failed`.
+# shellcheck disable=SC2016 # what is quoted is for another shell
+set -u
+cd "$(dirname "$0")" || exit 1
+
+T=$PWD/tidegate
+BASE=/etc/apparmor.d
+PATCH=/root/learned.patch
+MAP=/root/flat.plm
+OUT=/root/out
+passed=0
+failed=0
+
+# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
+expect() {
+	local code=$1 pattern=$2 status=0
+	shift 2
+	"$@" >"$OUT" 2>&1 </dev/null || status=$?
+	echo "exit $status" >>"$OUT"
+	if [ $status = "$code" ] && grep -qE -- "$pattern" "$OUT"; then
+		passed=$((passed + 1))
+		echo "ok      ${*//$T/tidegate} → $code /$pattern/"
+	else
+		failed=$((failed + 1))
+		echo "FAILED  ${*//$T/tidegate} → $code /$pattern/"
+		sed 's/^/        /' "$OUT"
+	fi
+}
+
+start() { timeout 300 "$T" start --policy "$MAP" "${these[@]}"; }
+reload() { "$T" reload --policy "$MAP" "${these[@]}"; }
+learn() { "$T" learn --policy "$MAP" "${these[@]}" "$@"; }
+replay() { "$T" replay /root/work.jsonl --policy "$MAP" --against nothing "${these[@]}" "$@"; }
+why() { "$T" why "${these[@]}" "$@"; }
+# What a rule of the tool's own file and of the machine's says.
+says() { cat "$BASE/root.tool" "$BASE/local/root.tool"; }
+these=(--profile "$BASE" --profile-base "$BASE" --apparmor-parser "$PWD/apparmor_parser")
+
+# A map that refuses nothing here.
+printf '%s\n' 'levels system > untrusted' 'system /' 'system network 127.0.0.0/8' >"$MAP"
+
+# The program: what it does all day, and what it does on other words.
+mkdir -p /root/work /home/alice "$BASE/local"
+echo secret >/root/work/secret
+echo other >/root/work/other
+echo 1 >/root/work/input
+chown 1000 /root/work/input
+echo mine >/home/alice/diary
+chown -R alice: /home/alice
+chmod 755 /root /home/alice
+cat >/root/tool <<-'END'
+	#!/bin/bash
+	set -e
+	cd /root/work
+	case ${1:-} in
+	secret) exec cat secret ;;
+	other) exec cat other ;;
+	helper) exec /root/helper ;;
+	end) kill -TERM "$2"; exit ;;
+	esac
+	cat input >log
+	echo line >>log
+	mkdir -p made/below
+	echo x >made/a.new
+	echo y >made/below/y
+	mv made/a.new "made/a b"
+	ln made/"a b" made/c
+	cat made/c >/dev/null
+	rm -r made
+	su alice -s /bin/cat /home/alice/diary
+	# a signal to its own kind, and a socket
+	sleep 60 &
+	sleep 2
+	kill -TERM $!
+	wait $! || true
+	exec 3<>/dev/udp/127.0.0.1/9
+	chown 1 log
+	chown 0 log
+	/root/helper
+END
+printf '#!/bin/bash\nread -r line </root/work/other && echo "helped: $line"\n' >/root/helper
+chmod 755 /root/tool /root/helper
+cat >"$BASE/root.tool" <<-'END'
+	@{HIDDEN}=/root/work/secret
+	profile tool /root/tool flags=(complain) {
+	  include if exists <local/root.tool>
+	  audit deny @{HIDDEN} rw,
+	}
+END
+cat >"$BASE/root.helper" <<-'END'
+	profile helper /root/helper {
+	  /** rmix,
+	  deny capability,
+	}
+END
+
+echo "# what it would be refused, of a recording"
+expect 0 ' lines of ' timeout 300 "$T" record -o /root/work.jsonl -- /root/tool
+expect 1 '^  1× cat \(tool\) may not read /root/work/input: no rule of its profile allows that' replay --all
+expect 1 'profiles in complain mode, .*: 1$' replay
+expect 1 '"profile":"tool"' replay --json
+cp "$OUT" /root/predicted.json
+rm /root/work/log
+
+echo "# a day under a profile in complain mode"
+expect 0 'enforcing|in force' start
+expect 0 'helped: other' /root/tool
+sleep 2
+expect 0 'would be denied: .* may not' "$T" log --denied --profile tool
+expect 0 '^exit 0' "$T" log --profile nobody
+expect 0 '"profile":"tool"' "$T" log --json -n 1 --profile tool
+named() { [ -n "$("$T" log --json --profile tool)" ] && [ -z "$("$T" log --json --profile nobody)" ]; }
+expect 0 '' named
+
+"$T" log --json --kind would --profile tool >/root/would.jsonl
+expect 0 '^same' python3 ./compare.py /root/predicted.json /root/would.jsonl
+cat "$OUT"
+
+echo "# learn"
+expect 0 '^#   goes to: /etc/apparmor.d/local/root.tool' learn
+expect 0 '"profiles":\{"proposed":\[\{"profile":"tool"' learn --json
+expect 0 'rules proposed, 0 refused' learn --patch "$PATCH"
+expect 2 'force replaces it' learn --patch "$PATCH"
+cp "$PATCH" /root/first
+expect 0 'rules proposed' learn --patch "$PATCH" --force
+expect 0 '' cmp "$PATCH" /root/first
+sed 's/^/        /' "$PATCH"
+for rule in '/usr/bin/cat ix,' '/root/helper Px,' 'network inet,' 'capability chown,' \
+	'signal \(send, receive\) peer=tool,' '/root/work/log w,' \
+	'/root/work/made\{,/\} rw,' 'link /root/work/made/c -> "/root/work/made/a b",' \
+	'owner /home/alice/diary r,'; do
+	expect 0 "^\+($rule)" cat "$PATCH"
+done
+expect 0 'local/root.tool' "$PWD/patch" -d / -p1 -i "$PATCH"
+expect 0 'root.tool' says
+
+echo "# enforced: the work works, and nothing else"
+sed -i 's/ flags=(complain)//' "$BASE/root.tool"
+expect 0 '^newly refused: nothing' replay
+expect 0 'number 2' reload
+expect 0 'helped: other' /root/tool
+expect 1 'Permission denied' /root/tool other
+sleep 1
+expect 0 '^profile: tool \(file\).*: no rule allows it' why
+expect 0 '^mend: (owner )?/root/work/other.* r,   \(in /etc/apparmor.d/local/root.tool, tried\)' why
+expect 0 '^mend: /root/work/other.* r,   \(in profile tool' "$T" why
+expect 0 '"amendment":\{"profile":"tool","class":"file"' "$T" why --json
+expect 1 'Permission denied' /root/tool secret
+sleep 1
+expect 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' why
+expect 0 'what a `deny` refuses, no other rule allows' why
+expect 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' learn --path /root/work/secret
+sleep 300 &
+expect 1 'Permission denied|not permitted' /root/tool end $!
+expect 0 'signal \(send\) peer=unconfined,' learn --since 1m
+kill $!
+expect 0 'nothing is enforced' "$T" stop
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
