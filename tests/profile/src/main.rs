@@ -9,6 +9,7 @@
 //! ```
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+mod change;
 mod ops;
 mod storm;
 mod tree;
@@ -18,6 +19,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 
+use change::CHANGES;
 use ops::{OPS, OTHERWISE, Op};
 
 /// How a process comes to be confined from its next execution on.
@@ -68,6 +70,9 @@ fn play(system: System, profiles: &[&str]) -> io::Result<()> {
     fs::write("/srv/ops/player", std::process::id().to_string())?;
     for profile in profiles {
         each(system, profile, OPS, "verdict")?;
+        if profile.starts_with("change") {
+            each(system, profile, CHANGES, "verdict")?;
+        }
     }
     if let System::Tidegate = system {
         for (profile, ops) in OTHERWISE {

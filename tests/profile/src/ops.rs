@@ -11,18 +11,21 @@ use std::process::{Command, ExitCode, ExitStatus};
 use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
 
+use crate::change::CHANGES;
 use crate::tree::{MOUNTED, TREE};
 
 /// An operation by its name.
 pub struct Op {
     /// Its name.
     pub name: &'static str,
-    run: fn() -> io::Result<()>,
+    /// Plays it.
+    pub run: fn() -> io::Result<()>,
 }
 
 /// Each operation there is.
 fn all() -> impl Iterator<Item = &'static Op> {
-    OPS.iter().chain(OTHERWISE.iter().flat_map(|(_, ops)| *ops))
+    let ops = OPS.iter().chain(CHANGES);
+    ops.chain(OTHERWISE.iter().flat_map(|(_, ops)| *ops))
 }
 
 /// Plays an operation in a child; what became of it.
@@ -80,7 +83,7 @@ fn check(ret: impl Into<i64>) -> io::Result<()> {
     }
 }
 
-fn read(path: &str) -> io::Result<()> {
+pub fn read(path: &str) -> io::Result<()> {
     File::open(at(path)).map(drop)
 }
 
@@ -358,7 +361,7 @@ fn came_of(status: ExitStatus) -> io::Result<()> {
     }
 }
 
-fn exec(name: &str, op: &str) -> io::Result<()> {
+pub fn exec(name: &str, op: &str) -> io::Result<()> {
     came_of(program(&format!("/srv/ops/bin/{name}"), op).status()?)
 }
 
@@ -403,6 +406,8 @@ pub fn act(op: &str) -> ExitCode {
 macro_rules! ops {
     ($($name:literal => $run:expr),* $(,)?) => { &[$(Op { name: $name, run: || $run }),*] };
 }
+
+pub(crate) use ops;
 
 /// All of them.
 pub const OPS: &[Op] = ops![
