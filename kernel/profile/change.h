@@ -69,6 +69,13 @@ static __always_inline bool text_is_unconfined(struct tg_text *t, u32 first)
 	return true;
 }
 
+/* What no_new_privs forbids, it forbids in any mode. */
+static __always_inline int change_forbid(u32 request, struct tg_note *note)
+{
+	note->reason = TG_R_NO_PROFILE;
+	return verdict_of(profile_record(PROFILE_REFUSED, request, request, -EPERM, note));
+}
+
 /* What cannot come to be, whatever the rules say; in complain mode it is let through, and does not. */
 static __always_inline int change_refuse(struct tg_who *who, u32 request, u8 reason, int err, struct tg_note *note)
 {
@@ -94,6 +101,8 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 
 	if (!t)
 		return -EACCES;
+	if (!WORD_BYTE(t, first))
+		return -EINVAL;
 	note.dentry = address(t->text) + first;
 	id = text_id(t, first, ID_OF_NOTHING);
 	for (try = 0; try < PROFILE_TRIES; try++) {
@@ -109,7 +118,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 		if (!to && !who.profile && (missing || apparmor_active))
 			return -ENOENT;
 		if (missing && PART(struct tg_profile, who.profile)->mode != TG_MODE_COMPLAIN)
-			return change_refuse(&who, request, TG_R_NO_PROFILE, -ENOENT, &note);
+			return profile_refuse(request, TG_R_NO_PROFILE, -ENOENT, &note);
 		if (who.profile) {
 			struct tg_profile __arena *p = PART(struct tg_profile, who.profile);
 
@@ -125,7 +134,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 		if (err || test)
 			return err;
 		if (who.profile && has_no_new_privs() && (missing || to != who.profile))
-			return change_refuse(&who, request, TG_R_NO_PROFILE, -EPERM, &note);
+			return change_forbid(request, &note);
 		c = confined_made(bpf_get_current_task_btf());
 		if (!c)
 			return -ENOMEM;
@@ -171,6 +180,9 @@ __noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root)
 			return PART(struct tg_profile, found)->hat ? found : EXEC_REFUSED;
 		id = base;
 		hats++;
+		/* in complain mode the first is taken for a hat, whether it is there or not */
+		if (PART(struct tg_profile, root)->mode == TG_MODE_COMPLAIN)
+			break;
 	}
 	return 0;
 }
@@ -183,7 +195,7 @@ static __always_inline int hat_leave(struct tg_confined *c, struct tg_who *who, 
 		return change_refuse(who, MAY_CHANGE_HAT_, TG_R_PROFILE, -EACCES, note);
 	}
 	if (has_no_new_privs() && c->previous != c->profile)
-		return change_refuse(who, MAY_CHANGE_HAT_, TG_R_NO_PROFILE, -EPERM, note);
+		return change_forbid(MAY_CHANGE_HAT_, note);
 	c->profile = c->previous;
 	c->learning = c->previous_learning;
 	c->previous = c->token = c->onexec = 0;
@@ -223,7 +235,9 @@ __noinline int change_hat(struct tg_text *t, u32 first, u64 token, bool test)
 			if (err)
 				return err;
 		}
-		if (tracer_is_confined() || (has_no_new_privs() && hat != who.profile))
+		if (has_no_new_privs() && hat != who.profile)
+			return change_forbid(MAY_CHANGE_HAT_, &note);
+		if (tracer_is_confined())
 			return change_refuse(&who, MAY_CHANGE_HAT_, TG_R_NO_PROFILE, -EPERM, &note);
 		if (test)
 			return 0;

@@ -147,9 +147,10 @@ static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u
 	int err;
 
 	if (bprm->unsafe & LSM_UNSAFE_NO_NEW_PRIVS && to != who->profile) {
+		if (!complains)
+			return profile_refuse(MAY_EXEC_, TG_R_NO_PROFILE, -EPERM, note);
 		note->reason = TG_R_NO_PROFILE;
-		err = verdict_of(profile_record(complains ? PROFILE_COMPLAIN : PROFILE_REFUSED, MAY_EXEC_, MAY_EXEC_,
-						-EPERM, note));
+		err = verdict_of(profile_record(PROFILE_COMPLAIN, MAY_EXEC_, MAY_EXEC_, -EPERM, note));
 		return err ? err : EXEC_STAYS;
 	}
 	if (to != who->profile && may_not_change())
@@ -263,7 +264,7 @@ static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined 
 		if (err)
 			return err < 0 ? err : 0;
 		c->exec_learning = 0;
-		return perms.exec & EXEC_UNSAFE ? 0 : EXEC_SCRUBBED;
+		return !(perms.allow & MAY_ONEXEC_) || perms.exec & EXEC_UNSAFE ? 0 : EXEC_SCRUBBED;
 	}
 	return profile_refuse(MAY_ONEXEC_, TG_R_BUSY, -EAGAIN, &note);
 }

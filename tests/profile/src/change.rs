@@ -4,7 +4,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use crate::ops::{Op, exec, ops, read};
+use crate::ops::{Op, exec, ops, read, refused};
 
 /// Writes to an attribute of the thread, in one call, as libapparmor(3) does.
 fn attribute(name: &str, text: &str) -> io::Result<()> {
@@ -145,4 +145,15 @@ pub const CHANGES: &[Op] = ops![
         current("changeprofile change-b")?;
         exec("ops", "read-secret")
     },
+];
+
+/// What AppArmor lets be where the rules name no such program at all: it loses the error.
+pub const DENIED: &[Op] = ops![
+    "change to what is denied" => refused(current("changeprofile change-b")),
+    "at the execution of a denied program, none" => refused(
+        onexec("unconfined").and_then(|()| exec("ops", "read-secret"))
+    ),
+    "at the execution of a denied program, itself" => refused(
+        onexec("change").and_then(|()| exec("ops", "read-a"))
+    ),
 ];

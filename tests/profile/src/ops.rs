@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
 
-use crate::change::CHANGES;
+use crate::change::{CHANGES, DENIED};
 use crate::tree::{MOUNTED, TREE};
 
 /// An operation by its name.
@@ -293,7 +293,7 @@ fn refused_by(code: i32, done: io::Result<()>) -> io::Result<()> {
     }
 }
 
-fn refused(done: io::Result<()>) -> io::Result<()> {
+pub fn refused(done: io::Result<()>) -> io::Result<()> {
     refused_by(libc::EACCES, done)
 }
 
@@ -704,6 +704,7 @@ pub const OPS: &[Op] = ops![
 pub const OTHERWISE: &[(&str, &[Op])] = &[
     ("mount-all", SOURCES),
     ("traces-exec", UNSAFE),
+    ("denied-change", DENIED),
     (
         "overlay",
         ops!["read through an overlay" => read_through_an_overlay()],
