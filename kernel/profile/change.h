@@ -33,6 +33,43 @@ static __always_inline u32 text_after(struct tg_text *t, const char *word, u32 l
 
 #define TEXT_AFTER(t, word) text_after(t, word, sizeof(word) - 1)
 
+/* The first byte from here on that is no space. */
+__noinline u32 text_skip(struct tg_text *t, u32 first)
+{
+	if (!t)
+		return 0;
+	while (WORD_BYTE(t, first) == ' ' && MAY_LOOP)
+		first++;
+	return BOUND(first, TG_TEXT);
+}
+
+static __always_inline bool is_space(u8 byte)
+{
+	return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/* Takes white space away from the end of the first words. */
+__noinline int text_trim(struct tg_text *t)
+{
+	u32 end;
+
+	if (!t)
+		return 0;
+	for (end = UNKNOWN_ZERO; end < t->len && WORD_BYTE(t, end); end++) {
+		if (!MAY_LOOP)
+			return 0;
+	}
+	while (end && is_space(WORD_BYTE(t, end - 1))) {
+		if (!MAY_LOOP)
+			return 0;
+		if (end == t->len)
+			t->len--;
+		end--;
+		WORD_BYTE(t, end) = 0;
+	}
+	return 0;
+}
+
 /* A further byte of a profile's name, in its id: crates/monitor/src/image.rs. */
 #define ID_OF_NOTHING 0xcbf29ce484222325ull
 static __always_inline u64 id_add(u64 id, u8 byte)
@@ -69,7 +106,7 @@ static __always_inline bool text_is_unconfined(struct tg_text *t, u32 first)
 	return true;
 }
 
-/* What no_new_privs forbids, it forbids in any mode. */
+/* What no_new_privs and a tracer forbid, they forbid in any mode. */
 static __always_inline int change_forbid(u32 request, struct tg_note *note)
 {
 	note->reason = TG_R_NO_PROFILE;
@@ -90,6 +127,23 @@ static __always_inline bool has_no_new_privs(void)
 	return bpf_get_current_task_btf()->atomic_flags & PFA_NO_NEW_PRIVS_BIT;
 }
 
+/*
+ * The workers of io_uring are tasks of their own, which were born with what confined this one then: they would go
+ * on under that.
+ */
+static __always_inline bool has_io_uring(void)
+{
+	return bpf_get_current_task_btf()->io_uring;
+}
+
+/* Who guesses at a token is killed, in complain mode, too. */
+static __always_inline int hat_kill(struct tg_who *who, struct tg_note *note)
+{
+	if (!policy.permissive)
+		bpf_send_signal(9);
+	return change_refuse(who, MAY_CHANGE_HAT_, TG_R_PROFILE, -EACCES, note);
+}
+
 /* The profile of the name, `unconfined`, or none; now, or at the next execution. */
 __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool test)
 {
@@ -101,6 +155,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 
 	if (!t)
 		return -EACCES;
+	first = text_skip(t, first);
 	if (!WORD_BYTE(t, first))
 		return -EINVAL;
 	note.dentry = address(t->text) + first;
@@ -125,6 +180,8 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 			if (!missing)
 				perms = perms_by(p->file.table, profile_named(p->file.table, p->file.start, to),
 						 OWNER_SELF);
+			if (policy_number() != number)
+				continue;
 			err = profile_decide(&who, perms, request, -EACCES, &note);
 			if (!err && tracer_is_confined() && p->mode != TG_MODE_COMPLAIN)
 				err = change_refuse(&who, request, TG_R_NO_PROFILE, -EPERM, &note);
@@ -135,6 +192,8 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 			return err;
 		if (who.profile && has_no_new_privs() && (missing || to != who.profile))
 			return change_forbid(request, &note);
+		if (!onexec && has_io_uring())
+			return -EBUSY;
 		c = confined_made(bpf_get_current_task_btf());
 		if (!c)
 			return -ENOMEM;
@@ -148,7 +207,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 			c->profile = to ? id : 0;
 			c->changed = who.profile && to != who.profile;
 		}
-		if (!c->profile)
+		if (!missing && !confines(to))
 			c->onexec = c->previous = c->token = 0;
 		c->seqno = 0;
 		return 0;
@@ -157,7 +216,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 }
 
 /* The first of the hats that the profile has: its struct tg_profile; 0: none; EXEC_REFUSED: that is no hat. */
-__noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root)
+__noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root, bool complains)
 {
 	u32 i, found, hats = UNKNOWN_ZERO;
 	u64 base, id;
@@ -181,7 +240,7 @@ __noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root)
 		id = base;
 		hats++;
 		/* in complain mode the first is taken for a hat, whether it is there or not */
-		if (PART(struct tg_profile, root)->mode == TG_MODE_COMPLAIN)
+		if (complains)
 			break;
 	}
 	return 0;
@@ -190,14 +249,15 @@ __noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root)
 /* Back from a hat, by the token that it was entered by. */
 static __always_inline int hat_leave(struct tg_confined *c, struct tg_who *who, u64 token, struct tg_note *note)
 {
-	if (c->token != token) {
-		bpf_send_signal(9);
-		return change_refuse(who, MAY_CHANGE_HAT_, TG_R_PROFILE, -EACCES, note);
-	}
+	if (c->token != token)
+		return hat_kill(who, note);
+	if (has_io_uring())
+		return -EBUSY;
 	if (has_no_new_privs() && c->previous != c->profile)
 		return change_forbid(MAY_CHANGE_HAT_, note);
 	c->profile = c->previous;
 	c->learning = c->previous_learning;
+	c->changed = c->previous_changed;
 	c->previous = c->token = c->onexec = 0;
 	c->seqno = 0;
 	return 0;
@@ -220,14 +280,14 @@ __noinline int change_hat(struct tg_text *t, u32 first, u64 token, bool test)
 		if (!c || !who.profile)
 			return -EPERM;
 		p = PART(struct tg_profile, who.profile);
-		if (first >= t->len)
+		if (first >= t->len || !WORD_BYTE(t, first))
 			return c->previous && !test ? hat_leave(c, &who, token, &note) : 0;
 		root = p->hat ? p->parent : who.profile;
-		hat = hat_find(t, first, who.number, root);
+		hat = hat_find(t, first, who.number, root, p->mode == TG_MODE_COMPLAIN);
 		if (policy_number() != who.number)
 			continue;
 		if (hat == EXEC_REFUSED)
-			return change_refuse(&who, MAY_CHANGE_HAT_, TG_R_NO_PROFILE, -EPERM, &note);
+			return change_forbid(MAY_CHANGE_HAT_, &note);
 		if (!hat) {
 			int err = change_refuse(&who, MAY_CHANGE_HAT_, TG_R_NO_PROFILE,
 						p->children ? -ENOENT : -ECHILD, &note);
@@ -235,19 +295,18 @@ __noinline int change_hat(struct tg_text *t, u32 first, u64 token, bool test)
 			if (err)
 				return err;
 		}
-		if (has_no_new_privs() && hat != who.profile)
+		if ((has_no_new_privs() && hat != who.profile) || tracer_is_confined())
 			return change_forbid(MAY_CHANGE_HAT_, &note);
-		if (tracer_is_confined())
-			return change_refuse(&who, MAY_CHANGE_HAT_, TG_R_NO_PROFILE, -EPERM, &note);
 		if (test)
 			return 0;
-		if (c->previous && c->token != token) {
-			bpf_send_signal(9);
-			return change_refuse(&who, MAY_CHANGE_HAT_, TG_R_PROFILE, -EACCES, &note);
-		}
+		if (c->previous && c->token != token)
+			return hat_kill(&who, &note);
+		if (has_io_uring())
+			return -EBUSY;
 		if (!c->previous) {
 			c->previous = c->profile;
 			c->previous_learning = c->learning;
+			c->previous_changed = c->changed;
 			c->token = token;
 		}
 		c->learning = !hat;
@@ -278,6 +337,7 @@ __noinline int change_hat_by(struct tg_text *t, u32 first, bool test)
 
 	if (!t)
 		return -EINVAL;
+	first = text_skip(t, first);
 	for (i = first; i < t->len; i++) {
 		u32 digit = hex(WORD_BYTE(t, i));
 
@@ -343,6 +403,7 @@ int BPF_PROG(profile_setprocattr, int lsmid, const char *name, void *value, u64 
 	if (!bpf_probe_read_kernel(t->text, BOUND(size, TG_TEXT / 2), value)) {
 		t->text[BOUND(size, TG_TEXT / 2)] = 0;
 		t->len = size;
+		text_trim(t);
 		ret = change_asked(t, exec);
 	}
 	text_put(t);

@@ -39,8 +39,9 @@ struct tg_confined {
 	u8 exec_learning; /* the same of the execution under way */
 	u8 changed;   /* its program was executed under another profile, which confined it */
 	u8 exec_changed; /* the same of the execution under way */
-	u8 previous_learning; /* what `learning` was before the hat */
-	u8 pad[2];
+	u8 previous_learning; /* what `learning` was before the hat, */
+	u8 previous_changed;  /* and `changed` */
+	u8 pad;
 	u64 onexec;   /* what it asked for at its next execution, by its id; TG_UNCONFINED; 0: nothing */
 	u64 previous; /* what it comes back to from a hat, 0: nothing */
 	u64 token;    /* by which */
@@ -148,7 +149,7 @@ static __always_inline void confined_free(u64 task)
 	slot->profile = slot->exec = slot->onexec = slot->previous = slot->token = 0;
 	slot->seqno = slot->at = 0;
 	slot->executing = slot->learning = slot->exec_learning = slot->changed = 0;
-	slot->exec_changed = slot->previous_learning = 0;
+	slot->exec_changed = slot->previous_learning = slot->previous_changed = 0;
 	/* after that, on every processor */
 	__sync_val_compare_and_swap(&slot->task, task, 0);
 }

@@ -23,6 +23,7 @@ int BPF_PROG(profile_task_alloc, struct task_struct *task)
 	child->onexec = c->onexec;
 	child->previous = c->previous;
 	child->previous_learning = c->previous_learning;
+	child->previous_changed = c->previous_changed;
 	child->token = c->token;
 	return 0;
 }
@@ -90,13 +91,13 @@ static __noinline int exec_attach(struct linux_binprm *bprm, struct tg_confined 
 		name.number = number;
 		name.table = image_of(number)->first;
 		found = name_profile(&name);
+		if (policy_number() != number)
+			continue;
 		if (found == NAME_LATER)
 			return -EAGAIN;
 		/* what has no path is nobody's */
 		if (found < 0)
 			found = 0;
-		if (policy_number() != number)
-			continue;
 		if (!found) {
 			if (c)
 				c->executing = 0;
@@ -182,6 +183,8 @@ static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confine
 			return profile_refuse(MAY_EXEC_, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(name, &who, dentry, mnt, false);
 		state = name_state(name);
+		if (policy_number() != who.number)
+			continue;
 		if (state < 0)
 			return name_refuse(state, MAY_EXEC_, &note);
 		perms = perms_by(name->table, state, owner);
@@ -241,14 +244,19 @@ static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined 
 			return exec_asked(c, c->onexec);
 		if (!who.profile) {
 			c->exec = 0;
+			c->exec_learning = c->exec_changed = 0;
 			c->executing = 1;
 			return 0;
 		}
 		to = c->onexec == TG_UNCONFINED ? 0 : profile_by_id(who.number, c->onexec);
 		if (!to && c->onexec != TG_UNCONFINED)
 			return profile_refuse(MAY_ONEXEC_, TG_R_NO_PROFILE, -EACCES, &note);
+		if (is_gone(&who, dentry))
+			return profile_refuse(MAY_ONEXEC_, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(name, &who, dentry, mnt, false);
 		state = name_state(name);
+		if (policy_number() != who.number)
+			continue;
 		if (state < 0)
 			return name_refuse(state, MAY_ONEXEC_, &note);
 		perms = perms_by(name->table, state, owner_by(inode->i_uid.val, mnt));

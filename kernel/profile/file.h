@@ -79,7 +79,6 @@ __noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
 	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
 	for (try = 0; try < PROFILE_TRIES; try++) {
 		bool simply;
-		int err = 0;
 
 		who = who_of(c);
 		if (!who.profile)
@@ -93,10 +92,8 @@ __noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
 			state = name_state_led(&name);
 		}
 		simply = state >= 0 && is_simply_allowed(&who, name.table, state, owner, a->request);
-		if (!simply)
-			err = file_says(a, &name, &who, state, owner);
 		if (policy_number() == who.number)
-			return err;
+			return simply ? 0 : file_says(a, &name, &who, state, owner);
 	}
 	return file_says(a, &name, &who, NAME_LATER, owner);
 }
@@ -400,6 +397,8 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 			return profile_refuse(request, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(&name, &who, link, mnt, false);
 		state = name_state(&name);
+		if (policy_number() != who.number)
+			continue;
 		if (state < 0)
 			return name_refuse(state, request, &note);
 		perms = perms_by(name.table, state, owner);
@@ -407,6 +406,8 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 			name_for(&name, &who, target, mnt, false);
 			name.start = profile_step(name.table, state, 0);
 			state = name_state(&name);
+			if (policy_number() != who.number)
+				continue;
 			if (state < 0)
 				return name_refuse(state, request, &note);
 			pair = perms_by(name.table, state, owner);
@@ -417,6 +418,8 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 			} else if (pair.allow & LINK_SUBSET_) {
 				name_for(&name, &who, target, mnt, false);
 				state = name_state(&name);
+				if (policy_number() != who.number)
+					continue;
 				if (state < 0)
 					return name_refuse(state, request, &note);
 				pair = perms_by(name.table, state, owner);

@@ -37,14 +37,21 @@ struct tg_place {
 	u32 number; /* of the policy */
 	u32 table;
 	u32 start; /* and above it how the path ends */
+	u32 paths; /* what becomes of one that leads nowhere: profiles may have that of their own, and rules in common */
+	u32 pad;
 };
 
 /* A path to walk, and by what. */
 struct tg_name {
 	u64 dentry;
 	u64 mnt;   /* struct vfsmount */
-	u64 one;
-	u64 two;
+	union {
+		struct tg_place place; /* what is looked for by its place, */
+		struct {
+			u64 one; /* or by its path */
+			u64 two;
+		};
+	};
 	u32 number; /* of the policy */
 	u32 table;
 	u32 start;
@@ -58,7 +65,6 @@ struct tg_name {
 	u16 steps; /* up the path, and over mounts */
 	u16 tries;
 	u16 pad;
-	struct tg_place place; /* what is looked for by its place */
 };
 
 /* How a path ends. */

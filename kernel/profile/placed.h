@@ -51,6 +51,8 @@ static __always_inline struct tg_place *place_of(struct tg_name *n, struct dentr
 	p->number = n->number;
 	p->table = n->table;
 	p->start = n->start | (u32)end << 24;
+	p->paths = n->disconnected << 1 | !!(n->flags & PATH_CONNECT);
+	p->pad = 0;
 	return p;
 }
 
@@ -58,7 +60,7 @@ static __always_inline bool place_is(struct tg_place *a, struct tg_place *b)
 {
 	return a->dentry == b->dentry && a->parent == b->parent && a->name == b->name && a->mnt == b->mnt &&
 	       a->ns == b->ns && a->sequence == b->sequence && a->ino == b->ino && a->generation == b->generation &&
-	       a->number == b->number && a->table == b->table && a->start == b->start;
+	       a->number == b->number && a->table == b->table && a->start == b->start && a->paths == b->paths;
 }
 
 /* One of the two entries that a place may be in. */

@@ -16,7 +16,7 @@ static __always_inline long name_read(struct tg_name *n, struct tg_scratch *w, b
 
 	for (; n->tries && MAY_LOOP; n->tries--) {
 		before = path_settled();
-		if (before & PATH_ODD)
+		if (before & PATH_ODD || policy_number() != n->number)
 			break;
 		if (!name_seen(n, w))
 			return NAME_TOO_LONG;
@@ -94,7 +94,7 @@ __noinline long name_stem(struct tg_name *n, u64 dir, u64 sequence)
 	n->dentry = dentry;
 	n->end = end;
 	if (state >= 0 && path_sequence() == sequence && policy_number() == n->number)
-		placed_remember(&n->place, state);
+		placed_remember(place_of(n, CAST(struct dentry, dir), NAME_STEM, sequence), state);
 	return state;
 }
 
@@ -171,7 +171,7 @@ __noinline long name_profile(struct tg_name *n)
 		return found;
 	found = name_look_up(n, true);
 	if (found >= 0 && path_sequence() == before && policy_number() == n->number)
-		placed_remember(&n->place, found);
+		placed_remember(place_of(n, CAST(struct dentry, n->dentry), n->end, before), found);
 	return found;
 }
 

@@ -24,6 +24,9 @@ const PROFILE: &str = "profile_";
 const SIGHT: &str = "profile_inode_getattr";
 const LINKS: &str = "profile_inode_follow_link";
 
+/// What changes the profile at an execution.
+const EXECUTED: &str = "profile_bprm_committing_creds";
+
 /// Those that keep account of who is confined. Once it has begun it goes on: what is known of a
 /// task may not outlive it.
 const ACCOUNT: [&str; 2] = ["profile_task_alloc", "profile_task_free"];
@@ -149,11 +152,14 @@ impl Monitor {
         let (sight, links) = (set.hides_attributes(), set.mounts());
         self.globals.set_apparmor(has_apparmor()?);
         attach_late(|p| ACCOUNT.contains(&p))?;
-        attach_late(|p| match p {
+        let wanted = |p: &str| match p {
             SIGHT => sight,
             LINKS => links,
             _ => p.starts_with(PROFILE),
-        })
+        };
+        // the end of an execution last: it asks for what the beginning has found
+        attach_late(|p| p != EXECUTED && wanted(p))?;
+        attach_late(wanted)
     }
 
     /// Detaches them, where no policy asks them any more, but for those that keep account.

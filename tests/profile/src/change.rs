@@ -77,6 +77,17 @@ pub const CHANGES: &[Op] = ops![
         current("changehat ab^")?;
         read("a")
     },
+    "hat and back by an empty name, read a" => {
+        current("changehat ab^one")?;
+        current("changehat ab^\0")?;
+        read("a")
+    },
+    "change to b, and a line's end, read b" => {
+        current("changeprofile change-b\n").and_then(|()| read("b"))
+    },
+    "change to b, by many spaces, read b" => {
+        current("changeprofile   change-b  ").and_then(|()| read("b"))
+    },
     "hat and back, read secret" => {
         current("changehat ab^one")?;
         current("changehat ab^")?;
