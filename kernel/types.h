@@ -102,6 +102,7 @@ struct inode_state_flags { enum inode_state_flags_enum __state; };
 struct inode___7_0 { struct inode_state_flags i_state; };
 
 struct dentry {
+	struct { struct seqcount seqcount; } d_seq;
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;

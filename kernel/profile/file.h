@@ -25,6 +25,7 @@ static __always_inline int name_refuse(long error, u32 request, struct tg_note *
 	return profile_refuse(request, TG_R_BUSY, error == NAME_TOO_LONG ? -ENAMETOOLONG : -EAGAIN, n);
 }
 
+/* A name that is asked about by who's rules. */
 static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 dentry, u64 mnt, bool dir)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
@@ -32,12 +33,14 @@ static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 
 	n->dentry = dentry;
 	n->mnt = mnt;
 	n->number = who->number;
+	n->by = who->profile;
 	n->table = p->file.table;
 	n->start = p->file.start;
 	n->flags = p->path_flags;
 	n->disconnected = p->disconnected;
 	n->disconnected_len = p->disconnected_len;
 	n->end = dir ? NAME_DIR : NAME_FILE;
+	n->locked = 0;
 	n->tries = TG_TRIES;
 }
 
@@ -66,15 +69,17 @@ static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct
 	return profile_decide(who, perms_by(name->table, state, owner), a->request, -EACCES, &note);
 }
 
-/* May the current task, which c confines, have this? */
-__noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
+/*
+ * May the current task, which c confines, have this? `name` is room; what was found out for
+ * another name in the same directory is in it.
+ */
+__noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_confined *c)
 {
-	struct tg_name name;
 	struct tg_who who;
 	long state;
 	u32 try, owner;
 
-	if (!a || !c)
+	if (!a || !name || !c)
 		return -EACCES;
 	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
 	for (try = 0; try < PROFILE_TRIES; try++) {
@@ -83,19 +88,32 @@ __noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
 		who = who_of(c);
 		if (!who.profile)
 			return 0;
-		name_for(&name, &who, a->dentry, a->mnt, a->dir);
-		state = name.table ? name_state_placed(&name) : 0;
+		name_for(name, &who, a->dentry, a->mnt, a->dir);
+		state = 0;
+		if (name->table)
+			/* what is made, or just was moved, is not remembered */
+			state = a->mine || a->op == TG_OP_RENAME ? NAME_LATER : name_recall_placed(name);
 		if (state == NAME_LATER) {
-			/* what is remembered is none of these */
-			if (!has_path(CAST(struct dentry, a->dentry)) || mount_is_private(a->mnt))
+			name->locked = a->class == TG_C_DIR;
+			/* what is remembered is none of these, and what has no path has no names that change */
+			if (mount_is_private(a->mnt) || (!name->locked && !has_path(CAST(struct dentry, a->dentry))))
 				return 0;
-			state = name_state_led(&name);
+			state = name_state_led(name);
 		}
-		simply = state >= 0 && is_simply_allowed(&who, name.table, state, owner, a->request);
+		simply = state >= 0 && is_simply_allowed(&who, name->table, state, owner, a->request);
 		if (policy_number() == who.number)
-			return simply ? 0 : file_says(a, &name, &who, state, owner);
+			return simply ? 0 : file_says(a, name, &who, state, owner);
 	}
-	return file_says(a, &name, &who, NAME_LATER, owner);
+	return file_says(a, name, &who, NAME_LATER, owner);
+}
+
+/* The same, of one name alone. */
+static __always_inline int one_asked(struct tg_asked *a, struct tg_confined *c)
+{
+	struct tg_name name;
+
+	name.stem_dir = 0;
+	return verdict_of(file_asked(a, &name, c));
 }
 
 static __always_inline void asked_of(struct tg_asked *a, struct inode *inode)
@@ -137,7 +155,7 @@ static __always_inline int file_request(struct tg_confined *c, struct file *file
 	a.request = request;
 	a.op = op;
 	a.class = TG_C_FILE;
-	return verdict_of(file_asked(&a, c));
+	return one_asked(&a, c);
 }
 
 SEC("lsm/file_open")
@@ -253,7 +271,7 @@ static __always_inline int name_made(struct path *dir, struct dentry *dentry, bo
 	a.request = MAY_CREATE_;
 	a.op = TG_OP_CREATE;
 	a.class = TG_C_DIR;
-	return verdict_of(file_asked(&a, c));
+	return one_asked(&a, c);
 }
 
 SEC("lsm/path_mknod")
@@ -275,20 +293,26 @@ int BPF_PROG(profile_path_mkdir, struct path *dir, struct dentry *dentry)
 }
 
 /* A name of an object that is there. */
-static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
+static __always_inline void asked_name(struct tg_asked *a, u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
 {
 	struct inode *inode = CAST(struct inode, CAST(struct dentry, of)->d_inode);
+
+	a->dentry = dentry;
+	a->mnt = mnt;
+	a->inode = address(inode);
+	a->uid = inode->i_uid.val;
+	a->dir = (inode->i_mode & S_IFMT) == S_IFDIR;
+	a->request = request;
+	a->op = op;
+	a->class = class;
+}
+
+static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry, u32 request, u8 op, u8 class)
+{
 	struct tg_asked a = {};
 
-	a.dentry = dentry;
-	a.mnt = mnt;
-	a.inode = address(inode);
-	a.uid = inode->i_uid.val;
-	a.dir = (inode->i_mode & S_IFMT) == S_IFDIR;
-	a.request = request;
-	a.op = op;
-	a.class = class;
-	return verdict_of(file_asked(&a, c));
+	asked_name(&a, mnt, dentry, request, op, class, dentry);
+	return one_asked(&a, c);
 }
 
 static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
@@ -297,7 +321,7 @@ static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 
 	if (!c || !dentry->d_inode)
 		return 0;
-	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR, address(dentry));
+	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR);
 }
 
 SEC("lsm/path_unlink")
@@ -312,14 +336,20 @@ int BPF_PROG(profile_path_rmdir, struct path *dir, struct dentry *dentry)
 	return name_removed(dir, dentry);
 }
 
-/* apparmor_path_rename(): what one name loses and the other one gets. */
-static __noinline int name_moved(struct tg_confined *c, u64 from_mnt, u64 from, u64 to_mnt, u64 to)
+/* apparmor_path_rename(): what one name loses and the other one gets. Both are on one mount. */
+static __noinline int name_moved(struct tg_confined *c, struct tg_name *name, u64 mnt, u64 from, u64 to)
 {
-	int err = name_asked(c, from_mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
-			     TG_OP_RENAME, TG_C_DIR, from);
+	struct tg_asked a = {};
+	int err;
 
-	return err ? err : name_asked(c, to_mnt, to, MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_, TG_OP_RENAME, TG_C_DIR,
-				      from);
+	asked_name(&a, mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_, TG_OP_RENAME,
+		   TG_C_DIR, from);
+	err = file_asked(&a, name, c);
+	if (err)
+		return err;
+	a.dentry = to;
+	a.request = MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_;
+	return file_asked(&a, name, c);
 }
 
 SEC("lsm/path_rename")
@@ -327,13 +357,17 @@ int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, stru
 	     unsigned int flags)
 {
 	struct tg_confined *c = confined_current();
+	struct tg_name name;
 	int err = 0;
 
 	if (!c)
 		return 0;
+	name.stem_dir = 0;
 	if (flags & RENAME_EXCHANGE_FLAG)
-		err = name_moved(c, address(new_dir->mnt), address(new), address(old_dir->mnt), address(old));
-	return err ? err : name_moved(c, address(old_dir->mnt), address(old), address(new_dir->mnt), address(new));
+		err = name_moved(c, &name, address(new_dir->mnt), address(new), address(old));
+	if (!err)
+		err = name_moved(c, &name, address(old_dir->mnt), address(old), address(new));
+	return verdict_of(err);
 }
 
 /* Something is asked or changed of what a name leads to. */
@@ -343,8 +377,7 @@ static __always_inline int path_changed(struct path *path, u32 request, u8 op)
 
 	if (!c)
 		return 0;
-	return name_asked(c, address(path->mnt), address(path->dentry), request, op, TG_C_FILE,
-			  address(path->dentry));
+	return name_asked(c, address(path->mnt), address(path->dentry), request, op, TG_C_FILE);
 }
 
 /* Attached only while a profile has no rules on files at all: any other lets everything be seen. */
@@ -389,6 +422,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 
 	if (!c)
 		return -EACCES;
+	name.stem_dir = 0;
 	for (try = 0; try < PROFILE_TRIES; try++) {
 		who = who_of(c);
 		if (!who.profile)
@@ -396,6 +430,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 		if (is_gone(&who, target))
 			return profile_refuse(request, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(&name, &who, link, mnt, false);
+		name.locked = 1;
 		state = name_state(&name);
 		if (policy_number() != who.number)
 			continue;

@@ -13,46 +13,27 @@
  * has another path then is looked up by that. Each walk is thrown away if a rename or a mount ran
  * meanwhile.
  *
- * As long as none runs at all, what is there keeps its path, and its state is remembered by
- * where the kernel has it, too, which no walk has to find out (placed.h).
+ * As long as no directory is moved and nothing mounted, what is there keeps its path, and its state is
+ * remembered by where the kernel has it, too, which no walk has to find out (placed.h).
  */
 #ifndef TIDEGATE_NAME_H
 #define TIDEGATE_NAME_H
-
-/*
- * A place, whole: addresses are used again, but not while all of this stays as it is. The inode's
- * number and generation tell what is there. What is left is another name of the same file, at the
- * address of one that was removed, with the same hash: who may open that file by a name that it had
- * may keep it open as well.
- */
-struct tg_place {
-	u64 dentry;
-	u64 parent;
-	u64 name; /* its hash and length */
-	u64 mnt;
-	u64 ns;	  /* the mount namespace that it is seen from */
-	u64 sequence; /* of renames and mounts, all there are */
-	u64 ino;
-	u32 generation;
-	u32 number; /* of the policy */
-	u32 table;
-	u32 start; /* and above it how the path ends */
-	u32 paths; /* what becomes of one that leads nowhere: profiles may have that of their own, and rules in common */
-	u32 pad;
-};
 
 /* A path to walk, and by what. */
 struct tg_name {
 	u64 dentry;
 	u64 mnt;   /* struct vfsmount */
-	union {
-		struct tg_place place; /* what is looked for by its place, */
-		struct {
-			u64 one; /* or by its path */
-			u64 two;
-		};
-	};
+	u64 one;   /* the path's hashes */
+	u64 two;
+	u64 moves;  /* of directories, when its place was looked for, */
+	u32 mounts; /* and mounts */
+	u32 stem;     /* the state of the directory that was found last, */
+	u64 stem_dir; /* 0: none, */
+	u64 stem_moves; /* when, */
+	u64 stem_by;	/* and as what */
+	u32 stem_mounts;
 	u32 number; /* of the policy */
+	u32 by;	    /* the struct tg_profile that asks, or the first of those among which one is looked for */
 	u32 table;
 	u32 start;
 	u32 flags;  /* PATH_* of the profile */
@@ -62,9 +43,10 @@ struct tg_name {
 	u8 connected; /* found: it leads to the root */
 	u8 root; /* and is it */
 	u8 raw;	 /* its mount is nowhere: from the filesystem's root */
+	u8 locked; /* it is being made or goes: its directory is locked, and it keeps its name meanwhile */
+	u8 pad;
 	u16 steps; /* up the path, and over mounts */
 	u16 tries;
-	u16 pad;
 };
 
 /* How a path ends. */

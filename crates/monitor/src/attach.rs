@@ -27,9 +27,10 @@ const LINKS: &str = "profile_inode_follow_link";
 /// What changes the profile at an execution.
 const EXECUTED: &str = "profile_bprm_committing_creds";
 
-/// Those that keep account of who is confined. Once it has begun it goes on: what is known of a
-/// task may not outlive it.
-const ACCOUNT: [&str; 2] = ["profile_task_alloc", "profile_task_free"];
+/// Those that keep account of who is confined, and of what directories are moved. Once it has begun
+/// it goes on: what is known of a task may not outlive it.
+const ACCOUNT: [&str; 3] = ["profile_task_alloc", "profile_task_free", MOVES];
+const MOVES: &str = "profile_d_move";
 
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
@@ -152,6 +153,9 @@ impl Monitor {
         let (sight, links) = (set.hides_attributes(), set.mounts());
         self.globals.set_apparmor(has_apparmor()?);
         attach_late(|p| ACCOUNT.contains(&p))?;
+        if Pinned::Links.names()?.iter().any(|link| link == MOVES) {
+            self.globals.set_moves_counted();
+        }
         let wanted = |p: &str| match p {
             SIGHT => sight,
             LINKS => links,
