@@ -313,6 +313,8 @@ struct mm_struct___ps { struct file *exe_file; };
 #define O_CREAT 0100
 #define O_TRUNC 01000
 #define O_APPEND 02000
+#define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
+#define FMODE_CREATED_FLAG (1u << 20) /* in f_mode: this open has created it */
 #define FS_REQUIRES_DEV 1
 #define FS_BINARY_MOUNTDATA 2
 #define MS_REMOUNT (1ul << 5)

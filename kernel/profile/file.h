@@ -70,6 +70,34 @@ static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct
 }
 
 /*
+ * A file that is created by being opened is asked about twice in a row, with nothing in between of what the task
+ * does: the second time by what was found the first time. It may have been renamed in between, as it may right after.
+ */
+static __always_inline void name_is_made(struct tg_confined *c, struct tg_who *who, u64 dentry, u32 state)
+{
+	c->made = dentry;
+	c->made_state = state;
+	c->made_at = who->profile;
+	c->made_number = who->number;
+}
+
+/* Is it the file that this open(2) has created, and all that it is opened for allowed? */
+static __noinline bool made_is_opened(struct tg_confined *c, struct file *file, u32 request)
+{
+	u64 made = c->made;
+	struct tg_who who;
+
+	c->made = 0;
+	if (made != address(file->f_path.dentry) || !(file->f_mode & FMODE_CREATED_FLAG) || file->f_flags & O_TMPFILE_FLAG)
+		return false;
+	who = who_of(c);
+	return who.profile && who.profile == c->made_at && who.number == c->made_number &&
+	       is_simply_allowed(&who, PART(struct tg_profile, who.profile)->file.table, c->made_state,
+				 owner_by(file->f_inode->i_uid.val, address(file->f_path.mnt)), request) &&
+	       policy_number() == who.number;
+}
+
+/*
  * May the current task, which c confines, have this? `name` is room; what was found out for
  * another name in the same directory is in it.
  */
@@ -101,8 +129,13 @@ __noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_co
 			state = name_state_led(name);
 		}
 		simply = state >= 0 && is_simply_allowed(&who, name->table, state, owner, a->request);
-		if (policy_number() == who.number)
-			return simply ? 0 : file_says(a, name, &who, state, owner);
+		if (policy_number() != who.number)
+			continue;
+		if (!simply)
+			return file_says(a, name, &who, state, owner);
+		if (a->mine)
+			name_is_made(c, &who, a->dentry, state);
+		return 0;
 	}
 	return file_says(a, name, &who, NAME_LATER, owner);
 }
@@ -162,11 +195,15 @@ SEC("lsm/file_open")
 int BPF_PROG(profile_file_open, struct file *file)
 {
 	struct tg_confined *c = confined_current();
+	u32 request;
 
 	/* an execution is decided by the rules on executions */
 	if (!c || opened_for_exec(file))
 		return 0;
-	return file_request(c, file, open_request(file->f_mode, file->f_flags),
+	request = open_request(file->f_mode, file->f_flags);
+	if (c->made && made_is_opened(c, file, request))
+		return 0;
+	return file_request(c, file, request,
 			    file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
 }
 
@@ -183,13 +220,15 @@ static __always_inline int mapped(struct file *file, unsigned long prot, bool sh
 
 	if (!file)
 		return 0;
-	c = confined_current();
-	if (!c)
-		return 0;
 	if (prot & PROT_EXEC_FLAG)
 		request = MMAP_EXEC_;
 	if (prot & PROT_WRITE_FLAG && shared && file->f_flags & O_APPEND)
 		request |= MAY_WRITE_;
+	if (!request && !(file->f_flags & FMODE_EXEC_FLAG))
+		return 0;
+	c = confined_current();
+	if (!c)
+		return 0;
 	if (opened_for_exec(file)) {
 		if (!c->changed)
 			return 0;
@@ -336,38 +375,42 @@ int BPF_PROG(profile_path_rmdir, struct path *dir, struct dentry *dentry)
 	return name_removed(dir, dentry);
 }
 
-/* apparmor_path_rename(): what one name loses and the other one gets. Both are on one mount. */
-static __noinline int name_moved(struct tg_confined *c, struct tg_name *name, u64 mnt, u64 from, u64 to)
-{
-	struct tg_asked a = {};
-	int err;
-
-	asked_name(&a, mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_, TG_OP_RENAME,
-		   TG_C_DIR, from);
-	err = file_asked(&a, name, c);
-	if (err)
-		return err;
-	a.dentry = to;
-	a.request = MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_;
-	return file_asked(&a, name, c);
-}
-
+/*
+ * apparmor_path_rename(): what one name loses and the other one gets; of an exchange both ways. Both names are on one
+ * mount.
+ */
 SEC("lsm/path_rename")
 int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, struct path *new_dir, struct dentry *new,
 	     unsigned int flags)
 {
+	u64 mnt = address(old_dir->mnt), from = address(old), to = address(new), other;
 	struct tg_confined *c = confined_current();
+	struct tg_asked a = {};
 	struct tg_name name;
-	int err = 0;
+	u32 way;
+	int err;
 
 	if (!c)
 		return 0;
 	name.stem_dir = 0;
-	if (flags & RENAME_EXCHANGE_FLAG)
-		err = name_moved(c, &name, address(new_dir->mnt), address(new), address(old));
-	if (!err)
-		err = name_moved(c, &name, address(old_dir->mnt), address(old), address(new));
-	return verdict_of(err);
+	for (way = 0; way < 2; way++) {
+		other = from;
+		from = to;
+		to = other;
+		if (!way && !(flags & RENAME_EXCHANGE_FLAG))
+			continue;
+		asked_name(&a, mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
+			   TG_OP_RENAME, TG_C_DIR, from);
+		err = file_asked(&a, &name, c);
+		if (err)
+			return verdict_of(err);
+		a.dentry = to;
+		a.request = MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_;
+		err = file_asked(&a, &name, c);
+		if (err)
+			return verdict_of(err);
+	}
+	return 0;
 }
 
 /* Something is asked or changed of what a name leads to. */

@@ -223,39 +223,76 @@ __noinline bool name_seen(struct tg_name *n, struct tg_scratch *w)
 	if (!n || !w)
 		return false;
 	n->raw = 0;
-	if (!name_climb(n, w) || (n->raw && !name_climb(n, w)))
-		return false;
+	for (u32 pass = UNKNOWN_ZERO; pass < 2; pass++) {
+		if (!name_climb(n, w))
+			return false;
+		if (!n->raw)
+			break;
+	}
 	name_mix(n, n->connected ? 1 : (u64)n->disconnected << 1);
 	return true;
 }
 
-/* The state after a text of the kernel's. */
-__noinline u32 name_feed(u32 table, u32 state, u64 text, u32 len)
+/* The automaton of a table, as a walk through it needs it. */
+struct tg_feed {
+	u32 table;
+	u32 width;
+	u32 next;
+};
+
+static __always_inline struct tg_feed feed_of(u32 table)
 {
 	AT(struct tg_table) *t = PART(struct tg_table, table);
-	u32 width = t->width, next = t->next, off;
+	struct tg_feed f = { .table = table, .width = t->width, .next = t->next };
 
-	asm volatile("" ::"r"(&arena));
-	for (off = UNKNOWN_ZERO; off < len; off += 8) {
-		u64 word = name_word(text + off);
+	return f;
+}
 
+static __always_inline u32 feed_byte(struct tg_feed f, u32 state, u8 byte)
+{
+	return PART(u16, f.next)[state * f.width + PART(struct tg_table, f.table)->classes[byte]];
+}
+
+/* The state after a text of the kernel's. */
+static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 len)
+{
+	u64 word;
+
+	for (; len >= 8; len -= 8, text += 8) {
 		if (!MAY_LOOP)
 			return 0;
+		word = name_word(text);
 #pragma unroll
 		for (u32 k = 0; k < 8; k++) {
-			if (off + k >= len)
-				return state;
-			state = PART(u16, next)[state * width + t->classes[(u8)word]];
+			state = feed_byte(f, state, word);
 			word >>= 8;
+			/* one after the other: what is read ahead would need room */
+			asm volatile("" : "+r"(word));
 		}
+	}
+	if (!len)
+		return state;
+	word = name_word(text);
+#pragma unroll
+	for (u32 k = 0; k < 7; k++) {
+		state = feed_byte(f, state, word);
+		word >>= 8;
+		asm volatile("" : "+r"(word));
+		if (k + 1 == len)
+			break;
 	}
 	return state;
 }
 
 /* The state after a slash and a dentry's name. */
-static __always_inline u32 name_feed_component(u32 table, u32 state, struct dentry *d)
+__noinline u32 name_feed_component(u32 table, u32 state, u64 dentry)
 {
-	return name_feed(table, profile_step(table, state, '/'), address(d->d_name.name), d->d_name.len & 255);
+	struct dentry *d = CAST(struct dentry, dentry);
+	struct tg_feed f;
+
+	asm volatile("" ::"r"(&arena));
+	f = feed_of(table);
+	return feed_text(f, feed_byte(f, state, '/'), address(d->d_name.name), d->d_name.len & 255);
 }
 
 /* Walks the automaton by the path that a climb has noted. */
@@ -270,8 +307,7 @@ static __always_inline u32 name_walk(struct tg_name *n, struct tg_scratch *w)
 	if (!w->n)
 		return n->root && n->connected && n->end != NAME_STEM ? profile_step(n->table, state, '/') : state;
 	bpf_for(i, 0, w->n)
-		state = name_feed_component(n->table, state,
-					    CAST(struct dentry, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]));
+		state = name_feed_component(n->table, state, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
 	if (n->end == NAME_DIR)
 		state = profile_step(n->table, state, '/');
 	return state;

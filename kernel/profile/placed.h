@@ -128,15 +128,22 @@ static __always_inline long placed_recall(struct tg_name *n, u64 dentry, u32 sta
 	u32 version;
 	long state;
 
-	if (entry && !place_by(&entry->at, dentry, n->number, n->by, start))
-		entry = placed_entry(dentry, by, 1);
 	if (!entry)
 		return NAME_LATER;
-	p = &entry->at;
 	version = *(volatile u32 *)&entry->version;
 	read_barrier();
-	/* while one is under way it is odd, and what is remembered even */
-	if (version & 1 || !place_by(p, dentry, n->number, n->by, start) || p->moves != n->moves || p->mounts != n->mounts)
+	if (!place_by(&entry->at, dentry, n->number, n->by, start)) {
+		entry = placed_entry(dentry, by, 1);
+		if (!entry)
+			return NAME_LATER;
+		version = *(volatile u32 *)&entry->version;
+		read_barrier();
+		if (!place_by(&entry->at, dentry, n->number, n->by, start))
+			return NAME_LATER;
+	}
+	p = &entry->at;
+	/* while a move or a mount is under way it is odd, and what is remembered even */
+	if (version & 1 || p->moves != n->moves || p->mounts != n->mounts)
 		return NAME_LATER;
 	d = CAST(struct dentry, dentry);
 	if (p->changes != d->d_seq.seqcount.sequence)

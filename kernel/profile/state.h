@@ -137,7 +137,7 @@ __noinline long name_state_led(struct tg_name *n)
 		} else {
 			state = name_stem(n, dir);
 			if (state >= 0)
-				state = name_feed_component(n->table, state, d);
+				state = name_feed_component(n->table, state, n->dentry);
 			if (state >= 0 && n->end == NAME_DIR)
 				state = profile_step(n->table, state, '/');
 		}
