@@ -16,7 +16,7 @@ struct tg_text {
 	u32 history[TG_LOOKED_BACK];
 };
 
-#define TG_TEXTS 64
+#define TG_TEXTS 256
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TG_TEXTS);

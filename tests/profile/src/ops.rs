@@ -285,7 +285,7 @@ fn twice(part: impl Fn() -> io::Result<()>) -> io::Result<()> {
 }
 
 /// What shall be refused by this error: an error if it is not.
-fn refused_by(code: i32, done: io::Result<()>) -> io::Result<()> {
+pub fn refused_by(code: i32, done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(e) if e.raw_os_error() == Some(code) => Ok(()),
         Err(e) => Err(e),
