@@ -236,6 +236,7 @@ struct sock_common {
 	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	struct { s64 counter; } skc_cookie;
 };
 struct sk_buff { struct sk_buff *next; struct sock *sk; };
 struct sk_buff_head { struct sk_buff *next; };
@@ -258,8 +259,9 @@ struct flowi {
 struct inet_cork_full { struct flowi fl; };
 struct inet_sock { struct inet_cork_full cork; };
 struct udp_sock { struct inet_sock inet; int pending; };
-struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
-
+struct sockaddr_un { unsigned short sun_family; char sun_path[108]; };
+struct unix_address { int len; struct sockaddr_un name[0]; };
+struct unix_sock { struct sock sk; struct unix_address *addr; struct path path; struct sock *peer; };
 
 /* What iterators are called with. */
 struct seq_file;

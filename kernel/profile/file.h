@@ -227,6 +227,8 @@ int BPF_PROG(profile_file_lock, struct file *file, unsigned int cmd)
 	return file_request(c, file, MAY_LOCK_ | (cmd == F_WRLCK ? MAY_WRITE_ : 0), TG_OP_LOCK);
 }
 
+static int socket_received(struct tg_confined *c, struct file *file, u32 request);
+
 /* A descriptor that somebody sends. */
 SEC("lsm/file_receive")
 int BPF_PROG(profile_file_receive, struct file *file)
@@ -235,6 +237,8 @@ int BPF_PROG(profile_file_receive, struct file *file)
 
 	if (!c)
 		return 0;
+	if ((file->f_inode->i_mode & S_IFMT) == S_IFSOCK)
+		return socket_received(c, file, open_request(file->f_mode, file->f_flags));
 	return file_request(c, file, open_request(file->f_mode, file->f_flags), TG_OP_RECEIVE_FD);
 }
 
