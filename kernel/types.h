@@ -101,7 +101,12 @@ enum inode_state_flags_enum { I_NEW__ = 1 };
 struct inode_state_flags { enum inode_state_flags_enum __state; };
 struct inode___7_0 { struct inode_state_flags i_state; };
 
+/* Until Linux had this as an enum it was 0x10000; what else the two bits were then is no harm where it is asked for. */
+enum dentry_flags { DCACHE_MOUNTED = 0x8000 };
+#define DENTRY_IS_MOUNTED (bpf_core_enum_value_exists(enum dentry_flags, DCACHE_MOUNTED) ? \
+	bpf_core_enum_value(enum dentry_flags, DCACHE_MOUNTED) : 0x18000)
 struct dentry {
+	unsigned int d_flags;
 	struct { struct seqcount seqcount; } d_seq;
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
@@ -237,6 +242,7 @@ struct sock_common {
 	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	struct { s64 counter; } skc_cookie;
 };
 struct sk_buff { struct sk_buff *next; struct sock *sk; };
 struct sk_buff_head { struct sk_buff *next; };
@@ -259,8 +265,9 @@ struct flowi {
 struct inet_cork_full { struct flowi fl; };
 struct inet_sock { struct inet_cork_full cork; };
 struct udp_sock { struct inet_sock inet; int pending; };
-struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
-
+struct sockaddr_un { unsigned short sun_family; char sun_path[108]; };
+struct unix_address { int len; struct sockaddr_un name[0]; };
+struct unix_sock { struct sock sk; struct unix_address *addr; struct path path; struct sock *peer; };
 
 /* What iterators are called with. */
 struct seq_file;

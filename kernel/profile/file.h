@@ -109,6 +109,8 @@ __noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_co
 
 	if (!a || !name || !c)
 		return -EACCES;
+	if (a->mine)
+		c->made = 0;
 	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
 	for (try = 0; try < PROFILE_TRIES; try++) {
 		bool simply;
@@ -284,15 +286,27 @@ int BPF_PROG(profile_file_lock, struct file *file, unsigned int cmd)
 	return file_request(c, file, MAY_LOCK_ | (cmd == F_WRLCK ? MAY_WRITE_ : 0), TG_OP_LOCK);
 }
 
+static int socket_received(struct tg_confined *c, struct file *file, u32 request);
+
+/* With a frame of its own, which is not there where sockets are asked about. */
+static __noinline int file_received(struct tg_confined *c, struct file *file, u32 request)
+{
+	return file_request(c, file, request, TG_OP_RECEIVE_FD);
+}
+
 /* A descriptor that somebody sends. */
 SEC("lsm/file_receive")
 int BPF_PROG(profile_file_receive, struct file *file)
 {
 	struct tg_confined *c = confined_current();
 
+	u32 request = open_request(file->f_mode, file->f_flags);
+
 	if (!c)
 		return 0;
-	return file_request(c, file, open_request(file->f_mode, file->f_flags), TG_OP_RECEIVE_FD);
+	if ((file->f_inode->i_mode & S_IFMT) == S_IFSOCK)
+		return socket_received(c, file, request);
+	return verdict_of(file_received(c, file, request));
 }
 
 /* A name that is to be made; its owner will be the task. */

@@ -284,6 +284,12 @@ static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 
 	return state;
 }
 
+__noinline u32 name_feed(u32 table, u32 state, u64 text, u32 len)
+{
+	asm volatile("" ::"r"(&arena));
+	return feed_text(feed_of(table), state, text, len);
+}
+
 /* The state after a slash and a dentry's name. */
 __noinline u32 name_feed_component(u32 table, u32 state, u64 dentry)
 {

@@ -45,17 +45,18 @@ struct {
 } placed SEC(".maps");
 
 /*
- * How often a directory was moved; whether that is counted, as user space says once it is. Where it cannot be
+ * How often a directory, or what something is mounted on, was moved; whether that is counted, as user space says once it is. Where it cannot be
  * (a kernel that has no such function) all renames there are count in its place.
  */
 u32 moves_counted;
 u64 directory_moves;
 
-static __always_inline bool is_directory(struct dentry *d)
+/* Has something else a path by way of it? A file may be a mountpoint in another mount namespace than who moves it. */
+static __always_inline bool leads_on(struct dentry *d)
 {
 	struct inode *inode = d->d_inode;
 
-	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
+	return inode && ((inode->i_mode & S_IFMT) == S_IFDIR || d->d_flags & DENTRY_IS_MOUNTED);
 }
 
 /*
@@ -65,7 +66,7 @@ static __always_inline bool is_directory(struct dentry *d)
 SEC("?fentry/__d_move")
 int BPF_PROG(profile_d_move, struct dentry *dentry, struct dentry *target)
 {
-	if (is_directory(dentry) || is_directory(target))
+	if (leads_on(dentry) || leads_on(target))
 		__sync_fetch_and_add(&directory_moves, 1);
 	return 0;
 }

@@ -57,10 +57,10 @@ __noinline long name_state_look_up(struct tg_name *n)
 	return n ? name_look_up(n, false) : NAME_LATER;
 }
 
-/* Is where the object is all that its path depends on? */
+/* Which of the profiles is for a program depends on who asks, too, where a path may begin elsewhere than at the root. */
 static __always_inline bool name_is_placed(struct tg_name *n)
 {
-	return !(n->flags & PATH_CHROOT_REL) && CAST(struct dentry, n->dentry)->d_inode;
+	return !(n->flags & (PATH_CHROOT_REL | PATH_CONNECT));
 }
 
 /* As what a name is looked for by its place. */
@@ -91,6 +91,7 @@ __noinline long name_stem(struct tg_name *n, u64 dir)
 	start = name_start(n->start, NAME_STEM);
 	state = placed_recall(n, dir, start);
 	if (state < 0) {
+		/* whose own move is counted */
 		changes = changes_settled(CAST(struct dentry, dir));
 		dentry = n->dentry;
 		end = n->end;
@@ -126,9 +127,12 @@ __noinline long name_state_led(struct tg_name *n)
 		return name_state_look_up(n);
 	d = CAST(struct dentry, n->dentry);
 	for (try = UNKNOWN_ZERO; try < TG_TRIES && MAY_LOOP; try++) {
-		place_begin(n);
 		if (!n->locked)
 			changes = changes_settled(d);
+		if (changes & 1)
+			break;
+		/* after that: it is in this directory when the counts are read */
+		place_begin(n);
 		dir = address(d->d_parent);
 		/* what is mounted has its path from where that is */
 		if (!n->locked && (n->dentry == dir || n->dentry == address(CAST(struct vfsmount, n->mnt)->mnt_root))) {
@@ -180,12 +184,15 @@ __noinline long name_profile(struct tg_name *n)
 	n->by = n->table;
 	n->start = NAME_ATTACH;
 	n->tries = TG_TRIES;
+	if (!name_is_placed(n))
+		return name_look_up(n, true);
 	found = name_recall_placed(n);
 	if (found >= 0)
 		return found;
 	changes = changes_settled(CAST(struct dentry, n->dentry));
+	place_begin(n);
 	found = name_look_up(n, true);
-	if (found >= 0 && name_is_placed(n))
+	if (found >= 0)
 		placed_remember(n, n->dentry, name_start(n->start, n->end), changes, found);
 	return found;
 }

@@ -24,6 +24,9 @@ const PROFILE: &str = "profile_";
 const SIGHT: &str = "profile_inode_getattr";
 const LINKS: &str = "profile_inode_follow_link";
 
+/// At each message: only while a profile tells them from the socket.
+const MESSAGES: [&str; 2] = ["profile_socket_sendmsg", "profile_socket_recvmsg"];
+
 /// What changes the profile at an execution.
 const EXECUTED: &str = "profile_bprm_committing_creds";
 
@@ -150,7 +153,7 @@ impl Monitor {
 
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
-        let (sight, links) = (set.hides_attributes(), set.mounts());
+        let (sight, links, messages) = (set.hides_attributes(), set.mounts(), set.tells_messages());
         self.globals.set_apparmor(has_apparmor()?);
         attach_late(|p| ACCOUNT.contains(&p))?;
         if Pinned::Links.names()?.iter().any(|link| link == MOVES) {
@@ -159,6 +162,7 @@ impl Monitor {
         let wanted = |p: &str| match p {
             SIGHT => sight,
             LINKS => links,
+            _ if MESSAGES.contains(&p) => messages,
             _ => p.starts_with(PROFILE),
         };
         // the end of an execution last: it asks for what the beginning has found

@@ -13,6 +13,7 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::change::{CHANGES, DENIED};
 use crate::tree::{MOUNTED, TREE};
+use crate::unix::{PAIRS, UNIX};
 
 /// An operation by its name.
 pub struct Op {
@@ -24,7 +25,7 @@ pub struct Op {
 
 /// Each operation there is.
 fn all() -> impl Iterator<Item = &'static Op> {
-    let ops = OPS.iter().chain(CHANGES);
+    let ops = OPS.iter().chain(CHANGES).chain(UNIX);
     ops.chain(OTHERWISE.iter().flat_map(|(_, ops)| *ops))
 }
 
@@ -705,6 +706,7 @@ pub const OTHERWISE: &[(&str, &[Op])] = &[
     ("mount-all", SOURCES),
     ("traces-exec", UNSAFE),
     ("denied-change", DENIED),
+    ("unix-create", PAIRS),
     (
         "overlay",
         ops!["read through an overlay" => read_through_an_overlay()],
@@ -777,7 +779,10 @@ mod tests {
     use super::*;
 
     const BYPASSES: &str = include_str!("../../../docs/bypasses.md");
-    const PROFILES: &str = include_str!("../profiles");
+    const PROFILES: &str = concat!(
+        include_str!("../profiles"),
+        include_str!("../profiles-unix")
+    );
 
     #[test]
     fn names_are_unique() {

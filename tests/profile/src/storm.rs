@@ -178,6 +178,19 @@ fn bind(what: &str, at: &str) -> io::Result<()> {
     Ok(mount(Some(what), at, nothing, MsFlags::MS_BIND, nothing)?)
 }
 
+/// In a mount namespace of its own, where it is not mounted on, renames what is a mountpoint elsewhere.
+pub fn elsewhere(from: &str, to: &str) -> io::Result<()> {
+    // SAFETY: no memory is touched.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let nothing = None::<&str>;
+    let alone = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(nothing, "/", nothing, alone, nothing)?;
+    umount2(from, MntFlags::MNT_DETACH)?;
+    fs::rename(from, to)
+}
+
 /// Every change, each with looks at what it moved.
 fn round(reader: &mut Reader) -> io::Result<()> {
     let [yes, no] = [YES, NO].map(|dir| format!("{dir}/d/f"));
@@ -212,6 +225,21 @@ fn round(reader: &mut Reader) -> io::Result<()> {
         umount2(at.as_str(), MntFlags::MNT_DETACH)?;
         reader.look("its end", &both)?;
     }
+
+    // what is mounted on a file has its path by the file's name, which who does not see the mount may move
+    let [here, there] = [YES, NO].map(|dir| format!("{dir}/p"));
+    fs::write(&here, "")?;
+    bind(&yes, &here)?;
+    reader.look("a bind mount of a file", &[&here])?;
+    let moved = Command::new("/proc/self/exe")
+        .args(["elsewhere", &here, &there])
+        .status()?;
+    if !moved.success() {
+        return Err(io::Error::other("a mountpoint was not moved"));
+    }
+    reader.look("a move of its mountpoint", &[&there])?;
+    umount2(there.as_str(), MntFlags::MNT_DETACH)?;
+    fs::remove_file(&there)?;
 
     let calm = "/srv/calm";
     fs::rename("/srv/storm", calm)?;
