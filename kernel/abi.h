@@ -13,6 +13,7 @@
 #define TG_HISTORY 65536     /* history records kept, a power of two */
 #define TG_ARENA_PAGES 262144 /* for the images of two policies' profiles */
 #define TG_ARENA_HALF 536870912 /* bytes for one of them */
+#define TG_RLIMITS 16	     /* resources that have limits: RLIM_NLIMITS */
 
 /* Attributes of a rule: crates/policy, Attrs. */
 enum tg_attr {
