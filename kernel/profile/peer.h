@@ -42,6 +42,7 @@ static __noinline int peer_says(u32 profile, u32 peer, struct tg_between *b, u32
 
 	if (!confines(profile))
 		return 0;
+	note.detail = b->signal;
 	state = class_state(profile, b->class);
 	table = p->policy.table;
 	if (state) {
