@@ -47,6 +47,7 @@
 #include "profile/unix.h"
 #include "profile/net.h"
 #include "profile/peer.h"
+#include "profile/rlimit.h"
 #include "profile/mount.h"
 #include "profile/change.h"
 

@@ -170,6 +170,7 @@ struct completion;
 struct kern_ipc_perm;
 struct sockaddr { unsigned short sa_family; };
 struct kernel_siginfo;
+struct rlimit { unsigned long rlim_max; };
 struct msghdr { void *msg_name; unsigned int msg_flags; };
 struct timespec64;
 struct perf_event_attr;

@@ -60,8 +60,11 @@ struct tg_profile {
 	u32 name_len;
 	u32 last; /* and its last part, which is a path where there is no attachment */
 	u32 last_len;
+	u32 limited; /* resources that have a limit, a bit each; */
+	u32 limits;  /* u64 of each resource */
 	u32 pad2;
 };
+
 
 /* At the beginning of each half of the arena. */
 struct tg_image {

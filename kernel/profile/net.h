@@ -33,6 +33,7 @@ __noinline int net_asked(struct tg_confined *c, u32 family, u32 kind, u32 reques
 		if (policy_number() != who.number)
 			continue;
 		note.port = family;
+		note.detail = kind;
 		return profile_decide(&who, perms, request, -EACCES, &note);
 	}
 	return profile_refuse(request, TG_R_BUSY, -EAGAIN, &note);

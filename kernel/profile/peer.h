@@ -100,6 +100,7 @@ __noinline int peer_says(u32 profile, u32 peer, struct tg_between *b, u32 reques
 		return 0;
 	note.op = b->op;
 	note.peer = b->peer;
+	note.detail = b->signal;
 	state = class_state(profile, b->class);
 	table = p->policy.table;
 	if (state) {

@@ -228,6 +228,7 @@ __noinline int unix_rules_say(struct tg_unix *u)
 	if (policy_number() != u->number)
 		return UNIX_AGAIN;
 	note.op = u->op;
+	note.detail = CAST(struct sock, u->sk)->sk_type;
 	return unix_decide(u, perms, u->request, &note);
 }
 

@@ -11,6 +11,7 @@
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod change;
+mod limit;
 mod ops;
 mod storm;
 mod tree;
@@ -23,6 +24,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use change::CHANGES;
+use limit::LIMITS;
 use ops::{OPS, OTHERWISE, Op};
 use unix::UNIX;
 
@@ -87,6 +89,9 @@ fn play(system: System, profiles: &[&str]) -> io::Result<()> {
         each(system, profile, OPS, "verdict")?;
         if profile.starts_with("change") {
             each(system, profile, CHANGES, "verdict")?;
+        }
+        if profile.starts_with("limits") {
+            each(system, profile, LIMITS, "verdict")?;
         }
     }
     if let System::Tidegate = system {

@@ -12,6 +12,7 @@ use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
 
 use crate::change::{CHANGES, DENIED};
+use crate::limit::LIMITS;
 use crate::tree::{MOUNTED, TREE};
 use crate::unix::{PAIRS, UNIX};
 
@@ -25,7 +26,7 @@ pub struct Op {
 
 /// Each operation there is.
 fn all() -> impl Iterator<Item = &'static Op> {
-    let ops = OPS.iter().chain(CHANGES).chain(UNIX);
+    let ops = OPS.iter().chain(CHANGES).chain(LIMITS).chain(UNIX);
     ops.chain(OTHERWISE.iter().flat_map(|(_, ops)| *ops))
 }
 
@@ -314,13 +315,13 @@ fn read_through_an_overlay() -> io::Result<()> {
 }
 
 /// The process that tells this one's parent what to do, which nothing confines.
-fn parent() -> i32 {
+pub fn parent() -> i32 {
     let stat = fs::read_to_string("/srv/ops/player").unwrap_or_default();
     stat.trim().parse().unwrap_or(1)
 }
 
 /// A process that is confined as this one is, and waits for its end.
-fn like() -> i32 {
+pub fn like() -> i32 {
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
         0 => loop {
