@@ -21,6 +21,7 @@ part() {
 	replay-*) replay "${1#*-}" ;;
 	record-*) record "${1#*-}" ;;
 	profile-*) profile "${1#*-}" ;;
+	apparmor-cases) apparmor_cases ;;
 	story) story ;;
 	day-*) day "${1#*-}" ;;
 	long-*) long "${1#*-}" ;;
@@ -56,7 +57,7 @@ lint_rust() {
 
 lint_shell() {
 	# mmdebstrap's hook is sourced, by sh
-	shellcheck --shell=sh crates/lab/guest/customize.sh crates/lab/guest/measured.sh crates/lab/guest/whole.sh &&
+	shellcheck --shell=sh crates/lab/guest/*.sh &&
 		git ls-files -z '*.sh' .ci/run ':!crates/lab/guest/*.sh' | xargs -0 shellcheck --external-sources
 }
 
@@ -146,6 +147,13 @@ profile() {
 	scripts/build.sh payload "$payload" tidegate profile-ops
 	scripts/build.sh lab
 	tests/profile/compare.sh "$LAB" "$payload" "$1"
+}
+
+# AppArmor's own cases for its parser; CASES_EACH=1 plays all that are generated.
+apparmor_cases() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/apparmor/cases.sh "$LAB" "$payload"
 }
 
 story() {

@@ -65,6 +65,15 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Run AppArmor's parser of Debian trixie with these arguments
+    ApparmorParser {
+        /// Say where its sources lie instead
+        #[arg(long, exclusive = true)]
+        source: bool,
+        /// The arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Say which accelerator machines use here, and why
     Doctor,
     /// Print a script that completes the command line
@@ -86,8 +95,9 @@ struct Vm {
     /// Kernel series, such as 6.12 or 7.2
     #[arg(long, default_value = "6.12")]
     kernel: Kernel,
-    /// What to boot from: root; measured, with every measured system's tools and policy; or
-    /// whole, a Debian which systemd runs: the command is a service of it, at every boot
+    /// What to boot from: root; measured, with every measured system's tools and policy;
+    /// apparmor, with AppArmor's own regression tests; or whole, a Debian which systemd runs:
+    /// the command is a service of it, at every boot
     #[arg(long, default_value = "root", value_name = "IMAGE")]
     image: Image,
     /// Count instructions: one processor, and guest time is executed instructions
@@ -133,6 +143,7 @@ fn main() -> ExitCode {
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
         Command::Report(options) => report::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
+        Command::ApparmorParser { source, args } => apparmor_parser(source, &args),
         Command::Doctor => doctor(),
         Command::Completions { shell } => {
             let command = &mut Cli::command();
@@ -183,6 +194,16 @@ fn doctor() -> Result<ExitCode> {
 /// Becomes cbmc.
 fn cbmc(args: &[String]) -> Result<ExitCode> {
     Err(Lab::open()?.prover()?.cbmc().args(args).exec().into())
+}
+
+/// Becomes AppArmor's parser.
+fn apparmor_parser(source: bool, args: &[String]) -> Result<ExitCode> {
+    let tree = Lab::open()?.parser()?;
+    if source {
+        println!("{}", tree.apparmor_source().display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(tree.apparmor_parser().args(args).exec().into())
 }
 
 fn vm(options: Vm) -> Result<ExitCode> {

@@ -13,8 +13,8 @@ const HASH_DIGITS: usize = 12;
 
 /// The artefacts besides `kernel-SERIES`. Nothing else in the directory is ever
 /// removed: it may be anybody's.
-const KINDS: [&str; 7] = [
-    "tools", "prover", "root", "measured", "scratch", "init", "programs",
+const KINDS: [&str; 9] = [
+    "tools", "prover", "parser", "root", "measured", "apparmor", "scratch", "init", "programs",
 ];
 
 /// The directory that holds everything heavy.

@@ -47,9 +47,14 @@ impl Bootstrap<'_> {
         if !self.include.is_empty() {
             args.push(format!("--include={}", self.include.join(",")));
         }
+        // where packages are only unpacked mmdebstrap comes to no other hook
+        let hook = match self.variant {
+            "extract" => "extract",
+            _ => "customize",
+        };
         args.extend(
             self.customize
-                .map(|script| format!("--customize-hook={script}")),
+                .map(|script| format!("--{hook}-hook={script}")),
         );
         args.push(self.suite.into());
         args
@@ -123,5 +128,20 @@ mod tests {
         };
         assert_eq!(trixie.arguments().last().unwrap(), "trixie");
         assert!(!trixie.recipe().contains("://"));
+    }
+
+    #[test]
+    fn a_script_runs_in_every_variant() {
+        let of = |variant| {
+            let bootstrap = Bootstrap {
+                suite: "trixie",
+                variant,
+                customize: Some("true"),
+                ..Default::default()
+            };
+            bootstrap.recipe()
+        };
+        assert!(of("extract").contains("--extract-hook=true"));
+        assert!(of("custom").contains("--customize-hook=true"));
     }
 }

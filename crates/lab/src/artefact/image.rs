@@ -1,6 +1,6 @@
 //! The root filesystems: Debian trixie with what tests and the story need; with the systems
-//! that are measured and the programs that they are measured by; and a whole Debian with
-//! systemd, to live in.
+//! that are measured and the programs that they are measured by; with AppArmor's own regression
+//! tests; and a whole Debian with systemd, to live in.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -74,6 +74,36 @@ const MEASURED: &[&str] = &[
     "xz-utils",
 ];
 
+/// What AppArmor's regression tests are made by, and what they call.
+const APPARMOR: &[&str] = &[
+    "adduser",
+    "apparmor",
+    "attr",
+    "bpftool",
+    "dbus-daemon",
+    "dosfstools",
+    "e2fsprogs",
+    "fuse-overlayfs",
+    "gcc",
+    "iproute2",
+    "kmod",
+    "libapparmor-dev",
+    "libc6-dev",
+    "libdbus-1-dev",
+    "liburing-dev",
+    "make",
+    "mount",
+    "netbase",
+    "passwd",
+    "perl",
+    "pkgconf",
+    "procps",
+    "python3-minimal",
+    "strace",
+    "sudo",
+    "util-linux",
+];
+
 /// A server and a workstation in one.
 const WHOLE: &[&str] = &[
     // the system
@@ -144,6 +174,8 @@ pub enum Image {
     Root,
     /// For measuring: every system's tools and policy, with SELinux's labels written.
     Measured,
+    /// For AppArmor's own regression tests, which lie built in `/usr/src/apparmor`.
+    AppArmor,
     /// A whole Debian, which its own systemd runs.
     Whole,
 }
@@ -155,8 +187,9 @@ impl FromStr for Image {
         match text {
             "root" => Ok(Self::Root),
             "measured" => Ok(Self::Measured),
+            "apparmor" => Ok(Self::AppArmor),
             "whole" => Ok(Self::Whole),
-            _ => bail!("an image is root, measured or whole, not {text:?}"),
+            _ => bail!("an image is root, measured, apparmor or whole, not {text:?}"),
         }
     }
 }
@@ -172,6 +205,7 @@ impl Image {
         match self {
             Self::Root => "root",
             Self::Measured => "measured",
+            Self::AppArmor => "apparmor",
             Self::Whole => "whole",
         }
     }
@@ -180,6 +214,7 @@ impl Image {
         match self {
             Self::Root => "root image, Debian trixie",
             Self::Measured => "image of the measured systems, Debian trixie",
+            Self::AppArmor => "image of AppArmor's regression tests, Debian trixie",
             Self::Whole => "image of a whole Debian trixie",
         }
     }
@@ -191,6 +226,7 @@ impl Image {
             include: match self {
                 Self::Root => ROOT,
                 Self::Measured => MEASURED,
+                Self::AppArmor => APPARMOR,
                 Self::Whole => WHOLE,
             },
             exclude: &[
@@ -207,6 +243,11 @@ impl Image {
                     "CIL\n",
                     include_str!("../../guest/measured.sh"),
                 ),
+                Self::AppArmor => concat!(
+                    include_str!("../../guest/customize.sh"),
+                    include_str!("../../guest/apparmor-source.sh"),
+                    include_str!("../../guest/apparmor.sh"),
+                ),
                 Self::Whole => include_str!("../../guest/whole.sh"),
             }),
         }
@@ -215,7 +256,7 @@ impl Image {
     /// Free space for what a run writes; it costs nothing until used.
     fn spare(self) -> u64 {
         match self {
-            Self::Root => 512 << 20,
+            Self::Root | Self::AppArmor => 512 << 20,
             Self::Measured => 1 << 30,
             Self::Whole => 3 << 30,
         }
@@ -280,7 +321,7 @@ mod tests {
 
     #[test]
     fn an_image_is_named_by_its_kind() {
-        for image in [Image::Root, Image::Measured, Image::Whole] {
+        for image in [Image::Root, Image::Measured, Image::AppArmor, Image::Whole] {
             assert_eq!(image.kind().parse::<Image>().unwrap(), image);
         }
         assert!("roots".parse::<Image>().is_err());

@@ -95,6 +95,14 @@ impl Lab {
         tools::PROVER.ensure(&self.cache, &self.progress)
     }
 
+    /// AppArmor's parser and sources, from Debian trixie.
+    ///
+    /// # Errors
+    /// When the tree cannot be built.
+    pub fn parser(&self) -> Result<Tools> {
+        tools::PARSER.ensure(&self.cache, &self.progress)
+    }
+
     /// A stock Debian kernel with its modules.
     ///
     /// # Errors

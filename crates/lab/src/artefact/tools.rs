@@ -1,5 +1,5 @@
 //! Programs from Debian trixie, in trees of their own: QEMU 10, mke2fs, kmod and
-//! zstd for the machines, cbmc for the proofs.
+//! zstd for the machines, cbmc for the proofs, AppArmor's parser beside its sources.
 //!
 //! Debian 12's QEMU crashes about half of its boots of 6.12, its mke2fs cannot
 //! read a tar file, and it has no cbmc; the trees make every machine use the same
@@ -20,6 +20,8 @@ pub(super) struct Toolbox {
     kind: &'static str,
     about: &'static str,
     include: &'static [&'static str],
+    /// Shell run at the end; `$1` is the tree.
+    customize: Option<&'static str>,
 }
 
 /// What machines are made and run by.
@@ -33,6 +35,7 @@ pub(super) const MACHINES: Toolbox = Toolbox {
         "kmod",
         "zstd",
     ],
+    customize: None,
 };
 
 /// The model checker.
@@ -40,7 +43,19 @@ pub(super) const PROVER: Toolbox = Toolbox {
     kind: "prover",
     about: "cbmc from Debian trixie",
     include: &["cbmc"],
+    customize: None,
 };
+
+/// AppArmor's parser, and the sources that it was made from: `usr/src/apparmor`.
+pub(super) const PARSER: Toolbox = Toolbox {
+    kind: "parser",
+    about: "AppArmor's parser and its sources from Debian trixie",
+    include: &["apparmor"],
+    customize: Some(APPARMOR_SOURCE),
+};
+
+/// Fetches AppArmor's source package to `usr/src/apparmor` of a tree.
+pub(super) const APPARMOR_SOURCE: &str = include_str!("../../guest/apparmor-source.sh");
 
 /// A tree of programs.
 #[derive(Debug, Clone)]
@@ -54,6 +69,7 @@ impl Toolbox {
             suite: "trixie",
             variant: "extract",
             include: self.include,
+            customize: self.customize,
             ..Default::default()
         };
         let tree = cache.ensure(self.kind, &[&bootstrap.recipe()], |dir| {
@@ -108,5 +124,17 @@ impl Tools {
     #[must_use]
     pub fn cbmc(&self) -> Command {
         self.command("usr/bin/cbmc", "cbmc")
+    }
+
+    /// `apparmor_parser`, of the parser's tree.
+    #[must_use]
+    pub fn apparmor_parser(&self) -> Command {
+        self.command("usr/sbin/apparmor_parser", "apparmor_parser")
+    }
+
+    /// AppArmor's sources, in the parser's tree.
+    #[must_use]
+    pub fn apparmor_source(&self) -> PathBuf {
+        self.tree.join("usr/src/apparmor")
     }
 }
