@@ -65,7 +65,6 @@ struct tg_profile {
 	u32 pad2;
 };
 
-
 /* At the beginning of each half of the arena. */
 struct tg_image {
 	u32 profiles; /* how many */
