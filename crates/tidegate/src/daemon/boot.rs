@@ -2,11 +2,11 @@
 
 use std::process::{Command, Stdio};
 
-use tidegate_monitor::{Guard, Monitor, Options, Refusals};
+use tidegate_monitor::{Guard, Monitor, Options, Refusals, lock_memory};
 use tidegate_policy::Policy;
 
 use super::given::Disks;
-use super::instance::{level_files, lock_memory};
+use super::instance::level_files;
 use super::metrics::Counts;
 use super::queue::Queue;
 use super::{Left, Policies, Report, Shared, given};
@@ -62,6 +62,7 @@ fn room(asked: u32, given: usize) -> u32 {
 }
 
 fn share(monitor: Monitor, queue: Queue, policies: Policies, disks: Disks) -> Outcome<Shared> {
+    // a demotion waits for the daemon
     lock_memory();
     let guard = Guard::of(&monitor)?;
     let left = Left {

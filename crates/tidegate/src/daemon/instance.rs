@@ -155,13 +155,6 @@ pub fn notify(state: &str) {
     }
 }
 
-/// Keeps the daemon's memory from being swapped out: a demotion waits for it.
-pub fn lock_memory() {
-    use rustix::mm::{MlockAllFlags, mlockall};
-    // where it is not permitted the daemon is only slower
-    let _ = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT);
-}
-
 /// Lets go of the terminal and of who waits for the report.
 pub fn silence() {
     let null = open("/dev/null", OFlags::RDWR, Mode::empty());
