@@ -9,7 +9,6 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use tidegate_policy::profile::{Linked, Perms, ProfileSet, Rlimit, Table, Target, Walk};
 
 use crate::abi::{TG_ARENA_HALF, TG_ARENA_PAGES, TG_RLIMITS};
-use crate::abi::{TG_ARENA_HALF, TG_ARENA_PAGES};
 use crate::memory::unlocked;
 use crate::skel::types::{tg_image, tg_pair, tg_perms, tg_profile, tg_table, tg_walk};
 use crate::sys::{Pod, bytes_of};
