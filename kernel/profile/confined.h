@@ -167,6 +167,8 @@ static __always_inline u32 confined_at(struct tg_confined *c, u32 number)
 {
 	if (c->seqno != number) {
 		c->at = c->profile ? profile_by_id(number, c->profile) : 0;
+		/* others read the two the other way about */
+		in_order();
 		c->seqno = number;
 	}
 	return c->at;

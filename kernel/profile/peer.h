@@ -57,9 +57,9 @@ static __always_inline bool agreed_recall(struct tg_between *b)
 	u32 version = *(volatile u32 *)&a->version;
 	bool is;
 
-	read_barrier();
+	in_order();
 	is = a->number == b->number && a->actor == b->actor && a->object == b->object && a->what == between_what(b);
-	read_barrier();
+	in_order();
 	return is && !(version & 1) && *(volatile u32 *)&a->version == version;
 }
 
@@ -82,7 +82,10 @@ static __always_inline u32 confined_of(struct tg_confined *c, u32 number)
 {
 	if (!c)
 		return 0;
-	return *(volatile u32 *)&c->seqno == number ? c->at : profile_by_id(number, c->profile);
+	if (*(volatile u32 *)&c->seqno != number)
+		return profile_by_id(number, c->profile);
+	in_order();
+	return c->at;
 }
 
 /* What one of the two profiles says. */

@@ -9,7 +9,7 @@
 
 /*
  * A place, whole: addresses are used again, but not while all of this stays as it is. The inode's
- * number and generation tell what is there. What is left is another name of the same file, at the
+ * address, number and generation tell what is there. What is left is another name of the same file, at the
  * address of one that was removed, with the same hash: who may open that file by a name that it had
  * may keep it open as well.
  */
@@ -22,6 +22,7 @@ struct tg_place {
 	u64 moves;   /* of directories, all there are */
 	u32 mounts;  /* the same of mounts */
 	u32 changes; /* of the name itself, and of what it leads to */
+	u64 inode;   /* its address */
 	u64 ino;
 	u32 generation;
 	u32 number; /* of the policy */
@@ -85,18 +86,6 @@ static __always_inline u32 mounts_now(void)
 	return CAST(struct seqcount, &mount_lock)->sequence;
 }
 
-/* What is read before is read before. */
-static __always_inline void read_barrier(void)
-{
-#ifdef __TARGET_ARCH_x86
-	asm volatile("" ::: "memory");
-#else
-	u64 own = 0;
-
-	__sync_fetch_and_add(&own, 0);
-#endif
-}
-
 /* One of the two entries that a place may be in. */
 static __always_inline struct tg_placed *placed_entry(u64 dentry, u64 by, u32 second)
 {
@@ -132,13 +121,13 @@ static __always_inline long placed_recall(struct tg_name *n, u64 dentry, u32 sta
 	if (!entry)
 		return NAME_LATER;
 	version = *(volatile u32 *)&entry->version;
-	read_barrier();
+	in_order();
 	if (!place_by(&entry->at, dentry, n->number, n->by, start)) {
 		entry = placed_entry(dentry, by, 1);
 		if (!entry)
 			return NAME_LATER;
 		version = *(volatile u32 *)&entry->version;
-		read_barrier();
+		in_order();
 		if (!place_by(&entry->at, dentry, n->number, n->by, start))
 			return NAME_LATER;
 	}
@@ -149,13 +138,13 @@ static __always_inline long placed_recall(struct tg_name *n, u64 dentry, u32 sta
 	d = CAST(struct dentry, dentry);
 	if (p->changes != d->d_seq.seqcount.sequence)
 		return NAME_LATER;
-	read_barrier();
+	in_order();
 	inode = CAST(struct inode, d->d_inode);
 	if (p->parent != (u64)d->d_parent || p->name != d->d_name.hash_len || p->mnt != n->mnt ||
-	    p->ns != namespace_now() || p->ino != inode->i_ino || p->generation != inode->i_generation)
+	    p->ns != namespace_now() || p->inode != (u64)inode || p->ino != inode->i_ino || p->generation != inode->i_generation)
 		return NAME_LATER;
 	state = entry->state;
-	read_barrier();
+	in_order();
 	return *(volatile u32 *)&entry->version == version ? state : NAME_LATER;
 }
 
@@ -199,13 +188,14 @@ __noinline int placed_remember(struct tg_name *n, u64 dentry, u32 start, u32 cha
 	entry->at.moves = n->moves;
 	entry->at.mounts = n->mounts;
 	entry->at.changes = changes;
+	entry->at.inode = (u64)inode;
 	entry->at.ino = inode->i_ino;
 	entry->at.generation = inode->i_generation;
 	entry->at.number = n->number;
 	entry->at.by = n->by;
 	entry->at.start = start;
 	entry->state = state;
-	read_barrier();
+	in_order();
 	/* all of that is of what it was found out of */
 	entry->at.dentry = d->d_seq.seqcount.sequence == changes ? dentry : 0;
 	__sync_fetch_and_add(&entry->version, 1);
@@ -222,7 +212,7 @@ static __always_inline u32 changes_settled(struct dentry *d)
 		if (!(now & 1))
 			break;
 	}
-	read_barrier();
+	in_order();
 	return now;
 }
 
@@ -231,7 +221,7 @@ static __always_inline void place_begin(struct tg_name *n)
 {
 	n->moves = moves_now();
 	n->mounts = mounts_now();
-	read_barrier();
+	in_order();
 }
 
 #endif

@@ -147,7 +147,7 @@ __noinline long name_state_led(struct tg_name *n)
 		}
 		if (n->locked)
 			return state;
-		read_barrier();
+		in_order();
 		if (d->d_seq.seqcount.sequence != changes)
 			continue;
 		if (state >= 0 && d->d_inode)

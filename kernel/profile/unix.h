@@ -406,11 +406,11 @@ static __always_inline bool unix_is_remembered(struct tg_unix_label *l, u32 numb
 	u64 cookie = CAST(struct sock, peer)->__sk_common.skc_cookie.counter;
 	u32 version = *(volatile u32 *)&l->version;
 
-	read_barrier();
+	in_order();
 	if (!cookie || l->cookie != cookie || l->number != number || l->sender != sender ||
 	    l->from != unix_address_of(sk) || l->to != unix_address_of(peer))
 		return false;
-	read_barrier();
+	in_order();
 	return !(version & 1) && *(volatile u32 *)&l->version == version;
 }
 
