@@ -60,7 +60,7 @@ struct tg_unix {
 	u8 naming;   /* it is about the address that it is to have */
 	u8 op;
 	u8 learning;
-	u8 plain; /* found: allowed, and nothing to record */
+	u8 plain; /* every profile asked so far simply allows it, and none wants a record */
 	u8 pad;
 };
 
@@ -131,7 +131,7 @@ static __always_inline u32 unix_state(struct tg_unix *u, u32 table, u32 state)
 	return profile_named(table, unix_feed_socket(table, state, u->peer), u->other);
 }
 
-/* Says what a state's permissions come to, of which nothing but `plain` was known before. */
+/* What a state's permissions come to; takes `plain` back where that is not simply allowed. */
 static __always_inline int unix_decide(struct tg_unix *u, struct tg_perms perms, u32 request, struct tg_note *n)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, u->profile);

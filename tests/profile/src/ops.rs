@@ -575,6 +575,18 @@ pub const OPS: &[Op] = ops![
     "unix stream" => socket(libc::AF_UNIX, libc::SOCK_STREAM, 0),
     "unix dgram" => socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0),
     "listen" => std::net::TcpListener::bind("127.0.0.1:0").map(drop),
+    "send a datagram" => {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
+        socket.send_to(b"x", socket.local_addr()?).map(drop)
+    },
+    "receive a datagram" => {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
+        socket.set_nonblocking(true)?;
+        match socket.recv(&mut [0]) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            other => other.map(drop),
+        }
+    },
     "low port" => std::net::TcpListener::bind("127.0.0.1:99").map(drop),
     "signal itself" => signal(|| std::process::id() as i32, 0),
     "signal its like" => signal(like, libc::SIGUSR1),
