@@ -298,9 +298,8 @@ static __noinline int file_received(struct tg_confined *c, struct file *file, u3
 SEC("lsm/file_receive")
 int BPF_PROG(profile_file_receive, struct file *file)
 {
-	struct tg_confined *c = confined_current();
-
 	u32 request = open_request(file->f_mode, file->f_flags);
+	struct tg_confined *c = confined_current();
 
 	if (!c)
 		return 0;
@@ -397,7 +396,7 @@ SEC("lsm/path_rename")
 int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, struct path *new_dir, struct dentry *new,
 	     unsigned int flags)
 {
-	u64 mnt = address(old_dir->mnt), from = address(old), to = address(new), other;
+	u64 mnt = address(old_dir->mnt), one = address(old), other = address(new), from, to;
 	struct tg_confined *c = confined_current();
 	struct tg_asked a = {};
 	struct tg_name name;
@@ -407,12 +406,9 @@ int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, stru
 	if (!c)
 		return 0;
 	name.stem_dir = 0;
-	for (way = 0; way < 2; way++) {
-		other = from;
-		from = to;
-		to = other;
-		if (!way && !(flags & RENAME_EXCHANGE_FLAG))
-			continue;
+	for (way = flags & RENAME_EXCHANGE_FLAG ? 0 : 1; way < 2; way++) {
+		from = way ? one : other;
+		to = way ? other : one;
 		asked_name(&a, mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
 			   TG_OP_RENAME, TG_C_DIR, from);
 		err = file_asked(&a, &name, c);

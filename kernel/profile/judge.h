@@ -162,14 +162,20 @@ static __always_inline struct tg_perms perms_by(u32 table, u32 state, u32 owner)
 	return owner == OWNER_UNSURE ? perms_both(p, perms_of(profile_perms(table, state, false))) : p;
 }
 
-/* Does the rules' state allow all of it, and is there nothing to record? */
+/* Is all of it allowed, and nothing to be recorded? */
+static __always_inline bool is_plain(struct tg_profile __arena *p, u32 allow, u32 deny, u32 audit, u32 request)
+{
+	return !(request & (~allow | deny | audit)) && !p->audit;
+}
+
+/* Does the rules' state say so? */
 static __always_inline bool is_simply_allowed(struct tg_who *who, u32 table, u32 state, u32 owner, u32 request)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
 	AT(struct tg_perms) *perms = profile_perms(table, state, owner == OWNER_SELF);
 
 	return owner != OWNER_UNSURE && !who->subject->learning &&
-	       !(request & (~perms->allow | perms->deny | perms->audit)) && !p->audit;
+	       is_plain(p, perms->allow, perms->deny, perms->audit, request);
 }
 
 /* The state after a profile's name, 0: that of none. */

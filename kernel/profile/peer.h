@@ -54,27 +54,23 @@ static __always_inline struct tg_agreed *agreed_entry(struct tg_between *b)
 static __always_inline bool agreed_recall(struct tg_between *b)
 {
 	struct tg_agreed *a = agreed_entry(b);
-	u32 version = *(volatile u32 *)&a->version;
-	bool is;
+	u32 version = entry_version(&a->version);
 
-	in_order();
-	is = a->number == b->number && a->actor == b->actor && a->object == b->object && a->what == between_what(b);
-	in_order();
-	return is && !(version & 1) && *(volatile u32 *)&a->version == version;
+	return a->number == b->number && a->actor == b->actor && a->object == b->object && a->what == between_what(b) &&
+	       entry_is_whole(&a->version, version);
 }
 
 static __always_inline void agreed_remember(struct tg_between *b)
 {
 	struct tg_agreed *a = agreed_entry(b);
-	u32 version = *(volatile u32 *)&a->version;
 
-	if (version & 1 || __sync_val_compare_and_swap(&a->version, version, version + 1) != version)
+	if (!entry_begin(&a->version))
 		return;
 	a->number = b->number;
 	a->actor = b->actor;
 	a->object = b->object;
 	a->what = between_what(b);
-	__sync_fetch_and_add(&a->version, 1);
+	entry_end(&a->version);
 }
 
 /* The profile of another task. Its entry is its own to bring up to date. */
@@ -117,7 +113,7 @@ __noinline int peer_says(u32 profile, u32 peer, struct tg_between *b, u32 reques
 	} else {
 		return 0;
 	}
-	if (request & (~perms.allow | perms.deny | perms.audit) || p->audit)
+	if (!is_plain(p, perms.allow, perms.deny, perms.audit, request))
 		b->plain = 0;
 	return profile_says(profile, perms, request, -EACCES, &note);
 }

@@ -46,8 +46,8 @@ struct {
 } placed SEC(".maps");
 
 /*
- * How often a directory, or what something is mounted on, was moved; whether that is counted, as user space says once it is. Where it cannot be
- * (a kernel that has no such function) all renames there are count in its place.
+ * How often a directory, or what something is mounted on, was moved; whether that is counted, as user space says
+ * once it is. Where it cannot be (a kernel that has no such function) all renames there are count in its place.
  */
 u32 moves_counted;
 u64 directory_moves;
@@ -120,20 +120,18 @@ static __always_inline long placed_recall(struct tg_name *n, u64 dentry, u32 sta
 
 	if (!entry)
 		return NAME_LATER;
-	version = *(volatile u32 *)&entry->version;
-	in_order();
+	version = entry_version(&entry->version);
 	if (!place_by(&entry->at, dentry, n->number, n->by, start)) {
 		entry = placed_entry(dentry, by, 1);
 		if (!entry)
 			return NAME_LATER;
-		version = *(volatile u32 *)&entry->version;
-		in_order();
+		version = entry_version(&entry->version);
 		if (!place_by(&entry->at, dentry, n->number, n->by, start))
 			return NAME_LATER;
 	}
 	p = &entry->at;
-	/* while a move or a mount is under way it is odd, and what is remembered even */
-	if (version & 1 || p->moves != n->moves || p->mounts != n->mounts)
+	/* while a move or a mount is under way that is odd, and what is remembered even */
+	if (p->moves != n->moves || p->mounts != n->mounts)
 		return NAME_LATER;
 	d = CAST(struct dentry, dentry);
 	if (p->changes != d->d_seq.seqcount.sequence)
@@ -141,11 +139,11 @@ static __always_inline long placed_recall(struct tg_name *n, u64 dentry, u32 sta
 	in_order();
 	inode = CAST(struct inode, d->d_inode);
 	if (p->parent != (u64)d->d_parent || p->name != d->d_name.hash_len || p->mnt != n->mnt ||
-	    p->ns != namespace_now() || p->inode != (u64)inode || p->ino != inode->i_ino || p->generation != inode->i_generation)
+	    p->ns != namespace_now() || p->inode != (u64)inode || p->ino != inode->i_ino ||
+	    p->generation != inode->i_generation)
 		return NAME_LATER;
 	state = entry->state;
-	in_order();
-	return *(volatile u32 *)&entry->version == version ? state : NAME_LATER;
+	return entry_is_whole(&entry->version, version) ? state : NAME_LATER;
 }
 
 /* Does it hold no more, whatever is asked of it? */
@@ -163,7 +161,6 @@ __noinline int placed_remember(struct tg_name *n, u64 dentry, u32 start, u32 cha
 	struct tg_placed *entry, *second;
 	struct dentry *d = CAST(struct dentry, dentry);
 	struct inode *inode;
-	u32 version;
 	u64 by;
 
 	if (!n || (changes | n->mounts) & 1 || (!(n->moves & MOVES_COUNTED) && n->moves & 1))
@@ -177,8 +174,7 @@ __noinline int placed_remember(struct tg_name *n, u64 dentry, u32 start, u32 cha
 	    (!place_by(&entry->at, dentry, n->number, n->by, start) && !placed_is_over(entry, n) &&
 	     placed_is_over(second, n)))
 		entry = second;
-	version = *(volatile u32 *)&entry->version;
-	if (version & 1 || __sync_val_compare_and_swap(&entry->version, version, version + 1) != version)
+	if (!entry_begin(&entry->version))
 		return 0;
 	inode = CAST(struct inode, d->d_inode);
 	entry->at.parent = (u64)d->d_parent;
@@ -198,7 +194,7 @@ __noinline int placed_remember(struct tg_name *n, u64 dentry, u32 start, u32 cha
 	in_order();
 	/* all of that is of what it was found out of */
 	entry->at.dentry = d->d_seq.seqcount.sequence == changes ? dentry : 0;
-	__sync_fetch_and_add(&entry->version, 1);
+	entry_end(&entry->version);
 	return 0;
 }
 

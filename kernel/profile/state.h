@@ -57,12 +57,6 @@ __noinline long name_state_look_up(struct tg_name *n)
 	return n ? name_look_up(n, false) : NAME_LATER;
 }
 
-/* Which of the profiles is for a program depends on who asks, too, where a path may begin elsewhere than at the root. */
-static __always_inline bool name_is_placed(struct tg_name *n)
-{
-	return !(n->flags & (PATH_CHROOT_REL | PATH_CONNECT));
-}
-
 /* As what a name is looked for by its place. */
 static __always_inline u32 name_start(u32 start, u8 end)
 {
@@ -158,17 +152,20 @@ __noinline long name_state_led(struct tg_name *n)
 }
 
 /* The state that the path leads to, or an enum tg_name_error. */
-__noinline long name_state(struct tg_name *n)
+static __always_inline long name_find(struct tg_name *n)
 {
 	long state;
 
-	if (!n)
-		return NAME_LATER;
 	/* nothing is allowed by no rules */
 	if (!n->table)
 		return 0;
 	state = n->locked ? NAME_LATER : name_recall_placed(n);
 	return state >= 0 ? state : name_state_led(n);
+}
+
+__noinline long name_state(struct tg_name *n)
+{
+	return n ? name_find(n) : NAME_LATER;
 }
 
 /* Of the profiles from n->table on, the one that is for the program, 0: none; or an enum tg_name_error. */
@@ -184,13 +181,13 @@ __noinline long name_profile(struct tg_name *n)
 	n->by = n->table;
 	n->start = NAME_ATTACH;
 	n->tries = TG_TRIES;
-	if (!name_is_placed(n))
+	/* it depends on who asks, too, where a path may begin elsewhere than at the root */
+	if (n->flags & (PATH_CHROOT_REL | PATH_CONNECT))
 		return name_look_up(n, true);
 	found = name_recall_placed(n);
 	if (found >= 0)
 		return found;
 	changes = changes_settled(CAST(struct dentry, n->dentry));
-	place_begin(n);
 	found = name_look_up(n, true);
 	if (found >= 0)
 		placed_remember(n, n->dentry, name_start(n->start, n->end), changes, found);

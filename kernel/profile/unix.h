@@ -138,7 +138,7 @@ static __always_inline int unix_decide(struct tg_unix *u, struct tg_perms perms,
 
 	if (u->learning && p->mode == TG_MODE_COMPLAIN)
 		perms = (struct tg_perms){};
-	if (p->audit || request & (~perms.allow | perms.deny | perms.audit))
+	if (!is_plain(p, perms.allow, perms.deny, perms.audit, request))
 		u->plain = 0;
 	return profile_says(u->profile, perms, request, -EACCES, n);
 }
@@ -169,9 +169,7 @@ __noinline long unix_path_state(struct tg_unix *u, u64 dentry, u64 mnt)
 	who.profile = u->profile;
 	t->name.stem_dir = 0;
 	name_for(&t->name, &who, dentry, mnt, false);
-	state = t->name.table ? name_recall_placed(&t->name) : 0;
-	if (state == NAME_LATER)
-		state = name_state_led(&t->name);
+	state = name_find(&t->name);
 	text_put(t);
 	return state;
 }
@@ -404,29 +402,23 @@ int BPF_PROG(profile_socket_socketpair, struct socket *a, struct socket *b)
 static __always_inline bool unix_is_remembered(struct tg_unix_label *l, u32 number, u32 sender, u64 sk, u64 peer)
 {
 	u64 cookie = CAST(struct sock, peer)->__sk_common.skc_cookie.counter;
-	u32 version = *(volatile u32 *)&l->version;
+	u32 version = entry_version(&l->version);
 
-	in_order();
-	if (!cookie || l->cookie != cookie || l->number != number || l->sender != sender ||
-	    l->from != unix_address_of(sk) || l->to != unix_address_of(peer))
-		return false;
-	in_order();
-	return !(version & 1) && *(volatile u32 *)&l->version == version;
+	return cookie && l->cookie == cookie && l->number == number && l->sender == sender &&
+	       l->from == unix_address_of(sk) && l->to == unix_address_of(peer) && entry_is_whole(&l->version, version);
 }
 
 /* Of two who write at once one does not: a datagram that was allowed may not be joined from two. */
 static __always_inline void unix_remember(struct tg_unix_label *l, struct tg_unix *u, u32 sender, u64 cookie)
 {
-	u32 version = *(volatile u32 *)&l->version;
-
-	if (version & 1 || __sync_val_compare_and_swap(&l->version, version, version + 1) != version)
+	if (!entry_begin(&l->version))
 		return;
 	l->cookie = cookie;
 	l->number = u->number;
 	l->sender = sender;
 	l->from = unix_address_of(u->sk);
 	l->to = unix_address_of(u->peer);
-	__sync_fetch_and_add(&l->version, 1);
+	entry_end(&l->version);
 }
 
 /* A datagram, or a connection that datagrams are to be sent by. */
