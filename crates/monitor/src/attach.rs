@@ -10,14 +10,16 @@ use tidegate_policy::profile::ProfileSet;
 
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
+use crate::object;
 use crate::pins::Pinned;
 use crate::sys;
 
 /// Programs that are attached only while a descriptor has to be revoked.
 pub(crate) const GUARD: &str = "guard_";
 
-/// Programs of the `profile` model, attached only while a policy has profiles.
-const PROFILE: &str = "profile_";
+/// Programs of the `profile` model, loaded for the first policy that has profiles, and attached only
+/// while one has.
+pub(crate) const PROFILE: &str = "profile_";
 
 /// Those of them that are asked at each stat(2), and at each symbolic link that is followed:
 /// attached only while a policy has profiles that need them.
@@ -28,7 +30,7 @@ const LINKS: &str = "profile_inode_follow_link";
 const MESSAGES: [&str; 2] = ["profile_socket_sendmsg", "profile_socket_recvmsg"];
 
 /// What changes the profile at an execution.
-const EXECUTED: &str = "profile_bprm_committing_creds";
+pub(crate) const EXECUTED: &str = "profile_bprm_committing_creds";
 
 /// Those that keep account of who is confined, and of what directories are moved. Once it has begun
 /// it goes on: what is known of a task may not outlive it.
@@ -154,6 +156,7 @@ impl Monitor {
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
         let (sight, links, messages) = (set.hides_attributes(), set.mounts(), set.tells_messages());
+        object::load_profiles()?;
         self.globals.set_apparmor(has_apparmor()?);
         attach_late(|p| ACCOUNT.contains(&p))?;
         if Pinned::Links.names()?.iter().any(|link| link == MOVES) {

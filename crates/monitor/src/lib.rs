@@ -34,6 +34,7 @@ mod image;
 mod label;
 mod load;
 mod memory;
+mod object;
 mod pins;
 pub mod probe;
 mod quiescent;

@@ -1,21 +1,15 @@
 //! Bringing the monitor into the kernel, and finding it there again.
 
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Mutex;
-
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, PrintLevel, ProgramType};
 
 use crate::Refusals;
-use crate::attach::{self, is_late};
-use crate::error::{Error, Result, Trying, io_of};
+use crate::attach;
+use crate::error::{Error, Result, Trying};
 use crate::globals::Globals;
+use crate::object;
 use crate::pins::{self, Pinned};
-use crate::probe;
 use crate::quiescent::Quiescent;
-use crate::skel::types::tg_policy;
-use crate::skel::{TidegateSkelBuilder, types};
+use crate::skel::types::{self, tg_policy};
 use crate::sys::{self, Map};
 
 /// The monitor in the kernel, through its pins.
@@ -41,12 +35,6 @@ pub struct Monitor {
     pub(crate) ps_vma: OwnedFd,
 }
 
-/// Maps that user space opens by name; the globals are pinned as `bss`.
-const MAPS: [&str; 11] = [
-    "subjects", "inodes", "given", "nodes", "edges", "nets", "history", "stats", "events",
-    "onexec", "arena",
-];
-
 /// What is decided when the monitor is loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
@@ -59,18 +47,6 @@ impl Default for Options {
         Options {
             given_entries: 1 << 18,
         }
-    }
-}
-
-/// What libbpf says while it loads, kept for the error.
-static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-/// Lines of it that an error shows.
-const LOG_LINES: usize = 24;
-
-fn keep(_level: PrintLevel, line: String) {
-    if let Ok(mut said) = SAID.lock() {
-        said.push(line);
     }
 }
 
@@ -129,7 +105,7 @@ impl Monitor {
             pins::remove()?;
         }
         pins::create()?;
-        let loaded = Self::load_and_pin(options).and_then(|()| Self::open());
+        let loaded = object::load(options).and_then(|()| Self::open());
         let loaded = loaded.and_then(|monitor| {
             monitor
                 .globals
@@ -141,72 +117,6 @@ impl Monitor {
             let _ = pins::remove();
         }
         loaded
-    }
-
-    fn load_and_pin(options: Options) -> Result<()> {
-        if let Ok(mut said) = SAID.lock() {
-            said.clear();
-        }
-        let before = libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
-        let result = Self::load_quietly(options);
-        libbpf_rs::set_print(before);
-        result
-    }
-
-    fn load_quietly(options: Options) -> Result<()> {
-        let failed = |e: libbpf_rs::Error| {
-            let said = SAID.lock().map(|s| s.concat()).unwrap_or_default();
-            let lines: Vec<&str> = said.lines().collect();
-            let log = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
-            Error::Load {
-                log,
-                source: io_of(e),
-            }
-        };
-        let mut room = MaybeUninit::uninit();
-        let mut open = TidegateSkelBuilder::default()
-            .open(&mut room)
-            .map_err(failed)?;
-        open.maps
-            .given
-            .set_max_entries(options.given_entries)
-            .map_err(failed)?;
-        for mut program in open.open_object_mut().progs_mut() {
-            // hooks that only newer kernels have, and functions that a kernel may not have of its own:
-            // SEC("?lsm/…"), SEC("?fentry/…")
-            let section = program.section().to_string_lossy().into_owned();
-            if let (false, Some((kind, name))) = (program.autoload(), section.split_once('/')) {
-                let there = match kind.trim_start_matches('?') {
-                    "fentry" => probe::try_function(name),
-                    _ => probe::has_hook(name),
-                };
-                program.set_autoload(there.unwrap_or(false));
-            }
-        }
-        let mut skel = open.load().map_err(failed)?;
-
-        use libbpf_rs::skel::Skel;
-        for map in skel.object_mut().maps_mut() {
-            let name = map.name().to_string_lossy().into_owned();
-            let name = if name.ends_with(".bss") { "bss" } else { &name };
-            if name == "bss" || MAPS.contains(&name) {
-                let path = Pinned::Maps.path(name);
-                sys::pin(map.as_fd(), &path).map_err(|source| Error::Pin { path, source })?;
-            }
-        }
-        let globals = open_pin(Pinned::Maps, "bss")?;
-        let path = Pinned::Maps.path(&pins::build());
-        sys::pin(globals.as_fd(), &path).map_err(|source| Error::Pin { path, source })?;
-        for program in skel.object().progs() {
-            let name = program.name().to_string_lossy();
-            // what else there is belongs to libbpf's own probing
-            let ours = program.prog_type() == ProgramType::Lsm || is_late(&name);
-            if program.autoload() && ours {
-                let path = Pinned::Programs.path(&name);
-                sys::pin(program.as_fd(), &path).map_err(|source| Error::Pin { path, source })?;
-            }
-        }
-        Ok(())
     }
 
     /// Opens the monitor that is in the kernel.

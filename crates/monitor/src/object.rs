@@ -1,0 +1,146 @@
+//! The object's programs and maps, brought into the kernel and pinned: first all but those of the
+//! `profile` model, and these beside them once a policy has profiles, as a kernel takes as long to
+//! verify them as all others.
+
+use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{MapCore, OpenProgramMut, PrintLevel, ProgramType};
+
+use crate::attach::{EXECUTED, PROFILE, is_late};
+use crate::error::{Error, Result, Trying, io_of};
+use crate::load::Options;
+use crate::pins::{self, Pinned};
+use crate::probe;
+use crate::skel::{OpenTidegateSkel, TidegateSkel, TidegateSkelBuilder};
+use crate::sys;
+
+/// Loads and pins all maps, and all programs but those of profiles.
+pub(crate) fn load(options: Options) -> Result<()> {
+    bring_in(
+        |program| !program.starts_with(PROFILE),
+        |open| open.maps.given.set_max_entries(options.given_entries),
+        |skel| {
+            for map in skel.object_mut().maps_mut() {
+                if let Some(name) = shared(&map.name().to_string_lossy()) {
+                    pin(map.as_fd(), Pinned::Maps, &name)?;
+                }
+            }
+            pin(skel.maps.bss.as_fd(), Pinned::Maps, &pins::build())
+        },
+    )
+}
+
+/// Loads and pins the programs of profiles beside those, with the same maps; nothing if they are there,
+/// as they are when [`EXECUTED`] is, which is pinned last.
+pub(crate) fn load_profiles() -> Result<()> {
+    let programs = Pinned::Programs.names()?;
+    if programs.iter().any(|program| program == EXECUTED) {
+        return Ok(());
+    }
+    // of a load that was cut off
+    for program in programs.iter().filter(|p| p.starts_with(PROFILE)) {
+        let path = Pinned::Programs.path(program);
+        fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;
+    }
+    bring_in(
+        |program| program.starts_with(PROFILE),
+        |open| {
+            for mut map in open.open_object_mut().maps_mut() {
+                if let Some(name) = shared(&map.name().to_string_lossy()) {
+                    map.reuse_pinned_map(Pinned::Maps.path(&name))?;
+                }
+            }
+            Ok(())
+        },
+        |_| Ok(()),
+    )
+}
+
+/// The name by which a map is pinned, unless it is a table of constants: those are each load's own.
+fn shared(map: &str) -> Option<String> {
+    if map.contains(".rodata") {
+        return None;
+    }
+    let name = map.rsplit_once('.').map_or(map, |(_, section)| section);
+    Some(name.to_string())
+}
+
+/// What libbpf says while it loads, kept for the error.
+static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Lines of it that an error shows.
+const LOG_LINES: usize = 24;
+
+fn keep(_level: PrintLevel, line: String) {
+    if let Ok(mut said) = SAID.lock() {
+        said.push(line);
+    }
+}
+
+fn failed(e: libbpf_rs::Error) -> Error {
+    let said = SAID.lock().map(|s| s.concat()).unwrap_or_default();
+    let lines: Vec<&str> = said.lines().collect();
+    let log = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
+    Error::Load {
+        log,
+        source: io_of(e),
+    }
+}
+
+/// Loads the wanted programs with the maps as they are prepared, has the maps pinned, and pins the programs.
+fn bring_in(
+    wanted: impl Fn(&str) -> bool,
+    prepare: impl FnOnce(&mut OpenTidegateSkel) -> libbpf_rs::Result<()>,
+    pin_maps: impl FnOnce(&mut TidegateSkel) -> Result<()>,
+) -> Result<()> {
+    if let Ok(mut said) = SAID.lock() {
+        said.clear();
+    }
+    let before = libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
+    let loaded = (|| {
+        let mut room = MaybeUninit::uninit();
+        let mut open = TidegateSkelBuilder::default()
+            .open(&mut room)
+            .map_err(failed)?;
+        prepare(&mut open).map_err(failed)?;
+        for mut program in open.open_object_mut().progs_mut() {
+            let wanted = wanted(&program.name().to_string_lossy()) && is_possible(&program);
+            program.set_autoload(wanted);
+        }
+        let mut skel = open.load().map_err(failed)?;
+        pin_maps(&mut skel)?;
+        let mut programs: Vec<_> = skel.object().progs().collect();
+        programs.sort_by_key(|program| program.name() == EXECUTED);
+        for program in programs {
+            let name = program.name().to_string_lossy();
+            // what else there is belongs to libbpf's own probing
+            let ours = program.prog_type() == ProgramType::Lsm || is_late(&name);
+            if program.autoload() && ours {
+                pin(program.as_fd(), Pinned::Programs, &name)?;
+            }
+        }
+        Ok(())
+    })();
+    libbpf_rs::set_print(before);
+    loaded
+}
+
+/// Whether this kernel has what the program is for: some hooks only newer kernels have, and some functions
+/// a kernel may not have of its own (SEC("?lsm/…"), SEC("?fentry/…")).
+fn is_possible(program: &OpenProgramMut<'_>) -> bool {
+    let section = program.section().to_string_lossy().into_owned();
+    match section.split_once('/') {
+        Some(("?fentry", function)) => probe::try_function(function).unwrap_or(false),
+        Some((kind, hook)) if kind.starts_with('?') => probe::has_hook(hook).unwrap_or(false),
+        _ => program.autoload(),
+    }
+}
+
+fn pin(what: impl AsFd, kind: Pinned, name: &str) -> Result<()> {
+    let path = kind.path(name);
+    sys::pin(what.as_fd(), &path).map_err(|source| Error::Pin { path, source })
+}
