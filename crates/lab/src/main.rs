@@ -70,6 +70,9 @@ enum Command {
         /// Say where its sources lie instead
         #[arg(long, exclusive = true)]
         source: bool,
+        /// Say where a tree of the profiles lies that trixie ships, instead
+        #[arg(long, exclusive = true)]
+        profiles: bool,
         /// The arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -143,7 +146,11 @@ fn main() -> ExitCode {
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
         Command::Report(options) => report::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
-        Command::ApparmorParser { source, args } => apparmor_parser(source, &args),
+        Command::ApparmorParser {
+            source,
+            profiles,
+            args,
+        } => apparmor_parser(source, profiles, &args),
         Command::Doctor => doctor(),
         Command::Completions { shell } => {
             let command = &mut Cli::command();
@@ -197,7 +204,11 @@ fn cbmc(args: &[String]) -> Result<ExitCode> {
 }
 
 /// Becomes AppArmor's parser.
-fn apparmor_parser(source: bool, args: &[String]) -> Result<ExitCode> {
+fn apparmor_parser(source: bool, profiles: bool, args: &[String]) -> Result<ExitCode> {
+    if profiles {
+        println!("{}", Lab::open()?.profiles()?.path().display());
+        return Ok(ExitCode::SUCCESS);
+    }
     let tree = Lab::open()?.parser()?;
     if source {
         println!("{}", tree.apparmor_source().display());

@@ -20,7 +20,8 @@ fn attribute(name: &str, text: &str) -> io::Result<()> {
     }
 }
 
-fn current(text: &str) -> io::Result<()> {
+/// Asks for another profile at once.
+pub fn current(text: &str) -> io::Result<()> {
     attribute("current", text)
 }
 

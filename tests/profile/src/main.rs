@@ -6,6 +6,7 @@
 //! profile-ops v9 FROM TO               rules of unix, written by the parser, for the kernel's AppArmor
 //! profile-ops play apparmor PROFILE…   root, in a machine of its own, the profiles loaded
 //! profile-ops play tidegate PROFILE…   the same, enforced by Tidegate
+//! profile-ops survey LIST              opens and executions under the profiles of a list (shipped.py)
 //! profile-ops storm                    what is remembered, while names change; by Tidegate alone
 //! ```
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
@@ -14,6 +15,7 @@ mod change;
 mod limit;
 mod ops;
 mod storm;
+mod survey;
 mod tree;
 mod unix;
 mod v9;
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         ["enter", profile, ref words @ ..] => enter(profile, words),
         ["serve", who] => unix::serve(who),
         ["confined"] => confined(),
+        ["survey", list] => survey::play(list),
+        ["surveyed", asker, profile] => survey::surveyed(asker, profile),
         ["storm"] => storm::play(),
         ["noise", what] => storm::noise(what),
         ["elsewhere", from, to] => storm::elsewhere(from, to),

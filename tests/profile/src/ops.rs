@@ -35,11 +35,28 @@ pub fn play(name: &str) -> String {
     let Some(op) = all().find(|op| op.name == name) else {
         return "unknown".into();
     };
+    match in_child(op.run) {
+        Ended::Exited(0) => "ok".into(),
+        Ended::Exited(code) => errno(code),
+        Ended::Killed(signal) => format!("signal {signal}"),
+    }
+}
+
+/// How a child ended.
+pub enum Ended {
+    /// With this code: 0, or that of an error.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// Does something in a child, whose code is that of the error, or 255.
+pub fn in_child(what: impl FnOnce() -> io::Result<()>) -> Ended {
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
-        -1 => format!("no fork: {}", io::Error::last_os_error()),
+        -1 => Ended::Exited(io::Error::last_os_error().raw_os_error().unwrap_or(255)),
         0 => {
-            let code = match (op.run)() {
+            let code = match what() {
                 Ok(()) => 0,
                 Err(e) => e.raw_os_error().unwrap_or(255),
             };
@@ -50,10 +67,9 @@ pub fn play(name: &str) -> String {
             let mut status = 0;
             // SAFETY: `status` outlives the call.
             unsafe { libc::waitpid(child, &raw mut status, 0) };
-            match (libc::WIFEXITED(status), libc::WEXITSTATUS(status)) {
-                (true, 0) => "ok".into(),
-                (true, code) => errno(code),
-                _ => format!("signal {}", libc::WTERMSIG(status)),
+            match libc::WIFEXITED(status) {
+                true => Ended::Exited(libc::WEXITSTATUS(status)),
+                false => Ended::Killed(libc::WTERMSIG(status)),
             }
         }
     }
@@ -99,7 +115,7 @@ fn flags(path: &str, flags: i32) -> io::Result<()> {
     check(unsafe { libc::open(path.as_ptr(), flags, 0o666) })
 }
 
-fn as_user(part: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+pub fn as_user(part: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     // SAFETY: no memory is touched. The file system's id alone, which takes no capability back.
     unsafe { libc::setfsuid(1000) };
     part()

@@ -103,6 +103,14 @@ impl Lab {
         tools::PARSER.ensure(&self.cache, &self.progress)
     }
 
+    /// The tree of the AppArmor profiles that Debian trixie ships.
+    ///
+    /// # Errors
+    /// When the tree cannot be built.
+    pub fn profiles(&self) -> Result<Tools> {
+        tools::PROFILES.ensure(&self.cache, &self.progress)
+    }
+
     /// A stock Debian kernel with its modules.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! Programs from Debian trixie, in trees of their own: QEMU 10, mke2fs, kmod and
-//! zstd for the machines, cbmc for the proofs, AppArmor's parser beside its sources.
+//! zstd for the machines, cbmc for the proofs, AppArmor's parser beside its sources, Debian's profiles.
 //!
 //! Debian 12's QEMU crashes about half of its boots of 6.12, its mke2fs cannot
 //! read a tar file, and it has no cbmc; the trees make every machine use the same
@@ -52,6 +52,14 @@ pub(super) const PARSER: Toolbox = Toolbox {
     about: "AppArmor's parser and its sources from Debian trixie",
     include: &["apparmor"],
     customize: Some(APPARMOR_SOURCE),
+};
+
+/// The profiles that Debian ships: `etc/apparmor.d`, `usr/share/apparmor/extra-profiles`.
+pub(super) const PROFILES: Toolbox = Toolbox {
+    kind: "profiles",
+    about: "the AppArmor profiles of Debian trixie",
+    include: &["apparmor", "apparmor-profiles", "apparmor-profiles-extra"],
+    customize: Some(include_str!("../../guest/apparmor-profiles.sh")),
 };
 
 /// Fetches AppArmor's source package to `usr/src/apparmor` of a tree.
