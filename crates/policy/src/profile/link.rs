@@ -350,7 +350,12 @@ impl Linker<'_> {
                 at
             }
         };
-        Exec(exec.0 & !Exec::INDEX | at)
+        // several profiles confine further: who asks for them is not to be confined by fewer
+        let fallback = match unmediated::class_of(name) {
+            Some(_) => Exec::INHERIT | Exec::UNCONFINED,
+            None => 0,
+        };
+        Exec(exec.0 & !(Exec::INDEX | fallback) | at)
     }
 
     fn target(&mut self, source: Source<'_>, name: &str, is_child: bool) -> Target {

@@ -191,6 +191,10 @@ fn stacks_and_namespaces_are_told_of_and_missing() {
     assert_eq!(set.unmediated, [rule("namespace", 9), rule("stack", 4)]);
     let unknown = leading("a", (0, "b//&c"), (0, "b//&c"));
     assert_eq!(link(vec![unknown]).unwrap().unmediated, [rule("stack", 0)]);
+    // `ix -> &b` is not `ix`, nor `pux -> :ns:b` `ux`
+    let less = leading("a", (Exec::INHERIT, "&b"), (Exec::UNCONFINED, ":ns:b"));
+    let set = link(vec![less, named("b")]).unwrap();
+    assert_eq!(execs(&set, 0), [Exec::TABLE, Exec::TABLE | 1].map(Exec));
 }
 
 #[test]
