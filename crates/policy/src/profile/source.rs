@@ -166,8 +166,8 @@ impl Reader<'_> {
 
     fn include(&mut self, words: &[&str], depth: usize) -> io::Result<()> {
         let (is_optional, path) = match words {
-            [_, "if", "exists", path, ..] => (true, path),
-            [_, path, ..] => (false, path),
+            ["include" | "#include", "if", "exists", path, ..] => (true, path),
+            ["include" | "#include", path, ..] => (false, path),
             _ => return Ok(()),
         };
         let path = path.trim_matches(['<', '>', '"']);
@@ -259,14 +259,16 @@ impl<'t> Pieces<'t> {
         let mut quoted = false;
         let mut chars = rest.char_indices().peekable();
         while let Some((at, c)) = chars.next() {
-            let is_last = chars.peek().is_none_or(|(_, next)| next.is_whitespace());
+            let next = chars.peek().map(|(_, next)| *next);
+            let is_last = next.is_none_or(char::is_whitespace);
             match c {
                 '\\' => {
                     chars.next();
                 }
                 '"' => quoted = !quoted,
                 _ if quoted => {}
-                '{' if at == 0 && is_last => return self.take(1),
+                // a block, which may be empty
+                '{' if at == 0 && (is_last || next == Some('}')) => return self.take(1),
                 '}' if at == 0 => return self.take(1),
                 '{' | '(' | '[' => open += 1,
                 '}' | ')' | ']' if open > 0 => open -= 1,
@@ -405,6 +407,13 @@ profile one /usr/bin/one flags=(complain, attach_disconnected) {
                 rule("userns", "/usr/bin/two", 20, "userns"),
             ]
         );
+    }
+
+    #[test]
+    fn a_block_may_be_empty() {
+        let main = "profile a {}\nprofile b { ^hat {} signal, }\n";
+        assert_eq!(read(main, ""), [rule("signal", "b", 2, "signal")]);
+        assert_eq!(read("profile a {}", ""), []);
     }
 
     #[test]
