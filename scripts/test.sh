@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 LOGS=target/test-logs
 QUICK="lint unit scenarios-6.12"
-ALL="lint unit fuzz core lab scenarios-6.12 scenarios-7.2 commands-7.2 learn-7.2 learn-profile-7.2 profile-7.2 apparmor-cases bench-7.2 replay-6.12 replay-7.2 record-7.2 story"
+ALL="lint unit fuzz core lab scenarios-6.12 scenarios-7.2 commands-7.2 learn-7.2 learn-profile-7.2 profile-7.2 apparmor-cases apparmor-7.2 bench-7.2 replay-6.12 replay-7.2 record-7.2 story"
 
 jobs=$(nproc)
 [ "$jobs" -le 4 ] || jobs=4
