@@ -13,6 +13,7 @@
 #define TG_HISTORY 65536     /* history records kept, a power of two */
 #define TG_ARENA_PAGES 262144 /* for the images of two policies' profiles */
 #define TG_ARENA_HALF 536870912 /* bytes for one of them */
+#define TG_RLIMITS 16	     /* resources that have limits: RLIM_NLIMITS */
 
 /* Attributes of a rule: crates/policy, Attrs. */
 enum tg_attr {
@@ -216,7 +217,7 @@ struct tg_event {
 	u16 path_len; /* bytes used in path; TG_PATH: cut at its start */
 	u32 request;  /* of a profile: permissions asked for, */
 	u32 denied;   /* and those of them that it does not allow */
-	u32 pad;
+	u32 detail;   /* of a signal its number, as AppArmor counts them, of a socket its type; 0: neither */
 	u64 profile;  /* its id, 0: it was not about a profile */
 	char comm[16];
 	char path[TG_PATH];

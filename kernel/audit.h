@@ -27,6 +27,7 @@ struct tg_note {
 	u8 reason;
 	u8 to;	   /* level after */
 	u8 object; /* level of the object */
+	u16 detail; /* as the record has it */
 };
 
 /* A process other than the current one that a record is about; under tx.lock. */
@@ -118,6 +119,7 @@ __noinline u64 audit(struct tg_note *n)
 	if (n->family)
 		__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
 	e->port = n->port;
+	e->detail = n->detail;
 	e->profile = 0;
 	if (n->reason >= TG_R_PROFILE) {
 		struct tg_confined *c = confined_current();

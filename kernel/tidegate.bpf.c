@@ -44,7 +44,10 @@
 #include "profile/file.h"
 #include "profile/exec.h"
 #include "profile/capable.h"
+#include "profile/unix.h"
+#include "profile/net.h"
 #include "profile/peer.h"
+#include "profile/rlimit.h"
 #include "profile/mount.h"
 #include "profile/change.h"
 

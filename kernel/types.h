@@ -101,7 +101,13 @@ enum inode_state_flags_enum { I_NEW__ = 1 };
 struct inode_state_flags { enum inode_state_flags_enum __state; };
 struct inode___7_0 { struct inode_state_flags i_state; };
 
+/* Until Linux had this as an enum it was 0x10000; what else the two bits were then is no harm where it is asked for. */
+enum dentry_flags { DCACHE_MOUNTED = 0x8000 };
+#define DENTRY_IS_MOUNTED (bpf_core_enum_value_exists(enum dentry_flags, DCACHE_MOUNTED) ? \
+	bpf_core_enum_value(enum dentry_flags, DCACHE_MOUNTED) : 0x18000)
 struct dentry {
+	unsigned int d_flags;
+	struct { struct seqcount seqcount; } d_seq;
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
@@ -164,6 +170,7 @@ struct completion;
 struct kern_ipc_perm;
 struct sockaddr { unsigned short sa_family; };
 struct kernel_siginfo;
+struct rlimit { unsigned long rlim_max; };
 struct msghdr { void *msg_name; unsigned int msg_flags; };
 struct timespec64;
 struct perf_event_attr;
@@ -236,6 +243,7 @@ struct sock_common {
 	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	struct { s64 counter; } skc_cookie;
 };
 struct sk_buff { struct sk_buff *next; struct sock *sk; };
 struct sk_buff_head { struct sk_buff *next; };
@@ -258,8 +266,9 @@ struct flowi {
 struct inet_cork_full { struct flowi fl; };
 struct inet_sock { struct inet_cork_full cork; };
 struct udp_sock { struct inet_sock inet; int pending; };
-struct unix_sock { struct sock sk; struct path path; struct sock *peer; };
-
+struct sockaddr_un { unsigned short sun_family; char sun_path[108]; };
+struct unix_address { int len; struct sockaddr_un name[0]; };
+struct unix_sock { struct sock sk; struct unix_address *addr; struct path path; struct sock *peer; };
 
 /* What iterators are called with. */
 struct seq_file;
@@ -312,6 +321,8 @@ struct mm_struct___ps { struct file *exe_file; };
 #define O_CREAT 0100
 #define O_TRUNC 01000
 #define O_APPEND 02000
+#define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
+#define FMODE_CREATED_FLAG (1u << 20) /* in f_mode: this open has created it */
 #define FS_REQUIRES_DEV 1
 #define FS_BINARY_MOUNTDATA 2
 #define MS_REMOUNT (1ul << 5)

@@ -17,6 +17,18 @@ extern const void mount_lock __ksym;
 
 #define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
 
+/* What is read or written before is read or written before, on every processor. */
+static __always_inline void in_order(void)
+{
+#ifdef __TARGET_ARCH_x86
+	asm volatile("" ::: "memory");
+#else
+	u64 own = 0;
+
+	__sync_fetch_and_add(&own, 0);
+#endif
+}
+
 /* A seqlock's first word is its sequence; odd while a writer is in. */
 static __always_inline u64 path_sequence(void)
 {

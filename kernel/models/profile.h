@@ -35,6 +35,8 @@ enum profile_class {
 #define MAY_ACCEPT_ (1u << 20)
 #define MAY_BIND_ (1u << 21)
 #define MAY_LISTEN_ (1u << 22)
+#define MAY_SETOPT_ (1u << 24)
+#define MAY_GETOPT_ (1u << 25)
 #define MAY_ONEXEC_ (1u << 29)
 #define MAY_CHANGE_PROFILE_ (1u << 30)
 #define MAY_CHANGE_HAT_ (1u << 31)

@@ -16,7 +16,7 @@ struct tg_text {
 	u32 history[TG_LOOKED_BACK];
 };
 
-#define TG_TEXTS 64
+#define TG_TEXTS 256
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TG_TEXTS);
@@ -26,12 +26,12 @@ struct {
 
 static __always_inline struct tg_text *text_get(void)
 {
-	u32 i;
+	u32 first = bpf_get_smp_processor_id(), i, slot;
+	struct tg_text *t;
 
-	bpf_for(i, 0, TG_TEXTS) {
-		u32 slot = i;
-		struct tg_text *t = bpf_map_lookup_elem(&texts, &slot);
-
+	for (i = UNKNOWN_ZERO; i < TG_TEXTS && MAY_LOOP; i++) {
+		slot = (first + i) % TG_TEXTS;
+		t = bpf_map_lookup_elem(&texts, &slot);
 		if (t && !__sync_val_compare_and_swap(&t->busy, 0, 1))
 			return t;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Object manager of the profile model: Linux's capabilities, networks, and user namespaces. */
+/* Object manager of the profile model: Linux's capabilities, and user namespaces. */
 #ifndef TIDEGATE_PROFILE_CAPABLE_H
 #define TIDEGATE_PROFILE_CAPABLE_H
 
@@ -33,83 +33,6 @@ static __always_inline u32 class_state(u32 profile, u8 class)
 	struct tg_profile __arena *p = PART(struct tg_profile, profile);
 
 	return p->policy.table ? profile_step(p->policy.table, p->policy.start, class) : 0;
-}
-
-/* May the current task use sockets of this kind so? */
-__noinline int net_asked(struct tg_confined *c, u32 family, u32 type, u32 request, u8 op)
-{
-	struct tg_note note = { .op = op, .class = TG_C_SOCKET };
-	struct tg_who who;
-	u32 try, state, table;
-
-	if (!c)
-		return -EACCES;
-	for (try = 0; try < PROFILE_TRIES; try++) {
-		struct tg_perms perms;
-
-		who = who_of(c);
-		if (!who.profile)
-			return 0;
-		state = class_state(who.profile, PROFILE_CLASS_NET);
-		if (!state)
-			return 0;
-		table = PART(struct tg_profile, who.profile)->policy.table;
-		state = profile_step(table, state, family >> 8);
-		state = profile_step(table, state, family);
-		state = profile_step(table, state, type >> 8);
-		state = profile_step(table, state, type);
-		perms = perms_of(profile_perms(table, state, false));
-		if (policy_number() != who.number)
-			continue;
-		note.port = family;
-		return profile_decide(&who, perms, request, -EACCES, &note);
-	}
-	return profile_refuse(request, TG_R_BUSY, -EAGAIN, &note);
-}
-
-SEC("lsm/socket_create")
-int BPF_PROG(profile_socket_create, int family, int type, int protocol, int kern)
-{
-	struct tg_confined *c = confined_current();
-
-	if (kern || !c)
-		return 0;
-	return verdict_of(net_asked(c, family, type, MAY_CREATE_, TG_OP_SOCKET));
-}
-
-static __always_inline int socket_asked(struct socket *sock, u32 request, u8 op)
-{
-	struct tg_confined *c = confined_current();
-	struct sock *sk = sock->sk;
-
-	if (!c || !sk)
-		return 0;
-	return verdict_of(net_asked(c, CAST(struct sock, address(sk))->__sk_common.skc_family, sock->type, request,
-				   op));
-}
-
-SEC("lsm/socket_bind")
-int BPF_PROG(profile_socket_bind, struct socket *sock)
-{
-	return socket_asked(sock, MAY_BIND_, TG_OP_SOCKET);
-}
-
-SEC("lsm/socket_connect")
-int BPF_PROG(profile_socket_connect, struct socket *sock)
-{
-	return socket_asked(sock, MAY_CONNECT_, TG_OP_CONNECT);
-}
-
-SEC("lsm/socket_listen")
-int BPF_PROG(profile_socket_listen, struct socket *sock)
-{
-	return socket_asked(sock, MAY_LISTEN_, TG_OP_SOCKET);
-}
-
-SEC("lsm/socket_accept")
-int BPF_PROG(profile_socket_accept, struct socket *sock)
-{
-	return socket_asked(sock, MAY_ACCEPT_, TG_OP_ACCEPT);
 }
 
 /* May the current task make a user namespace? */

@@ -145,10 +145,10 @@ static __always_inline int hat_kill(struct tg_who *who, struct tg_note *note)
 }
 
 /* The profile of the name, `unconfined`, or none; now, or at the next execution. */
-__noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool test)
+__noinline int change_profile(struct tg_text *t, u32 first, bool at_exec, bool test)
 {
-	struct tg_note note = { .op = onexec ? TG_OP_CHANGE_ONEXEC : TG_OP_CHANGE_PROFILE, .class = TG_C_EXEC };
-	u32 request = onexec ? MAY_ONEXEC_ : MAY_CHANGE_PROFILE_, try;
+	struct tg_note note = { .op = at_exec ? TG_OP_CHANGE_ONEXEC : TG_OP_CHANGE_PROFILE, .class = TG_C_EXEC };
+	u32 request = at_exec ? MAY_ONEXEC_ : MAY_CHANGE_PROFILE_, try;
 	struct tg_confined *c = confined_current();
 	struct tg_who who;
 	u64 id;
@@ -192,18 +192,19 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool onexec, bool te
 			return err;
 		if (who.profile && has_no_new_privs() && (missing || to != who.profile))
 			return change_forbid(request, &note);
-		if (!onexec && has_io_uring())
+		if (!at_exec && has_io_uring())
 			return -EBUSY;
 		c = confined_made(bpf_get_current_task_btf());
 		if (!c)
 			return -ENOMEM;
-		if (onexec) {
+		if (at_exec) {
 			/* a null profile's program is executed as the rules say */
 			c->onexec = missing ? 0 : to ? id : TG_UNCONFINED;
 			return 0;
 		}
 		c->learning = missing;
 		if (!missing) {
+			bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
 			c->profile = to ? id : 0;
 			c->changed = who.profile && to != who.profile;
 		}

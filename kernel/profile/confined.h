@@ -45,6 +45,11 @@ struct tg_confined {
 	u64 onexec;   /* what it asked for at its next execution, by its id; TG_UNCONFINED; 0: nothing */
 	u64 previous; /* what it comes back to from a hat, 0: nothing */
 	u64 token;    /* by which */
+	u64 made;    /* the dentry that it was allowed to create last, until it opens one */
+	u32 made_state; /* what its path leads to, */
+	u32 made_at;	/* by this struct tg_profile, */
+	u32 made_number; /* of this policy */
+	u32 pad2;
 	u64 spilled; /* of a slot: some task that hashes here has storage, or had */
 };
 
@@ -146,7 +151,7 @@ static __always_inline void confined_free(u64 task)
 
 	if (slot->task != task)
 		return;
-	slot->profile = slot->exec = slot->onexec = slot->previous = slot->token = 0;
+	slot->profile = slot->exec = slot->onexec = slot->previous = slot->token = slot->made = 0;
 	slot->seqno = slot->at = 0;
 	slot->executing = slot->learning = slot->exec_learning = slot->changed = 0;
 	slot->exec_changed = slot->previous_learning = slot->previous_changed = 0;
@@ -162,6 +167,8 @@ static __always_inline u32 confined_at(struct tg_confined *c, u32 number)
 {
 	if (c->seqno != number) {
 		c->at = c->profile ? profile_by_id(number, c->profile) : 0;
+		/* others read the two the other way about */
+		in_order();
 		c->seqno = number;
 	}
 	return c->at;

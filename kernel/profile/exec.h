@@ -280,19 +280,23 @@ static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined 
 SEC("lsm/bprm_creds_for_exec")
 int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 {
-	u64 *asked = bpf_task_storage_get(&onexec, bpf_get_current_task_btf(), 0, 0);
 	struct tg_confined *c = confined_current();
 	int ret = EXEC_NOT_CONFINED;
 	struct tg_text *room;
 
 	if (c)
 		c->executing = 0;
-	if (asked && !(c && c->profile))
-		return exec_asked(c, *asked);
+	if (!c || !c->profile) {
+		u64 *asked = bpf_task_storage_get(&onexec, bpf_get_current_task_btf(), 0, 0);
+
+		if (asked)
+			return exec_asked(c, *asked);
+	}
 	if (c) {
 		room = text_get();
 		if (!room)
 			return -EAGAIN;
+		room->name.stem_dir = 0;
 		ret = c->onexec ? exec_onexec(bprm, c, &room->name) : exec_confined(bprm, c, &room->name);
 		text_put(room);
 	}
@@ -309,7 +313,9 @@ int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 {
 	struct tg_confined *c = confined_current();
 
-	bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
+	/* who is confined has not asked, nor has it kept what it asked for before that (change.h) */
+	if (!c || !c->at)
+		bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
 	if (!c)
 		return 0;
 	if (c->executing) {

@@ -25,6 +25,7 @@ static __always_inline int name_refuse(long error, u32 request, struct tg_note *
 	return profile_refuse(request, TG_R_BUSY, error == NAME_TOO_LONG ? -ENAMETOOLONG : -EAGAIN, n);
 }
 
+/* A name that is asked about by who's rules. */
 static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 dentry, u64 mnt, bool dir)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
@@ -32,12 +33,14 @@ static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 
 	n->dentry = dentry;
 	n->mnt = mnt;
 	n->number = who->number;
+	n->by = who->profile;
 	n->table = p->file.table;
 	n->start = p->file.start;
 	n->flags = p->path_flags;
 	n->disconnected = p->disconnected;
 	n->disconnected_len = p->disconnected_len;
 	n->end = dir ? NAME_DIR : NAME_FILE;
+	n->locked = 0;
 	n->tries = TG_TRIES;
 }
 
@@ -66,16 +69,48 @@ static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct
 	return profile_decide(who, perms_by(name->table, state, owner), a->request, -EACCES, &note);
 }
 
-/* May the current task, which c confines, have this? */
-__noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
+/*
+ * A file that is created by being opened is asked about twice in a row, with nothing in between of what the task
+ * does: the second time by what was found the first time. It may have been renamed in between, as it may right after.
+ */
+static __always_inline void name_is_made(struct tg_confined *c, struct tg_who *who, u64 dentry, u32 state)
 {
-	struct tg_name name;
+	c->made = dentry;
+	c->made_state = state;
+	c->made_at = who->profile;
+	c->made_number = who->number;
+}
+
+/* Is it the file that this open(2) has created, and all that it is opened for allowed? */
+static __noinline bool made_is_opened(struct tg_confined *c, struct file *file, u32 request)
+{
+	u64 made = c->made;
+	struct tg_who who;
+
+	c->made = 0;
+	if (made != address(file->f_path.dentry) || !(file->f_mode & FMODE_CREATED_FLAG) || file->f_flags & O_TMPFILE_FLAG)
+		return false;
+	who = who_of(c);
+	return who.profile && who.profile == c->made_at && who.number == c->made_number &&
+	       is_simply_allowed(&who, PART(struct tg_profile, who.profile)->file.table, c->made_state,
+				 owner_by(file->f_inode->i_uid.val, address(file->f_path.mnt)), request) &&
+	       policy_number() == who.number;
+}
+
+/*
+ * May the current task, which c confines, have this? `name` is room; what was found out for
+ * another name in the same directory is in it.
+ */
+__noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_confined *c)
+{
 	struct tg_who who;
 	long state;
 	u32 try, owner;
 
-	if (!a || !c)
+	if (!a || !name || !c)
 		return -EACCES;
+	if (a->mine)
+		c->made = 0;
 	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
 	for (try = 0; try < PROFILE_TRIES; try++) {
 		bool simply;
@@ -83,19 +118,37 @@ __noinline int file_asked(struct tg_asked *a, struct tg_confined *c)
 		who = who_of(c);
 		if (!who.profile)
 			return 0;
-		name_for(&name, &who, a->dentry, a->mnt, a->dir);
-		state = name.table ? name_state_placed(&name) : 0;
+		name_for(name, &who, a->dentry, a->mnt, a->dir);
+		state = 0;
+		if (name->table)
+			/* what is made, or just was moved, is not remembered */
+			state = a->mine || a->op == TG_OP_RENAME ? NAME_LATER : name_recall_placed(name);
 		if (state == NAME_LATER) {
-			/* what is remembered is none of these */
-			if (!has_path(CAST(struct dentry, a->dentry)) || mount_is_private(a->mnt))
+			name->locked = a->class == TG_C_DIR;
+			/* what is remembered is none of these, and what has no path has no names that change */
+			if (mount_is_private(a->mnt) || (!name->locked && !has_path(CAST(struct dentry, a->dentry))))
 				return 0;
-			state = name_state_led(&name);
+			state = name_state_led(name);
 		}
-		simply = state >= 0 && is_simply_allowed(&who, name.table, state, owner, a->request);
-		if (policy_number() == who.number)
-			return simply ? 0 : file_says(a, &name, &who, state, owner);
+		simply = state >= 0 && is_simply_allowed(&who, name->table, state, owner, a->request);
+		if (policy_number() != who.number)
+			continue;
+		if (!simply)
+			return file_says(a, name, &who, state, owner);
+		if (a->mine)
+			name_is_made(c, &who, a->dentry, state);
+		return 0;
 	}
-	return file_says(a, &name, &who, NAME_LATER, owner);
+	return file_says(a, name, &who, NAME_LATER, owner);
+}
+
+/* The same, of one name alone. */
+static __always_inline int one_asked(struct tg_asked *a, struct tg_confined *c)
+{
+	struct tg_name name;
+
+	name.stem_dir = 0;
+	return verdict_of(file_asked(a, &name, c));
 }
 
 static __always_inline void asked_of(struct tg_asked *a, struct inode *inode)
@@ -137,18 +190,22 @@ static __always_inline int file_request(struct tg_confined *c, struct file *file
 	a.request = request;
 	a.op = op;
 	a.class = TG_C_FILE;
-	return verdict_of(file_asked(&a, c));
+	return one_asked(&a, c);
 }
 
 SEC("lsm/file_open")
 int BPF_PROG(profile_file_open, struct file *file)
 {
 	struct tg_confined *c = confined_current();
+	u32 request;
 
 	/* an execution is decided by the rules on executions */
 	if (!c || opened_for_exec(file))
 		return 0;
-	return file_request(c, file, open_request(file->f_mode, file->f_flags),
+	request = open_request(file->f_mode, file->f_flags);
+	if (c->made && made_is_opened(c, file, request))
+		return 0;
+	return file_request(c, file, request,
 			    file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
 }
 
@@ -165,13 +222,15 @@ static __always_inline int mapped(struct file *file, unsigned long prot, bool sh
 
 	if (!file)
 		return 0;
-	c = confined_current();
-	if (!c)
-		return 0;
 	if (prot & PROT_EXEC_FLAG)
 		request = MMAP_EXEC_;
 	if (prot & PROT_WRITE_FLAG && shared && file->f_flags & O_APPEND)
 		request |= MAY_WRITE_;
+	if (!request && !(file->f_flags & FMODE_EXEC_FLAG))
+		return 0;
+	c = confined_current();
+	if (!c)
+		return 0;
 	if (opened_for_exec(file)) {
 		if (!c->changed)
 			return 0;
@@ -227,15 +286,27 @@ int BPF_PROG(profile_file_lock, struct file *file, unsigned int cmd)
 	return file_request(c, file, MAY_LOCK_ | (cmd == F_WRLCK ? MAY_WRITE_ : 0), TG_OP_LOCK);
 }
 
+static int socket_received(struct tg_confined *c, struct file *file, u32 request);
+
+/* With a frame of its own, which is not there where sockets are asked about. */
+static __noinline int file_received(struct tg_confined *c, struct file *file, u32 request)
+{
+	return file_request(c, file, request, TG_OP_RECEIVE_FD);
+}
+
 /* A descriptor that somebody sends. */
 SEC("lsm/file_receive")
 int BPF_PROG(profile_file_receive, struct file *file)
 {
 	struct tg_confined *c = confined_current();
 
+	u32 request = open_request(file->f_mode, file->f_flags);
+
 	if (!c)
 		return 0;
-	return file_request(c, file, open_request(file->f_mode, file->f_flags), TG_OP_RECEIVE_FD);
+	if ((file->f_inode->i_mode & S_IFMT) == S_IFSOCK)
+		return socket_received(c, file, request);
+	return verdict_of(file_received(c, file, request));
 }
 
 /* A name that is to be made; its owner will be the task. */
@@ -253,7 +324,7 @@ static __always_inline int name_made(struct path *dir, struct dentry *dentry, bo
 	a.request = MAY_CREATE_;
 	a.op = TG_OP_CREATE;
 	a.class = TG_C_DIR;
-	return verdict_of(file_asked(&a, c));
+	return one_asked(&a, c);
 }
 
 SEC("lsm/path_mknod")
@@ -275,20 +346,26 @@ int BPF_PROG(profile_path_mkdir, struct path *dir, struct dentry *dentry)
 }
 
 /* A name of an object that is there. */
-static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
+static __always_inline void asked_name(struct tg_asked *a, u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
 {
 	struct inode *inode = CAST(struct inode, CAST(struct dentry, of)->d_inode);
+
+	a->dentry = dentry;
+	a->mnt = mnt;
+	a->inode = address(inode);
+	a->uid = inode->i_uid.val;
+	a->dir = (inode->i_mode & S_IFMT) == S_IFDIR;
+	a->request = request;
+	a->op = op;
+	a->class = class;
+}
+
+static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry, u32 request, u8 op, u8 class)
+{
 	struct tg_asked a = {};
 
-	a.dentry = dentry;
-	a.mnt = mnt;
-	a.inode = address(inode);
-	a.uid = inode->i_uid.val;
-	a.dir = (inode->i_mode & S_IFMT) == S_IFDIR;
-	a.request = request;
-	a.op = op;
-	a.class = class;
-	return verdict_of(file_asked(&a, c));
+	asked_name(&a, mnt, dentry, request, op, class, dentry);
+	return one_asked(&a, c);
 }
 
 static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
@@ -297,7 +374,7 @@ static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 
 	if (!c || !dentry->d_inode)
 		return 0;
-	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR, address(dentry));
+	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR);
 }
 
 SEC("lsm/path_unlink")
@@ -312,28 +389,42 @@ int BPF_PROG(profile_path_rmdir, struct path *dir, struct dentry *dentry)
 	return name_removed(dir, dentry);
 }
 
-/* apparmor_path_rename(): what one name loses and the other one gets. */
-static __noinline int name_moved(struct tg_confined *c, u64 from_mnt, u64 from, u64 to_mnt, u64 to)
-{
-	int err = name_asked(c, from_mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
-			     TG_OP_RENAME, TG_C_DIR, from);
-
-	return err ? err : name_asked(c, to_mnt, to, MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_, TG_OP_RENAME, TG_C_DIR,
-				      from);
-}
-
+/*
+ * apparmor_path_rename(): what one name loses and the other one gets; of an exchange both ways. Both names are on one
+ * mount.
+ */
 SEC("lsm/path_rename")
 int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, struct path *new_dir, struct dentry *new,
 	     unsigned int flags)
 {
+	u64 mnt = address(old_dir->mnt), from = address(old), to = address(new), other;
 	struct tg_confined *c = confined_current();
-	int err = 0;
+	struct tg_asked a = {};
+	struct tg_name name;
+	u32 way;
+	int err;
 
 	if (!c)
 		return 0;
-	if (flags & RENAME_EXCHANGE_FLAG)
-		err = name_moved(c, address(new_dir->mnt), address(new), address(old_dir->mnt), address(old));
-	return err ? err : name_moved(c, address(old_dir->mnt), address(old), address(new_dir->mnt), address(new));
+	name.stem_dir = 0;
+	for (way = 0; way < 2; way++) {
+		other = from;
+		from = to;
+		to = other;
+		if (!way && !(flags & RENAME_EXCHANGE_FLAG))
+			continue;
+		asked_name(&a, mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
+			   TG_OP_RENAME, TG_C_DIR, from);
+		err = file_asked(&a, &name, c);
+		if (err)
+			return verdict_of(err);
+		a.dentry = to;
+		a.request = MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_;
+		err = file_asked(&a, &name, c);
+		if (err)
+			return verdict_of(err);
+	}
+	return 0;
 }
 
 /* Something is asked or changed of what a name leads to. */
@@ -343,8 +434,7 @@ static __always_inline int path_changed(struct path *path, u32 request, u8 op)
 
 	if (!c)
 		return 0;
-	return name_asked(c, address(path->mnt), address(path->dentry), request, op, TG_C_FILE,
-			  address(path->dentry));
+	return name_asked(c, address(path->mnt), address(path->dentry), request, op, TG_C_FILE);
 }
 
 /* Attached only while a profile has no rules on files at all: any other lets everything be seen. */
@@ -389,6 +479,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 
 	if (!c)
 		return -EACCES;
+	name.stem_dir = 0;
 	for (try = 0; try < PROFILE_TRIES; try++) {
 		who = who_of(c);
 		if (!who.profile)
@@ -396,6 +487,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 		if (is_gone(&who, target))
 			return profile_refuse(request, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(&name, &who, link, mnt, false);
+		name.locked = 1;
 		state = name_state(&name);
 		if (policy_number() != who.number)
 			continue;

@@ -60,6 +60,8 @@ struct tg_profile {
 	u32 name_len;
 	u32 last; /* and its last part, which is a path where there is no attachment */
 	u32 last_len;
+	u32 limited; /* resources that have a limit, a bit each; */
+	u32 limits;  /* u64 of each resource */
 	u32 pad2;
 };
 

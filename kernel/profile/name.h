@@ -13,46 +13,27 @@
  * has another path then is looked up by that. Each walk is thrown away if a rename or a mount ran
  * meanwhile.
  *
- * As long as none runs at all, what is there keeps its path, and its state is remembered by
- * where the kernel has it, too, which no walk has to find out (placed.h).
+ * As long as no directory is moved and nothing mounted, what is there keeps its path, and its state is
+ * remembered by where the kernel has it, too, which no walk has to find out (placed.h).
  */
 #ifndef TIDEGATE_NAME_H
 #define TIDEGATE_NAME_H
-
-/*
- * A place, whole: addresses are used again, but not while all of this stays as it is. The inode's
- * number and generation tell what is there. What is left is another name of the same file, at the
- * address of one that was removed, with the same hash: who may open that file by a name that it had
- * may keep it open as well.
- */
-struct tg_place {
-	u64 dentry;
-	u64 parent;
-	u64 name; /* its hash and length */
-	u64 mnt;
-	u64 ns;	  /* the mount namespace that it is seen from */
-	u64 sequence; /* of renames and mounts, all there are */
-	u64 ino;
-	u32 generation;
-	u32 number; /* of the policy */
-	u32 table;
-	u32 start; /* and above it how the path ends */
-	u32 paths; /* what becomes of one that leads nowhere: profiles may have that of their own, and rules in common */
-	u32 pad;
-};
 
 /* A path to walk, and by what. */
 struct tg_name {
 	u64 dentry;
 	u64 mnt;   /* struct vfsmount */
-	union {
-		struct tg_place place; /* what is looked for by its place, */
-		struct {
-			u64 one; /* or by its path */
-			u64 two;
-		};
-	};
+	u64 one;   /* the path's hashes */
+	u64 two;
+	u64 moves;  /* of directories, when its place was looked for, */
+	u32 mounts; /* and mounts */
+	u32 stem;     /* the state of the directory that was found last, */
+	u64 stem_dir; /* 0: none, */
+	u64 stem_moves; /* when, */
+	u64 stem_by;	/* and as what */
+	u32 stem_mounts;
 	u32 number; /* of the policy */
+	u32 by;	    /* the struct tg_profile that asks, or the first of those among which one is looked for */
 	u32 table;
 	u32 start;
 	u32 flags;  /* PATH_* of the profile */
@@ -62,9 +43,10 @@ struct tg_name {
 	u8 connected; /* found: it leads to the root */
 	u8 root; /* and is it */
 	u8 raw;	 /* its mount is nowhere: from the filesystem's root */
+	u8 locked; /* it is being made or goes: its directory is locked, and it keeps its name meanwhile */
+	u8 pad;
 	u16 steps; /* up the path, and over mounts */
 	u16 tries;
-	u16 pad;
 };
 
 /* How a path ends. */
@@ -241,39 +223,82 @@ __noinline bool name_seen(struct tg_name *n, struct tg_scratch *w)
 	if (!n || !w)
 		return false;
 	n->raw = 0;
-	if (!name_climb(n, w) || (n->raw && !name_climb(n, w)))
-		return false;
+	for (u32 pass = UNKNOWN_ZERO; pass < 2; pass++) {
+		if (!name_climb(n, w))
+			return false;
+		if (!n->raw)
+			break;
+	}
 	name_mix(n, n->connected ? 1 : (u64)n->disconnected << 1);
 	return true;
 }
 
-/* The state after a text of the kernel's. */
-__noinline u32 name_feed(u32 table, u32 state, u64 text, u32 len)
+/* The automaton of a table, as a walk through it needs it. */
+struct tg_feed {
+	u32 table;
+	u32 width;
+	u32 next;
+};
+
+static __always_inline struct tg_feed feed_of(u32 table)
 {
 	AT(struct tg_table) *t = PART(struct tg_table, table);
-	u32 width = t->width, next = t->next, off;
+	struct tg_feed f = { .table = table, .width = t->width, .next = t->next };
 
-	asm volatile("" ::"r"(&arena));
-	for (off = UNKNOWN_ZERO; off < len; off += 8) {
-		u64 word = name_word(text + off);
+	return f;
+}
 
+static __always_inline u32 feed_byte(struct tg_feed f, u32 state, u8 byte)
+{
+	return PART(u16, f.next)[state * f.width + PART(struct tg_table, f.table)->classes[byte]];
+}
+
+/* The state after a text of the kernel's. */
+static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 len)
+{
+	u64 word;
+
+	for (; len >= 8; len -= 8, text += 8) {
 		if (!MAY_LOOP)
 			return 0;
+		word = name_word(text);
 #pragma unroll
 		for (u32 k = 0; k < 8; k++) {
-			if (off + k >= len)
-				return state;
-			state = PART(u16, next)[state * width + t->classes[(u8)word]];
+			state = feed_byte(f, state, word);
 			word >>= 8;
+			/* one after the other: what is read ahead would need room */
+			asm volatile("" : "+r"(word));
 		}
+	}
+	if (!len)
+		return state;
+	word = name_word(text);
+#pragma unroll
+	for (u32 k = 0; k < 7; k++) {
+		state = feed_byte(f, state, word);
+		word >>= 8;
+		asm volatile("" : "+r"(word));
+		if (k + 1 == len)
+			break;
 	}
 	return state;
 }
 
-/* The state after a slash and a dentry's name. */
-static __always_inline u32 name_feed_component(u32 table, u32 state, struct dentry *d)
+__noinline u32 name_feed(u32 table, u32 state, u64 text, u32 len)
 {
-	return name_feed(table, profile_step(table, state, '/'), address(d->d_name.name), d->d_name.len & 255);
+	asm volatile("" ::"r"(&arena));
+	return feed_text(feed_of(table), state, text, len);
+}
+
+/* The state after a slash and a dentry's name. */
+__noinline u32 name_feed_component(u32 table, u32 state, u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	struct tg_feed f;
+
+	asm volatile("" ::"r"(&arena));
+	f = feed_of(table);
+	return feed_text(f, feed_byte(f, state, '/'), address(d->d_name.name), d->d_name.len & 255);
 }
 
 /* Walks the automaton by the path that a climb has noted. */
@@ -288,8 +313,7 @@ static __always_inline u32 name_walk(struct tg_name *n, struct tg_scratch *w)
 	if (!w->n)
 		return n->root && n->connected && n->end != NAME_STEM ? profile_step(n->table, state, '/') : state;
 	bpf_for(i, 0, w->n)
-		state = name_feed_component(n->table, state,
-					    CAST(struct dentry, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]));
+		state = name_feed_component(n->table, state, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
 	if (n->end == NAME_DIR)
 		state = profile_step(n->table, state, '/');
 	return state;

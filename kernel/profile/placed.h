@@ -1,10 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a path leads to, remembered by where the kernel has the object. It holds as long as
- * nothing at all is renamed or mounted, and does not depend on how deep the object lies.
+ * the object keeps its name, no directory at all is moved, and nothing mounted; and does not depend on how deep
+ * the object lies.
  */
 #ifndef TIDEGATE_PLACED_H
 #define TIDEGATE_PLACED_H
+
+/*
+ * A place, whole: addresses are used again, but not while all of this stays as it is. The inode's
+ * address, number and generation tell what is there. What is left is another name of the same file, at the
+ * address of one that was removed, with the same hash: who may open that file by a name that it had
+ * may keep it open as well.
+ */
+struct tg_place {
+	u64 dentry;
+	u64 parent;
+	u64 name; /* its hash and length */
+	u64 mnt;
+	u64 ns;	     /* the mount namespace that it is seen from */
+	u64 moves;   /* of directories, all there are */
+	u32 mounts;  /* the same of mounts */
+	u32 changes; /* of the name itself, and of what it leads to */
+	u64 inode;   /* its address */
+	u64 ino;
+	u32 generation;
+	u32 number; /* of the policy */
+	u32 by;	    /* of tg_name */
+	u32 start;  /* and above it how the path ends */
+};
 
 /* Odd while it is written. */
 struct tg_placed {
@@ -21,105 +45,183 @@ struct {
 	__type(value, struct tg_placed);
 } placed SEC(".maps");
 
-/* What is read before is read before. */
-static __always_inline void read_barrier(void)
-{
-#ifdef __TARGET_ARCH_x86
-	asm volatile("" ::: "memory");
-#else
-	u64 own = 0;
+/*
+ * How often a directory, or what something is mounted on, was moved; whether that is counted, as user space says once it is. Where it cannot be
+ * (a kernel that has no such function) all renames there are count in its place.
+ */
+u32 moves_counted;
+u64 directory_moves;
 
-	__sync_fetch_and_add(&own, 0);
-#endif
+/* Has something else a path by way of it? A file may be a mountpoint in another mount namespace than who moves it. */
+static __always_inline bool leads_on(struct dentry *d)
+{
+	struct inode *inode = d->d_inode;
+
+	return inode && ((inode->i_mode & S_IFMT) == S_IFDIR || d->d_flags & DENTRY_IS_MOUNTED);
 }
 
-/* Where a dentry of the path's mount is, which may be its object or the directory of that. */
-static __always_inline struct tg_place *place_of(struct tg_name *n, struct dentry *d, u8 end, u64 sequence)
+/*
+ * Every move of a name goes through here, with rename_lock taken: it is counted before anything is changed, and
+ * by one processor at a time, so that none is missed.
+ */
+SEC("?fentry/__d_move")
+int BPF_PROG(profile_d_move, struct dentry *dentry, struct dentry *target)
 {
-	struct tg_place *p = &n->place;
-	struct task_struct *me = bpf_get_current_task_btf();
-	struct inode *inode = CAST(struct inode, d->d_inode);
-
-	p->dentry = address(d);
-	p->parent = address(d->d_parent);
-	p->name = d->d_name.hash_len;
-	p->mnt = n->mnt;
-	p->ns = address(CAST(struct nsproxy, address(me->nsproxy))->mnt_ns);
-	p->sequence = sequence;
-	p->ino = inode->i_ino;
-	p->generation = inode->i_generation;
-	p->number = n->number;
-	p->table = n->table;
-	p->start = n->start | (u32)end << 24;
-	p->paths = n->disconnected << 1 | !!(n->flags & PATH_CONNECT);
-	p->pad = 0;
-	return p;
+	if (leads_on(dentry) || leads_on(target))
+		__sync_fetch_and_add(&directory_moves, 1);
+	return 0;
 }
 
-static __always_inline bool place_is(struct tg_place *a, struct tg_place *b)
+#define MOVES_COUNTED (1ull << 63)
+
+static __always_inline u64 moves_now(void)
 {
-	return a->dentry == b->dentry && a->parent == b->parent && a->name == b->name && a->mnt == b->mnt &&
-	       a->ns == b->ns && a->sequence == b->sequence && a->ino == b->ino && a->generation == b->generation &&
-	       a->number == b->number && a->table == b->table && a->start == b->start && a->paths == b->paths;
+	if (*(volatile u32 *)&moves_counted)
+		return *(volatile u64 *)&directory_moves | MOVES_COUNTED;
+	return CAST(struct seqcount, &rename_lock)->sequence;
+}
+
+static __always_inline u32 mounts_now(void)
+{
+	return CAST(struct seqcount, &mount_lock)->sequence;
 }
 
 /* One of the two entries that a place may be in. */
-static __always_inline struct tg_placed *placed_entry(struct tg_place *p, u32 second)
+static __always_inline struct tg_placed *placed_entry(u64 dentry, u64 by, u32 second)
 {
-	u64 hash = (p->dentry ^ (u64)p->table << 32 ^ p->start) * 0x9e3779b97f4a7c15ull;
+	u64 hash = (dentry ^ by) * 0x9e3779b97f4a7c15ull;
 	u32 at = hash >> (64 - TG_PLACED_BITS) ^ second;
 
 	return bpf_map_lookup_elem(&placed, &at);
 }
 
-static __always_inline long placed_read(struct tg_place *p, u32 second)
+static __always_inline bool place_by(struct tg_place *p, u64 dentry, u32 number, u32 by, u32 start)
 {
-	struct tg_placed *entry = placed_entry(p, second);
-	u32 version, state;
+	return p->dentry == dentry && p->number == number && p->by == by && p->start == start;
+}
+
+static __always_inline u64 namespace_now(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	return address(CAST(struct nsproxy, address(me->nsproxy))->mnt_ns);
+}
+
+/* The state that is remembered of a dentry of n's mount, where it is now; NAME_LATER: none is. */
+static __always_inline long placed_recall(struct tg_name *n, u64 dentry, u32 start)
+{
+	u64 by = (u64)n->by << 32 | start;
+	struct tg_placed *entry = placed_entry(dentry, by, 0);
+	struct inode *inode;
+	struct tg_place *p;
+	struct dentry *d;
+	u32 version;
+	long state;
 
 	if (!entry)
 		return NAME_LATER;
 	version = *(volatile u32 *)&entry->version;
-	read_barrier();
-	if (version & 1 || !place_is(&entry->at, p))
+	in_order();
+	if (!place_by(&entry->at, dentry, n->number, n->by, start)) {
+		entry = placed_entry(dentry, by, 1);
+		if (!entry)
+			return NAME_LATER;
+		version = *(volatile u32 *)&entry->version;
+		in_order();
+		if (!place_by(&entry->at, dentry, n->number, n->by, start))
+			return NAME_LATER;
+	}
+	p = &entry->at;
+	/* while a move or a mount is under way it is odd, and what is remembered even */
+	if (version & 1 || p->moves != n->moves || p->mounts != n->mounts)
+		return NAME_LATER;
+	d = CAST(struct dentry, dentry);
+	if (p->changes != d->d_seq.seqcount.sequence)
+		return NAME_LATER;
+	in_order();
+	inode = CAST(struct inode, d->d_inode);
+	if (p->parent != (u64)d->d_parent || p->name != d->d_name.hash_len || p->mnt != n->mnt ||
+	    p->ns != namespace_now() || p->inode != (u64)inode || p->ino != inode->i_ino || p->generation != inode->i_generation)
 		return NAME_LATER;
 	state = entry->state;
-	read_barrier();
+	in_order();
 	return *(volatile u32 *)&entry->version == version ? state : NAME_LATER;
 }
 
-/* The state that is remembered; NAME_LATER: none is. */
-__noinline long placed_recall(struct tg_place *p)
+/* Does it hold no more, whatever is asked of it? */
+static __always_inline bool placed_is_over(struct tg_placed *e, struct tg_name *n)
 {
-	long state;
-
-	if (!p)
-		return NAME_LATER;
-	state = placed_read(p, 0);
-	return state >= 0 ? state : placed_read(p, 1);
+	return e->at.number != n->number || e->at.moves != n->moves || e->at.mounts != n->mounts;
 }
 
-/* In an entry that holds no more, if one of the two is such. */
-__noinline int placed_remember(struct tg_place *p, u32 state)
+/*
+ * Remembers a dentry's state, which was found out since its sequence was `changes` and n->moves and n->mounts were
+ * as they are there. In an entry that holds no more, if one of the two is such.
+ */
+__noinline int placed_remember(struct tg_name *n, u64 dentry, u32 start, u32 changes, u32 state)
 {
 	struct tg_placed *entry, *second;
+	struct dentry *d = CAST(struct dentry, dentry);
+	struct inode *inode;
 	u32 version;
+	u64 by;
 
-	if (!p)
+	if (!n || (changes | n->mounts) & 1 || (!(n->moves & MOVES_COUNTED) && n->moves & 1))
 		return 0;
-	entry = placed_entry(p, 0);
-	second = placed_entry(p, 1);
+	by = (u64)n->by << 32 | start;
+	entry = placed_entry(dentry, by, 0);
+	second = placed_entry(dentry, by, 1);
 	if (!entry || !second)
 		return 0;
-	if (entry->at.sequence == p->sequence && second->at.sequence != p->sequence)
+	if (place_by(&second->at, dentry, n->number, n->by, start) ||
+	    (!place_by(&entry->at, dentry, n->number, n->by, start) && !placed_is_over(entry, n) &&
+	     placed_is_over(second, n)))
 		entry = second;
 	version = *(volatile u32 *)&entry->version;
 	if (version & 1 || __sync_val_compare_and_swap(&entry->version, version, version + 1) != version)
 		return 0;
-	entry->at = *p;
+	inode = CAST(struct inode, d->d_inode);
+	entry->at.parent = (u64)d->d_parent;
+	entry->at.name = d->d_name.hash_len;
+	entry->at.mnt = n->mnt;
+	entry->at.ns = namespace_now();
+	entry->at.moves = n->moves;
+	entry->at.mounts = n->mounts;
+	entry->at.changes = changes;
+	entry->at.inode = (u64)inode;
+	entry->at.ino = inode->i_ino;
+	entry->at.generation = inode->i_generation;
+	entry->at.number = n->number;
+	entry->at.by = n->by;
+	entry->at.start = start;
 	entry->state = state;
+	in_order();
+	/* all of that is of what it was found out of */
+	entry->at.dentry = d->d_seq.seqcount.sequence == changes ? dentry : 0;
 	__sync_fetch_and_add(&entry->version, 1);
 	return 0;
+}
+
+/* The sequence of a dentry's changes, once none is under way; it takes a few instructions. */
+static __always_inline u32 changes_settled(struct dentry *d)
+{
+	u32 i, now = 1;
+
+	for (i = UNKNOWN_ZERO; i < TG_SPINS && MAY_LOOP; i++) {
+		now = d->d_seq.seqcount.sequence;
+		if (!(now & 1))
+			break;
+	}
+	in_order();
+	return now;
+}
+
+/* From here on n's place is looked for. */
+static __always_inline void place_begin(struct tg_name *n)
+{
+	n->moves = moves_now();
+	n->mounts = mounts_now();
+	in_order();
 }
 
 #endif

@@ -57,54 +57,69 @@ __noinline long name_state_look_up(struct tg_name *n)
 	return n ? name_look_up(n, false) : NAME_LATER;
 }
 
-/* Is where the object is all that its path depends on? */
+/* Which of the profiles is for a program depends on who asks, too, where a path may begin elsewhere than at the root. */
 static __always_inline bool name_is_placed(struct tg_name *n)
 {
-	return !(n->flags & PATH_CHROOT_REL) && CAST(struct dentry, n->dentry)->d_inode;
+	return !(n->flags & (PATH_CHROOT_REL | PATH_CONNECT));
 }
 
-/* The state that is remembered by the object's place; NAME_LATER: none is. */
-static __always_inline long name_state_placed(struct tg_name *n)
+/* As what a name is looked for by its place. */
+static __always_inline u32 name_start(u32 start, u8 end)
 {
-	u64 now = path_sequence();
+	return start | (u32)end << 24;
+}
 
-	if (now & PATH_ODD || !name_is_placed(n))
-		return NAME_LATER;
-	return placed_recall(place_of(n, CAST(struct dentry, n->dentry), n->end, now));
+static __always_inline long name_recall_placed(struct tg_name *n)
+{
+	place_begin(n);
+	return placed_recall(n, n->dentry, name_start(n->start, n->end));
 }
 
 /* The state before the slash that the object's name follows. */
-__noinline long name_stem(struct tg_name *n, u64 dir, u64 sequence)
+__noinline long name_stem(struct tg_name *n, u64 dir)
 {
-	u64 dentry;
+	u64 dentry, by;
+	u32 start, changes;
 	long state;
 	u8 end;
 
 	if (!n)
 		return NAME_LATER;
-	dentry = n->dentry;
-	end = n->end;
-	state = placed_recall(place_of(n, CAST(struct dentry, dir), NAME_STEM, sequence));
-	if (state >= 0)
-		return state;
-	n->dentry = dir;
-	n->end = NAME_STEM;
-	n->tries = 1;
-	state = name_state_look_up(n);
-	n->dentry = dentry;
-	n->end = end;
-	if (state >= 0 && path_sequence() == sequence && policy_number() == n->number)
-		placed_remember(place_of(n, CAST(struct dentry, dir), NAME_STEM, sequence), state);
+	by = (u64)n->by << 32 | n->start;
+	if (n->stem_dir == dir && n->stem_moves == n->moves && n->stem_mounts == n->mounts && n->stem_by == by)
+		return n->stem;
+	start = name_start(n->start, NAME_STEM);
+	state = placed_recall(n, dir, start);
+	if (state < 0) {
+		/* whose own move is counted */
+		changes = changes_settled(CAST(struct dentry, dir));
+		dentry = n->dentry;
+		end = n->end;
+		n->dentry = dir;
+		n->end = NAME_STEM;
+		n->tries = TG_TRIES;
+		state = name_state_look_up(n);
+		n->dentry = dentry;
+		n->end = end;
+		if (state < 0)
+			return state;
+		placed_remember(n, dir, start, changes, state);
+	}
+	n->stem_dir = dir;
+	n->stem_moves = n->moves;
+	n->stem_mounts = n->mounts;
+	n->stem_by = by;
+	n->stem = state;
 	return state;
 }
 
 /* The state, where the object's place is not known: its directory's, led on. */
 __noinline long name_state_led(struct tg_name *n)
 {
+	u32 try, changes = 0;
 	struct dentry *d;
-	u64 before, dir;
 	long state;
-	u32 try;
+	u64 dir;
 
 	if (!n)
 		return NAME_LATER;
@@ -112,26 +127,31 @@ __noinline long name_state_led(struct tg_name *n)
 		return name_state_look_up(n);
 	d = CAST(struct dentry, n->dentry);
 	for (try = UNKNOWN_ZERO; try < TG_TRIES && MAY_LOOP; try++) {
-		before = path_settled();
-		if (before & PATH_ODD)
+		if (!n->locked)
+			changes = changes_settled(d);
+		if (changes & 1)
 			break;
+		/* after that: it is in this directory when the counts are read */
+		place_begin(n);
 		dir = address(d->d_parent);
 		/* what is mounted has its path from where that is */
-		if (n->dentry == dir || n->dentry == address(CAST(struct vfsmount, n->mnt)->mnt_root)) {
-			n->tries = 1;
+		if (!n->locked && (n->dentry == dir || n->dentry == address(CAST(struct vfsmount, n->mnt)->mnt_root))) {
+			n->tries = TG_TRIES;
 			state = name_state_look_up(n);
 		} else {
-			state = name_stem(n, dir, before);
+			state = name_stem(n, dir);
 			if (state >= 0)
-				state = name_feed_component(n->table, state, d);
+				state = name_feed_component(n->table, state, n->dentry);
 			if (state >= 0 && n->end == NAME_DIR)
 				state = profile_step(n->table, state, '/');
 		}
-		if (path_sequence() != before)
+		if (n->locked)
+			return state;
+		in_order();
+		if (d->d_seq.seqcount.sequence != changes)
 			continue;
-		if (state >= 0 && name_is_placed(n) && policy_number() == n->number) {
-			placed_remember(place_of(n, d, n->end, before), state);
-		}
+		if (state >= 0 && d->d_inode)
+			placed_remember(n, n->dentry, name_start(n->start, n->end), changes, state);
 		return state;
 	}
 	return NAME_LATER;
@@ -147,31 +167,33 @@ __noinline long name_state(struct tg_name *n)
 	/* nothing is allowed by no rules */
 	if (!n->table)
 		return 0;
-	state = name_state_placed(n);
+	state = n->locked ? NAME_LATER : name_recall_placed(n);
 	return state >= 0 ? state : name_state_led(n);
 }
 
 /* Of the profiles from n->table on, the one that is for the program, 0: none; or an enum tg_name_error. */
 __noinline long name_profile(struct tg_name *n)
 {
+	u32 changes;
 	long found;
-	u64 before;
 
 	if (!n)
 		return NAME_LATER;
 	if (!n->table)
 		return 0;
+	n->by = n->table;
 	n->start = NAME_ATTACH;
 	n->tries = TG_TRIES;
-	before = path_sequence();
-	if (before & PATH_ODD || !name_is_placed(n))
+	if (!name_is_placed(n))
 		return name_look_up(n, true);
-	found = placed_recall(place_of(n, CAST(struct dentry, n->dentry), n->end, before));
+	found = name_recall_placed(n);
 	if (found >= 0)
 		return found;
+	changes = changes_settled(CAST(struct dentry, n->dentry));
+	place_begin(n);
 	found = name_look_up(n, true);
-	if (found >= 0 && path_sequence() == before && policy_number() == n->number)
-		placed_remember(place_of(n, CAST(struct dentry, n->dentry), n->end, before), found);
+	if (found >= 0)
+		placed_remember(n, n->dentry, name_start(n->start, n->end), changes, found);
 	return found;
 }
 

@@ -131,8 +131,8 @@ cp "$PATCH" /root/first
 expect 0 'rules proposed' learn --patch "$PATCH" --force
 expect 0 '' cmp "$PATCH" /root/first
 sed 's/^/        /' "$PATCH"
-for rule in '/usr/bin/cat ix,' '/root/helper Px,' 'network inet,' 'capability chown,' \
-	'signal \(send, receive\) peer=tool,' '/root/work/log w,' \
+for rule in '/usr/bin/cat ix,' '/root/helper Px,' 'network inet dgram,' 'capability chown,' \
+	'signal \(send, receive\) set=\(term\) peer=tool,' '/root/work/log w,' \
 	'/root/work/made\{,/\} rw,' 'link /root/work/made/c -> "/root/work/made/a b",' \
 	'owner /home/alice/diary r,'; do
 	expect 0 "^\+($rule)" cat "$PATCH"
@@ -158,7 +158,7 @@ expect 0 'what a `deny` refuses, no other rule allows' why
 expect 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' learn --path /root/work/secret
 sleep 300 &
 expect 1 'Permission denied|not permitted' /root/tool end $!
-expect 0 'signal \(send\) peer=unconfined,' learn --since 1m
+expect 0 'signal \(send\) set=\(term\) peer=unconfined,' learn --since 1m
 kill $!
 expect 0 'nothing is enforced' "$T" stop
 

@@ -14,17 +14,14 @@ use tidegate_lab::report::{self, long};
 use tidegate_lab::results::{Clock, Run};
 use tidegate_lab::run::{Plan, run};
 
-/// Three calls of known number: one, one, and two.
+/// Calls of known number: one, and two.
 const CALLS: &str = r#"
 title = "Calls"
 about = "Calls of known number."
 order = 1
 seconds = 4
-programs = ["latency", "paths"]
-run = '''
-latency | grep "^null call"
-paths | grep -E "^(stat|open.close), 1 "
-'''
+programs = ["paths"]
+run = 'paths | grep -E "^(stat|open.close), 1 "'
 "#;
 
 /// A system file's text: the least there is, and `rest`.
@@ -88,7 +85,6 @@ fn a_slowdown_of_known_size_is_found() {
     let run = measure(&plan(dir.path(), &systems, &[("calls", CALLS)], 3), None);
     let section = Section::new(&run, "slow-1").unwrap();
     for (id, more) in [
-        ("calls/null call", 100.0),
         ("calls/stat, 1 components", 100.0),
         ("calls/open+close, 1 components", 200.0),
     ] {

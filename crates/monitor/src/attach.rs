@@ -24,12 +24,16 @@ const PROFILE: &str = "profile_";
 const SIGHT: &str = "profile_inode_getattr";
 const LINKS: &str = "profile_inode_follow_link";
 
+/// At each message: only while a profile tells them from the socket.
+const MESSAGES: [&str; 2] = ["profile_socket_sendmsg", "profile_socket_recvmsg"];
+
 /// What changes the profile at an execution.
 const EXECUTED: &str = "profile_bprm_committing_creds";
 
-/// Those that keep account of who is confined. Once it has begun it goes on: what is known of a
-/// task may not outlive it.
-const ACCOUNT: [&str; 2] = ["profile_task_alloc", "profile_task_free"];
+/// Those that keep account of who is confined, and of what directories are moved. Once it has begun
+/// it goes on: what is known of a task may not outlive it.
+const ACCOUNT: [&str; 3] = ["profile_task_alloc", "profile_task_free", MOVES];
+const MOVES: &str = "profile_d_move";
 
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
@@ -149,12 +153,16 @@ impl Monitor {
 
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
-        let (sight, links) = (set.hides_attributes(), set.mounts());
+        let (sight, links, messages) = (set.hides_attributes(), set.mounts(), set.tells_messages());
         self.globals.set_apparmor(has_apparmor()?);
         attach_late(|p| ACCOUNT.contains(&p))?;
+        if Pinned::Links.names()?.iter().any(|link| link == MOVES) {
+            self.globals.set_moves_counted();
+        }
         let wanted = |p: &str| match p {
             SIGHT => sight,
             LINKS => links,
+            _ if MESSAGES.contains(&p) => messages,
             _ => p.starts_with(PROFILE),
         };
         // the end of an execution last: it asks for what the beginning has found

@@ -78,6 +78,8 @@ pub struct Request {
     pub denied: u32,
     /// The capability's number, or that of the socket's family, if it was about one.
     pub number: Option<u16>,
+    /// A signal's number as AppArmor counts them, or a socket's type, if it was about one.
+    pub detail: Option<u16>,
 }
 
 impl Event {
@@ -95,11 +97,9 @@ impl Event {
             }
         });
         let op = Op::from_number(e.op);
-        // it has the port's place
-        let has_number = matches!(
-            op,
-            Some(Op::Capable | Op::Socket | Op::Connect | Op::Accept)
-        );
+        // it has the port's place; what is done with a socket that has a path is about a file
+        let class = Class::from_number(e.class);
+        let has_number = op == Some(Op::Capable) || class == Some(Class::Socket);
         Some(Event {
             id: e.id,
             time: e.time,
@@ -108,7 +108,7 @@ impl Event {
             kind: Kind::from_number(e.kind)?,
             op,
             reason: Reason::from_number(e.reason)?,
-            class: Class::from_number(e.class),
+            class,
             seqno: e.seqno,
             pid: e.pid,
             tid: e.tid,
@@ -128,6 +128,7 @@ impl Event {
                 asked: e.request,
                 denied: e.denied,
                 number: has_number.then_some(e.port),
+                detail: u16::try_from(e.detail).ok().filter(|&detail| detail != 0),
             }),
         })
     }
@@ -318,6 +319,13 @@ mod tests {
         assert_eq!(number(&raw), Some(12));
         raw.op = Op::OpenRead as u8;
         assert_eq!(number(&raw), None);
+        raw.op = Op::Connect as u8;
+        assert_eq!(number(&raw), None);
+        raw.class = Class::Socket as u8;
+        raw.detail = 5;
+        assert_eq!(number(&raw), Some(12));
+        let detail = Event::from_raw(&raw).unwrap().request.unwrap().detail;
+        assert_eq!(detail, Some(5));
     }
 
     #[test]

@@ -107,6 +107,13 @@ impl Globals {
             .store(active.into(), Ordering::Relaxed);
     }
 
+    /// Says that every move of a directory is counted from now on.
+    pub fn set_moves_counted(&self) {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).moves_counted })
+            .store(1, Ordering::Release);
+    }
+
     pub fn guard_armed(&self) -> &AtomicU16 {
         // SAFETY: an aligned field of the mapping, which outlives the reference.
         unsafe { AtomicU16::from_ptr(&raw mut (*self.base).tx.guard_armed) }

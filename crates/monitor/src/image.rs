@@ -6,9 +6,9 @@ use std::os::fd::BorrowedFd;
 use std::ptr;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
-use tidegate_policy::profile::{Linked, Perms, ProfileSet, Table, Target, Walk};
+use tidegate_policy::profile::{Linked, Perms, ProfileSet, Rlimit, Table, Target, Walk};
 
-use crate::abi::{TG_ARENA_HALF, TG_ARENA_PAGES};
+use crate::abi::{TG_ARENA_HALF, TG_ARENA_PAGES, TG_RLIMITS};
 use crate::memory::unlocked;
 use crate::skel::types::{tg_image, tg_pair, tg_perms, tg_profile, tg_table, tg_walk};
 use crate::sys::{Pod, bytes_of};
@@ -215,6 +215,11 @@ impl Image {
             name_len: p.name.len() as u32,
             last: self.list(last.bytes()),
             last_len: last.len() as u32,
+            limited: p
+                .rlimits
+                .iter()
+                .fold(0, |all, limit| all | 1 << limit.resource),
+            limits: self.list(limits(&p.rlimits).into_iter()),
             pad2: 0,
         }
     }
@@ -231,6 +236,18 @@ impl Image {
         }
         self.list(names.into_iter())
     }
+}
+
+/// The limits by resource; none for a profile that has none.
+fn limits(rlimits: &[Rlimit]) -> Vec<u64> {
+    if rlimits.is_empty() {
+        return Vec::new();
+    }
+    let mut limits = vec![u64::MAX; TG_RLIMITS as usize];
+    for limit in rlimits {
+        limits[usize::from(limit.resource)] = limit.max;
+    }
+    limits
 }
 
 fn perms(p: &Perms) -> tg_perms {

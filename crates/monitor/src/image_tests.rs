@@ -159,6 +159,16 @@ fn small() -> ProfileSet {
             length: 2,
         }),
         policy: walk(1, 2),
+        rlimits: vec![
+            Rlimit {
+                resource: 7,
+                max: 100,
+            },
+            Rlimit {
+                resource: 15,
+                max: 0,
+            },
+        ],
         targets: vec![Target::Missing, Target::Profile(2), Target::Profile(1)],
         ..profile("a", None)
     };
@@ -226,11 +236,15 @@ fn a_profile_is_what_it_was() {
     let targets = [0, 1, 2].map(|index| arena.nth::<u32>(a.targets, index));
     let at = ["é", "a///bin/b"].map(|name| arena.find(profile_id(name)));
     assert_eq!(targets, [0, at[0], at[1]]);
+    assert_eq!(a.limited, 1 << 7 | 1 << 15);
+    let limits = [0, 7, 15].map(|index| arena.nth::<u64>(a.limits, index));
+    assert_eq!(limits, [u64::MAX, 100, 0]);
 
     let other = arena.named("é");
     assert_eq!(other.file.table, a.file.table, "one automaton for both");
     assert_eq!([other.policy.table, other.attach.table], [0, 0]);
     assert_eq!([other.targets, other.children], [0, 0]);
+    assert_eq!([other.limited, other.limits], [0, 0]);
     assert_eq!((other.disconnected, other.disconnected_len), (0, 0));
     assert_eq!((other.mode, other.audit), (Mode::Enforce as u8, 0));
 

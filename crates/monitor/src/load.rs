@@ -172,10 +172,15 @@ impl Monitor {
             .set_max_entries(options.given_entries)
             .map_err(failed)?;
         for mut program in open.open_object_mut().progs_mut() {
-            // hooks that only newer kernels have: SEC("?lsm/…")
+            // hooks that only newer kernels have, and functions that a kernel may not have of its own:
+            // SEC("?lsm/…"), SEC("?fentry/…")
             let section = program.section().to_string_lossy().into_owned();
-            if let (false, Some((_, hook))) = (program.autoload(), section.split_once('/')) {
-                program.set_autoload(probe::has_hook(hook).unwrap_or(false));
+            if let (false, Some((kind, name))) = (program.autoload(), section.split_once('/')) {
+                let there = match kind.trim_start_matches('?') {
+                    "fentry" => probe::try_function(name),
+                    _ => probe::has_hook(name),
+                };
+                program.set_autoload(there.unwrap_or(false));
             }
         }
         let mut skel = open.load().map_err(failed)?;

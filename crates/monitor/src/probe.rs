@@ -35,7 +35,39 @@ pub fn try_lsm_program() -> io::Result<()> {
 
 /// Attaches a program that allows everything to a hook, for as long as the link is open.
 pub(crate) fn attach_empty(hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
-    let hook = hook_id(hook)?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    let id = hook_id(hook)?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+    let flags = if sleepable {
+        libbpf_sys::BPF_F_SLEEPABLE
+    } else {
+        0
+    };
+    let kind = (libbpf_sys::BPF_PROG_TYPE_LSM, libbpf_sys::BPF_LSM_MAC);
+    let program = load_empty(kind, id, flags)?;
+    sys::attach(program.as_fd())
+}
+
+/// Whether a program can be put before this function of the kernel, which the compiler may have taken into
+/// others, or given another name.
+///
+/// # Errors
+/// Without BTF.
+pub(crate) fn try_function(name: &str) -> io::Result<bool> {
+    let Some(id) = function_id(name)? else {
+        return Ok(false);
+    };
+    let kind = (
+        libbpf_sys::BPF_PROG_TYPE_TRACING,
+        libbpf_sys::BPF_TRACE_FENTRY,
+    );
+    Ok(load_empty(kind, id, 0).is_ok())
+}
+
+/// Loads a program that does nothing, for a function by its number in the kernel's BTF.
+fn load_empty(
+    (kind, attach): (libbpf_sys::bpf_prog_type, libbpf_sys::bpf_attach_type),
+    function: u32,
+    flags: u32,
+) -> io::Result<OwnedFd> {
     // r0 = 0; exit
     let code = [
         libbpf_sys::bpf_insn {
@@ -49,19 +81,15 @@ pub(crate) fn attach_empty(hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
     ];
     let mut opts = libbpf_sys::bpf_prog_load_opts {
         sz: size_of::<libbpf_sys::bpf_prog_load_opts>() as u64,
-        expected_attach_type: libbpf_sys::BPF_LSM_MAC,
-        attach_btf_id: hook,
-        prog_flags: if sleepable {
-            libbpf_sys::BPF_F_SLEEPABLE
-        } else {
-            0
-        },
+        expected_attach_type: attach,
+        attach_btf_id: function,
+        prog_flags: flags,
         ..Default::default()
     };
     // SAFETY: NUL-terminated strings; code and options outlive the call.
     let fd = unsafe {
         libbpf_sys::bpf_prog_load(
-            libbpf_sys::BPF_PROG_TYPE_LSM,
+            kind,
             c"tg_empty".as_ptr(),
             c"GPL".as_ptr(),
             code.as_ptr(),
@@ -69,8 +97,7 @@ pub(crate) fn attach_empty(hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
             &raw mut opts,
         )
     };
-    let program = sys::owned(fd)?;
-    sys::attach(program.as_fd())
+    sys::owned(fd)
 }
 
 /// The hook's number in the kernel's BTF; `None`: it has no such hook.

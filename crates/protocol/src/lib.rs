@@ -87,6 +87,11 @@ pub enum Answer<W> {
     Metrics(Box<Metrics>),
     /// To [`Ask::Why`].
     Why(W),
+    /// To [`Ask::Confine`].
+    Confined {
+        /// The profile's limits, by the numbers of the resources: who asks sets them itself.
+        limits: Vec<(u8, u64)>,
+    },
     /// It is done.
     Done {
         /// What standard output is told.

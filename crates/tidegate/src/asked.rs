@@ -97,6 +97,69 @@ const FAMILIES: [&str; 46] = [
     "mctp",
 ];
 
+/// The types of sockets, by number: `SOCK_STREAM` is 1.
+const TYPES: [&str; 11] = [
+    "",
+    "stream",
+    "dgram",
+    "raw",
+    "rdm",
+    "seqpacket",
+    "dccp",
+    "",
+    "",
+    "",
+    "packet",
+];
+
+/// Signals, by the number that AppArmor has for them: `sig_names` of the kernel.
+const SIGNALS: [&str; 36] = [
+    "", "hup", "int", "quit", "ill", "trap", "abrt", "bus", "fpe", "kill", "usr1", "segv", "usr2",
+    "pipe", "alrm", "term", "stkflt", "chld", "cont", "stop", "stp", "ttin", "ttou", "urg", "xcpu",
+    "xfsz", "vtalrm", "prof", "winch", "io", "pwr", "sys", "emt", "lost", "", "exists",
+];
+
+/// The number of the first real-time signal.
+const REAL_TIME: u16 = 128;
+
+/// A signal's name, as a rule has it.
+pub fn signal(number: u16) -> Option<String> {
+    match number.checked_sub(REAL_TIME) {
+        Some(above) => Some(format!("rtmin+{above}")),
+        None => word(&SIGNALS, number),
+    }
+}
+
+/// Its number, by that.
+pub fn signal_number(name: &str) -> Option<u16> {
+    match name.strip_prefix("rtmin+") {
+        Some(above) => above.parse().ok().map(|above: u16| REAL_TIME + above),
+        None => position(&SIGNALS, name),
+    }
+}
+
+/// The name of a type of sockets, as a rule has it.
+pub fn socket_type(number: u16) -> Option<String> {
+    word(&TYPES, number)
+}
+
+/// Its number, by that.
+pub fn socket_type_number(name: &str) -> Option<u16> {
+    position(&TYPES, name)
+}
+
+fn word(names: &[&str], number: u16) -> Option<String> {
+    let name = names.get(usize::from(number))?;
+    (!name.is_empty()).then(|| (*name).to_owned())
+}
+
+fn position(names: &[&str], name: &str) -> Option<u16> {
+    let at = names
+        .iter()
+        .position(|&known| known == name && !known.is_empty());
+    at.map(|at| at as u16)
+}
+
 /// A capability's name, or its number where it has none here.
 pub fn capability(number: u16) -> String {
     name(&CAPABILITIES, number)
@@ -178,6 +241,34 @@ mod tests {
             assert_eq!(family(number), name);
             assert_eq!(family_number(name), Some(number));
         }
+    }
+
+    #[test]
+    fn signals_and_types_have_the_numbers_of_rules() {
+        for (number, name) in [
+            (1, "hup"),
+            (15, "term"),
+            (31, "sys"),
+            (35, "exists"),
+            (136, "rtmin+8"),
+        ] {
+            assert_eq!(signal(number).as_deref(), Some(name));
+            assert_eq!(signal_number(name), Some(number));
+        }
+        assert_eq!(
+            (signal(34), signal(0), signal_number("")),
+            (None, None, None)
+        );
+        for (number, name) in [
+            (1, "stream"),
+            (2, "dgram"),
+            (5, "seqpacket"),
+            (10, "packet"),
+        ] {
+            assert_eq!(socket_type(number).as_deref(), Some(name));
+            assert_eq!(socket_type_number(name), Some(number));
+        }
+        assert_eq!((socket_type(7), socket_type(0)), (None, None));
     }
 
     #[test]

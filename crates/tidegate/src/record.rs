@@ -51,6 +51,12 @@ pub struct Record {
     /// The family of the socket that a profile was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
+    /// Its type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
+    /// The signal that a profile was asked about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<String>,
     /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRecord>,
@@ -167,6 +173,7 @@ impl Record {
             || event.class == Some(Class::Ipc);
         let file = event.ino != 0;
         let number = event.request.and_then(|r| r.number);
+        let detail = event.request.and_then(|r| r.detail);
         let is_capability = event.op == Some(Op::Capable);
         Record {
             id: event.id,
@@ -191,6 +198,12 @@ impl Record {
                 .map(|r| asked::permissions(event.op, r.denied)),
             capability: number.filter(|_| is_capability).map(asked::capability),
             family: number.filter(|_| !is_capability).map(asked::family),
+            socket: detail
+                .filter(|_| event.class == Some(Class::Socket))
+                .and_then(asked::socket_type),
+            signal: detail
+                .filter(|_| event.op == Some(Op::Signal))
+                .and_then(asked::signal),
             object: (has_object || file).then(|| ObjectRecord {
                 level: level(event.object),
                 path: event.path.clone(),
@@ -304,7 +317,8 @@ impl Record {
     /// What it was done to.
     fn what(&self) -> String {
         if let Some(name) = self.capability.as_ref().or(self.family.as_ref()) {
-            return format!(" {name}");
+            let kind = self.socket.iter().map(|kind| format!(" {kind}"));
+            return format!(" {name}{}", kind.collect::<String>());
         }
         let Some(o) = &self.object else {
             return String::new();

@@ -4,7 +4,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use crate::ops::{Op, exec, ops, read, refused};
+use crate::ops::{Op, exec, ops, read, refused, refused_by};
 
 /// Writes to an attribute of the thread, in one call, as libapparmor(3) does.
 fn attribute(name: &str, text: &str) -> io::Result<()> {
@@ -30,6 +30,19 @@ fn onexec(name: &str) -> io::Result<()> {
 
 fn no_new_privs() -> io::Result<()> {
     nix::sys::prctl::set_no_new_privs().map_err(io::Error::from)
+}
+
+/// Makes an io_uring, whose workers would stay what this thread was.
+fn ring() -> io::Result<()> {
+    /// struct io_uring_params of the kernel.
+    const PARAMS: usize = 120;
+    let mut params = [0u8; PARAMS];
+    // SAFETY: the parameters outlive the call, which writes no more than they are.
+    let fd = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.as_mut_ptr()) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// All of them.
@@ -167,4 +180,12 @@ pub const DENIED: &[Op] = ops![
     "at the execution of a denied program, itself" => refused(
         onexec("change").and_then(|()| exec("ops", "read-a"))
     ),
+    "change with an io_uring" => {
+        ring()?;
+        refused_by(libc::EBUSY, current("changeprofile change"))
+    },
+    "at execution, with an io_uring" => {
+        ring()?;
+        onexec("change")
+    },
 ];

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! profile-ops features                 what the parser is to compile for
+//! profile-ops v9 FROM TO               rules of unix, written by the parser, for the kernel's AppArmor
 //! profile-ops play apparmor PROFILE…   root, in a machine of its own, the profiles loaded
 //! profile-ops play tidegate PROFILE…   the same, enforced by Tidegate
 //! profile-ops storm                    what is remembered, while names change; by Tidegate alone
@@ -10,9 +11,12 @@
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod change;
+mod limit;
 mod ops;
 mod storm;
 mod tree;
+mod unix;
+mod v9;
 
 use std::ffi::CString;
 use std::fs;
@@ -20,7 +24,9 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use change::CHANGES;
+use limit::LIMITS;
 use ops::{OPS, OTHERWISE, Op};
+use unix::UNIX;
 
 /// How a process comes to be confined from its next execution on.
 #[derive(Debug, Clone, Copy)]
@@ -36,13 +42,16 @@ fn main() -> ExitCode {
         ["features"] => io::stdout().write_all(tidegate_policy::profile::FEATURES.as_bytes()),
         ["play", "apparmor", ref profiles @ ..] => play(System::AppArmor, profiles),
         ["play", "tidegate", ref profiles @ ..] => play(System::Tidegate, profiles),
-        ["enter", profile] => enter(profile),
+        ["v9", from, to] => v9::rewrite(from, to),
+        ["enter", profile, ref words @ ..] => enter(profile, words),
+        ["serve", who] => unix::serve(who),
         ["confined"] => confined(),
         ["storm"] => storm::play(),
         ["noise", what] => storm::noise(what),
+        ["elsewhere", from, to] => storm::elsewhere(from, to),
         ["act", op] => return ops::act(op),
         _ => {
-            eprintln!("usage: profile-ops features | play apparmor|tidegate PROFILE…");
+            eprintln!("usage: profile-ops features | v9 FROM TO | play apparmor|tidegate PROFILE…");
             return ExitCode::from(2);
         }
     };
@@ -68,10 +77,21 @@ fn play(system: System, profiles: &[&str]) -> io::Result<()> {
         fs::copy("/proc/self/exe", format!("/srv/ops/bin/{name}"))?;
     }
     fs::write("/srv/ops/player", std::process::id().to_string())?;
+    let mut servers = None;
     for profile in profiles {
+        if profile.starts_with("unix-") {
+            if servers.is_none() {
+                servers = Some(serve(system)?);
+            }
+            each(system, profile, UNIX, "verdict")?;
+            continue;
+        }
         each(system, profile, OPS, "verdict")?;
         if profile.starts_with("change") {
             each(system, profile, CHANGES, "verdict")?;
+        }
+        if profile.starts_with("limits") {
+            each(system, profile, LIMITS, "verdict")?;
         }
     }
     if let System::Tidegate = system {
@@ -79,7 +99,29 @@ fn play(system: System, profiles: &[&str]) -> io::Result<()> {
             each(system, profile, ops, "otherwise")?;
         }
     }
+    for mut server in servers.into_iter().flatten() {
+        server.kill()?;
+        server.wait()?;
+    }
     Ok(())
+}
+
+/// The two processes that others' sockets belong to; they have them when this returns.
+fn serve(system: System) -> io::Result<[Child; 2]> {
+    unix::directory()?;
+    let mut free = Command::new("/proc/self/exe");
+    free.args(["serve", "free"]);
+    let server = entering(system, "unix-server", &["serve", "server"]);
+    let begin = |mut command: Command| {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let mut said = String::new();
+        BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut said)?;
+        match said.as_str() {
+            "ready\n" => Ok(child),
+            _ => Err(io::Error::other("a process with sockets has not begun")),
+        }
+    };
+    Ok([begin(free)?, begin(server)?])
 }
 
 /// Has operations played under a profile; a line for each begins with `word`.
@@ -107,6 +149,13 @@ fn each(system: System, profile: &str, ops: &[Op], word: &str) -> io::Result<()>
 
 /// A process that is confined, and waits for the names of operations.
 fn start(system: System, profile: &str) -> io::Result<Child> {
+    let mut command = entering(system, profile, &["confined"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.spawn()
+}
+
+/// This program with these words, confined from its first instant.
+fn entering(system: System, profile: &str, words: &[&str]) -> Command {
     let mut command = match system {
         System::AppArmor => {
             let mut command = Command::new("/proc/self/exe");
@@ -115,18 +164,22 @@ fn start(system: System, profile: &str) -> io::Result<Child> {
         }
         System::Tidegate => {
             let mut command = Command::new("/payload/tidegate");
-            command.args(["run", "--profile", profile, "--", PROGRAM, "confined"]);
+            command.args(["run", "--profile", profile, "--", PROGRAM]);
             command
         }
     };
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    command.current_dir("/srv/ops").spawn()
+    command.args(words).current_dir("/srv/ops");
+    command
 }
 
 /// As aa-exec(1) does it.
-fn enter(profile: &str) -> io::Result<()> {
+fn enter(profile: &str, words: &[&str]) -> io::Result<()> {
     fs::write("/proc/self/attr/apparmor/exec", format!("exec {profile}"))?;
-    let words = [PROGRAM, "confined"].map(|word| CString::new(word).expect("no NUL"));
+    let words = [PROGRAM]
+        .iter()
+        .chain(words)
+        .map(|word| CString::new(*word).expect("no NUL"));
+    let words: Vec<CString> = words.collect();
     match nix::unistd::execv(&words[0], &words)? {}
 }
 

@@ -12,7 +12,9 @@ use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sched::{CloneFlags, unshare};
 
 use crate::change::{CHANGES, DENIED};
+use crate::limit::LIMITS;
 use crate::tree::{MOUNTED, TREE};
+use crate::unix::{PAIRS, UNIX};
 
 /// An operation by its name.
 pub struct Op {
@@ -24,7 +26,7 @@ pub struct Op {
 
 /// Each operation there is.
 fn all() -> impl Iterator<Item = &'static Op> {
-    let ops = OPS.iter().chain(CHANGES);
+    let ops = OPS.iter().chain(CHANGES).chain(LIMITS).chain(UNIX);
     ops.chain(OTHERWISE.iter().flat_map(|(_, ops)| *ops))
 }
 
@@ -285,7 +287,7 @@ fn twice(part: impl Fn() -> io::Result<()>) -> io::Result<()> {
 }
 
 /// What shall be refused by this error: an error if it is not.
-fn refused_by(code: i32, done: io::Result<()>) -> io::Result<()> {
+pub fn refused_by(code: i32, done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(e) if e.raw_os_error() == Some(code) => Ok(()),
         Err(e) => Err(e),
@@ -313,13 +315,13 @@ fn read_through_an_overlay() -> io::Result<()> {
 }
 
 /// The process that tells this one's parent what to do, which nothing confines.
-fn parent() -> i32 {
+pub fn parent() -> i32 {
     let stat = fs::read_to_string("/srv/ops/player").unwrap_or_default();
     stat.trim().parse().unwrap_or(1)
 }
 
 /// A process that is confined as this one is, and waits for its end.
-fn like() -> i32 {
+pub fn like() -> i32 {
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
         0 => loop {
@@ -573,6 +575,18 @@ pub const OPS: &[Op] = ops![
     "unix stream" => socket(libc::AF_UNIX, libc::SOCK_STREAM, 0),
     "unix dgram" => socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0),
     "listen" => std::net::TcpListener::bind("127.0.0.1:0").map(drop),
+    "send a datagram" => {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
+        socket.send_to(b"x", socket.local_addr()?).map(drop)
+    },
+    "receive a datagram" => {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
+        socket.set_nonblocking(true)?;
+        match socket.recv(&mut [0]) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            other => other.map(drop),
+        }
+    },
     "low port" => std::net::TcpListener::bind("127.0.0.1:99").map(drop),
     "signal itself" => signal(|| std::process::id() as i32, 0),
     "signal its like" => signal(like, libc::SIGUSR1),
@@ -705,6 +719,7 @@ pub const OTHERWISE: &[(&str, &[Op])] = &[
     ("mount-all", SOURCES),
     ("traces-exec", UNSAFE),
     ("denied-change", DENIED),
+    ("unix-create", PAIRS),
     (
         "overlay",
         ops!["read through an overlay" => read_through_an_overlay()],
@@ -777,7 +792,10 @@ mod tests {
     use super::*;
 
     const BYPASSES: &str = include_str!("../../../docs/bypasses.md");
-    const PROFILES: &str = include_str!("../profiles");
+    const PROFILES: &str = concat!(
+        include_str!("../profiles"),
+        include_str!("../profiles-unix")
+    );
 
     #[test]
     fn names_are_unique() {

@@ -20,7 +20,16 @@ const NO: &str = "/srv/storm/no";
 const NOISE: &str = "/srv/noise";
 
 /// What others do meanwhile.
-pub const STORMS: &[&[&str]] = &[&[], &["rename"], &["mount"], &["rename", "mount"]];
+pub const STORMS: &[&[&str]] = &[
+    &[],
+    &["rename"],
+    &["move"],
+    &["mount"],
+    &["rename", "move", "mount"],
+];
+
+/// What is done to the very names that are looked at meanwhile.
+const STIRS: [&str; 2] = ["exchange", "turn"];
 
 /// How often each change is made.
 const ROUNDS: u32 = 200;
@@ -46,11 +55,16 @@ impl Reader {
         })
     }
 
+    /// Has this opened; what became of it.
+    fn ask(&mut self, path: &str) -> io::Result<String> {
+        writeln!(self.to, "look {path}")?;
+        Ok(self.from.next().transpose()?.unwrap_or_default())
+    }
+
     /// Has these opened, which are there; twice, so that the second time is remembered.
     fn look(&mut self, after: &str, paths: &[&str]) -> io::Result<()> {
         for path in paths.iter().chain(paths) {
-            writeln!(self.to, "look {path}")?;
-            let verdict = self.from.next().transpose()?.unwrap_or_default();
+            let verdict = self.ask(path)?;
             let allowed = Path::new(path).starts_with(YES);
             if verdict == if allowed { "ok" } else { "EACCES" } {
                 self.right += 1;
@@ -79,11 +93,18 @@ pub fn play() -> io::Result<()> {
         fs::write(format!("{dir}/d/f"), dir)?;
     }
     fs::create_dir_all(format!("{NOISE}/mount"))?;
-    fs::write(format!("{NOISE}/a"), "")?;
+    for dir in ["c", "d"] {
+        fs::create_dir_all(format!("{NOISE}/{dir}"))?;
+    }
+    for file in ["a", "b"] {
+        fs::write(format!("{NOISE}/{file}"), "")?;
+    }
     for storm in STORMS {
         let noise: Vec<_> = storm.iter().map(|what| noisy(what)).collect();
         let mut reader = Reader::new()?;
-        let done = (0..ROUNDS).try_for_each(|_| round(&mut reader));
+        let done = (0..ROUNDS)
+            .try_for_each(|_| round(&mut reader))
+            .and_then(|()| STIRS.iter().try_for_each(|how| stirred(&mut reader, how)));
         for child in noise {
             let mut child = child?;
             child.kill()?;
@@ -106,26 +127,40 @@ fn noisy(what: &str) -> io::Result<Child> {
     Command::new("/proc/self/exe").args(["noise", what]).spawn()
 }
 
-/// Renames or mounts until it is killed.
+/// Renames, moves directories, mounts, or exchanges the names that are looked at, until it is killed.
 pub fn noise(what: &str) -> io::Result<()> {
-    let (a, b, at) = ["a", "b", "mount"]
-        .map(|name| format!("{NOISE}/{name}"))
-        .into();
+    let [file, other, dir, elsewhere, at] =
+        ["a", "b", "c", "d", "mount"].map(|name| format!("{NOISE}/{name}"));
+    let [yes, no] = [YES, NO].map(|dir| format!("{dir}/d/f"));
     loop {
-        if what == "mount" {
-            mount(
-                None::<&str>,
-                at.as_str(),
-                Some("tmpfs"),
-                MsFlags::empty(),
-                None::<&str>,
-            )?;
-            umount2(at.as_str(), MntFlags::MNT_DETACH)?;
-        } else {
-            fs::rename(&a, &b)?;
-            fs::rename(&b, &a)?;
+        match what {
+            "mount" => {
+                let nothing = None::<&str>;
+                let tmpfs = Some("tmpfs");
+                mount(nothing, at.as_str(), tmpfs, MsFlags::empty(), nothing)?;
+                umount2(at.as_str(), MntFlags::MNT_DETACH)?;
+            }
+            "exchange" => exchange(&yes, &no)?,
+            "turn" => exchange(YES, NO)?,
+            "move" => exchange(&dir, &elsewhere)?,
+            _ => exchange(&file, &other)?,
         }
     }
+}
+
+/// Looks while the names are exchanged, whatever that says, must not leave anything behind that is not so.
+fn stirred(reader: &mut Reader, how: &str) -> io::Result<()> {
+    let both = [YES, NO].map(|dir| format!("{dir}/d/f"));
+    for _ in 0..ROUNDS / 10 {
+        let mut child = noisy(how)?;
+        for path in both.iter().cycle().take(60) {
+            reader.ask(path)?;
+        }
+        child.kill()?;
+        child.wait()?;
+        reader.look(how, &both.each_ref().map(String::as_str))?;
+    }
+    Ok(())
 }
 
 fn exchange(a: &str, b: &str) -> io::Result<()> {
@@ -141,6 +176,19 @@ fn exchange(a: &str, b: &str) -> io::Result<()> {
 fn bind(what: &str, at: &str) -> io::Result<()> {
     let nothing = None::<&str>;
     Ok(mount(Some(what), at, nothing, MsFlags::MS_BIND, nothing)?)
+}
+
+/// In a mount namespace of its own, where it is not mounted on, renames what is a mountpoint elsewhere.
+pub fn elsewhere(from: &str, to: &str) -> io::Result<()> {
+    // SAFETY: no memory is touched.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let nothing = None::<&str>;
+    let alone = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
+    mount(nothing, "/", nothing, alone, nothing)?;
+    umount2(from, MntFlags::MNT_DETACH)?;
+    fs::rename(from, to)
 }
 
 /// Every change, each with looks at what it moved.
@@ -177,6 +225,21 @@ fn round(reader: &mut Reader) -> io::Result<()> {
         umount2(at.as_str(), MntFlags::MNT_DETACH)?;
         reader.look("its end", &both)?;
     }
+
+    // what is mounted on a file has its path by the file's name, which who does not see the mount may move
+    let [here, there] = [YES, NO].map(|dir| format!("{dir}/p"));
+    fs::write(&here, "")?;
+    bind(&yes, &here)?;
+    reader.look("a bind mount of a file", &[&here])?;
+    let moved = Command::new("/proc/self/exe")
+        .args(["elsewhere", &here, &there])
+        .status()?;
+    if !moved.success() {
+        return Err(io::Error::other("a mountpoint was not moved"));
+    }
+    reader.look("a move of its mountpoint", &[&there])?;
+    umount2(there.as_str(), MntFlags::MNT_DETACH)?;
+    fs::remove_file(&there)?;
 
     let calm = "/srv/calm";
     fs::rename("/srv/storm", calm)?;

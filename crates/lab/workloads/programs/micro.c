@@ -44,6 +44,28 @@ static const char *deep_file(void)
 	return in_dir(name);
 }
 
+/* Files in each of so many directories, which nobody has opened: for all batches of so many opens of the item. */
+#define COLD_DIRS 55
+#define COLD_FILES 40
+#define COLD_OPENS (COLD_DIRS * COLD_FILES / 2)
+
+static const char *cold[COLD_DIRS * COLD_FILES];
+
+static void make_cold(void)
+{
+	char name[64];
+
+	for (int i = 0; i < COLD_DIRS; i++) {
+		snprintf(name, sizeof(name), "cold%d", i);
+		must(!mkdir(in_dir(name), 0755), "cold directory");
+		for (int k = 0; k < COLD_FILES; k++) {
+			snprintf(name, sizeof(name), "cold%d/file%d", i, k);
+			cold[i * COLD_FILES + k] = in_dir(name);
+			must(!mknod(cold[i * COLD_FILES + k], S_IFREG | 0644, 0), "cold file");
+		}
+	}
+}
+
 static void vfork_exec(void)
 {
 	int status;
@@ -62,7 +84,7 @@ int main(int argc, char **argv)
 	char byte = 'x', block[64];
 	const char *file, *other, *new, *sub, *deep;
 	struct stat st;
-	int fd, zero, null, pair[2], status;
+	int fd, zero, null, pair[2], status, next = 0;
 	pid_t pid;
 
 	dir = argc > 1 ? argv[1] : ".";
@@ -95,6 +117,11 @@ int main(int argc, char **argv)
 	ITEM("open+close, 8 directories down", "operation", 10000, {
 		int f = open(deep, O_RDONLY);
 		must(f >= 0 && !close(f), "open deep");
+	});
+	make_cold();
+	ITEM("open+close for the first time", "operation", COLD_OPENS, {
+		int f = open(cold[next++], O_RDONLY);
+		must(f >= 0 && !close(f), "open cold");
 	});
 	ITEM("mmap+munmap", "operation", 5000, {
 		void *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);

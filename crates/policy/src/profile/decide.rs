@@ -16,10 +16,54 @@ pub enum RuleClass {
     Ptrace = 9,
     /// Signals; behind it the signal's number and the other's profile.
     Signal = 10,
-    /// Networks; behind it the family and the type, 16 bits each, the high byte first.
+    /// Networks; behind it the family and the type, 16 bits each, the high byte first. Behind those of a
+    /// unix socket [`ProfileSet::unix`].
     Network = 14,
     /// User namespaces.
     Namespace = 21,
+}
+
+/// The family of unix sockets.
+pub(super) const AF_UNIX: u8 = 1;
+
+/// What is asked of the rules about a unix socket that has no path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnixAsked<'a> {
+    /// To make it.
+    Made,
+    /// What is done with the socket itself: bind, accept, see and set its attributes, shut it down.
+    Own(UnixAddress<'a>),
+    /// To wait for connections, so many of them.
+    Listen(UnixAddress<'a>, u16),
+    /// To see or set this option.
+    Option(UnixAddress<'a>, u16),
+    /// To connect to another socket, to be connected to, to send and receive: its address, and the
+    /// profile that it belongs to.
+    Peer(UnixAddress<'a>, UnixAddress<'a>, &'a str),
+}
+
+/// The address of a unix socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnixAddress<'a> {
+    /// None.
+    Anonymous,
+    /// One that the kernel is to choose.
+    Automatic,
+    /// An abstract name, without the 0 that it begins with.
+    Abstract(&'a [u8]),
+}
+
+impl UnixAddress<'_> {
+    /// As the rules read it.
+    fn text(self) -> Vec<u8> {
+        let mut text = match self {
+            UnixAddress::Anonymous => vec![1],
+            UnixAddress::Automatic => vec![],
+            UnixAddress::Abstract(name) => [b"\0", name].concat(),
+        };
+        text.push(0);
+        text
+    }
 }
 
 /// What becomes of a confined process that executes something.
@@ -92,6 +136,38 @@ impl ProfileSet {
         let table = self.table(walk);
         let begin = table.step(walk.start, class as u8);
         (begin != 0).then(|| table.perms(table.walk(begin, asked))[0])
+    }
+
+    /// What the rules on unix sockets say of one of this type: `unix_state()` of `kernel/profile/unix.h`.
+    pub fn unix(&self, profile: &Linked, kind: u16, asked: UnixAsked<'_>) -> Option<Perms> {
+        let [high, low] = kind.to_be_bytes();
+        // no protocol
+        let mut text = vec![0, AF_UNIX, high, low, 0, 0];
+        // behind its address no rule says anything of its own label
+        let own = |address: UnixAddress<'_>| [address.text(), vec![0]].concat();
+        let number = |command: u8, number: u16| {
+            let [high, low] = number.to_be_bytes();
+            [command, high, low]
+        };
+        match asked {
+            UnixAsked::Made => {}
+            UnixAsked::Own(address) => text.extend(own(address)),
+            UnixAsked::Listen(address, queue) => {
+                text.extend(own(address));
+                text.extend(number(2, queue));
+            }
+            UnixAsked::Option(address, option) => {
+                text.extend(own(address));
+                text.extend(number(4, option));
+            }
+            UnixAsked::Peer(address, peer, label) => {
+                text.extend(own(address));
+                text.push(1);
+                text.extend(peer.text());
+                text.extend(label.as_bytes());
+            }
+        }
+        self.rules(profile, RuleClass::Network, &text)
     }
 
     /// Where the execution of a program leads, by the rules of who executes it.

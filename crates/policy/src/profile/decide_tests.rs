@@ -1,6 +1,6 @@
 //! What profiles that `apparmor_parser` has compiled say.
 
-use super::{Access, Execution, FEATURES, Parser, ProfileSet, RuleClass};
+use super::{Access, Execution, FEATURES, Parser, ProfileSet, RuleClass, UnixAddress, UnixAsked};
 
 const PROFILES: &str = "
 profile tool /usr/bin/tool {
@@ -15,6 +15,10 @@ profile tool /usr/bin/tool {
   network inet stream,
   signal (send) set=(term) peer=other,
   mount -> /mnt/,
+  unix (create, getattr) type=stream,
+  unix bind type=stream addr=@tool,
+  unix (connect, send, receive) type=stream peer=(label=other addr=@other),
+  unix bind type=dgram addr=auto,
   profile part { /etc/part r, }
 }
 profile other /usr/bin/{other,another} { }
@@ -105,4 +109,37 @@ fn an_execution_leads_where_its_rule_says() {
     // the profile `any` is for every program of /usr
     assert_eq!(leads("/usr/bin/lost"), to("any"));
     assert_eq!(leads("/usr/bin/maybe"), to("any"));
+}
+
+#[test]
+fn unix_sockets_are_asked_by_their_addresses_and_ends() {
+    use UnixAddress::{Abstract, Anonymous, Automatic};
+    const STREAM: u16 = 1;
+    const DGRAM: u16 = 2;
+    let set = set();
+    let tool = &set.profiles[set.find("tool").unwrap()];
+    let allow = |kind, asked| set.unix(tool, kind, asked).unwrap().allow;
+    let bind = |kind, address| allow(kind, UnixAsked::Own(address)).contains(Access::BIND);
+    assert!(allow(STREAM, UnixAsked::Made).contains(Access::CREATE));
+    assert!(!allow(DGRAM, UnixAsked::Made).contains(Access::CREATE));
+    assert!(bind(STREAM, Abstract(b"tool")));
+    assert!(!bind(STREAM, Abstract(b"tool2")));
+    assert!(!bind(STREAM, Abstract(b"tool\0")));
+    assert!(!bind(STREAM, Automatic));
+    assert!(bind(DGRAM, Automatic));
+    let getattr = allow(STREAM, UnixAsked::Own(Anonymous));
+    assert!(getattr.contains(Access::GETATTR) && !getattr.contains(Access::DELETE));
+    assert!(!allow(STREAM, UnixAsked::Listen(Abstract(b"tool"), 5)).contains(Access::LISTEN));
+    assert!(!allow(STREAM, UnixAsked::Option(Anonymous, 1)).contains(Access::GETOPT));
+    let connect = |own, peer, label| {
+        let all = Access::OPEN | Access::WRITE | Access::READ;
+        allow(STREAM, UnixAsked::Peer(own, peer, label)).contains(all)
+    };
+    assert!(connect(Anonymous, Abstract(b"other"), "other"));
+    assert!(connect(Abstract(b"tool"), Abstract(b"other"), "other"));
+    assert!(!connect(Anonymous, Abstract(b"other"), "any"));
+    assert!(!connect(Anonymous, Abstract(b"another"), "other"));
+    assert!(!connect(Anonymous, Anonymous, "other"));
+    // what is decided about networks at large is not told by it
+    assert!(!set.tells_messages());
 }

@@ -165,6 +165,27 @@ fn what_lets_something_be_mounted_is_known() {
 }
 
 #[test]
+fn what_tells_messages_from_sockets_is_known() {
+    const SEND: u32 = 1 << 1;
+    const RECEIVE: u32 = 1 << 2;
+    const CREATE: u32 = 1 << 4;
+    const CONNECT: u32 = 1 << 6;
+    const TCP: &str = "\u{e}\0\u{2}\0\u{1}";
+    const UNIX: &str = "\u{e}\0\u{1}\0\u{1}";
+    let tells = |rule, allow| link(vec![ruled(rule, allow)]).unwrap().tells_messages();
+    assert!(tells(TCP, CREATE | CONNECT | SEND));
+    assert!(tells(TCP, CREATE | SEND | RECEIVE));
+    assert!(!tells(TCP, CREATE | CONNECT | SEND | RECEIVE));
+    assert!(!tells(TCP, CONNECT));
+    assert!(!tells(UNIX, CREATE));
+    let audited = Profile {
+        audit: true,
+        ..ruled(TCP, CREATE | CONNECT | SEND | RECEIVE)
+    };
+    assert!(link(vec![audited]).unwrap().tells_messages());
+}
+
+#[test]
 fn unconfined_is_no_profile() {
     let leaves = || leading("a", (Exec::INHERIT | Exec::UNSAFE, "unconfined"), (0, "b"));
     let set = link(vec![leaves(), named("b")]).unwrap();

@@ -29,7 +29,7 @@ use bitflags::bitflags;
 use serde::{Deserialize, Serialize};
 
 pub use self::automaton::{Automaton, TooLarge};
-pub use self::decide::{Execution, RuleClass};
+pub use self::decide::{Execution, RuleClass, UnixAddress, UnixAsked};
 pub use self::dfa::Dfa;
 pub use self::error::UnpackError;
 pub use self::link::LinkError;

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Access, Capabilities, Mode, PathFlags, Perms, Rlimit};
+use super::decide::AF_UNIX;
+use super::{Access, Capabilities, Mode, PathFlags, Perms, Rlimit, RuleClass};
 
 /// All profiles of a policy.
 ///
@@ -41,7 +42,32 @@ impl ProfileSet {
         let mut confining = self.profiles.iter().filter(|p| p.confines());
         confining.any(|p| p.policy.is_some_and(mounts))
     }
+
+    /// Whether a profile lets a socket be made, but not everything be sent and received by it, or
+    /// wants a record of that. Of unix sockets messages are decided about as they are connected.
+    pub fn tells_messages(&self) -> bool {
+        const MESSAGES: Access = Access::WRITE.union(Access::READ).union(Access::OPEN);
+        let tells = |perms: Perms| {
+            let allow = perms.allow - perms.deny;
+            allow.contains(Access::CREATE)
+                && (!allow.contains(MESSAGES) || perms.audit.intersects(MESSAGES))
+        };
+        let kinds = || {
+            let families = (0..FAMILIES).filter(|&family| family != AF_UNIX);
+            families.flat_map(|family| (0..TYPES).map(move |kind| [0, family, 0, kind]))
+        };
+        let mut confining = self.profiles.iter().filter(|p| p.confines());
+        confining.any(|profile| {
+            let mut said =
+                kinds().filter_map(|kind| self.rules(profile, RuleClass::Network, &kind));
+            said.any(|perms| tells(perms) || profile.audit && perms.allow.contains(Access::CREATE))
+        })
+    }
 }
+
+/// Families of addresses, and types of sockets, that there may be: `AF_MAX`, `SOCK_MAX`.
+const FAMILIES: u8 = 64;
+const TYPES: u8 = 16;
 
 /// The number of the class of rules on mounts: `AA_CLASS_MOUNT`.
 const CLASS_MOUNT: u8 = 7;

@@ -8,7 +8,7 @@ use crate::limits::MAX_LINE;
 
 /// The classes of rules that are mediated: the words that they begin with. `all` stands for every
 /// class.
-const MEDIATED: [&str; 14] = [
+const MEDIATED: [&str; 15] = [
     "all",
     "capability",
     "change_profile",
@@ -21,12 +21,15 @@ const MEDIATED: [&str; 14] = [
     "remount",
     "signal",
     "umount",
+    "unix",
     "unmount",
     "userns",
 ];
 
 /// The same for the parser, in the form of the kernel's `apparmor/features` in one file: rules of a
-/// class that is not named here (`dbus`, `mqueue`, `io_uring`) are left out of what it writes.
+/// class that is not named here (`dbus`, `mqueue`, `io_uring`) are left out of what it writes. Rules of `unix` stand
+/// in the class of networks, as Ubuntu's kernels have read them since 2014; Linux reads the same in a class of its own
+/// since 6.17 (`network_v9`), which no parser of Debian writes.
 pub const FEATURES: &str = "\
 capability {0xffffff
 }
@@ -73,6 +76,8 @@ namespaces {mask {userns_create
 network {af_mask {unspec unix inet ax25 ipx appletalk netrom bridge atmpvc x25 inet6 rose netbeui \
 security key netlink packet ash econet atmsvc rds sna irda pppox wanpipe llc ib mpls can tipc \
 bluetooth iucv rxrpc isdn phonet ieee802154 caif alg nfc vsock kcm qipcrtr smc xdp mctp
+}
+af_unix {yes
 }
 }
 network_v8 {af_mask {unspec unix inet ax25 ipx appletalk netrom bridge atmpvc x25 inet6 rose \
@@ -132,7 +137,10 @@ fn warning(line: &str) -> Option<(Option<&str>, &str)> {
     let (place, what) = line.strip_prefix("Warning from ")?.split_once("): ")?;
     let profile = place.strip_prefix("profile ");
     let profile = profile.and_then(|place| Some(place.rsplit_once(" (")?.0));
-    (what.contains("not enforced") || what.contains("downgrading")).then_some((profile, what))
+    // for kernels that know of families and types alone; for others it writes the rule as it is, too
+    let is_coarse = what.contains("can't be downgraded to generic network rule");
+    let is_lost = what.contains("not enforced") || what.contains("downgrading");
+    (is_lost && !is_coarse).then_some((profile, what))
 }
 
 /// The rules that a warning is of: it tells their class.
@@ -257,6 +265,9 @@ mod tests {
         let line = "Warning from /etc/x (/etc/x line 7): downgrading something";
         assert_eq!(warning(line), Some((None, "downgrading something")));
         assert_eq!(warning(&of("the cache is read-only")), None);
+        let coarse =
+            "deny unix socket rule not enforced, can't be downgraded to generic network rule";
+        assert_eq!(warning(&of(coarse)), None);
         assert_eq!(warning("Cache read/write disabled"), None);
     }
 }

@@ -14,10 +14,10 @@ pub enum Object {
     Link(String, Option<String>),
     /// A capability.
     Capability(String),
-    /// Sockets of a family.
-    Network(String),
-    /// A signal to another process, or from it, by the other's profile if that is known.
-    Signal(Option<String>),
+    /// Sockets of a family, and of a type if that is known.
+    Network(String, Option<String>),
+    /// A signal to another process, or from it, by the other's profile and the signal if those are known.
+    Signal(Option<String>, Option<String>),
     /// Tracing another process, or being traced by it.
     Ptrace(Option<String>),
     /// A mount at a place.
@@ -160,13 +160,18 @@ impl Need {
                 };
                 need.object = Object::Capability(capability.ok_or(Unlearned::Object)?);
             }
-            Op::Socket | Op::Connect | Op::Accept if record.family.is_some() => {
-                let family = record.family.clone();
-                need.object = Object::Network(family.ok_or(Unlearned::Object)?);
+            Op::Socket | Op::Connect | Op::Accept | Op::Send | Op::Receive | Op::ReceiveFd
+                if record.family.is_some() =>
+            {
+                let family = record.family.clone().filter(|name| is_word(name));
+                let kind = record.socket.clone().filter(|name| is_word(name));
+                need.object = Object::Network(family.ok_or(Unlearned::Object)?, kind);
             }
             Op::Signal | Op::Ptrace => {
                 let other = object.and_then(|o| o.profile.clone());
-                need.between(op, mine, other.or_else(|| known.peer.map(str::to_owned)))?;
+                let signal = record.signal.clone().filter(|name| is_word(name));
+                let other = other.or_else(|| known.peer.map(str::to_owned));
+                need.between(op, mine, other, signal)?;
             }
             Op::Mount => {
                 let place = path()?;
@@ -189,7 +194,7 @@ impl Need {
                 };
                 need.object = Object::ChangeProfile(name);
             }
-            Op::ChangeHat => return Err(Unlearned::Object),
+            Op::ChangeHat | Op::System => return Err(Unlearned::Object),
             Op::Link => {
                 let target = known.name.filter(|name| is_whole(name)).map(str::to_owned);
                 // no letter of it: the name may be linked, and leads to more than its target does
@@ -221,6 +226,7 @@ impl Need {
         op: Op,
         mine: Option<String>,
         other: Option<String>,
+        signal: Option<String>,
     ) -> Result<(), Unlearned> {
         let suffered = match op {
             Op::Signal => Access::READ,
@@ -241,7 +247,7 @@ impl Need {
         };
         let peer = peer.filter(|name| !is_number(name) && is_plain(name));
         self.object = match op {
-            Op::Signal => Object::Signal(peer),
+            Op::Signal => Object::Signal(peer, signal),
             _ => Object::Ptrace(peer),
         };
         Ok(())
@@ -286,6 +292,12 @@ fn is_whole(path: &str) -> bool {
 fn is_plain(text: &str) -> bool {
     let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\' | char::REPLACEMENT_CHARACTER);
     !text.contains(is_odd)
+}
+
+/// Whether it can be a word of the profiles' language: a name of a list, or its number.
+fn is_word(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '_' | '-');
+    !text.is_empty() && text.chars().all(is_plain)
 }
 
 /// A profile whose name was not known.

@@ -41,15 +41,33 @@ impl Rule {
                 format!("{} l,", pattern(name, Shape::File))
             }
             Object::Capability(name) => format!("capability {name},"),
-            Object::Network(family) => {
-                notes.push("the record does not have the socket's type: every type is allowed");
-                format!("network {family},")
+            Object::Network(family, kind) => {
+                if family == "unix" {
+                    notes.push(
+                        "the record has neither addresses nor the other end: any are allowed",
+                    );
+                }
+                match kind {
+                    Some(kind) => format!("network {family} {kind},"),
+                    None => {
+                        notes.push(
+                            "the record does not have the socket's type: every type is allowed",
+                        );
+                        format!("network {family},")
+                    }
+                }
             }
-            Object::Signal(peer) => {
-                notes.push("the record does not have the signal: every one is allowed");
+            Object::Signal(peer, signal) => {
+                let set = match signal {
+                    Some(signal) => format!(" set=({signal})"),
+                    None => {
+                        notes.push("the record does not have the signal: every one is allowed");
+                        String::new()
+                    }
+                };
                 let words = [(Access::WRITE, "send"), (Access::READ, "receive")];
                 let peer = peer_of(peer.as_deref(), &mut notes);
-                format!("signal ({}){peer},", how(need, &words))
+                format!("signal ({}){set}{peer},", how(need, &words))
             }
             Object::Ptrace(peer) => {
                 let words = [

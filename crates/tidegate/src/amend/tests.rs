@@ -161,6 +161,29 @@ fn what_is_no_file_has_a_rule_as_narrow_as_its_record() {
             "family",
             json!("inet"),
         ),
+        with(
+            with(
+                refusal("socket", "c", bare.clone()),
+                "family",
+                json!("inet6"),
+            ),
+            "socket",
+            json!("dgram"),
+        ),
+        with(
+            with(
+                refusal("connect", "wr", bare.clone()),
+                "family",
+                json!("unix"),
+            ),
+            "socket",
+            json!("stream"),
+        ),
+        with(
+            refusal("signal", "w", peer("third")),
+            "signal",
+            json!("term"),
+        ),
         refusal("signal", "w", peer("other")),
         refusal("signal", "r", peer("other")),
         refusal("ptrace", "w", peer("tool")),
@@ -183,8 +206,11 @@ fn what_is_no_file_has_a_rule_as_narrow_as_its_record() {
         [
             "capability net_admin,",
             "network inet,",
+            "network inet6 dgram,",
+            "network unix stream,",
             "signal (send),",
             "signal (send) peer=other,",
+            "signal (send) set=(term) peer=third,",
             "ptrace (trace, readby) peer=tool,",
             "mount -> /nowhere/m{,/},",
             "umount /nowhere/m{,/},",

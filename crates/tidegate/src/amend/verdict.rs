@@ -1,6 +1,8 @@
 //! What a policy's profiles say to what was refused.
 
-use tidegate_policy::profile::{Access, Execution, Linked, Perms, ProfileSet, RuleClass};
+use tidegate_policy::profile::{
+    Access, Execution, Linked, Perms, ProfileSet, RuleClass, UnixAddress, UnixAsked,
+};
 
 use super::need::{Need, Object, Shape};
 use crate::asked;
@@ -76,21 +78,31 @@ fn said(set: &ProfileSet, at: usize, need: &Need) -> Vec<(Perms, Access)> {
             let allowed = profile.capabilities.allow & bit != 0;
             vec![(allowing(allowed), Access::EXEC)]
         }
-        Object::Network(name) => {
+        Object::Network(name, kind) if name == "unix" => {
+            of_unix(set, profile, kind.as_deref(), access)
+        }
+        Object::Network(name, kind) => {
             const ANY: Access = Access::CREATE
                 .union(Access::OPEN)
                 .union(Access::ACCEPT)
                 .union(Access::BIND)
                 .union(Access::LISTEN);
             let family = asked::family_number(name).unwrap_or(u16::MAX).to_be_bytes();
-            // SOCK_STREAM to SOCK_SEQPACKET
-            let types = (1..=5).map(|kind| [family[0], family[1], 0, kind]);
+            let types = types(kind.as_deref()).into_iter().map(|kind| {
+                let kind = kind.to_be_bytes();
+                [family[0], family[1], kind[0], kind[1]]
+            });
             let said = types.filter_map(|asked| set.rules(profile, RuleClass::Network, &asked));
             said.map(|perms| (perms, ANY)).collect()
         }
-        Object::Signal(peer) => {
+        Object::Signal(peer, signal) => {
             let peer = peer.as_deref().unwrap_or(NOBODY).as_bytes();
-            let signals = (1..=31).map(|signal| [&[signal], peer].concat());
+            let known = signal.as_deref().and_then(asked::signal_number);
+            let signals = match known.and_then(|signal| u8::try_from(signal).ok()) {
+                Some(signal) => signal..=signal,
+                None => 1..=31,
+            };
+            let signals = signals.map(|signal| [&[signal], peer].concat());
             let said = signals.filter_map(|asked| set.rules(profile, RuleClass::Signal, &asked));
             said.map(|perms| (perms, access)).collect()
         }
@@ -114,6 +126,47 @@ fn said(set: &ProfileSet, at: usize, need: &Need) -> Vec<(Perms, Access)> {
                 .collect()
         }
     }
+}
+
+/// The numbers of a type of sockets: if it is not known, of SOCK_STREAM to SOCK_SEQPACKET.
+fn types(kind: Option<&str>) -> Vec<u16> {
+    let known = kind.and_then(asked::socket_type_number);
+    known.map_or_else(|| (1..=5).collect(), |kind| vec![kind])
+}
+
+/// Of what a record of a unix socket does not have, that it is none that a rule names.
+fn of_unix(
+    set: &ProfileSet,
+    profile: &Linked,
+    kind: Option<&str>,
+    access: Access,
+) -> Vec<(Perms, Access)> {
+    const OWN: Access = Access::BIND
+        .union(Access::ACCEPT)
+        .union(Access::GETATTR)
+        .union(Access::DELETE);
+    const PEER: Access = Access::OPEN.union(Access::WRITE).union(Access::READ);
+    let odd = UnixAddress::Abstract(NOBODY.as_bytes());
+    let options = Access::SETOPT | Access::GETOPT;
+    let asked = match access == Access::CREATE {
+        true => vec![(UnixAsked::Made, Access::CREATE)],
+        false => vec![
+            (UnixAsked::Made, Access::CREATE),
+            (UnixAsked::Own(odd), OWN),
+            (UnixAsked::Listen(odd, 0), Access::LISTEN),
+            (UnixAsked::Option(odd, 0), options),
+            (UnixAsked::Peer(odd, odd, NOBODY), PEER),
+        ],
+    };
+    let each = types(kind).into_iter().flat_map(|kind| {
+        let said = asked
+            .iter()
+            .map(move |&(asked, access)| (kind, asked, access));
+        said.collect::<Vec<_>>()
+    });
+    let said =
+        each.filter_map(|(kind, asked, access)| Some((set.unix(profile, kind, asked)?, access)));
+    said.collect()
 }
 
 fn of_path(set: &ProfileSet, at: usize, path: &str, need: &Need) -> Vec<(Perms, Access)> {

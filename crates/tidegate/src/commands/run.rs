@@ -1,10 +1,12 @@
 //! `run`: a command at a level, or confined by a profile. It falls by reading the level's
 //! file, asks the daemon whether it did, and only then becomes the command; the daemon also
-//! says by which profile the next execution is to be confined.
+//! says by which profile the next execution is to be confined, and what limits that has: the kernel's part cannot set them.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::fall;
 use crate::cli::Run;
@@ -19,7 +21,15 @@ pub fn run(args: &Run) -> Outcome {
     }
     if let Some(profile) = &args.profile {
         let profile = profile.clone();
-        client::ask(&Ask::Confine { profile }, None)?;
+        let Answer::Confined { limits } = client::ask(&Ask::Confine { profile }, None)? else {
+            return Err(Failure::new(
+                Code::Internal,
+                "the daemon gave another answer",
+            ));
+        };
+        for (resource, max) in limits {
+            limit(resource, max).map_err(|e| Failure::io("set a resource limit", e))?;
+        }
     }
     let error = Command::new(&args.command[0])
         .args(&args.command[1..])
@@ -28,6 +38,40 @@ pub fn run(args: &Run) -> Outcome {
         format!("run {}", args.command[0].to_string_lossy()),
         error,
     ))
+}
+
+/// By the numbers that AppArmor and x86 have for them.
+const RESOURCES: [Resource; 16] = [
+    Resource::Cpu,
+    Resource::Fsize,
+    Resource::Data,
+    Resource::Stack,
+    Resource::Core,
+    Resource::Rss,
+    Resource::Nproc,
+    Resource::Nofile,
+    Resource::Memlock,
+    Resource::As,
+    Resource::Locks,
+    Resource::Sigpending,
+    Resource::Msgqueue,
+    Resource::Nice,
+    Resource::Rtprio,
+    Resource::Rttime,
+];
+
+/// Lowers a hard limit of this process, and the other one with it: `__aa_transition_rlimits()` of the kernel.
+fn limit(resource: u8, max: u64) -> rustix::io::Result<()> {
+    let resource = *RESOURCES
+        .get(usize::from(resource))
+        .ok_or(rustix::io::Errno::INVAL)?;
+    // no limit is `None`
+    let lower =
+        |one: Option<u64>| Some(one.unwrap_or(u64::MAX).min(max)).filter(|&n| n != u64::MAX);
+    let now = getrlimit(resource);
+    let maximum = lower(now.maximum);
+    let current = lower(now.current);
+    setrlimit(resource, Rlimit { current, maximum })
 }
 
 fn fall_to(level: &str) -> Outcome {

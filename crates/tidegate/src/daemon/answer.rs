@@ -56,13 +56,9 @@ fn decide(
             Answer::Status(status)
         }
         Ask::Metrics => Answer::Metrics(Box::new(metrics(shared)?)),
-        Ask::Confine { profile } => {
-            confine(shared, peer, &profile)?;
-            Answer::Done {
-                message: format!("confined by {profile} from the next execution on"),
-                warnings: Vec::new(),
-            }
-        }
+        Ask::Confine { profile } => Answer::Confined {
+            limits: confine(shared, peer, &profile)?,
+        },
         Ask::Stop => {
             trusted(shared, peer)?;
             super::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
@@ -111,21 +107,22 @@ fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
 }
 
 /// Has who asks be confined by a profile.
-fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome {
+fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)>> {
     let policy = shared.policies.in_force(&shared.monitor)?;
-    if !policy.profiles.profiles.iter().any(|p| p.name == profile) {
+    let Some(found) = policy.profiles.find(profile) else {
         return Err(Failure::new(
             Code::Usage,
             format!("the policy in force has no profile `{profile}`"),
         ));
-    }
+    };
     if !peer.confine(&shared.monitor, profile)? {
         return Err(Failure::new(
             Code::NotPermitted,
             "this process is confined by a profile already",
         ));
     }
-    Ok(())
+    let limits = policy.profiles.profiles[found].rlimits.iter();
+    Ok(limits.map(|limit| (limit.resource, limit.max)).collect())
 }
 
 /// Gives an object a level.

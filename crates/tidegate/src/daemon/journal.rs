@@ -85,6 +85,8 @@ fn entry(record: &Record) -> String {
     some("TIDEGATE_DENIED", record.denied.clone());
     some("TIDEGATE_CAPABILITY", record.capability.clone());
     some("TIDEGATE_FAMILY", record.family.clone());
+    some("TIDEGATE_SOCKET", record.socket.clone());
+    some("TIDEGATE_SIGNAL", record.signal.clone());
     some("TIDEGATE_PREV", number(record.prev));
     some("TIDEGATE_COUNT", number(record.count));
     some(
