@@ -40,6 +40,10 @@ long: ## Long runs under load and faults: reloads, deaths, floods, no room, a so
 	@LONG_KERNEL=$(KERNEL) scripts/test.sh long-reload long-kill long-flood long-overrun long-full \
 		long-memory long-clock long-soak
 
+.PHONY: apparmor
+apparmor: ## AppArmor's own tests whole: all cases that are generated, all regression tests (an hour; docs/testing-apparmor.md)
+	@CASES_EACH=1 REGRESSION=all scripts/test.sh apparmor-cases apparmor-$(KERNEL)
+
 ##@ Build it
 .PHONY: build
 build: ## All crates, for development

@@ -22,6 +22,7 @@ part() {
 	record-*) record "${1#*-}" ;;
 	profile-*) profile "${1#*-}" ;;
 	apparmor-cases) apparmor_cases ;;
+	apparmor-*) apparmor "${1#*-}" ;;
 	story) story ;;
 	day-*) day "${1#*-}" ;;
 	long-*) long "${1#*-}" ;;
@@ -154,6 +155,13 @@ apparmor_cases() {
 	scripts/build.sh payload "$payload" tidegate
 	scripts/build.sh lab
 	tests/apparmor/cases.sh "$LAB" "$payload"
+}
+
+# AppArmor's own regression tests, on a kernel; REGRESSION=all plays those that take long, too.
+apparmor() {
+	scripts/build.sh payload "$payload" tidegate profile-ops
+	scripts/build.sh lab
+	tests/apparmor/regression.sh "$LAB" "$payload" "$1"
 }
 
 story() {
