@@ -46,7 +46,7 @@ echo "scripts: $#"
 for script in "$@"; do
 	start=$(date +%s%N)
 	status=0
-	VERBOSE=1 timeout -k 5 "${LIMIT:-400}" bash "$script.sh" >/tmp/said 2>&1 </dev/null || status=$?
+	VERBOSE=1 timeout -k 5 "${LIMIT:-900}" bash "$script.sh" >/tmp/said 2>&1 </dev/null || status=$?
 	ok=$(grep -c '^ok: ' /tmp/said || true)
 	grep -E '^Error|^Fatal|^Alert|Skipping|as-loader:' /tmp/said | sed "s/^/    $script: /" || true
 	case $status in
