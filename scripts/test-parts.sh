@@ -21,6 +21,7 @@ part() {
 	replay-*) replay "${1#*-}" ;;
 	record-*) record "${1#*-}" ;;
 	profile-*) profile "${1#*-}" ;;
+	shipped-*) shipped "${1#*-}" ;;
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
 	story) story ;;
@@ -148,6 +149,13 @@ profile() {
 	scripts/build.sh payload "$payload" tidegate profile-ops
 	scripts/build.sh lab
 	tests/profile/compare.sh "$LAB" "$payload" "$1"
+}
+
+# Every profile that Debian ships, in a kernel: what the kernel's own AppArmor and Tidegate say of it.
+shipped() {
+	scripts/build.sh payload "$payload" tidegate profile-ops
+	scripts/build.sh lab
+	tests/profile/shipped.sh "$LAB" "$payload" "$1"
 }
 
 # AppArmor's own cases for its parser; CASES_EACH=1 plays all that are generated.

@@ -14,10 +14,14 @@ for set in installed examples; do
 	began=$(now)
 	case $system in
 	# by one write, as the parser does
-	apparmor) dd if=/payload/$set.bin of=/sys/kernel/security/apparmor/.replace bs=256M status=none ;;
+	apparmor) dd if=/payload/$set.bin of=/sys/kernel/security/apparmor/.load bs=256M status=none ;;
 	tidegate) /payload/tidegate reload --bundle /payload/$set.bundle ;;
 	esac
 	echo "loaded: $set by $system, from second $began to $(now)"
 	taskset 1 /root/profile-ops survey /payload/$set.list
+	# others take their place; those within others go with these
+	[ "$system" = tidegate ] || grep -v // /payload/$set.names | while read -r name; do
+		printf %s "$name" >/sys/kernel/security/apparmor/.remove
+	done
 done
 [ "$system" = apparmor ] || /payload/tidegate stop

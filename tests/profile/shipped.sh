@@ -41,7 +41,7 @@ for set in installed examples; do
 	echo "$set: $(wc -l <"$payload/$set.names") profiles, compiled in $(((parsed - start) / 1000000)) ms by AppArmor's" \
 		"parser, in $(((end - parsed) / 1000000)) by tidegate, which calls it"
 done
-cp "$here/shipped-play.sh" "$payload"
+cp "$here/shipped-play.sh" "$here/flat.plm" "$payload"
 
 # play SYSTEM WORDS…
 play() {
@@ -56,5 +56,4 @@ play() {
 # without the kernel's records, which the console would take minutes for
 play apparmor --lsm lockdown,yama,apparmor --append audit=0
 play tidegate
-cat "$payload/installed.list" "$payload/examples.list" >"$payload/shipped.list"
-"$here/shipped.py" compare "$payload/shipped.list" "$payload/shipped-apparmor.log" "$payload/shipped-tidegate.log"
+"$here/shipped.py" compare "$payload/shipped-apparmor.log" "$payload/shipped-tidegate.log" "$payload"/{installed,examples}.list
