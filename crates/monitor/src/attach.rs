@@ -65,8 +65,7 @@ fn attach(program: &str) -> Result<()> {
         program: program.into(),
         source,
     })?;
-    let path = Pinned::Links.path(program);
-    sys::pin(link.as_fd(), &path).map_err(|source| Error::Pin { path, source })
+    Pinned::Links.pin(link, program)
 }
 
 /// Attaches those of these programs that are not.

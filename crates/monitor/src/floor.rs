@@ -9,6 +9,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
 use crate::attach::is_late;
 use crate::error::{Error, Result, io_of};
+use crate::object;
 use crate::probe;
 use crate::skel::TidegateSkelBuilder;
 
@@ -39,8 +40,7 @@ impl Floor {
             let Some((kind, hook)) = section.split_once('/') else {
                 continue;
             };
-            // hooks that only newer kernels have: SEC("?lsm/…")
-            if !program.autoload() && !probe::has_hook(hook).unwrap_or(false) {
+            if !object::is_possible(&program) {
                 continue;
             }
             let link = probe::attach_empty(hook, kind.ends_with(".s"));

@@ -2,21 +2,19 @@
 //! `profile` model, and these beside them once a policy has profiles, as a kernel takes as long to
 //! verify them as all others.
 
-use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, OpenProgramMut, PrintLevel, ProgramType};
+use libbpf_rs::{MapCore, OpenProgram, PrintLevel, ProgramType};
 
 use crate::attach::{EXECUTED, PROFILE, is_late};
-use crate::error::{Error, Result, Trying, io_of};
+use crate::error::{Error, Result, io_of};
 use crate::load::Options;
 use crate::pins::{self, Pinned};
 use crate::probe;
 use crate::skel::{OpenTidegateSkel, TidegateSkel, TidegateSkelBuilder};
-use crate::sys;
 
 /// Loads and pins all maps, and all programs but those of profiles.
 pub(crate) fn load(options: Options) -> Result<()> {
@@ -26,10 +24,10 @@ pub(crate) fn load(options: Options) -> Result<()> {
         |skel| {
             for map in skel.object_mut().maps_mut() {
                 if let Some(name) = shared(&map.name().to_string_lossy()) {
-                    pin(map.as_fd(), Pinned::Maps, &name)?;
+                    Pinned::Maps.pin(map.as_fd(), &name)?;
                 }
             }
-            pin(skel.maps.bss.as_fd(), Pinned::Maps, &pins::build())
+            Pinned::Maps.pin(skel.maps.bss.as_fd(), &pins::build())
         },
     )
 }
@@ -42,10 +40,8 @@ pub(crate) fn load_profiles() -> Result<()> {
         return Ok(());
     }
     // of a load that was cut off
-    for program in programs.iter().filter(|p| p.starts_with(PROFILE)) {
-        let path = Pinned::Programs.path(program);
-        fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;
-    }
+    let rest = programs.iter().filter(|p| p.starts_with(PROFILE));
+    pins::unpin(rest.map(|program| Pinned::Programs.path(program)))?;
     bring_in(
         |program| program.starts_with(PROFILE),
         |open| {
@@ -120,7 +116,7 @@ fn bring_in(
             // what else there is belongs to libbpf's own probing
             let ours = program.prog_type() == ProgramType::Lsm || is_late(&name);
             if program.autoload() && ours {
-                pin(program.as_fd(), Pinned::Programs, &name)?;
+                Pinned::Programs.pin(program.as_fd(), &name)?;
             }
         }
         Ok(())
@@ -131,16 +127,11 @@ fn bring_in(
 
 /// Whether this kernel has what the program is for: some hooks only newer kernels have, and some functions
 /// a kernel may not have of its own (SEC("?lsm/…"), SEC("?fentry/…")).
-fn is_possible(program: &OpenProgramMut<'_>) -> bool {
+pub(crate) fn is_possible(program: &OpenProgram<'_>) -> bool {
     let section = program.section().to_string_lossy().into_owned();
     match section.split_once('/') {
         Some(("?fentry", function)) => probe::try_function(function).unwrap_or(false),
         Some((kind, hook)) if kind.starts_with('?') => probe::has_hook(hook).unwrap_or(false),
         _ => program.autoload(),
     }
-}
-
-fn pin(what: impl AsFd, kind: Pinned, name: &str) -> Result<()> {
-    let path = kind.path(name);
-    sys::pin(what.as_fd(), &path).map_err(|source| Error::Pin { path, source })
 }

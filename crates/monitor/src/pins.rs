@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use rustix::mount::{MountFlags, mount};
 
 use crate::abi::BUILD;
 use crate::error::{Error, Result, Trying};
+use crate::sys;
 
 /// The directory everything is pinned in; mode 0700.
 pub const PIN_DIR: &str = "/sys/fs/bpf/tidegate";
@@ -41,6 +43,12 @@ impl Pinned {
     /// One entry of it.
     pub fn path(self, name: &str) -> PathBuf {
         self.dir().join(name)
+    }
+
+    /// Pins something there.
+    pub fn pin(self, what: impl AsFd, name: &str) -> Result<()> {
+        let path = self.path(name);
+        sys::pin(what.as_fd(), &path).map_err(|source| Error::Pin { path, source })
     }
 
     /// The names in it, sorted; none if there is no such directory.
@@ -134,7 +142,8 @@ pub(crate) fn remove_links() -> Result<()> {
     unpin(links.iter().map(|n| Pinned::Links.path(n)))
 }
 
-fn unpin(paths: impl Iterator<Item = PathBuf>) -> Result<()> {
+/// Takes these pins away.
+pub(crate) fn unpin(paths: impl Iterator<Item = PathBuf>) -> Result<()> {
     for path in paths {
         fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;
     }
