@@ -28,9 +28,8 @@ __noinline int rlimit_asked(struct tg_confined *c, u32 resource, u64 max, bool l
 		if (!who.profile)
 			return 0;
 		p = PART(struct tg_profile, who.profile);
-		if (!like && !(p->caps_allow & 1ull << CAP_SYS_RESOURCE_))
-			perms.allow = 0;
-		else if (resource >= TG_RLIMITS || !(p->limited & 1u << resource) || max <= PART(u64, p->limits)[resource])
+		if ((like || p->caps_allow & 1ull << CAP_SYS_RESOURCE_) &&
+		    (resource >= TG_RLIMITS || !(p->limited & 1u << resource) || max <= PART(u64, p->limits)[resource]))
 			perms.allow = SET_RLIMIT_;
 		if (policy_number() == who.number)
 			return profile_decide(&who, perms, SET_RLIMIT_, -EACCES, &note);

@@ -205,11 +205,12 @@ fn cbmc(args: &[String]) -> Result<ExitCode> {
 
 /// Becomes AppArmor's parser.
 fn apparmor_parser(source: bool, profiles: bool, args: &[String]) -> Result<ExitCode> {
+    let lab = Lab::open()?;
     if profiles {
-        println!("{}", Lab::open()?.profiles()?.path().display());
+        println!("{}", lab.profiles()?.path().display());
         return Ok(ExitCode::SUCCESS);
     }
-    let tree = Lab::open()?.parser()?;
+    let tree = lab.parser()?;
     if source {
         println!("{}", tree.apparmor_source().display());
         return Ok(ExitCode::SUCCESS);

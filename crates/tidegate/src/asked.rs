@@ -181,13 +181,11 @@ pub fn family_number(name: &str) -> Option<u16> {
 }
 
 fn number(names: &[&str], name: &str) -> Option<u16> {
-    let known = (0..).zip(names).find(|(_, known)| **known == name);
-    known.map_or_else(|| name.parse().ok(), |(number, _)| Some(number))
+    position(names, name).or_else(|| name.parse().ok())
 }
 
 fn name(names: &[&str], number: u16) -> String {
-    let name = names.get(usize::from(number));
-    name.map_or_else(|| number.to_string(), |name| (*name).to_owned())
+    word(names, number).unwrap_or_else(|| number.to_string())
 }
 
 /// Permissions, as an operation has them.
