@@ -9,6 +9,9 @@
 set -eu
 lab=$1 payload=$2 kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
+parser=apparmor_parser
+# shellcheck source=tests/profile/machines.sh
+. "$here/machines.sh"
 
 profiles=("$here/profiles")
 major=$(apparmor_parser --version | sed -n 's/^AppArmor parser version \([0-9]*\).*/\1/p')
@@ -17,8 +20,7 @@ major=$(apparmor_parser --version | sed -n 's/^AppArmor parser version \([0-9]*\
 "$payload/profile-ops" features >"$payload/features"
 # for_apparmor FILE PROFILES…, with a table of the bytes that mean the same
 for_apparmor() {
-	apparmor_parser --optimize=equiv --skip-kernel-load --skip-cache --config-file /dev/null --policy-features "$payload/features" \
-		--kernel-features "$payload/features" --ofile "$1" "${@:2}"
+	parse --optimize=equiv --skip-kernel-load --ofile "$1" "${@:2}"
 }
 for_apparmor "$payload/profiles.bin" "${profiles[@]}"
 for_apparmor "$payload/unix.bin" "$here/profiles-unix"
@@ -29,18 +31,12 @@ profiles+=("$here/profiles-unix")
 sed -n 's/^profile \([^ ]*\).*/\1/p' "${profiles[@]}" >"$payload/names"
 cp "$here/apparmor.sh" "$here/tidegate.sh" "$payload"
 
-# play SYSTEM WORDS…: what became of each operation, sorted.
+# play SYSTEM: what became of each operation, sorted.
 play() {
-	local log=$payload/$1.log
-	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 1500 "${@:2}" -- \
-		/bin/sh "/payload/$1.sh" >"$log" 2>&1; then
-		tail -n 30 "$log"
-		return 1
-	fi
-	tr -d '\r' <"$log" | sed -n 's/^verdict: //p' | sort >"$payload/$1.verdicts"
+	in_machine "$1" /bin/sh "/payload/$1.sh"
+	tr -d '\r' <"$payload/$1.log" | sed -n 's/^verdict: //p' | sort >"$payload/$1.verdicts"
 }
-# without the kernel's records, which the console would take minutes for
-play apparmor --lsm lockdown,yama,apparmor --append audit=0
+play apparmor
 play tidegate
 
 # of an operation that one of them did not come to there is no verdict to compare

@@ -41,27 +41,24 @@ def rules(text):
     found, pattern = {}, re.compile(r"Perms:\s(\S*).*\tName:\t\((.*)\)$")
     for line in text.splitlines():
         if line.startswith("Name:\t"):
-            name = line.split("\t")[-1]
-            found.setdefault(name, [])
-            at = name
+            at = line.split("\t")[-1]
+            found.setdefault(at, [])
         elif line.startswith("Local To:") and not line.endswith("<NULL>"):
-            parent = line.split("\t")[-1]
-            own = found.pop(at) if not found[at] else []
-            at = f"{parent}//{at}"
-            found.setdefault(at, own)
+            at = line.split("\t")[-1] + f"//{at}"
+            found.setdefault(at, [])
         elif rule := pattern.match(line):
             found[at].append((rule[2], "x" in rule[1]))
     return found
 
 
 def some(paths, n):
-    """N of them that do not depend on what else there is."""
-    return sorted(paths, key=lambda path: hashlib.sha256(path[0].encode()).digest())[:n]
+    """N of them that depend neither on what else there is nor on the order of a set."""
+    return sorted(paths, key=lambda path: (hashlib.sha256(path[0].encode()).digest(), path))[:n]
 
 
 def write_list(rules_file, names_file):
     of = rules(open(rules_file, encoding="utf-8").read())
-    names = open(names_file, encoding="utf-8").read().splitlines()
+    names = sorted(open(names_file, encoding="utf-8").read().splitlines())
     paths = {
         name: {(path, runs) for pattern, runs in patterns for path in instances(pattern)}
         for name, patterns in of.items()

@@ -7,6 +7,8 @@
 set -eu
 lab=$(realpath "$1") payload=$2 kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/profile/machines.sh
+. "$here/machines.sh"
 tree=$("$lab" apparmor-parser --profiles)
 copy=$(realpath "$payload")/shipped
 
@@ -26,8 +28,7 @@ printf '#!/bin/sh\nexec "%s" apparmor-parser "$@"\n' "$lab" >"$parser"
 chmod +x "$parser"
 for set in installed examples; do
 	rules() {
-		"$parser" --config-file /dev/null --policy-features "$payload/features" --kernel-features "$payload/features" \
-			--base "$copy/installed" --skip-cache "$@" "$copy/$set"
+		parse --base "$copy/installed" "$@" "$copy/$set"
 	}
 	start=$(date +%s%N)
 	rules --optimize=equiv --skip-kernel-load --ofile "$payload/$set.bin"
@@ -36,24 +37,16 @@ for set in installed examples; do
 		--apparmor-parser "$parser" --output "$payload/$set.bundle" 2>&1 | tail -n 1
 	end=$(date +%s%N)
 	rules --names >"$payload/$set.names"
-	rules --debug --skip-kernel-load >"$payload/$set.rules" 2>/dev/null
+	# of several at once it would print each where it happens to be
+	rules --debug --jobs=1 --skip-kernel-load >"$payload/$set.rules" 2>/dev/null
 	"$here/shipped.py" list "$payload/$set.rules" "$payload/$set.names" >"$payload/$set.list"
 	echo "$set: $(wc -l <"$payload/$set.names") profiles, compiled in $(((parsed - start) / 1000000)) ms by AppArmor's" \
 		"parser, in $(((end - parsed) / 1000000)) by tidegate, which calls it"
 done
 cp "$here/shipped-play.sh" "$here/flat.plm" "$payload"
 
-# play SYSTEM WORDS…
-play() {
-	local log=$payload/shipped-$1.log
-	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 1500 "${@:2}" -- \
-		/bin/sh /payload/shipped-play.sh "$1" >"$log" 2>&1; then
-		tail -n 30 "$log"
-		return 1
-	fi
-	grep '^loaded: ' "$log"
-}
-# without the kernel's records, which the console would take minutes for
-play apparmor --lsm lockdown,yama,apparmor --append audit=0
-play tidegate
-"$here/shipped.py" compare "$payload/shipped-apparmor.log" "$payload/shipped-tidegate.log" "$payload"/{installed,examples}.list
+for system in apparmor tidegate; do
+	in_machine "$system" /bin/sh /payload/shipped-play.sh "$system"
+	grep '^loaded: ' "$payload/$system.log"
+done
+"$here/shipped.py" compare "$payload"/{apparmor,tidegate}.log "$payload"/{installed,examples}.list

@@ -17,19 +17,20 @@ const ASKERS: [&str; 2] = ["root", "user"];
 /// For what is not tried.
 const NOTHING: char = '-';
 
-/// What is said of a path in the list: that it is opened, or executed, too.
+/// What is done with a path: it is opened, or executed, too, as the list says, or left alone.
 const LOOK: &str = "look";
 const RUN: &str = "run";
+const LEAVE: &str = "leave";
 
 /// Reads the list, and prints for each profile and asker a line, with a letter for each act of each path.
 pub fn play(list: &str) -> io::Result<()> {
-    let list = fs::read_to_string(list)?;
+    let list = format!("\n{}", fs::read_to_string(list)?);
     for line in list.lines() {
         if let Some((_, path)) = asked(line) {
             make(Path::new(path));
         }
     }
-    for section in list.split("profile ").skip(1) {
+    for section in list.split("\nprofile ").skip(1) {
         let (profile, paths) = section.split_once('\n').unwrap_or((section, ""));
         let paths: String = paths
             .lines()
@@ -102,7 +103,7 @@ fn possible<'a>(word: &'a str, path: &Path) -> &'a str {
         }
         Ok(m) if m.is_file() || m.is_dir() => LOOK,
         _ if DEVICES.iter().any(|device| Path::new(device) == path) => LOOK,
-        _ => "nothing",
+        _ => LEAVE,
     }
 }
 
