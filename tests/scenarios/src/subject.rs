@@ -62,6 +62,21 @@ pub fn at(level: Level, part: impl FnOnce() -> Outcome) -> Outcome {
     spawn(level, part)?.join()
 }
 
+/// Runs it as `at` does until it succeeds, up to five times. Of what waits for a moment, or
+/// falls where the kernel may not wait (docs/limitations.md), a try says nothing if a
+/// processor stands still meanwhile.
+#[track_caller]
+pub fn patiently(level: Level, part: impl Fn() -> Outcome) -> Outcome {
+    let mut tries = 5;
+    while let Err(failed) = at(level, &part) {
+        tries -= 1;
+        if tries == 0 {
+            return Err(failed);
+        }
+    }
+    Ok(())
+}
+
 /// Starts this part of a scenario in a child at a level.
 pub fn spawn(level: Level, part: impl FnOnce() -> Outcome) -> Outcome<Child> {
     start(|| {

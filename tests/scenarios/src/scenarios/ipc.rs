@@ -11,7 +11,7 @@ use crate::ipcs::{Queue, Segment, Semaphores, mq_open, mq_receive, mq_send};
 use crate::level;
 use crate::place::{self, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Level, at, become_alice, lower, spawn, start, step};
+use crate::subject::{Level, at, become_alice, lower, patiently, spawn, start, step};
 use crate::{sys, syscall};
 
 use Level::{System, Untrusted, User};
@@ -173,7 +173,7 @@ fn shm() -> Outcome {
     })?;
     low.stands()?;
     for read_only in [true, false] {
-        at(User, || {
+        patiently(User, || {
             let memory = Segment::find(0x5c01)?.attach(read_only)?;
             same("the memory", memory.peek(), 1)?;
             level::is(Untrusted)
@@ -194,7 +194,7 @@ fn msg() -> Outcome {
         step()
     })?;
     low.stands()?;
-    at(User, || {
+    patiently(User, || {
         Queue::find(0x5c02)?.receive()?;
         level::is(Untrusted)
     })?;
@@ -217,7 +217,7 @@ fn sem() -> Outcome {
         step()
     })?;
     low.stands()?;
-    at(User, || {
+    patiently(User, || {
         same("the semaphore", Semaphores::find(0x5c03)?.value()?, 1)?;
         level::is(Untrusted)
     })?;
@@ -350,7 +350,7 @@ fn keys_of_others() -> Outcome {
 
 /// What a subject reads that attaches afterwards, and the level it then has.
 fn later_reader(key: i32, value: u8) -> Outcome {
-    at(User, || {
+    patiently(User, || {
         let memory = Segment::find(key)?.attach(true)?;
         if memory.peek() == value {
             level::is(Untrusted)

@@ -12,7 +12,7 @@ use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
 use crate::place::{self, AREA, LOW, SYSTEM};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Child, Level, at, busy, lower, spawn, start, step};
+use crate::subject::{Child, Level, at, busy, lower, patiently, spawn, start, step};
 use crate::sys;
 
 use Level::{System, Untrusted, User};
@@ -213,26 +213,13 @@ fn in_the_making() -> Outcome {
         level::is(System)
     };
     for forefathers in [0, 1] {
-        patiently(|| pipeline(forefathers))?;
-    }
-    Ok(())
-}
-
-/// Plays it from the top until it succeeds, up to five times: of what waits for a moment, a try
-/// says nothing if a processor stands still meanwhile.
-fn patiently(play: impl Fn() -> Outcome) -> Outcome {
-    let mut tries = 5;
-    while let Err(failed) = at(System, &play) {
-        tries -= 1;
-        if tries == 0 {
-            return Err(failed);
-        }
+        patiently(System, || pipeline(forefathers))?;
     }
     Ok(())
 }
 
 fn held_awake() -> Outcome {
-    patiently(|| {
+    patiently(System, || {
         let (read, write) = pipe()?;
         let program = first_program(&write, 0, Duration::from_millis(200))?;
         busy(Duration::from_millis(500));
