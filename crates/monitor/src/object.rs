@@ -2,6 +2,7 @@
 //! `profile` model, and these beside them once a policy has profiles, as a kernel takes as long to
 //! verify them as all others.
 
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Mutex;
@@ -10,7 +11,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, OpenProgram, PrintLevel, ProgramType};
 
 use crate::attach::{EXECUTED, PROFILE, is_late};
-use crate::error::{Error, Result, io_of};
+use crate::error::{Error, Result, Trying, io_of};
 use crate::load::Options;
 use crate::pins::{self, Pinned};
 use crate::probe;
@@ -104,8 +105,8 @@ fn bring_in(
             .map_err(failed)?;
         prepare(&mut open).map_err(failed)?;
         for mut program in open.open_object_mut().progs_mut() {
-            let wanted = wanted(&program.name().to_string_lossy()) && is_possible(&program);
-            program.set_autoload(wanted);
+            let possible = is_possible(&program).trying(|| "read the kernel's BTF".into())?;
+            program.set_autoload(possible && wanted(&program.name().to_string_lossy()));
         }
         let mut skel = open.load().map_err(failed)?;
         pin_maps(&mut skel)?;
@@ -125,13 +126,42 @@ fn bring_in(
     loaded
 }
 
-/// Whether this kernel has what the program is for: some hooks only newer kernels have, and some functions
-/// a kernel may not have of its own (SEC("?lsm/…"), SEC("?fentry/…")).
-pub(crate) fn is_possible(program: &OpenProgram<'_>) -> bool {
+/// Whether this kernel has what the program is for.
+///
+/// # Errors
+/// Without BTF.
+pub(crate) fn is_possible(program: &OpenProgram<'_>) -> io::Result<bool> {
+    match optional(program) {
+        None => Ok(true),
+        Some((kind, function)) if kind == "fentry" => probe::try_function(&function),
+        Some((_, hook)) => probe::has_hook(&hook),
+    }
+}
+
+/// What a program is for that is to be loaded only where that is there: a hook that only newer kernels have
+/// (`SEC("?lsm/…")`), or a function that a kernel may not have of its own (`SEC("?fentry/…")`). libbpf takes the mark off
+/// the section's name, and keeps the program from being loaded.
+fn optional(program: &OpenProgram<'_>) -> Option<(String, String)> {
     let section = program.section().to_string_lossy().into_owned();
-    match section.split_once('/') {
-        Some(("?fentry", function)) => probe::try_function(function).unwrap_or(false),
-        Some((kind, hook)) if kind.starts_with('?') => probe::has_hook(hook).unwrap_or(false),
-        _ => program.autoload(),
+    let (kind, of) = section.split_once('/')?;
+    (!program.autoload()).then(|| (kind.to_owned(), of.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_not_every_kernel_has_is_asked_for() {
+        let mut room = MaybeUninit::uninit();
+        let open = TidegateSkelBuilder::default().open(&mut room).unwrap();
+        let mut found: Vec<_> = open
+            .open_object()
+            .progs()
+            .filter_map(|program| optional(&program))
+            .collect();
+        found.sort();
+        let expected = [("fentry", "__d_move"), ("lsm", "inode_file_setattr")];
+        assert_eq!(found, expected.map(|(kind, of)| (kind.into(), of.into())));
     }
 }

@@ -139,6 +139,23 @@ pub fn ioctl(fd: &impl AsRawFd, request: u64, arg: usize) -> Result<i64, Errno> 
     syscall!(libc::SYS_ioctl, fd.as_raw_fd(), request, arg)
 }
 
+/// Sets a file's flags (`FS_XFLAG_*`) by file_setattr(2).
+pub fn set_file_flags(file: impl AsRef<Path>, flags: u64) -> Result<(), Errno> {
+    const FILE_SETATTR: libc::c_long = 469;
+    // struct file_attr: fa_xflags, and four numbers of 32 bits
+    let attr = [flags, 0, 0];
+    let file = c(file);
+    syscall!(
+        FILE_SETATTR,
+        libc::AT_FDCWD,
+        file.as_ptr(),
+        attr.as_ptr(),
+        size_of_val(&attr),
+        0
+    )
+    .map(drop)
+}
+
 /// A file's handle, as name_to_handle_at gives it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]

@@ -443,8 +443,13 @@ fn inode_flags() -> Outcome {
     const SETVERSION: u64 = 0x4008_7602;
     const EXT4_SETVERSION: u64 = 0x4008_6604;
     let file = place::file(SYSTEM, "file")?;
+    // file_setattr(2) came with 6.17
+    let newer = sys::set_file_flags(&file, 0) != Err(Errno::ENOSYS);
     for level in Level::LOWER {
         at(level, || {
+            if newer {
+                refused(Errno::EPERM, sys::set_file_flags(&file, 0x10))?; // append only
+            }
             let fd = sys::reads(&file)?;
             let flags: libc::c_long = 0x20; // append only
             refused(
