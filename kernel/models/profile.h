@@ -66,11 +66,18 @@ static __always_inline u32 profile_step(u32 table, u32 state, u8 byte)
 	return PART(u16, t->next)[state * t->width + t->classes[byte]];
 }
 
-/* What a state allows the owner, or others. */
-static __always_inline AT(struct tg_perms) *profile_perms(u32 table, u32 state, bool owner)
+/* What a state allows; */
+static __always_inline AT(struct tg_pair) *profile_pair(u32 table, u32 state)
 {
 	AT(struct tg_table) *t = PART(struct tg_table, table);
-	AT(struct tg_pair) *pair = &PART(struct tg_pair, t->pairs)[PART(u16, t->accepts)[state]];
+
+	return &PART(struct tg_pair, t->pairs)[PART(u16, t->accepts)[state]];
+}
+
+/* the owner, or others. */
+static __always_inline AT(struct tg_perms) *profile_perms(u32 table, u32 state, bool owner)
+{
+	AT(struct tg_pair) *pair = profile_pair(table, state);
 
 	return owner ? &pair->owner : &pair->other;
 }

@@ -46,7 +46,7 @@ struct tg_confined {
 	u64 previous; /* what it comes back to from a hat, 0: nothing */
 	u64 token;    /* by which */
 	u64 made;    /* the dentry that it was allowed to create last, until it opens one */
-	u32 made_state; /* what its path leads to, */
+	u32 made_plain; /* what its path leads to simply allows, */
 	u32 made_at;	/* by this struct tg_profile, */
 	u32 made_number; /* of this policy */
 	u32 pad2;

@@ -25,6 +25,10 @@ int BPF_PROG(profile_task_alloc, struct task_struct *task)
 	child->previous_learning = c->previous_learning;
 	child->previous_changed = c->previous_changed;
 	child->token = c->token;
+	/* as confined_at() writes them, the other way about */
+	child->seqno = *(volatile u32 *)&c->seqno;
+	in_order();
+	child->at = c->at;
 	return 0;
 }
 
@@ -296,7 +300,6 @@ int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 		room = text_get();
 		if (!room)
 			return -EAGAIN;
-		room->name.stem_dir = 0;
 		ret = c->onexec ? exec_onexec(bprm, c, &room->name) : exec_confined(bprm, c, &room->name);
 		text_put(room);
 	}

@@ -60,8 +60,9 @@ static __always_inline bool has_path(struct dentry *d)
 }
 
 /* What becomes of a request that is not simply allowed. */
-static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct tg_who *who, long state, u32 owner)
+static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct tg_who *who, long state)
 {
+	u32 owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
 	struct tg_note note = { .op = a->op, .class = a->class, .dentry = a->dentry, .inode = a->inode };
 
 	if (state < 0)
@@ -70,19 +71,86 @@ static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct
 }
 
 /*
+ * The quick way, without a frame of its own: is all of this simply allowed, whoever's the object is, by what is
+ * remembered of it, or of the directory that the name is in? What is not known is asked in full.
+ */
+struct tg_quick {
+	struct tg_name name;
+	struct tg_who who;
+	u32 plain; /* what its path simply allows */
+};
+
+static __always_inline bool quick_begin(struct tg_quick *q, struct tg_confined *c, u64 mnt)
+{
+	struct tg_profile __arena *p;
+
+	q->who = who_of(c);
+	p = PART(struct tg_profile, q->who.profile);
+	q->name.table = p->file.table;
+	q->name.start = p->file.start;
+	if (!q->who.profile || !q->name.table || p->audit || c->learning)
+		return false;
+	q->name.number = q->who.number;
+	q->name.by = q->who.profile;
+	q->name.mnt = mnt;
+	place_begin(&q->name);
+	return true;
+}
+
+static __always_inline bool quick_ends(struct tg_quick *q, long state, u32 request)
+{
+	if (state < 0)
+		return false;
+	q->plain = profile_pair(q->name.table, state)->plain;
+	return !(request & ~q->plain) && policy_number() == q->who.number;
+}
+
+/* The state before the names in a directory. */
+static __always_inline long quick_stem(struct tg_quick *q, u64 dir)
+{
+	return placed_recall(&q->name, dir, name_start(q->name.start, NAME_STEM));
+}
+
+/* A name that its directory's lock keeps meanwhile. */
+static __always_inline bool quick_name(struct tg_quick *q, long stem, struct dentry *d, bool dir, u32 request)
+{
+	if (stem < 0)
+		return false;
+	stem = feed_component(feed_of(q->name.table), stem, d);
+	return quick_ends(q, dir ? profile_step(q->name.table, stem, '/') : stem, request);
+}
+
+static __always_inline bool name_quickly(struct tg_quick *q, struct tg_confined *c, struct path *dir, struct dentry *d,
+					 bool is_dir, u32 request)
+{
+	return quick_begin(q, c, address(dir->mnt)) &&
+	       quick_name(q, quick_stem(q, address(d->d_parent)), d, is_dir, request);
+}
+
+static __always_inline bool path_quickly(struct tg_confined *c, struct path *path, bool dir, u32 request)
+{
+	u64 dentry = address(path->dentry);
+	struct tg_quick q;
+
+	return quick_begin(&q, c, address(path->mnt)) &&
+	       quick_ends(&q, placed_recall(&q.name, dentry, name_start(q.name.start, dir ? NAME_DIR : NAME_FILE)),
+			  request);
+}
+
+/*
  * A file that is created by being opened is asked about twice in a row, with nothing in between of what the task
  * does: the second time by what was found the first time. It may have been renamed in between, as it may right after.
  */
-static __always_inline void name_is_made(struct tg_confined *c, struct tg_who *who, u64 dentry, u32 state)
+static __always_inline void name_is_made(struct tg_confined *c, struct tg_who *who, u64 dentry, u32 plain)
 {
 	c->made = dentry;
-	c->made_state = state;
+	c->made_plain = plain;
 	c->made_at = who->profile;
 	c->made_number = who->number;
 }
 
 /* Is it the file that this open(2) has created, and all that it is opened for allowed? */
-static __noinline bool made_is_opened(struct tg_confined *c, struct file *file, u32 request)
+static __always_inline bool made_is_opened(struct tg_confined *c, struct file *file, u32 request)
 {
 	u64 made = c->made;
 	struct tg_who who;
@@ -91,27 +159,21 @@ static __noinline bool made_is_opened(struct tg_confined *c, struct file *file, 
 	if (made != address(file->f_path.dentry) || !(file->f_mode & FMODE_CREATED_FLAG) || file->f_flags & O_TMPFILE_FLAG)
 		return false;
 	who = who_of(c);
-	return who.profile && who.profile == c->made_at && who.number == c->made_number &&
-	       is_simply_allowed(&who, PART(struct tg_profile, who.profile)->file.table, c->made_state,
-				 owner_by(file->f_inode->i_uid.val, address(file->f_path.mnt)), request) &&
-	       policy_number() == who.number;
+	return who.profile && who.profile == c->made_at && who.number == c->made_number && !c->learning &&
+	       !(request & ~c->made_plain);
 }
 
-/*
- * May the current task, which c confines, have this? `name` is room; what was found out for
- * another name in the same directory is in it.
- */
+/* May the current task, which c confines, have this? `name` is room. */
 __noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_confined *c)
 {
 	struct tg_who who;
 	long state;
-	u32 try, owner;
+	u32 try;
 
 	if (!a || !name || !c)
 		return -EACCES;
 	if (a->mine)
 		c->made = 0;
-	owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
 	for (try = 0; try < PROFILE_TRIES; try++) {
 		bool simply;
 
@@ -130,16 +192,16 @@ __noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_co
 				return 0;
 			state = name_state_led(name);
 		}
-		simply = state >= 0 && is_simply_allowed(&who, name->table, state, owner, a->request);
+		simply = state >= 0 && is_simply_allowed(&who, name->table, state, a->request);
 		if (policy_number() != who.number)
 			continue;
 		if (!simply)
-			return file_says(a, name, &who, state, owner);
+			return file_says(a, name, &who, state);
 		if (a->mine)
-			name_is_made(c, &who, a->dentry, state);
+			name_is_made(c, &who, a->dentry, profile_pair(name->table, state)->plain);
 		return 0;
 	}
-	return file_says(a, name, &who, NAME_LATER, owner);
+	return file_says(a, name, &who, NAME_LATER);
 }
 
 /* The same, of one name alone. */
@@ -147,7 +209,6 @@ static __always_inline int one_asked(struct tg_asked *a, struct tg_confined *c)
 {
 	struct tg_name name;
 
-	name.stem_dir = 0;
 	return verdict_of(file_asked(a, &name, c));
 }
 
@@ -193,6 +254,11 @@ static __always_inline int file_request(struct tg_confined *c, struct file *file
 	return one_asked(&a, c);
 }
 
+static __always_inline bool file_quickly(struct tg_confined *c, struct file *file, u32 request)
+{
+	return path_quickly(c, &file->f_path, (file->f_inode->i_mode & S_IFMT) == S_IFDIR, request);
+}
+
 SEC("lsm/file_open")
 int BPF_PROG(profile_file_open, struct file *file)
 {
@@ -203,7 +269,7 @@ int BPF_PROG(profile_file_open, struct file *file)
 	if (!c || opened_for_exec(file))
 		return 0;
 	request = open_request(file->f_mode, file->f_flags);
-	if (c->made && made_is_opened(c, file, request))
+	if ((c->made && made_is_opened(c, file, request)) || file_quickly(c, file, request))
 		return 0;
 	return file_request(c, file, request,
 			    file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
@@ -215,9 +281,24 @@ int BPF_PROG(profile_file_open, struct file *file)
  * were opened by what it was before: if another profile confined that, this one decides about
  * them, too.
  */
+static __noinline int mapping_asked(struct file *file, unsigned long prot, u32 request)
+{
+	struct tg_confined *c = confined_current();
+
+	if (!c)
+		return 0;
+	if (opened_for_exec(file)) {
+		if (!c->changed)
+			return 0;
+		if (prot & PROT_READ_FLAG)
+			request |= MAY_READ_;
+	}
+	return request && !file_quickly(c, file, request) ? file_request(c, file, request, TG_OP_MMAP) : 0;
+}
+
+/* Most mappings are of neither kind, and leave early. */
 static __always_inline int mapped(struct file *file, unsigned long prot, bool shared)
 {
-	struct tg_confined *c;
 	u32 request = 0;
 
 	if (!file)
@@ -228,16 +309,7 @@ static __always_inline int mapped(struct file *file, unsigned long prot, bool sh
 		request |= MAY_WRITE_;
 	if (!request && !(file->f_flags & FMODE_EXEC_FLAG))
 		return 0;
-	c = confined_current();
-	if (!c)
-		return 0;
-	if (opened_for_exec(file)) {
-		if (!c->changed)
-			return 0;
-		if (prot & PROT_READ_FLAG)
-			request |= MAY_READ_;
-	}
-	return request ? file_request(c, file, request, TG_OP_MMAP) : 0;
+	return verdict_of(mapping_asked(file, prot, request));
 }
 
 SEC("lsm/mmap_file")
@@ -313,9 +385,14 @@ static __always_inline int name_made(struct path *dir, struct dentry *dentry, bo
 {
 	struct tg_confined *c = confined_current();
 	struct tg_asked a = {};
+	struct tg_quick q;
 
 	if (!c)
 		return 0;
+	if (name_quickly(&q, c, dir, dentry, is_dir, MAY_CREATE_)) {
+		name_is_made(c, &q.who, address(dentry), q.plain);
+		return 0;
+	}
 	a.dentry = address(dentry);
 	a.mnt = address(dir->mnt);
 	a.dir = is_dir;
@@ -342,6 +419,13 @@ SEC("lsm/path_mkdir")
 int BPF_PROG(profile_path_mkdir, struct path *dir, struct dentry *dentry)
 {
 	return name_made(dir, dentry, true);
+}
+
+static __always_inline bool is_directory(struct dentry *d)
+{
+	struct inode *inode = d->d_inode;
+
+	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
 }
 
 /* A name of an object that is there. */
@@ -371,7 +455,10 @@ static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 {
 	struct tg_confined *c = confined_current();
 
-	if (!c || !dentry->d_inode)
+	struct inode *inode = dentry->d_inode;
+	struct tg_quick q;
+
+	if (!c || !inode || name_quickly(&q, c, dir, dentry, (inode->i_mode & S_IFMT) == S_IFDIR, MAY_DELETE_))
 		return 0;
 	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR);
 }
@@ -386,6 +473,24 @@ SEC("lsm/path_rmdir")
 int BPF_PROG(profile_path_rmdir, struct path *dir, struct dentry *dentry)
 {
 	return name_removed(dir, dentry);
+}
+
+#define MOVED_FROM (MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_)
+#define MOVED_TO (MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_)
+
+/* With a frame of its own, which is not there where the names are asked about in full. */
+static __noinline bool quickly_moved(struct tg_confined *c, u64 mnt, struct dentry *old, struct dentry *new)
+{
+	u64 from = address(old->d_parent), to = address(new->d_parent);
+	bool dir = is_directory(old);
+	struct tg_quick q;
+	long stem;
+
+	if (!quick_begin(&q, c, mnt))
+		return false;
+	stem = quick_stem(&q, from);
+	return quick_name(&q, stem, old, dir, MOVED_FROM) &&
+	       quick_name(&q, from == to ? stem : quick_stem(&q, to), new, dir, MOVED_TO);
 }
 
 /*
@@ -405,17 +510,17 @@ int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, stru
 
 	if (!c)
 		return 0;
-	name.stem_dir = 0;
+	if (!(flags & RENAME_EXCHANGE_FLAG) && quickly_moved(c, mnt, old, new))
+		return 0;
 	for (way = flags & RENAME_EXCHANGE_FLAG ? 0 : 1; way < 2; way++) {
 		from = way ? one : other;
 		to = way ? other : one;
-		asked_name(&a, mnt, from, MAY_READ_ | MAY_GETATTR_ | MAY_WRITE_ | MAY_SETATTR_ | MAY_DELETE_,
-			   TG_OP_RENAME, TG_C_DIR, from);
+		asked_name(&a, mnt, from, MOVED_FROM, TG_OP_RENAME, TG_C_DIR, from);
 		err = file_asked(&a, &name, c);
 		if (err)
 			return verdict_of(err);
 		a.dentry = to;
-		a.request = MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_;
+		a.request = MOVED_TO;
 		err = file_asked(&a, &name, c);
 		if (err)
 			return verdict_of(err);
@@ -428,7 +533,7 @@ static __always_inline int path_changed(struct path *path, u32 request, u8 op)
 {
 	struct tg_confined *c = confined_current();
 
-	if (!c)
+	if (!c || path_quickly(c, path, is_directory(path->dentry), request))
 		return 0;
 	return name_asked(c, address(path->mnt), address(path->dentry), request, op, TG_C_FILE);
 }
@@ -475,7 +580,6 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 
 	if (!c)
 		return -EACCES;
-	name.stem_dir = 0;
 	for (try = 0; try < PROFILE_TRIES; try++) {
 		who = who_of(c);
 		if (!who.profile)

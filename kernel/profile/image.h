@@ -20,6 +20,7 @@ struct tg_perms {
 struct tg_pair {
 	struct tg_perms owner;
 	struct tg_perms other;
+	u32 plain; /* allowed to both, and neither denied nor recorded */
 };
 
 /* An automaton. State 0 leads nowhere but to itself, and allows nothing. */

@@ -27,11 +27,6 @@ struct tg_name {
 	u64 two;
 	u64 moves;  /* of directories, when its place was looked for, */
 	u32 mounts; /* and mounts */
-	u32 stem;     /* the state of the directory that was found last, */
-	u64 stem_dir; /* 0: none, */
-	u64 stem_moves; /* when, */
-	u64 stem_by;	/* and as what */
-	u32 stem_mounts;
 	u32 number; /* of the policy */
 	u32 by;	    /* the struct tg_profile that asks, or the first of those among which one is looked for */
 	u32 table;
@@ -291,14 +286,15 @@ __noinline u32 name_feed(u32 table, u32 state, u64 text, u32 len)
 }
 
 /* The state after a slash and a dentry's name. */
+static __always_inline u32 feed_component(struct tg_feed f, u32 state, struct dentry *d)
+{
+	return feed_text(f, feed_byte(f, state, '/'), address(d->d_name.name), d->d_name.len & 255);
+}
+
 __noinline u32 name_feed_component(u32 table, u32 state, u64 dentry)
 {
-	struct dentry *d = CAST(struct dentry, dentry);
-	struct tg_feed f;
-
 	asm volatile("" ::"r"(&arena));
-	f = feed_of(table);
-	return feed_text(f, feed_byte(f, state, '/'), address(d->d_name.name), d->d_name.len & 255);
+	return feed_component(feed_of(table), state, CAST(struct dentry, dentry));
 }
 
 /* Walks the automaton by the path that a climb has noted. */

@@ -72,38 +72,29 @@ static __always_inline long name_recall_placed(struct tg_name *n)
 /* The state before the slash that the object's name follows. */
 __noinline long name_stem(struct tg_name *n, u64 dir)
 {
-	u64 dentry, by;
 	u32 start, changes;
+	u64 dentry;
 	long state;
 	u8 end;
 
 	if (!n)
 		return NAME_LATER;
-	by = (u64)n->by << 32 | n->start;
-	if (n->stem_dir == dir && n->stem_moves == n->moves && n->stem_mounts == n->mounts && n->stem_by == by)
-		return n->stem;
 	start = name_start(n->start, NAME_STEM);
 	state = placed_recall(n, dir, start);
-	if (state < 0) {
-		/* whose own move is counted */
-		changes = changes_settled(CAST(struct dentry, dir));
-		dentry = n->dentry;
-		end = n->end;
-		n->dentry = dir;
-		n->end = NAME_STEM;
-		n->tries = TG_TRIES;
-		state = name_state_look_up(n);
-		n->dentry = dentry;
-		n->end = end;
-		if (state < 0)
-			return state;
+	if (state >= 0)
+		return state;
+	/* whose own move is counted */
+	changes = changes_settled(CAST(struct dentry, dir));
+	dentry = n->dentry;
+	end = n->end;
+	n->dentry = dir;
+	n->end = NAME_STEM;
+	n->tries = TG_TRIES;
+	state = name_state_look_up(n);
+	n->dentry = dentry;
+	n->end = end;
+	if (state >= 0)
 		placed_remember(n, dir, start, changes, state);
-	}
-	n->stem_dir = dir;
-	n->stem_moves = n->moves;
-	n->stem_mounts = n->mounts;
-	n->stem_by = by;
-	n->stem = state;
 	return state;
 }
 

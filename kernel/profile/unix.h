@@ -167,7 +167,6 @@ __noinline long unix_path_state(struct tg_unix *u, u64 dentry, u64 mnt)
 		return NAME_LATER;
 	who.number = u->number;
 	who.profile = u->profile;
-	t->name.stem_dir = 0;
 	name_for(&t->name, &who, dentry, mnt, false);
 	state = name_find(&t->name);
 	text_put(t);

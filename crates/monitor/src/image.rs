@@ -155,6 +155,7 @@ impl Image {
         let pairs = self.list(table.perms.iter().map(|[owner, other]| tg_pair {
             owner: perms(owner),
             other: perms(other),
+            plain: plain(owner) & plain(other),
         }));
         let place = self.room::<tg_table>(1);
         let table = tg_table {
@@ -258,6 +259,11 @@ fn perms(p: &Perms) -> tg_perms {
         quiet: p.quiet.bits(),
         exec: p.exec.0,
     }
+}
+
+/// What is allowed, and neither denied nor recorded.
+fn plain(p: &Perms) -> u32 {
+    p.allow.bits() & !(p.deny | p.audit).bits()
 }
 
 #[cfg(test)]

@@ -288,6 +288,11 @@ fn a_walk_is_the_tables() {
             let wanted = table.perms[usize::from(table.accepts[start])];
             assert_eq!(numbers(&pair.owner), numbers(&perms(&wanted[0])));
             assert_eq!(numbers(&pair.other), numbers(&perms(&wanted[1])));
+            for bit in (0..32).map(|bit| 1 << bit) {
+                let said = [&pair.owner, &pair.other];
+                let simply = |p: &tg_perms| p.allow & bit != 0 && (p.deny | p.audit) & bit == 0;
+                assert_eq!(pair.plain & bit != 0, said.into_iter().all(simply));
+            }
         }
     }
     let owner = arena.perms(a.file.table, arena.walk(a.file, b"/xx")).owner;
