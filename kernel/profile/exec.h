@@ -323,12 +323,13 @@ int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 		return 0;
 	if (c->executing) {
 		c->changed = c->exec_changed;
-		c->profile = c->exec;
 		c->learning = c->exec_learning;
+		if (c->profile != c->exec)
+			c->seqno = 0;
+		c->profile = c->exec;
 	}
 	c->executing = 0;
 	c->onexec = c->previous = c->token = 0;
-	c->seqno = 0;
 	return 0;
 }
 

@@ -275,13 +275,8 @@ int BPF_PROG(profile_file_open, struct file *file)
 			    file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
 }
 
-/*
- * A mapping for execution; reading and writing were decided when the file was opened, but for
- * what is above an end at which alone it may be written. A program's own file, and its interpreter,
- * were opened by what it was before: if another profile confined that, this one decides about
- * them, too.
- */
-static __noinline int mapping_asked(struct file *file, unsigned long prot, u32 request)
+/* What is asked of a mapping besides, and is not known to be simply allowed. */
+static __noinline u32 mapping_asks(struct file *file, unsigned long prot, u32 request)
 {
 	struct tg_confined *c = confined_current();
 
@@ -293,35 +288,47 @@ static __noinline int mapping_asked(struct file *file, unsigned long prot, u32 r
 		if (prot & PROT_READ_FLAG)
 			request |= MAY_READ_;
 	}
-	return request && !file_quickly(c, file, request) ? file_request(c, file, request, TG_OP_MMAP) : 0;
+	return request && !file_quickly(c, file, request) ? request : 0;
 }
 
-/* Most mappings are of neither kind, and leave early. */
+static __noinline int mapping_asked(struct file *file, u32 request)
+{
+	struct tg_confined *c = confined_current();
+
+	return c ? file_request(c, file, request, TG_OP_MMAP) : 0;
+}
+
+/*
+ * A mapping for execution; reading and writing were decided when the file was opened, but for
+ * what is above an end at which alone it may be written. A program's own file, and its interpreter,
+ * were opened by what it was before: if another profile confined that, this one decides about
+ * them, too. Most mappings are of none of these, and leave early.
+ */
 static __always_inline int mapped(struct file *file, unsigned long prot, bool shared)
 {
 	u32 request = 0;
+	int err;
 
-	if (!file)
-		return 0;
 	if (prot & PROT_EXEC_FLAG)
 		request = MMAP_EXEC_;
 	if (prot & PROT_WRITE_FLAG && shared && file->f_flags & O_APPEND)
 		request |= MAY_WRITE_;
 	if (!request && !(file->f_flags & FMODE_EXEC_FLAG))
 		return 0;
-	return verdict_of(mapping_asked(file, prot, request));
-}
-
-SEC("lsm/mmap_file")
-int BPF_PROG(profile_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
-{
-	return mapped(file, prot, flags & MAP_TYPE_SHARED);
+	/* hooks that may sleep are not in a section of RCU's */
+	bpf_rcu_read_lock();
+	request = mapping_asks(file, prot, request);
+	err = request ? verdict_of(mapping_asked(file, request)) : 0;
+	bpf_rcu_read_unlock();
+	return err;
 }
 
 SEC("lsm/file_mprotect")
 int BPF_PROG(profile_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
 {
-	return mapped(vma->vm_file, prot, vma->vm_flags & VM_SHARED);
+	struct file *file = vma->vm_file;
+
+	return file ? mapped(file, prot, vma->vm_flags & VM_SHARED) : 0;
 }
 
 /* Who may write at a file's end alone does not write elsewhere by asking to. */

@@ -19,6 +19,8 @@ for set in installed examples; do
 	esac
 	echo "loaded: $set by $system, from second $began to $(now)"
 	taskset 1 /root/profile-ops survey /payload/$set.list
+	taskset 1 xargs /root/profile-ops play either </payload/$set.played
+	umount -l /srv/ops
 	# others take their place; those within others go with these
 	[ "$system" = tidegate ] || grep -v // /payload/$set.names | while read -r name; do
 		printf %s "$name" >/sys/kernel/security/apparmor/.remove

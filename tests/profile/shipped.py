@@ -3,6 +3,7 @@
 
 shipped.py list RULES NAMES    rules as apparmor_parser --debug prints them, names as --names does: for each
                                profile the paths of its own rules and of others' to be tried under it
+shipped.py played NAMES        the profiles under which all operations of profile-ops are played
 shipped.py compare A B LIST…   what two systems printed of these; the last line is `N passed, N failed`
 """
 
@@ -13,6 +14,8 @@ from pathlib import Path
 
 # paths that each profile is asked about, of all rules; and of its own rules
 COMMON, OWN = 200, 120
+# profiles of each list under which all operations are played
+PLAYED = 20
 # what is done with each path, as who (src/survey.rs)
 ACTS = {"root": "rwax", "user": "rw"}
 # whose executions lead to several profiles at once, which the second system refuses by design
@@ -70,6 +73,23 @@ def write_list(rules_file, names_file):
             print(f"{'run' if runs else 'look'} {path}")
 
 
+def write_played(names_file):
+    names = open(names_file, encoding="utf-8").read().splitlines()
+    for (name,) in some([(name,) for name in names if name not in STACKING], PLAYED):
+        print(name)
+
+
+def verdicts(file):
+    """What became of each operation, by list, profile and operation."""
+    found, loaded = {}, None
+    for line in open(file, encoding="utf-8", errors="replace"):
+        if of := re.match(r"loaded: (\w+) ", line):
+            loaded = of[1]
+        elif verdict := re.match(r"verdict: (.*)=(.*)$", line.rstrip("\r\n")):
+            found[loaded, verdict[1]] = verdict[2]
+    return found
+
+
 def asked(file):
     """The paths that each profile of a list is asked about."""
     found = {}
@@ -96,6 +116,15 @@ def answers(file):
 def compare(one, other, lists):
     profiles = refused = equal = stacked = 0
     wrong, stacking = [], set()
+    first, second = verdicts(one), verdicts(other)
+    played = len(lists) * PLAYED
+    for key in sorted(first.keys() | second.keys()):
+        if first.get(key) == second.get(key):
+            equal += 1
+        else:
+            wrong.append(f"{' '.join(key)}: {first.get(key)} and {second.get(key)}")
+    if equal < 150 * played:
+        wrong.append("too few operations to compare")
     one, other = answers(one), answers(other)
     for file in lists:
         for name, paths in asked(file).items():
@@ -119,11 +148,12 @@ def compare(one, other, lists):
                     else:
                         wrong.append(f"{name}: {who} {act} {path}: {x} and {y}")
     wrong += [f"{name}: nothing of it leads to several profiles" for name in STACKING - stacking]
-    if equal < 100 * profiles or not refused:
+    if equal < 100 * profiles + 150 * played or not refused:
         wrong.append("too few verdicts to compare")
     for line in wrong[:60]:
         print(f"FAILED  {line}")
     print(f"{profiles} profiles: {refused} refusals; {stacked} executions that lead to several profiles")
+    print(f"{played} profiles: {len(first)} operations")
     print(f"{equal + stacked} passed, {len(wrong)} failed")
     return 1 if wrong else 0
 
@@ -132,6 +162,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["list", rules_file, names_file]:
             write_list(rules_file, names_file)
+        case ["played", names_file]:
+            write_played(names_file)
         case ["compare", one, other, *lists]:
             sys.exit(compare(one, other, lists))
         case _:

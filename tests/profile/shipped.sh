@@ -40,6 +40,7 @@ for set in installed examples; do
 	# of several at once it would print each where it happens to be
 	rules --debug --jobs=1 --skip-kernel-load >"$payload/$set.rules" 2>/dev/null
 	"$here/shipped.py" list "$payload/$set.rules" "$payload/$set.names" >"$payload/$set.list"
+	"$here/shipped.py" played "$payload/$set.names" >"$payload/$set.played"
 	echo "$set: $(wc -l <"$payload/$set.names") profiles, compiled in $(((parsed - start) / 1000000)) ms by AppArmor's" \
 		"parser, in $(((end - parsed) / 1000000)) by tidegate, which calls it"
 done

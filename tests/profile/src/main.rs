@@ -6,6 +6,7 @@
 //! profile-ops v9 FROM TO               rules of unix, written by the parser, for the kernel's AppArmor
 //! profile-ops play apparmor PROFILE…   root, in a machine of its own, the profiles loaded
 //! profile-ops play tidegate PROFILE…   the same, enforced by Tidegate
+//! profile-ops play either PROFILE…     under profiles that somebody ships, enforced by one of them
 //! profile-ops survey LIST              opens and executions under the profiles of a list (shipped.py)
 //! profile-ops storm                    what is remembered, while names change; by Tidegate alone
 //! ```
@@ -35,6 +36,8 @@ use unix::UNIX;
 enum System {
     AppArmor,
     Tidegate,
+    /// By itself, under a profile that need not let it execute anything, so that it is no other's program.
+    Either,
 }
 
 fn main() -> ExitCode {
@@ -44,9 +47,13 @@ fn main() -> ExitCode {
         ["features"] => io::stdout().write_all(tidegate_policy::profile::FEATURES.as_bytes()),
         ["play", "apparmor", ref profiles @ ..] => play(System::AppArmor, profiles),
         ["play", "tidegate", ref profiles @ ..] => play(System::Tidegate, profiles),
+        ["play", "either", ref profiles @ ..] => play(System::Either, profiles),
         ["v9", from, to] => v9::rewrite(from, to),
         ["enter", profile, ref words @ ..] => enter(profile, words),
         ["serve", who] => unix::serve(who),
+        ["become", profile, "confined"] => {
+            change::current(&format!("changeprofile {profile}")).and_then(|()| confined())
+        }
         ["confined"] => confined(),
         ["survey", list] => survey::play(list),
         ["surveyed", asker, profile] => survey::surveyed(asker, profile),
@@ -55,7 +62,9 @@ fn main() -> ExitCode {
         ["elsewhere", from, to] => storm::elsewhere(from, to),
         ["act", op] => return ops::act(op),
         _ => {
-            eprintln!("usage: profile-ops features | v9 FROM TO | play apparmor|tidegate PROFILE…");
+            eprintln!(
+                "usage: profile-ops features | v9 FROM TO | play apparmor|tidegate|either PROFILE…"
+            );
             return ExitCode::from(2);
         }
     };
@@ -164,6 +173,11 @@ fn entering(system: System, profile: &str, words: &[&str]) -> Command {
         System::AppArmor => {
             let mut command = Command::new("/proc/self/exe");
             command.args(["enter", profile]);
+            command
+        }
+        System::Either => {
+            let mut command = Command::new("/proc/self/exe");
+            command.args(["become", profile]);
             command
         }
         System::Tidegate => {
