@@ -4,6 +4,11 @@ set -eu
 # a program that the map trusts: who opens a raw socket falls, and the player with it
 cp /payload/profile-ops /root/profile-ops
 /payload/tidegate start --bundle /payload/profiles.bundle
+# or each rename would have all paths looked up anew
+[ -e /sys/fs/bpf/tidegate/links/profile_d_move ] || {
+	echo "moves of directories are not counted"
+	exit 1
+}
 # one waits for the other all the time: on one processor that takes half as long
 taskset 1 xargs /root/profile-ops play tidegate </payload/names
 /root/profile-ops storm
