@@ -31,23 +31,16 @@ static __noinline int map_overlay(struct file *file, bool writes, bool executes)
 	return 0;
 }
 
-/*
- * A mapping is bound here once; its loads and stores are never seen again. An execution makes a dozen: a program of
- * its own for the profile model would cost more than what it decides.
- */
+/* A mapping is bound here once; its loads and stores are never seen again. */
 SEC("lsm.s/mmap_file")
 int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
 	     unsigned long flags)
 {
 	struct inode *inode;
 	u32 mode = 0;
-	int err;
 
 	if (!file)
 		return 0;
-	err = mapped(file, prot, flags & MAP_TYPE_SHARED);
-	if (err)
-		return err;
 	inode = file->f_inode;
 	if (prot & (PROT_READ | PROT_EXEC))
 		mode |= FMODE_READ;

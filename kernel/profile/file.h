@@ -59,6 +59,13 @@ static __always_inline bool has_path(struct dentry *d)
 	return !(d->d_sb->s_flags & SB_NOUSER);
 }
 
+static __always_inline bool is_directory(struct dentry *d)
+{
+	struct inode *inode = d->d_inode;
+
+	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
+}
+
 /* What becomes of a request that is not simply allowed. */
 static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct tg_who *who, long state)
 {
@@ -68,99 +75,6 @@ static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct
 	if (state < 0)
 		return name_refuse(state, a->request, &note);
 	return profile_decide(who, perms_by(name->table, state, owner), a->request, -EACCES, &note);
-}
-
-/*
- * The quick way, without a frame of its own: is all of this simply allowed, whoever's the object is, by what is
- * remembered of it, or of the directory that the name is in? What is not known is asked in full.
- */
-struct tg_quick {
-	struct tg_name name;
-	struct tg_who who;
-	u32 plain; /* what its path simply allows */
-};
-
-static __always_inline bool quick_begin(struct tg_quick *q, struct tg_confined *c, u64 mnt)
-{
-	struct tg_profile __arena *p;
-
-	q->who = who_of(c);
-	p = PART(struct tg_profile, q->who.profile);
-	q->name.table = p->file.table;
-	q->name.start = p->file.start;
-	if (!q->who.profile || !q->name.table || p->audit || c->learning)
-		return false;
-	q->name.number = q->who.number;
-	q->name.by = q->who.profile;
-	q->name.mnt = mnt;
-	place_begin(&q->name);
-	return true;
-}
-
-static __always_inline bool quick_ends(struct tg_quick *q, long state, u32 request)
-{
-	if (state < 0)
-		return false;
-	q->plain = profile_pair(q->name.table, state)->plain;
-	return !(request & ~q->plain) && policy_number() == q->who.number;
-}
-
-/* The state before the names in a directory. */
-static __always_inline long quick_stem(struct tg_quick *q, u64 dir)
-{
-	return placed_recall(&q->name, dir, name_start(q->name.start, NAME_STEM));
-}
-
-/* A name that its directory's lock keeps meanwhile. */
-static __always_inline bool quick_name(struct tg_quick *q, long stem, struct dentry *d, bool dir, u32 request)
-{
-	if (stem < 0)
-		return false;
-	stem = feed_component(feed_of(q->name.table), stem, d);
-	return quick_ends(q, dir ? profile_step(q->name.table, stem, '/') : stem, request);
-}
-
-static __always_inline bool name_quickly(struct tg_quick *q, struct tg_confined *c, struct path *dir, struct dentry *d,
-					 bool is_dir, u32 request)
-{
-	return quick_begin(q, c, address(dir->mnt)) &&
-	       quick_name(q, quick_stem(q, address(d->d_parent)), d, is_dir, request);
-}
-
-static __always_inline bool path_quickly(struct tg_confined *c, struct path *path, bool dir, u32 request)
-{
-	u64 dentry = address(path->dentry);
-	struct tg_quick q;
-
-	return quick_begin(&q, c, address(path->mnt)) &&
-	       quick_ends(&q, placed_recall(&q.name, dentry, name_start(q.name.start, dir ? NAME_DIR : NAME_FILE)),
-			  request);
-}
-
-/*
- * A file that is created by being opened is asked about twice in a row, with nothing in between of what the task
- * does: the second time by what was found the first time. It may have been renamed in between, as it may right after.
- */
-static __always_inline void name_is_made(struct tg_confined *c, struct tg_who *who, u64 dentry, u32 plain)
-{
-	c->made = dentry;
-	c->made_plain = plain;
-	c->made_at = who->profile;
-	c->made_number = who->number;
-}
-
-/* Is it the file that this open(2) has created, and all that it is opened for allowed? */
-static __always_inline bool made_is_opened(struct tg_confined *c, struct file *file, u32 request)
-{
-	u64 made = c->made;
-	struct tg_who who;
-
-	c->made = 0;
-	if (made != address(file->f_path.dentry) || !(file->f_mode & FMODE_CREATED_FLAG) || file->f_flags & O_TMPFILE_FLAG)
-		return false;
-	who = who_of(c);
-	return who.profile && who.profile == c->made_at && who.number == c->made_number && !c->learning &&
-	       !(request & ~c->made_plain);
 }
 
 /* May the current task, which c confines, have this? `name` is room. */
@@ -198,7 +112,7 @@ __noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_co
 		if (!simply)
 			return file_says(a, name, &who, state);
 		if (a->mine)
-			name_is_made(c, &who, a->dentry, profile_pair(name->table, state)->plain);
+			name_is_made(&who, a->dentry, name->table, state);
 		return 0;
 	}
 	return file_says(a, name, &who, NAME_LATER);
@@ -275,27 +189,11 @@ int BPF_PROG(profile_file_open, struct file *file)
 			    file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
 }
 
-/* What is asked of a mapping besides, and is not known to be simply allowed. */
-static __noinline u32 mapping_asks(struct file *file, unsigned long prot, u32 request)
-{
-	struct tg_confined *c = confined_current();
-
-	if (!c)
-		return 0;
-	if (opened_for_exec(file)) {
-		if (!c->changed)
-			return 0;
-		if (prot & PROT_READ_FLAG)
-			request |= MAY_READ_;
-	}
-	return request && !file_quickly(c, file, request) ? request : 0;
-}
-
 static __noinline int mapping_asked(struct file *file, u32 request)
 {
 	struct tg_confined *c = confined_current();
 
-	return c ? file_request(c, file, request, TG_OP_MMAP) : 0;
+	return c && !file_quickly(c, file, request) ? file_request(c, file, request, TG_OP_MMAP) : 0;
 }
 
 /*
@@ -307,28 +205,34 @@ static __noinline int mapping_asked(struct file *file, u32 request)
 static __always_inline int mapped(struct file *file, unsigned long prot, bool shared)
 {
 	u32 request = 0;
-	int err;
 
+	if (!file)
+		return 0;
 	if (prot & PROT_EXEC_FLAG)
 		request = MMAP_EXEC_;
 	if (prot & PROT_WRITE_FLAG && shared && file->f_flags & O_APPEND)
 		request |= MAY_WRITE_;
-	if (!request && !(file->f_flags & FMODE_EXEC_FLAG))
-		return 0;
-	/* hooks that may sleep are not in a section of RCU's */
-	bpf_rcu_read_lock();
-	request = mapping_asks(file, prot, request);
-	err = request ? verdict_of(mapping_asked(file, request)) : 0;
-	bpf_rcu_read_unlock();
-	return err;
+	if (opened_for_exec(file)) {
+		struct tg_confined *c = confined_current();
+
+		if (!c || !c->changed)
+			return 0;
+		if (prot & PROT_READ_FLAG)
+			request |= MAY_READ_;
+	}
+	return request ? verdict_of(mapping_asked(file, request)) : 0;
+}
+
+SEC("lsm/mmap_file")
+int BPF_PROG(profile_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+{
+	return mapped(file, prot, flags & MAP_TYPE_SHARED);
 }
 
 SEC("lsm/file_mprotect")
 int BPF_PROG(profile_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
 {
-	struct file *file = vma->vm_file;
-
-	return file ? mapped(file, prot, vma->vm_flags & VM_SHARED) : 0;
+	return mapped(vma->vm_file, prot, vma->vm_flags & VM_SHARED);
 }
 
 /* Who may write at a file's end alone does not write elsewhere by asking to. */
@@ -397,7 +301,7 @@ static __always_inline int name_made(struct path *dir, struct dentry *dentry, bo
 	if (!c)
 		return 0;
 	if (name_quickly(&q, c, dir, dentry, is_dir, MAY_CREATE_)) {
-		name_is_made(c, &q.who, address(dentry), q.plain);
+		name_is_made(&q.who, address(dentry), q.name.table, q.state);
 		return 0;
 	}
 	a.dentry = address(dentry);
@@ -428,13 +332,6 @@ int BPF_PROG(profile_path_mkdir, struct path *dir, struct dentry *dentry)
 	return name_made(dir, dentry, true);
 }
 
-static __always_inline bool is_directory(struct dentry *d)
-{
-	struct inode *inode = d->d_inode;
-
-	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
-}
-
 /* A name of an object that is there. */
 static __always_inline void asked_name(struct tg_asked *a, u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
 {
@@ -461,11 +358,9 @@ static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry
 static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 {
 	struct tg_confined *c = confined_current();
-
-	struct inode *inode = dentry->d_inode;
 	struct tg_quick q;
 
-	if (!c || !inode || name_quickly(&q, c, dir, dentry, (inode->i_mode & S_IFMT) == S_IFDIR, MAY_DELETE_))
+	if (!c || !dentry->d_inode || name_quickly(&q, c, dir, dentry, is_directory(dentry), MAY_DELETE_))
 		return 0;
 	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR);
 }

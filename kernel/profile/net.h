@@ -16,8 +16,7 @@ __noinline int net_asked(struct tg_confined *c, u32 family, u32 kind, u32 reques
 	if (!c)
 		return -EACCES;
 	for (try = 0; try < PROFILE_TRIES; try++) {
-		struct tg_perms perms = {};
-		bool simply;
+		struct tg_perms perms;
 
 		who = who_of(c);
 		if (!who.profile)
@@ -30,13 +29,11 @@ __noinline int net_asked(struct tg_confined *c, u32 family, u32 kind, u32 reques
 		/* of unix sockets a rule on addresses leads on */
 		if (family == AF_UNIX)
 			state = feed_u16(table, state, kind >> 16);
-		simply = is_simply_allowed(&who, table, state, request);
-		if (!simply)
-			perms = perms_of(profile_perms(table, state, false));
+		if (is_simply_allowed(&who, table, state, request) && policy_number() == who.number)
+			return 0;
+		perms = perms_of(profile_perms(table, state, false));
 		if (policy_number() != who.number)
 			continue;
-		if (simply)
-			return 0;
 		note.port = family;
 		note.detail = kind;
 		return profile_decide(&who, perms, request, -EACCES, &note);

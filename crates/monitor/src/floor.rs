@@ -8,7 +8,7 @@ use libbpf_rs::ProgramType;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
 use crate::attach::is_late;
-use crate::error::{Error, Result, Trying, io_of};
+use crate::error::{Error, Result, io_of};
 use crate::object;
 use crate::probe;
 use crate::skel::TidegateSkelBuilder;
@@ -40,7 +40,7 @@ impl Floor {
             let Some((kind, hook)) = section.split_once('/') else {
                 continue;
             };
-            if !object::is_possible(&program).trying(|| "read the kernel's BTF".into())? {
+            if !object::is_possible(&program)? {
                 continue;
             }
             let link = probe::attach_empty(hook, kind.ends_with(".s"));

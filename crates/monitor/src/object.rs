@@ -2,7 +2,6 @@
 //! `profile` model, and these beside them once a policy has profiles, as a kernel takes as long to
 //! verify them as all others.
 
-use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Mutex;
@@ -105,8 +104,8 @@ fn bring_in(
             .map_err(failed)?;
         prepare(&mut open).map_err(failed)?;
         for mut program in open.open_object_mut().progs_mut() {
-            let possible = is_possible(&program).trying(|| "read the kernel's BTF".into())?;
-            program.set_autoload(possible && wanted(&program.name().to_string_lossy()));
+            let wanted = wanted(&program.name().to_string_lossy()) && is_possible(&program)?;
+            program.set_autoload(wanted);
         }
         let mut skel = open.load().map_err(failed)?;
         pin_maps(&mut skel)?;
@@ -130,12 +129,13 @@ fn bring_in(
 ///
 /// # Errors
 /// Without BTF.
-pub(crate) fn is_possible(program: &OpenProgram<'_>) -> io::Result<bool> {
-    match optional(program) {
+pub(crate) fn is_possible(program: &OpenProgram<'_>) -> Result<bool> {
+    let is_there = match optional(program) {
         None => Ok(true),
         Some((kind, function)) if kind == "fentry" => probe::try_function(&function),
         Some((_, hook)) => probe::has_hook(&hook),
-    }
+    };
+    is_there.trying(|| "read the kernel's BTF".into())
 }
 
 /// What a program is for that is to be loaded only where that is there: a hook that only newer kernels have
