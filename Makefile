@@ -57,6 +57,10 @@ static: ## The program as it is installed: one static binary
 lab: ## The program behind `tidegate lab` and `tidegate bench`, static too
 	@scripts/build.sh lab
 
+.PHONY: install
+install: ## The library for object managers (libtidegate-avc, its header, pkg-config) into PREFIX=/usr below DESTDIR
+	@scripts/build.sh install "$(DESTDIR)"
+
 .PHONY: man
 man: ## Manual pages and shell completions, into target/man and target/completions
 	@scripts/build.sh man

@@ -97,6 +97,7 @@ enum tg_hook_class {
 	TG_C_IPC,
 	TG_C_TASK,
 	TG_C_SYSTEM,
+	TG_C_TE, /* every question to the `te` model */
 	TG_C_COUNT,
 };
 
@@ -158,6 +159,7 @@ enum tg_op {
 	TG_OP_CHANGE_PROFILE,
 	TG_OP_CHANGE_ONEXEC,
 	TG_OP_CHANGE_HAT,
+	TG_OP_READ_REVOKED,
 };
 
 /* Why a rule could not be applied as it stands; 0: the rule itself decided. */
@@ -179,6 +181,7 @@ enum tg_reason {
 	TG_R_DISCONNECTED, /* a profile sees no path to it */
 	TG_R_NO_PROFILE,  /* an execution leads to a profile that is not there */
 	TG_R_SOURCE,	  /* the source of a mount may have another name than its text */
+	TG_R_TE,	  /* the rules and constraints of a SELinux policy */
 };
 
 /* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */
@@ -215,10 +218,14 @@ struct tg_event {
 	u8 addr[16];
 	u16 port;
 	u16 path_len; /* bytes used in path; TG_PATH: cut at its start */
-	u32 request;  /* of a profile: permissions asked for, */
+	u32 request;  /* of a profile or a SELinux policy: permissions asked for, */
 	u32 denied;   /* and those of them that it does not allow */
 	u32 detail;   /* of a signal its number, as AppArmor counts them, of a socket its type; 0: neither */
 	u64 profile;  /* its id, 0: it was not about a profile */
+	u64 ssid;     /* who, */
+	u64 tsid;     /* and to what, where a SELinux policy decided; */
+	u32 tclass;   /* of this class, 0: none did */
+	u32 pad;
 	char comm[16];
 	char path[TG_PATH];
 };
@@ -237,6 +244,7 @@ struct tg_ps {
 	u64 start;
 	u64 cause;
 	u64 exe; /* label of its program's file, 0: none */
+	u64 sid; /* of the `te` model, 0: not governed */
 	char comm[16];
 };
 

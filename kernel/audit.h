@@ -121,7 +121,18 @@ __noinline u64 audit(struct tg_note *n)
 	e->port = n->port;
 	e->detail = n->detail;
 	e->profile = 0;
-	if (n->reason >= TG_R_PROFILE) {
+	e->ssid = e->tsid = e->tclass = 0;
+	if (n->reason == TG_R_TE) {
+		struct te_subject *t = te_subjects_current();
+
+		if (t) {
+			e->ssid = t->source;
+			e->tsid = t->target;
+			e->tclass = t->class;
+			e->request = t->request;
+			e->denied = t->denied;
+		}
+	} else if (n->reason >= TG_R_PROFILE) {
 		struct tg_confined *c = confined_current();
 
 		e->profile = c ? c->profile : 0;

@@ -283,7 +283,7 @@ static __noinline int join(struct file *file, u8 op)
 	if (by_name && !memory && has_end(address(file)))
 		return 0;
 	if (named) {
-		fifo = bpf_inode_storage_get(&fifos, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		fifo = INODE_STORAGE_MADE(&fifos, inode);
 		n.reason = TG_R_NO_LABEL;
 		if (!fifo)
 			return deny(s, &n, -EAGAIN);

@@ -201,7 +201,7 @@ out:
 		return label;
 	if (!remember || policy.seqno != seqno)
 		return label;
-	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	memo = INODE_STORAGE_MADE(&inodes, inode);
 	if (memo) {
 		if (memo->moving == name)
 			return memo->moving_to < label_level(label) ?

@@ -118,7 +118,7 @@ static __noinline struct tg_subject *subject_store(struct task_struct *task, u64
 		.cause = slot->cause,
 	};
 
-	s = bpf_task_storage_get(&subjects, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = TASK_STORAGE_MADE(&subjects, task, &fresh);
 	if (!s)
 		return &subject_lost;
 	__sync_val_compare_and_swap(&slot->word, word, word & ~SLOT_BORN);
@@ -145,7 +145,7 @@ static __noinline struct tg_subject *subject_made(struct task_struct *task)
 	struct tg_subject *s = subject_of(task), fresh = { .level = policy.top };
 
 	if (!s)
-		s = bpf_task_storage_get(&subjects, task, &fresh, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		s = TASK_STORAGE_MADE(&subjects, task, &fresh);
 	return s == &subject_lost ? NULL : s;
 }
 

@@ -90,6 +90,7 @@ struct inode {
 	unsigned int i_rdev;
 	u32 i_generation;
 	struct pipe_inode_info *i_pipe;
+	struct hlist_head i_dentry;
 	atomic_t i_readcount;
 	atomic_t i_writecount;
 };
@@ -113,7 +114,10 @@ struct dentry {
 	struct qstr d_name;
 	struct inode *d_inode;
 	struct super_block *d_sb;
+	union { struct hlist_node d_alias; } d_u;
 };
+/* No member of a union any more. */
+struct dentry___7_2 { struct hlist_node d_alias; };
 
 struct mnt_idmap;
 struct vfsmount { struct dentry *mnt_root; struct super_block *mnt_sb; int mnt_flags; struct mnt_idmap *mnt_idmap; };
@@ -151,7 +155,11 @@ struct filename { const char *name; };
 struct nameidata { struct filename *name; };
 
 struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	void *anon_vma;
 	unsigned long vm_flags;
+	void *vm_ops;
 	struct file *vm_file;
 	struct mm_struct *vm_mm;
 	struct { struct rb_node rb; } shared;
@@ -163,6 +171,9 @@ struct mm_struct {
 	atomic_t mm_users;
 	int map_count;
 	unsigned long arg_start;
+	unsigned long start_brk;
+	unsigned long brk;
+	unsigned long start_stack;
 	struct kioctx_table *ioctx_table;
 	struct task_struct *owner; /* with CONFIG_MEMCG */
 };
@@ -171,10 +182,15 @@ struct kern_ipc_perm;
 struct sockaddr { unsigned short sa_family; };
 struct kernel_siginfo;
 struct rlimit { unsigned long rlim_max; };
+struct bpf_map;
+struct bpf_prog;
+struct iattr { unsigned int ia_valid; };
 struct msghdr { void *msg_name; unsigned int msg_flags; };
 struct timespec64;
 struct perf_event_attr;
 struct linux_binprm;
+struct msg_msg;
+struct sembuf;
 
 struct userfaultfd_ctx { struct mm_struct *mm; };
 struct upid { int nr; };
@@ -182,7 +198,7 @@ struct pid { unsigned int level; struct upid numbers[1]; };
 struct proc_inode { struct pid *pid; struct inode vfs_inode; };
 struct xarray { void *xa_head; };
 struct io_uring_task { struct xarray xa; };
-struct signal_struct { atomic_t live; unsigned int flags; struct pid *pids[4]; };
+struct signal_struct { int nr_threads; atomic_t live; unsigned int flags; struct pid *pids[4]; struct rlimit rlim[16]; };
 struct tty_struct { struct { struct pid *session; } ctrl; };
 struct tty_file_private { struct tty_struct *tty; };
 struct cred;
@@ -349,17 +365,23 @@ struct mm_struct___ps { struct file *exe_file; };
 #define PTRACE_EVENT_STOP 128
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)
+#define SB_KERNMOUNT (1 << 22)
 #define PF_EXITING 0x00000004
 #define SIGNAL_GROUP_EXIT 0x00000004 /* in signal->flags */
 #define PF_DUMPCORE 0x00000200
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD 0x00200000
+/* linux/fcntl.h */
+#define F_SETOWN 8
+#define F_SETOWN_EX 15
 #define VM_READ 0x00000001
+#define VM_WRITE 0x00000002
 #define VM_EXEC 0x00000004
 #define VM_SHARED 0x00000008
 #define VM_MAYWRITE 0x00000020
 #define FMODE_READ 1u
 #define FMODE_WRITE 2u
+#define FMODE_PATH 0x4000u
 #define FMODE_OPENED (1u << 19)
 #define FMODE_STREAM (1u << 21)
 #define CLONE_VM 0x00000100

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds packages from the tree as it is, into target/package.
-#   build.sh deb    tidegate, tidegate-exporter and tidegate-lab for Debian, by debhelper
+#   build.sh deb    tidegate, tidegate-exporter, tidegate-lab and libtidegate-avc for Debian, by debhelper
 #   build.sh rpm    the same for distributions with rpm
 set -eu
 
@@ -25,6 +25,7 @@ documents() {
 	page lomac 7 tidegate-lomac "$man/man7"
 	page install 7 tidegate-install "$man/man7"
 	page learn 7 tidegate-mending "$man/man7"
+	page object-managers 7 tidegate-object-managers "$man/man7"
 }
 
 # page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description.
@@ -37,7 +38,7 @@ page() {
 	} | go-md2man | gzip -9n >"$4/$3.$2.gz"
 }
 
-# Everything a package has, where it is installed.
+# trees LIBDIR: everything a package has, where it is installed.
 trees() {
 	local tree program
 	# builds the programs, too
@@ -75,12 +76,14 @@ trees() {
 	for page in docs/cost.*; do
 		ln -sf "../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
 	done
+	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-avc"
+	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/object-managers.md examples/check-access/check-access.c
 	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
 }
 
 deb() {
 	need dh debhelper
-	trees
+	trees /usr/lib/x86_64-linux-gnu
 	rm -rf "$OUT/debian"
 	cp -r packaging/debian "$OUT/debian"
 	cp packaging/systemd/tidegate.service "$OUT/debian/tidegate.service"
@@ -96,13 +99,13 @@ deb() {
 	CHANGELOG
 	(cd "$OUT" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps)
 	# it puts them beside its directory
-	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$TARGET"/tidegate-exporter_* "$OUT"
+	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$TARGET"/tidegate-exporter_* "$TARGET"/libtidegate-avc_* "$OUT"
 	ls "$OUT"/*.deb
 }
 
 rpm() {
 	need rpmbuild rpm
-	trees
+	trees /usr/lib64
 	rpmbuild -bb --quiet --define "_topdir $PWD/$OUT/rpmbuild" --define "version $VERSION" \
 		--define "trees $PWD/$OUT/trees" packaging/rpm/tidegate.spec
 	mv "$OUT"/rpmbuild/RPMS/*/*.rpm "$OUT"

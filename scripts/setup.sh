@@ -14,8 +14,8 @@ RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 # Compilers and libraries for the BPF object and for libbpf, with the libelf that it builds.
 BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev autoconf automake autopoint flex bison gawk"
 # Checks: the sanitizers and the fuzzer of clang, the linter of the scripts, AppArmor's compiler, what applies its changes,
-# and what plays its own cases.
-CHECK="libclang-rt-19-dev shellcheck apparmor patch perl python3"
+# what plays its own cases, and SELinux's compiler.
+CHECK="libclang-rt-19-dev shellcheck apparmor patch perl python3 secilc"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
 LAB="mmdebstrap debian-archive-keyring gpg uidmap e2fsprogs cpio zstd xz-utils"
 # Packages and the manual's longer pages.

@@ -16,14 +16,22 @@ part() {
 	scenarios-*) scenarios "${1#*-}" ;;
 	commands-*) commands "${1#*-}" ;;
 	learn-profile-*) learn_profile "${1##*-}" ;;
+	learn-te-*) learn_te "${1##*-}" ;;
 	learn-*) learn "${1#*-}" ;;
 	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
 	record-*) record "${1#*-}" ;;
 	profile-*) profile "${1#*-}" ;;
 	shipped-*) shipped "${1#*-}" ;;
+	te-decisions) tests/te-decisions/oracle.sh ;;
+	te-query) tests/te-query/compare.sh ;;
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
+	te-live-*) te_live "${1##*-}" ;;
+	te-enforced-*) te_enforced "${1##*-}" ;;
+	object-manager-*) object_manager "${1##*-}" ;;
+	te-debian-*) te_debian "${1##*-}" ;;
+	te-*) te "${1#*-}" ;;
 	story) story ;;
 	day-*) day "${1#*-}" ;;
 	long-*) long "${1#*-}" ;;
@@ -105,16 +113,28 @@ commands() {
 # A refusal mended by `learn`, on a kernel.
 learn() {
 	scripts/build.sh payload "$payload" tidegate
-	cp tests/learn/check.sh "$payload"
+	cp tests/learn/check.sh tests/learn/expect.sh "$payload"
 	in_vm "$1" bash /payload/check.sh
 }
 
 # A profile learned from complain mode, on a kernel: with the parser and patch(1) of this machine.
 learn_profile() {
 	scripts/build.sh payload "$payload" tidegate
-	cp tests/learn/profile.sh tests/learn/compare.py "$payload"
+	cp tests/learn/profile.sh tests/learn/expect.sh tests/learn/compare.py "$payload"
 	cp "$(command -v apparmor_parser)" "$(command -v patch)" "$payload"
 	in_vm "$1" bash /payload/profile.sh
+}
+
+# What a SELinux policy refused, explained and learned, on a kernel: by the policy of tests/te, compiled here.
+learn_te() {
+	scripts/build.sh payload "$payload" tidegate te-ops
+	# shellcheck disable=SC2034 # machines.sh reads it
+	local here=$PWD/tests/te
+	# shellcheck source=tests/te/machines.sh
+	. tests/te/machines.sh
+	policy
+	cp tests/learn/te.sh tests/learn/expect.sh tests/te/flat.plm "$payload"
+	in_vm "$1" bash /payload/te.sh
 }
 
 # `tidegate bench`, on a kernel: with the lab's program, and what that compiles.
@@ -129,12 +149,15 @@ bench() {
 	in_vm "$1" bash /payload/bench.sh
 }
 
-# Random operations on a kernel, against the reference model; REPLAY_SEED=N plays others.
+# Random operations on a kernel, against the reference model: on the newer ones fewer and other ones. REPLAY_SEED=N and
+# REPLAY_OPS=N play others.
 replay() {
+	local seed=1 ops=12000
+	[ "$1" = 6.12 ] || seed=2 ops=4000
 	scripts/build.sh payload "$payload" tidegate tidegate-replay
 	cp crates/model/policy/replay.plm "$payload"
 	in_vm "$1" /bin/sh -c \
-		"/payload/tidegate start --policy /payload/replay.plm && /payload/tidegate-replay --seed ${REPLAY_SEED:-1}"
+		"/payload/tidegate start --policy /payload/replay.plm && /payload/tidegate-replay --seed ${REPLAY_SEED:-$seed} --ops ${REPLAY_OPS:-$ops}"
 }
 
 # What `tidegate replay` predicts, against what a kernel then refuses.
@@ -170,6 +193,41 @@ apparmor() {
 	scripts/build.sh payload "$payload" tidegate profile-ops
 	scripts/build.sh lab
 	tests/apparmor/regression.sh "$LAB" "$payload" "$1"
+}
+
+# What the kernel's own SELinux and Tidegate say under the same policy, on a kernel; TE_TWICE=1 boots SELinux twice.
+te() {
+	scripts/build.sh payload "$payload" tidegate te-ops
+	scripts/build.sh lab
+	tests/te/compare.sh "$LAB" "$payload" "$1"
+}
+
+# What a governed process holds when booleans are set, and what it loses, on a kernel.
+te_live() {
+	scripts/build.sh payload "$payload" tidegate te-live
+	scripts/build.sh lab
+	tests/te-live/run.sh "$LAB" "$payload" "$1" play
+}
+
+# What Tidegate refuses under a SELinux policy in some domains, on a kernel.
+te_enforced() {
+	scripts/build.sh payload "$payload" tidegate te-ops
+	scripts/build.sh lab
+	tests/te/enforced.sh "$LAB" "$payload" "$1"
+}
+
+# Object managers in user space: the document store and the library for C, on a kernel.
+object_manager() {
+	scripts/build.sh payload "$payload" tidegate docstore
+	scripts/build.sh lab
+	tests/object-manager/run.sh "$LAB" "$payload" "$1"
+}
+
+# Debian's own policy in domains of services and users, on a kernel with SELinux.
+te_debian() {
+	scripts/build.sh payload "$payload" te-ops
+	scripts/build.sh lab
+	tests/te/debian.sh "$LAB" "$payload" "$1"
 }
 
 story() {

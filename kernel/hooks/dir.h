@@ -380,7 +380,7 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		n.source = place->rule.source;
 		return deny(s, &n, refusal(&n, label));
 	}
-	memo = bpf_inode_storage_get(&inodes, inode, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	memo = INODE_STORAGE_MADE(&inodes, inode);
 	if (!memo) {
 		n.reason = TG_R_NO_LABEL;
 		return deny(s, &n, -ENOMEM);

@@ -35,7 +35,7 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 		slot_change(address(task), 0);
 	if (!label.governed)
 		return 0;
-	if (!bpf_task_storage_get(&subjects, task, &child, BPF_LOCAL_STORAGE_GET_F_CREATE))
+	if (!TASK_STORAGE_MADE(&subjects, task, &child))
 		return -ENOMEM;
 	return 0;
 }

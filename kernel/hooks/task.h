@@ -95,9 +95,7 @@ int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
 
 #define F_SETFL 4
 #define FASYNC 020000
-#define F_SETOWN 8
 #define F_SETSIG 10
-#define F_SETOWN_EX 15
 
 /* The writer that sets it off may be higher than who chose the owner: below the top one owns it oneself. */
 SEC("lsm/file_fcntl")

@@ -28,7 +28,7 @@ static __always_inline int unix_decide_peer(struct sock *other)
 	count_query(TG_C_UNIX);
 	if (level < policy.top && !floors_have_room(level))
 		return floors_full(s);
-	memo = bpf_sk_storage_get(&socks, other, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	memo = SOCK_STORAGE_MADE(&socks, other);
 	/* what may be put back is not remembered */
 	if (subject_observes(s) != level)
 		memo = NULL;

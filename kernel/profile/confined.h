@@ -11,6 +11,7 @@
 #define AT(type) type __arena
 #define PART(type, offset) ((type __arena *)(u64)(offset))
 
+#include "taskslot.h"
 #include "profile/image.h"
 #include "models/profile.h"
 
@@ -53,20 +54,7 @@ struct tg_confined {
 	u64 spilled; /* of a slot: some task that hashes here has storage, or had */
 };
 
-/*
- * A slot for each task, by its address: task storage takes four times as long to find, and
- * a fork several times its own checks to make. Whose slot is another's has storage. A slot is free
- * again when its task is freed (task_free), before its address can be another's, and is all zeros then.
- */
-#define TG_CONFINED_BITS 14
-struct tg_confined confined_slots[1 << TG_CONFINED_BITS];
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct tg_confined);
-} confined SEC(".maps");
+TASK_SLOTS(confined, struct tg_confined, 14)
 
 /*
  * What user space asks for: the profile of a task's next execution, by its id. Of its own, so that
@@ -108,40 +96,6 @@ __noinline u32 profile_by_id(u32 number, u64 id)
 			return at;
 	}
 	return 0;
-}
-
-static __always_inline struct tg_confined *confined_slot(u64 task)
-{
-	return &confined_slots[BOUND(task * 0x9e3779b97f4a7c15ull >> (64 - TG_CONFINED_BITS), 1 << TG_CONFINED_BITS)];
-}
-
-/* What is kept of a task; NULL: nothing confines it. */
-static __always_inline struct tg_confined *confined_task(struct task_struct *task)
-{
-	u64 at = address(task);
-	struct tg_confined *slot = confined_slot(at);
-
-	if (slot->task == at)
-		return slot;
-	return slot->spilled ? bpf_task_storage_get(&confined, task, 0, 0) : NULL;
-}
-
-static __always_inline struct tg_confined *confined_current(void)
-{
-	return confined_task(bpf_get_current_task_btf());
-}
-
-/* The same, made if there is nothing; NULL: no memory. */
-static __always_inline struct tg_confined *confined_made(struct task_struct *task)
-{
-	struct tg_confined *c = confined_task(task), *slot = confined_slot(address(task));
-
-	if (c)
-		return c;
-	if (!__sync_val_compare_and_swap(&slot->task, 0, address(task)))
-		return slot;
-	slot->spilled = 1;
-	return bpf_task_storage_get(&confined, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 /* A task is freed. */

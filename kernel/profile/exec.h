@@ -322,11 +322,14 @@ int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 	if (!c)
 		return 0;
 	if (c->executing) {
+		bool comes = c->profile != c->exec;
+
 		c->changed = c->exec_changed;
-		c->learning = c->exec_learning;
-		if (c->profile != c->exec)
-			c->seqno = 0;
 		c->profile = c->exec;
+		c->learning = c->exec_learning;
+		/* last: what is found from here on is the new one's */
+		if (comes)
+			c->seqno = 0;
 	}
 	c->executing = 0;
 	c->onexec = c->previous = c->token = 0;

@@ -344,8 +344,7 @@ int BPF_PROG(profile_sb_kern_mount, const struct super_block *sb)
 /* Room to note a mount that is asked about, NULL: there is no memory. */
 static __always_inline struct tg_mount *mount_begin(u64 dentry, u64 mnt, u32 request)
 {
-	struct tg_mount *m = bpf_task_storage_get(&mounting, bpf_get_current_task_btf(), 0,
-						  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct tg_mount *m = TASK_STORAGE_MADE(&mounting, bpf_get_current_task_btf(), 0);
 
 	if (!m)
 		return NULL;

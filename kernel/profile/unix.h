@@ -322,7 +322,7 @@ static __always_inline int unix_take(struct sock *sk, struct tg_confined *c)
 
 	if (!c->profile || unix_address_of(address(sk)) || CAST(struct unix_sock, address(sk))->peer)
 		return 0;
-	l = bpf_sk_storage_get(&unix_labels, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	l = SOCK_STORAGE_MADE(&unix_labels, sk);
 	if (!l)
 		return -ENOMEM;
 	if (!l->profile)
@@ -353,7 +353,7 @@ static __always_inline int unix_becomes(struct sock *sk, u64 id, u64 other)
 
 	if (!id && !other)
 		return 0;
-	l = bpf_sk_storage_get(&unix_labels, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	l = SOCK_STORAGE_MADE(&unix_labels, sk);
 	if (!l)
 		return -ENOMEM;
 	if (!l->profile)
@@ -444,7 +444,7 @@ static __always_inline int unix_sends(struct sock *sk, struct sock *peer)
 	err = verdict_of(unix_both_say(&u, other, MAY_READ_));
 	if (err)
 		return err;
-	mine = bpf_sk_storage_get(&unix_labels, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	mine = SOCK_STORAGE_MADE(&unix_labels, sk);
 	if (!mine)
 		return -ENOMEM;
 	connected = address(CAST(struct unix_sock, u.sk)->peer);

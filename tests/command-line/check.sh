@@ -79,6 +79,19 @@ expect 3 'cut off' "$T" start --bundle /tmp/cut.bundle
 expect 3 'checksum' "$T" start --bundle /tmp/changed.bundle
 expect 3 'not a Tidegate bundle' "$T" start --bundle /etc/passwd
 expect 2 'No such file' "$T" start --bundle /tmp/nothing
+
+echo "# SELinux policies that are none"
+expect 3 'this is not a binary SELinux policy' "$T" check --preset server --te /etc/passwd
+expect 2 'nothing.cil' "$T" check --preset server --te /tmp/nothing.cil
+expect 2 'on or off' "$T" check --preset server --te /etc/passwd --te-boolean x=maybe
+expect 2 'takes one directory, one binary policy' "$T" check --preset server --te /etc/passwd --te /etc/group
+expect 2 'no SELinux policy is named' "$T" sesearch -A -ds
+expect 3 'this is not a binary SELinux policy' "$T" sesearch -A /etc/passwd
+expect 2 'No such file' "$T" sesearch -A --te /tmp/nothing
+expect 2 'good.bundle has no SELinux policy' "$T" sesearch -A --bundle /tmp/good.bundle
+expect 3 'this is not a binary SELinux policy' "$T" seinfo -x -t --te /etc/passwd
+expect 2 'required' "$T" learn --preset server --te-rules /tmp/x.cil
+expect 2 'possible values: cil, te' "$T" learn --preset server --te /etc/passwd --te-syntax pp
 mount -o remount,ro /sys/fs/bpf
 expect 8 'cannot pin' begin
 mount -o remount,rw /sys/fs/bpf

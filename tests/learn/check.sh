@@ -11,24 +11,9 @@ cd "$(dirname "$0")" || exit 1
 T=$PWD/tidegate
 LEARNED=/etc/tidegate/learned.plm
 OUT=/root/out # nobody lower writes there, so that this shell does not fall
-passed=0
-failed=0
 
-# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
-expect() {
-	local code=$1 pattern=$2 status=0
-	shift 2
-	"$@" >"$OUT" 2>&1 </dev/null || status=$?
-	echo "exit $status" >>"$OUT"
-	if [ $status = "$code" ] && grep -qE -- "$pattern" "$OUT"; then
-		passed=$((passed + 1))
-		echo "ok      ${*//$T/tidegate} → $code /$pattern/"
-	else
-		failed=$((failed + 1))
-		echo "FAILED  ${*//$T/tidegate} → $code /$pattern/"
-		sed 's/^/        /' "$OUT"
-	fi
-}
+# shellcheck source=tests/learn/expect.sh
+. ./expect.sh
 
 # alice's shell, fallen to untrusted itself; its output comes through a pipe that falls with it
 low() {

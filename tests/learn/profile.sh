@@ -14,24 +14,9 @@ BASE=/etc/apparmor.d
 PATCH=/root/learned.patch
 MAP=/root/flat.plm
 OUT=/root/out
-passed=0
-failed=0
 
-# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
-expect() {
-	local code=$1 pattern=$2 status=0
-	shift 2
-	"$@" >"$OUT" 2>&1 </dev/null || status=$?
-	echo "exit $status" >>"$OUT"
-	if [ $status = "$code" ] && grep -qE -- "$pattern" "$OUT"; then
-		passed=$((passed + 1))
-		echo "ok      ${*//$T/tidegate} → $code /$pattern/"
-	else
-		failed=$((failed + 1))
-		echo "FAILED  ${*//$T/tidegate} → $code /$pattern/"
-		sed 's/^/        /' "$OUT"
-	fi
-}
+# shellcheck source=tests/learn/expect.sh
+. ./expect.sh
 
 start() { timeout 300 "$T" start --policy "$MAP" "${these[@]}"; }
 reload() { "$T" reload --policy "$MAP" "${these[@]}"; }
@@ -84,7 +69,8 @@ cat >/root/tool <<-'END'
 	chown 0 log
 	/root/helper
 END
-printf '#!/bin/bash\nread -r line </root/work/other && echo "helped: $line"\n' >/root/helper
+# it stays until the daemon has seen it: its program is bash then
+printf '#!/bin/bash\nread -r line </root/work/other && echo "helped: $line"\nsleep 1\n' >/root/helper
 chmod 755 /root/tool /root/helper
 cat >"$BASE/root.tool" <<-'END'
 	@{HIDDEN}=/root/work/secret

@@ -2,6 +2,9 @@
 //! skeletons from the objects' BTF, names and numbers from `kernel/abi.h`.
 
 mod abi;
+mod classmap {
+    include!("../../flask/classmap.rs");
+}
 
 use std::env;
 use std::ffi::OsStr;
@@ -32,6 +35,11 @@ fn main() {
     .map(OsStr::new)
     .collect();
     flags.push(kernel.as_os_str());
+    // the names of classes and permissions
+    let map = std::fs::read_to_string(kernel.join("te/classmap")).expect("kernel/te/classmap");
+    let header = classmap::header(&classmap::classmap(&map));
+    std::fs::write(out.join("te_classes.h"), header).expect("the output directory is writable");
+    flags.extend([OsStr::new("-I"), out.as_os_str()]);
     let clang = clang();
     for name in ["tidegate", "recorder"] {
         let source = format!("{name}.bpf.c");

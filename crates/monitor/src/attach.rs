@@ -17,11 +17,51 @@ use crate::sys;
 /// Programs that are attached only while a descriptor has to be revoked.
 pub(crate) const GUARD: &str = "guard_";
 
-/// Programs of the `profile` model, loaded for the first policy that has profiles, and attached only
-/// while one has.
-pub(crate) const PROFILE: &str = "profile_";
+/// A model whose programs are loaded for the first policy that has it, and attached only while one has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Model {
+    Profile,
+    Te,
+}
 
-/// Those of them that are asked at each stat(2), and at each symbolic link that is followed:
+impl Model {
+    pub const ALL: [Model; 2] = [Model::Profile, Model::Te];
+
+    /// What its programs' names begin with.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Model::Profile => "profile_",
+            Model::Te => "te_",
+        }
+    }
+
+    /// What changes the subject at an execution.
+    pub fn executed(self) -> &'static str {
+        match self {
+            Model::Profile => "profile_bprm_committing_creds",
+            Model::Te => "te_bprm_committing_creds",
+        }
+    }
+
+    /// Those that keep account of who is what, and of what directories are moved. Once it has begun it goes on: what is
+    /// known of a task or an object may not outlive it.
+    fn account(self) -> &'static [&'static str] {
+        match self {
+            Model::Profile => &["profile_task_alloc", "profile_task_free", MOVES],
+            Model::Te => &[
+                "te_task_alloc",
+                "te_task_free",
+                "te_inode_free_security",
+                "te_msg_queue_free",
+                "te_msg_msg_free",
+                "te_shm_free",
+                "te_sem_free",
+            ],
+        }
+    }
+}
+
+/// Those of profiles that are asked at each stat(2), and at each symbolic link that is followed:
 /// attached only while a policy has profiles that need them.
 const SIGHT: &str = "profile_inode_getattr";
 const LINKS: &str = "profile_inode_follow_link";
@@ -29,22 +69,22 @@ const LINKS: &str = "profile_inode_follow_link";
 /// At each message: only while a profile tells them from the socket.
 const MESSAGES: [&str; 2] = ["profile_socket_sendmsg", "profile_socket_recvmsg"];
 
-/// What changes the profile at an execution.
-pub(crate) const EXECUTED: &str = "profile_bprm_committing_creds";
-
-/// Those that keep account of who is confined, and of what directories are moved. Once it has begun
-/// it goes on: what is known of a task may not outlive it.
-const ACCOUNT: [&str; 3] = ["profile_task_alloc", "profile_task_free", MOVES];
 const MOVES: &str = "profile_d_move";
+
+/// Those of `te` that are asked at each stat(2) and at each component of a path: attached only where that is wished.
+const TE_SIGHT: &str = "te_sight_";
+
+/// Of `te`, what is attached only while a descriptor has to be revoked that an earlier policy let be opened.
+const TE_GUARD: &str = "te_guard_";
 
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
 
 /// Whether a program is not among those that are attached from the start.
 pub(crate) fn is_late(program: &str) -> bool {
-    [GUARD, PROFILE, ITERATOR]
-        .iter()
-        .any(|late| program.starts_with(late))
+    let models = Model::ALL.map(Model::prefix);
+    let late = [GUARD, ITERATOR].into_iter().chain(models);
+    late.into_iter().any(|late| program.starts_with(late))
 }
 
 /// Attaches a pinned program and pins the link. What was detached a moment ago is busy
@@ -77,6 +117,12 @@ fn attach_late(wanted: impl Fn(&str) -> bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Attaches a model's programs, the end of an execution last: it asks for what the beginning has found.
+fn attach_model(model: Model, wanted: impl Fn(&str) -> bool) -> Result<()> {
+    attach_late(|p| p != model.executed() && wanted(p))?;
+    attach_late(wanted)
 }
 
 fn detach(program: &str) -> Result<()> {
@@ -152,12 +198,17 @@ impl Monitor {
         attach_late(|p| p.starts_with(GUARD))
     }
 
+    /// Attaches those of the `te` model's that are not.
+    pub(crate) fn attach_te_guards(&self) -> Result<()> {
+        attach_late(|p| p.starts_with(TE_GUARD))
+    }
+
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
         let (sight, links, messages) = (set.hides_attributes(), set.mounts(), set.tells_messages());
-        object::load_profiles()?;
+        object::load_model(Model::Profile)?;
         self.globals.set_apparmor(has_apparmor()?);
-        attach_late(|p| ACCOUNT.contains(&p))?;
+        attach_late(|p| Model::Profile.account().contains(&p))?;
         if Pinned::Links.names()?.iter().any(|link| link == MOVES) {
             self.globals.set_moves_counted();
         }
@@ -165,17 +216,25 @@ impl Monitor {
             SIGHT => sight,
             LINKS => links,
             _ if MESSAGES.contains(&p) => messages,
-            _ => p.starts_with(PROFILE),
+            _ => p.starts_with(Model::Profile.prefix()),
         };
-        // the end of an execution last: it asks for what the beginning has found
-        attach_late(|p| p != EXECUTED && wanted(p))?;
-        attach_late(wanted)
+        attach_model(Model::Profile, wanted)
     }
 
-    /// Detaches them, where no policy asks them any more, but for those that keep account.
-    pub(crate) fn detach_profiles(&self) -> Result<()> {
+    /// Attaches the `te` model's programs; with `sight` those too that are asked at each stat(2) and look-up.
+    pub(crate) fn attach_te(&self, sight: bool) -> Result<()> {
+        object::load_model(Model::Te)?;
+        attach_late(|p| Model::Te.account().contains(&p))?;
+        let prefix = Model::Te.prefix();
+        attach_model(Model::Te, |p| {
+            p.starts_with(prefix) && !p.starts_with(TE_GUARD) && (sight || !p.starts_with(TE_SIGHT))
+        })
+    }
+
+    /// Detaches a model's programs, where no policy asks them any more, but for those that keep account.
+    pub(crate) fn detach_model(&self, model: Model) -> Result<()> {
         for link in Pinned::Links.names()? {
-            if link.starts_with(PROFILE) && !ACCOUNT.contains(&link.as_str()) {
+            if link.starts_with(model.prefix()) && !model.account().contains(&link.as_str()) {
                 detach(&link)?;
             }
         }
@@ -185,7 +244,10 @@ impl Monitor {
     /// Detaches one of the guards; false if none is attached.
     pub(crate) fn detach_one_guard(&self) -> Result<bool> {
         let links = Pinned::Links.names()?;
-        match links.iter().find(|l| l.starts_with(GUARD)) {
+        match links
+            .iter()
+            .find(|l| l.starts_with(GUARD) || l.starts_with(TE_GUARD))
+        {
             Some(link) => detach(link).map(|()| true),
             None => Ok(false),
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use rustix::time::{ClockId, clock_gettime};
+use tidegate_flask::Sid;
 
 use crate::abi::{TG_HISTORY, TG_PATH};
 use crate::error::{Result, Trying};
@@ -65,6 +66,23 @@ pub struct Event {
     pub ino: u64,
     /// What was asked of a profile, if it was about one.
     pub request: Option<Request>,
+    /// What was asked of a SELinux policy, if it was about one.
+    pub asked: Option<Asked>,
+}
+
+/// What was asked of a SELinux policy. Classes and permissions have the numbers of [`tidegate_flask::Classes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// Who.
+    pub source: Sid,
+    /// To what.
+    pub target: Sid,
+    /// Of which class.
+    pub class: u32,
+    /// What was asked for.
+    pub asked: u32,
+    /// What of that is not allowed.
+    pub denied: u32,
 }
 
 /// What was asked of a profile: permissions as `tidegate_policy::profile::Access` has them.
@@ -129,6 +147,13 @@ impl Event {
                 denied: e.denied,
                 number: has_number.then_some(e.port),
                 detail: u16::try_from(e.detail).ok().filter(|&detail| detail != 0),
+            }),
+            asked: (e.tclass != 0).then_some(Asked {
+                source: Sid(e.ssid),
+                target: Sid(e.tsid),
+                class: e.tclass,
+                asked: e.request,
+                denied: e.denied,
             }),
         })
     }

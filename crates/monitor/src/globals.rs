@@ -32,7 +32,8 @@ impl Globals {
     /// Maps the globals; an error if they are not this build's.
     pub fn map(fd: BorrowedFd<'_>) -> io::Result<Self> {
         let size = map_info(fd)?.value_size as usize;
-        if size != size_of::<bss>() {
+        // what comes last in the section need not fill it
+        if size.next_multiple_of(align_of::<bss>()) != size_of::<bss>() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "other globals"));
         }
         let len = size.next_multiple_of(rustix::param::page_size());
@@ -117,6 +118,12 @@ impl Globals {
     pub fn guard_armed(&self) -> &AtomicU16 {
         // SAFETY: an aligned field of the mapping, which outlives the reference.
         unsafe { AtomicU16::from_ptr(&raw mut (*self.base).tx.guard_armed) }
+    }
+
+    /// The same of the `te` model's guard.
+    pub fn te_guard_armed(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).te_guard_armed })
     }
 
     pub fn records(&self) -> &AtomicU64 {

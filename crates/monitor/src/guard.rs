@@ -18,6 +18,10 @@
 //! to come, or after the numbers wrapped, to one where the second scan comes; or
 //! through a hook (SCM_RIGHTS, `pidfd_getfd`), which refuses it.
 //!
+//! The `te` model's guard (kernel/te/revoke.h) comes with the others where a policy takes back what an earlier
+//! one gave, or an execution brings descriptors into a domain that may not use them, and goes with them. An execution
+//! takes no lock: it sets the SID and then reads `te_guard_armed`; here that is cleared, and then looked for such SIDs.
+//!
 //! A policy that raises objects, and a promotion, make descriptors revocable
 //! without a demotion: they arm the guard before they take effect.
 
@@ -80,6 +84,21 @@ impl Guard {
         Ok(())
     }
 
+    /// Attaches the `te` model's guard, too: a policy has come into force under which a descriptor may be revoked, or a
+    /// process has come to a domain that may not use what it holds.
+    ///
+    /// # Errors
+    /// [`crate::Error::Hook`]; who asked is killed in time.
+    pub fn arm_te(&self, monitor: &Monitor) -> Result<()> {
+        self.arm(monitor)?;
+        let mut needed = self.needed();
+        let _quiescent = Quiescent::begin();
+        monitor.attach_te_guards()?;
+        monitor.globals.te_guard_armed().store(1, Ordering::SeqCst);
+        *needed = Some(Instant::now());
+        Ok(())
+    }
+
     /// Lets it go once nobody has needed it for a while. To be called often.
     ///
     /// # Errors
@@ -126,6 +145,14 @@ impl Guard {
             *needed = Some(Instant::now());
             return Ok(false);
         }
+        // who comes to another domain now asks for the guard again, or is found by the last look
+        let te = monitor.globals.te_guard_armed();
+        if te.swap(0, Ordering::SeqCst) == 1 && !monitor.te_held().is_ok_and(|held| held.is_empty())
+        {
+            te.store(1, Ordering::SeqCst);
+            *needed = Some(Instant::now());
+            return Ok(false);
+        }
         monitor.globals.guard_armed().store(0, Ordering::SeqCst);
         Ok(true)
     }
@@ -139,6 +166,9 @@ impl Monitor {
     /// Whether anybody holds a descriptor that the guard would refuse.
     fn revocable(&self) -> Result<bool> {
         let top = self.globals.policy().top;
-        Ok(self.held_descriptors()?.iter().any(|h| h.revoke) || self.rings_below(top)?)
+        Ok(self.held_descriptors()?.iter().any(|h| h.revoke)
+            || self.rings_below(top)?
+            || (self.globals.te_guard_armed().load(Ordering::SeqCst) == 1
+                && !self.te_held()?.is_empty()))
     }
 }

@@ -1,11 +1,15 @@
-//! A policy's profiles as the kernel reads them: an image in an arena (kernel/profile/image.h).
+//! A policy's profiles as the kernel reads them: an image in an arena (kernel/profile/image.h); and behind it that of
+//! its SELinux policy, which is laid out by `tidegate_flask`.
 
 use std::collections::HashSet;
 use std::io;
+use std::mem::offset_of;
 use std::os::fd::BorrowedFd;
 use std::ptr;
+use std::sync::{Mutex, MutexGuard};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use tidegate_flask::Numbering;
 use tidegate_policy::profile::{Linked, Perms, ProfileSet, Rlimit, Table, Target, Walk};
 
 use crate::abi::{TG_ARENA_HALF, TG_ARENA_PAGES, TG_RLIMITS};
@@ -32,27 +36,64 @@ fn base(seqno: u32) -> u32 {
     PAGE + (seqno & 1) * TG_ARENA_HALF
 }
 
-/// Writes a policy's profiles beside those in force.
+/// A SELinux policy laid out for a place in the arena, with numbers for names.
+pub(crate) struct Tables {
+    /// The bytes from that place on.
+    pub bytes: Vec<u8>,
+    /// The numbers that names have from now on.
+    pub numbering: Numbering,
+}
+
+/// Writes a policy's profiles beside those in force, and behind them the tables that `te` lays out for a place, with the
+/// numbers that names have so far. A policy without tables hands these on: SIDs outlive it.
 ///
 /// # Errors
-/// `ENOMEM` if the arena or the memory is too small, `EINVAL` if two names have one number.
-pub(crate) fn write(arena: BorrowedFd<'_>, set: &ProfileSet, seqno: u32) -> io::Result<()> {
-    let image = Image::of(set, base(seqno))?;
+/// `ENOMEM` if the arena or the memory is too small, `EINVAL` if two names have one number, or there are no tables.
+pub(crate) fn write(
+    arena: BorrowedFd<'_>,
+    set: &ProfileSet,
+    te: Option<&dyn Fn(Numbering, u32) -> io::Result<Tables>>,
+    seqno: u32,
+) -> io::Result<()> {
+    let mut image = Image::of(set, base(seqno))?;
     let mapping = Mapping::of(arena)?;
+    let mut numbering = mapping.numbering(seqno.wrapping_sub(1))?;
+    if let Some(lay_out) = te {
+        let place = image.room::<u64>(0);
+        let tables = lay_out(numbering, place)?;
+        image.bytes.extend_from_slice(&tables.bytes);
+        image.set(offset_of!(tg_image, te), place);
+        numbering = tables.numbering;
+    }
+    image.number(&numbering);
+    if image.bytes.len() >= (TG_ARENA_HALF - PAGE) as usize {
+        return Err(rustix::io::Errno::NOMEM.into());
+    }
     mapping.write(base(seqno), &image.bytes)
 }
 
+/// The numbers of names under the policy with this number.
+pub(crate) fn numbering(arena: BorrowedFd<'_>, seqno: u32) -> io::Result<Numbering> {
+    Mapping::of(arena)?.numbering(seqno)
+}
+
+/// Held while the arena is mapped, as there is one place for it.
+static PLACE: Mutex<()> = Mutex::new(());
+
 /// The arena in this process.
-struct Mapping;
+struct Mapping {
+    _place: MutexGuard<'static, ()>,
+}
 
 impl Mapping {
     fn of(arena: BorrowedFd<'_>) -> io::Result<Mapping> {
+        let place = PLACE.lock().unwrap_or_else(|e| e.into_inner());
         let at = ptr::without_provenance_mut(ADDRESS);
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::FIXED_NOREPLACE;
         // SAFETY: nothing is mapped there, or the call fails.
         unlocked(|| unsafe { mmap(at, SIZE, prot, flags, arena, 0) })?;
-        Ok(Mapping)
+        Ok(Mapping { _place: place })
     }
 
     fn write(&self, offset: u32, bytes: &[u8]) -> io::Result<()> {
@@ -65,6 +106,36 @@ impl Mapping {
         // SAFETY: mapped, and read by nobody before this policy's number is in force.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
         Ok(())
+    }
+}
+
+impl Mapping {
+    /// The numbers of names under the policy with this number; none, if no policy has had a `te` model so far.
+    fn numbering(&self, seqno: u32) -> io::Result<Numbering> {
+        let word = |at: u32| -> u32 {
+            let at = ptr::with_exposed_provenance::<u32>(ADDRESS + at as usize);
+            // SAFETY: in the mapping, where whatever is not written reads as zeros.
+            unsafe { ptr::read_volatile(at) }
+        };
+        let head = |field: usize| word(base(seqno) + field as u32);
+        let at = head(offset_of!(tg_image, numbering));
+        let len = head(offset_of!(tg_image, numbering_len));
+        if at == 0 {
+            return Ok(Numbering::default());
+        }
+        let spoilt = || {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the names of contexts are spoilt",
+            )
+        };
+        if len >= TG_ARENA_HALF || at as usize + len as usize > SIZE {
+            return Err(spoilt());
+        }
+        let at = ptr::with_exposed_provenance::<u8>(ADDRESS + at as usize);
+        // SAFETY: in the mapping, and written by nobody while the policy is in force.
+        let bytes = unsafe { std::slice::from_raw_parts(at, len as usize) };
+        Numbering::read(bytes).ok_or_else(spoilt)
     }
 }
 
@@ -115,12 +186,23 @@ impl Image {
             first,
             names,
             names_mask: slots as u32 - 1,
+            ..tg_image::default()
         };
         image.put(base, &head);
-        match image.bytes.len() < (TG_ARENA_HALF - PAGE) as usize {
-            true => Ok(image),
-            false => Err(rustix::io::Errno::NOMEM.into()),
-        }
+        Ok(image)
+    }
+
+    /// Sets a field of the head.
+    fn set(&mut self, field: usize, value: u32) {
+        self.put(self.base + field as u32, &value);
+    }
+
+    /// Writes down the numbers of names.
+    fn number(&mut self, numbering: &Numbering) {
+        let names = numbering.to_bytes();
+        let (len, place) = (names.len() as u32, self.list(names.into_iter()));
+        self.set(offset_of!(tg_image, numbering), place);
+        self.set(offset_of!(tg_image, numbering_len), len);
     }
 
     /// Room for so many values at the end; its place.

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
+use tidegate_flask::Sid;
 use tidegate_policy::Attrs;
 
 use crate::error::{Error, Result, Trying};
@@ -89,6 +90,21 @@ impl Monitor {
                 })
             })
             .collect())
+    }
+
+    /// The SIDs of open files under the `te` model, in their order; an `O_PATH` descriptor is enough. `None`: the policy
+    /// has no such model, or it is no file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the kernel's iterator cannot be run.
+    pub fn sids(&self, fds: &[BorrowedFd<'_>]) -> Result<Vec<Option<Sid>>> {
+        let held = self.own_te_files()?;
+        let find = |fd: &BorrowedFd<'_>| {
+            let fd = fd.as_raw_fd() as u32;
+            let found = held.iter().find(|h| h.fd == fd && h.target != 0);
+            found.map(|h| Sid(h.target))
+        };
+        Ok(fds.iter().map(find).collect())
     }
 
     /// The lowest level that may have written to a Unix socket of this process; of its

@@ -27,12 +27,16 @@ pub struct Monitor {
     pub(crate) history: Map<u32, types::tg_event>,
     pub(crate) stats: Map<u32, types::tg_stats>,
     pub(crate) onexec: Map<i32, u64>,
+    pub(crate) te_onexec: Map<i32, u64>,
+    pub(crate) te_socks: Map<i32, types::te_sock>,
     pub(crate) arena: OwnedFd,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_settle: OwnedFd,
     pub(crate) ps_profile: OwnedFd,
     pub(crate) ps_file: OwnedFd,
     pub(crate) ps_vma: OwnedFd,
+    pub(crate) ps_te_file: OwnedFd,
+    pub(crate) ps_te_vma: OwnedFd,
 }
 
 /// What is decided when the monitor is loaded.
@@ -140,12 +144,16 @@ impl Monitor {
             history: open_map("history")?,
             stats: open_map("stats")?,
             onexec: open_map("onexec")?,
+            te_onexec: open_map("te_onexec")?,
+            te_socks: open_map("te_socks")?,
             arena: open_pin(Pinned::Maps, "arena")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
             ps_profile: open_pin(Pinned::Programs, "ps_profile")?,
             ps_file: open_pin(Pinned::Programs, "ps_file")?,
             ps_vma: open_pin(Pinned::Programs, "ps_vma")?,
+            ps_te_file: open_pin(Pinned::Programs, "ps_te_file")?,
+            ps_te_vma: open_pin(Pinned::Programs, "ps_te_vma")?,
         })
     }
 

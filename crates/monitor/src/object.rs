@@ -1,6 +1,6 @@
 //! The object's programs and maps, brought into the kernel and pinned: first all but those of the
-//! `profile` model, and these beside them once a policy has profiles, as a kernel takes as long to
-//! verify them as all others.
+//! `profile` and `te` models, and these beside them once a policy has such a model, as a kernel takes as long to
+//! verify each as all others.
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -9,17 +9,21 @@ use std::sync::Mutex;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{MapCore, OpenProgram, PrintLevel, ProgramType};
 
-use crate::attach::{EXECUTED, PROFILE, is_late};
+use crate::attach::{Model, is_late};
 use crate::error::{Error, Result, Trying, io_of};
 use crate::load::Options;
 use crate::pins::{self, Pinned};
 use crate::probe;
 use crate::skel::{OpenTidegateSkel, TidegateSkel, TidegateSkelBuilder};
 
-/// Loads and pins all maps, and all programs but those of profiles.
+/// Loads and pins all maps, and all programs but those of the models that a policy may be without.
 pub(crate) fn load(options: Options) -> Result<()> {
     bring_in(
-        |program| !program.starts_with(PROFILE),
+        |program| {
+            !Model::ALL
+                .iter()
+                .any(|model| program.starts_with(model.prefix()))
+        },
         |open| open.maps.given.set_max_entries(options.given_entries),
         |skel| {
             for map in skel.object_mut().maps_mut() {
@@ -32,18 +36,18 @@ pub(crate) fn load(options: Options) -> Result<()> {
     )
 }
 
-/// Loads and pins the programs of profiles beside those, with the same maps; nothing if they are there,
-/// as they are when [`EXECUTED`] is, which is pinned last.
-pub(crate) fn load_profiles() -> Result<()> {
+/// Loads and pins the programs of a model beside those, with the same maps; nothing if they are there,
+/// as they are when [`Model::executed`] is, which is pinned last.
+pub(crate) fn load_model(model: Model) -> Result<()> {
     let programs = Pinned::Programs.names()?;
-    if programs.iter().any(|program| program == EXECUTED) {
+    if programs.iter().any(|program| program == model.executed()) {
         return Ok(());
     }
     // of a load that was cut off
-    let rest = programs.iter().filter(|p| p.starts_with(PROFILE));
+    let rest = programs.iter().filter(|p| p.starts_with(model.prefix()));
     pins::unpin(rest.map(|program| Pinned::Programs.path(program)))?;
     bring_in(
-        |program| program.starts_with(PROFILE),
+        |program| program.starts_with(model.prefix()),
         |open| {
             for mut map in open.open_object_mut().maps_mut() {
                 if let Some(name) = shared(&map.name().to_string_lossy()) {
@@ -110,7 +114,8 @@ fn bring_in(
         let mut skel = open.load().map_err(failed)?;
         pin_maps(&mut skel)?;
         let mut programs: Vec<_> = skel.object().progs().collect();
-        programs.sort_by_key(|program| program.name() == EXECUTED);
+        let is_last = |name: &str| Model::ALL.iter().any(|model| name == model.executed());
+        programs.sort_by_key(|program| is_last(&program.name().to_string_lossy()));
         for program in programs {
             let name = program.name().to_string_lossy();
             // what else there is belongs to libbpf's own probing
@@ -161,7 +166,14 @@ mod tests {
             .filter_map(|program| optional(&program))
             .collect();
         found.sort();
-        let expected = [("fentry", "__d_move"), ("lsm", "inode_file_setattr")];
+        let expected = [
+            ("fentry", "__d_move"),
+            ("lsm", "inode_file_getattr"),
+            // each model asks of its own
+            ("lsm", "inode_file_setattr"),
+            ("lsm", "inode_file_setattr"),
+            ("lsm", "uring_allowed"),
+        ];
         assert_eq!(found, expected.map(|(kind, of)| (kind.into(), of.into())));
     }
 }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tidegate_flask::{Numbering, Sid};
 use tidegate_policy::Attrs;
 
 use crate::error::{Error, Result, Trying};
-use crate::image::profile_id;
+use crate::image::{self, profile_id};
 use crate::load::Monitor;
 use crate::skel::types::tg_subject;
 use crate::sys::Over;
@@ -131,6 +132,44 @@ impl Monitor {
             .put(&process.as_raw_fd(), &profile_id(profile))
             .trying(|| "confine a process".into())?;
         Ok(true)
+    }
+
+    /// The names behind the numbers of SIDs, of the policy in force and those before it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the arena cannot be mapped.
+    pub fn numbering(&self) -> Result<Numbering> {
+        image::numbering(self.arena.as_fd(), self.globals.policy().seqno)
+            .trying(|| "read the names of contexts".into())
+    }
+
+    /// Has a process come under the `te` model from its next execution on; false, and nothing done, if it governs the
+    /// process already.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it has ended, or there is no memory.
+    pub fn enter(&self, process: BorrowedFd<'_>, pid: u32, sid: Sid) -> Result<bool> {
+        if self
+            .process(pid)?
+            .is_none_or(|process| process.sid.is_some())
+        {
+            return Ok(false);
+        }
+        self.te_onexec
+            .put(&process.as_raw_fd(), &sid.0)
+            .trying(|| "bring a process under the policy".into())?;
+        Ok(true)
+    }
+
+    /// The SID of who connected a Unix stream socket, by the end that accepted it: what the socket had that connected, then.
+    /// `None`: nobody who is governed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with `ENOTSOCK` if it is no socket.
+    pub fn peer_sid(&self, connection: BorrowedFd<'_>) -> Result<Option<Sid>> {
+        let ends = self.te_socks.get(&connection.as_raw_fd());
+        let end = ends.trying(|| "read a connection's label".into())?;
+        Ok(end.filter(|end| end.peer != 0).map(|end| Sid(end.peer)))
     }
 
     /// Labels a thread. Hold the transactions meanwhile, or a demotion of it

@@ -1,12 +1,15 @@
 //! Putting a policy in force: built beside the running one, swapped by one step.
 
 use std::fs;
+use std::io;
 use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
 
+use tidegate_flask as te;
 use tidegate_policy::{Mode, Policy};
 
 use crate::Refusals;
+use crate::attach::Model;
 use crate::encode;
 use crate::error::{Error, Result, Trying};
 use crate::image;
@@ -74,10 +77,26 @@ impl Monitor {
         let profiles = &policy.profiles;
         // nobody reads the slot's half of the arena any more: the kernel has waited for who was
         // deciding when it changed the maps
-        image::write(self.arena.as_fd(), profiles, seqno)
-            .trying(|| format!("lay out {} profiles", profiles.profiles.len()))?;
+        let tables = policy.te.as_ref().map(|te| {
+            move |mut numbering: te::Numbering, base| {
+                numbering.ranges.take(te.ranges.iter().map(String::as_str));
+                let image = te::Image::of(&te.db, &te.values(), te.files.as_ref(), numbering, base);
+                let image = image.map_err(io::Error::other)?;
+                Ok(image::Tables {
+                    bytes: image.bytes,
+                    numbering: image.numbering,
+                })
+            }
+        });
+        let tables = tables.as_ref().map(|lay_out| lay_out as _);
+        image::write(self.arena.as_fd(), profiles, tables, seqno)
+            .trying(|| "lay out the policy's profiles and tables".into())?;
         if !profiles.profiles.is_empty() {
             self.attach_profiles(profiles)?;
+        }
+
+        if let Some(te) = &policy.te {
+            self.attach_te(te.sight)?;
         }
 
         let mnt_ns = initial_mount_namespace()?;
@@ -92,7 +111,10 @@ impl Monitor {
             ..now
         });
         if profiles.profiles.is_empty() {
-            self.detach_profiles()?;
+            self.detach_model(Model::Profile)?;
+        }
+        if policy.te.is_none() {
+            self.detach_model(Model::Te)?;
         }
         Ok(seqno)
     }

@@ -45,7 +45,9 @@ pod!(
     types::tg_subject,
     types::tg_stats,
     types::tg_ps,
-    types::tg_held
+    types::tg_held,
+    types::tg_te_held,
+    types::te_sock
 );
 pod!(
     types::tg_image,
@@ -249,8 +251,17 @@ impl<K: Pod, V: Pod> Map<K, V> {
         Ok(bytes.chunks_exact(size).filter_map(V::read).collect())
     }
 
+    /// Where somebody else makes a task's storage at the same moment, the kernel has one of
+    /// the two fail, who looks again.
     pub fn put(&self, key: &K, value: &V) -> io::Result<()> {
-        self.update(key, value, libbpf_sys::BPF_ANY)
+        let again = Some(rustix::io::Errno::AGAIN.raw_os_error());
+        let mut tries = 0..3;
+        loop {
+            match self.update(key, value, libbpf_sys::BPF_ANY) {
+                Err(e) if e.raw_os_error() == again && tries.next().is_some() => {}
+                done => return done,
+            }
+        }
     }
 
     /// With one of BPF_ANY, BPF_NOEXIST, BPF_EXIST.

@@ -5,12 +5,13 @@ use std::io::Read;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;
 
+use tidegate_flask::Sid;
 use tidegate_policy::Attrs;
 
 use crate::error::{Result, Trying};
 use crate::label::Label;
 use crate::load::Monitor;
-use crate::skel::types::{tg_given_key, tg_held, tg_ps};
+use crate::skel::types::{tg_given_key, tg_held, tg_ps, tg_te_held};
 use crate::subject::Subject;
 use crate::sys::{self, Over, Pod, text};
 
@@ -33,6 +34,8 @@ pub struct Process {
     pub subject: Subject,
     /// The label of its program's file.
     pub program: Option<Label>,
+    /// Its SID under the `te` model; `None`: that does not govern it.
+    pub sid: Option<Sid>,
 }
 
 /// A descriptor or a mapping that does not agree with its holder's level.
@@ -69,6 +72,7 @@ impl From<&tg_ps> for Process {
                 cause: p.cause,
             },
             program: (p.exe != 0).then(|| Label::from_word(p.exe)),
+            sid: (p.sid != 0).then_some(Sid(p.sid)),
         }
     }
 }
@@ -129,6 +133,16 @@ impl Monitor {
         Ok(lines.iter().any(|p| p.rings != 0 && p.level < top))
     }
 
+    /// Processes with a thread that has an io_uring.
+    pub(crate) fn with_rings(&self) -> Result<Vec<u32>> {
+        let lines: Vec<tg_ps> = iterate(&self.ps_task, Over::All)?;
+        Ok(lines
+            .iter()
+            .filter(|p| p.rings != 0)
+            .map(|p| p.pid)
+            .collect())
+    }
+
     /// Descriptors that do not agree with their holders' levels.
     pub(crate) fn held_descriptors(&self) -> Result<Vec<Held>> {
         self.held_by_others(&self.ps_file)
@@ -155,6 +169,11 @@ impl Monitor {
         iterate(&self.ps_profile, over)
     }
 
+    /// The lines of one of the iterators that look at all tasks.
+    pub(crate) fn lines<T: Pod>(&self, program: &impl AsFd) -> Result<Vec<T>> {
+        iterate(program, Over::All)
+    }
+
     fn held_by_others(&self, program: &impl AsFd) -> Result<Vec<Held>> {
         let lines: Vec<tg_held> = iterate(program, Over::All)?;
         let me = std::process::id();
@@ -163,6 +182,12 @@ impl Monitor {
             .filter(|h| h.pid != me)
             .map(Held::from)
             .collect())
+    }
+
+    /// All files that the calling thread has open, with their SIDs.
+    pub(crate) fn own_te_files(&self) -> Result<Vec<tg_te_held>> {
+        let tid = rustix::thread::gettid().as_raw_pid() as u32;
+        iterate(&self.ps_te_file, Over::Thread(tid))
     }
 
     /// All descriptors of the calling thread.

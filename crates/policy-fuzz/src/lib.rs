@@ -1,13 +1,15 @@
 //! What the fuzz targets (`targets.rs`) do with an input: each function
-//! panics if the policy compiler, the bundle loader or the reader of compiled profiles or of
-//! recordings breaks a promise.
+//! panics if the policy compiler, the bundle loader or the reader of compiled profiles, of SELinux's
+//! binary policies or of recordings breaks a promise.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod contexts;
 pub mod profile;
 pub mod recording;
 #[cfg(test)]
 mod targets;
+pub mod te;
 
 use tidegate_policy::Policy;
 

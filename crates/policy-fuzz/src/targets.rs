@@ -6,9 +6,12 @@ use std::time::Duration;
 use bolero::check;
 use tidegate_policy::Policy;
 use tidegate_policy::profile::pack::example;
+use tidegate_policy::te::example::example as te_example;
 
+use crate::contexts;
 use crate::profile::{changed_profiles, profiles};
 use crate::recording::{bytes_as_recording, lines_as_recording, replay};
+use crate::te::{context, context_words, good_policy, policy};
 use crate::{changed, changed_far, compile, good_bundle, good_bundle_with_profiles, load, words};
 
 const SMOKE: Duration = Duration::from_secs(2);
@@ -78,4 +81,45 @@ fn profiles_with_changes() {
     check!()
         .with_test_time(SMOKE)
         .for_each(|bytes: &[u8]| profiles(&changed_profiles(&good, bytes)));
+}
+
+#[test]
+fn te_of_bytes() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| policy(bytes));
+}
+
+#[test]
+fn te_with_changes() {
+    let good = [false, true].map(good_policy);
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        for good in &good {
+            policy(&changed_profiles(good, bytes));
+        }
+    });
+}
+
+#[test]
+fn te_context_of_words() {
+    let db = te_example(34);
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        context(&db, &context_words(bytes));
+        context(&db, &String::from_utf8_lossy(bytes));
+    });
+}
+
+#[test]
+fn file_contexts_of_bytes() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| contexts::compile(bytes));
+}
+
+#[test]
+fn file_contexts_with_changes() {
+    let good = contexts::good();
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| contexts::read(&changed_profiles(&good, bytes)));
 }

@@ -28,6 +28,7 @@ mod map;
 mod policy;
 mod presets;
 pub mod profile;
+pub mod te;
 
 pub use attrs::Attrs;
 pub use bundle::BundleError;

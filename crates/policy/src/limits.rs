@@ -46,3 +46,24 @@ pub const MAX_AUTOMATA_BYTES: usize = 192 << 20;
 pub const MAX_TARGETS: usize = 2 * MAX_STATES;
 /// Rules that nothing mediates which a policy tells of, at most.
 pub const MAX_UNMEDIATED: usize = 1 << 18;
+/// Bytes in a binary SELinux policy, at most: the largest distributions have less than a tenth.
+pub const MAX_TE_POLICY: usize = 32 << 20;
+/// Symbols of a kind (types, classes, categories) in such a policy, at most: what 16 bits number, as its rules do.
+pub const MAX_TE_SYMBOLS: usize = 65_535;
+/// Bytes in a name or a path of it, at most: Linux's `PATH_MAX`.
+pub const MAX_TE_NAME: usize = 4_096;
+/// Bytes that its sets of symbols take in memory, at most. There they are as long as their last symbol's number
+/// says, and in the file as they have symbols.
+pub const MAX_TE_BITMAPS: usize = 128 << 20;
+/// Booleans that a policy is loaded with other values of, at most.
+pub const MAX_TE_BOOLEANS: usize = MAX_TE_SYMBOLS;
+/// Bytes of one file of SELinux's file contexts, at most.
+pub const MAX_FILE_CONTEXTS_TEXT: usize = 16 << 20;
+/// Lines of file contexts, at most: what 16 bits number, with a number left for none.
+pub const MAX_FILE_CONTEXTS_LINES: usize = 65_535;
+/// Automata of file contexts, at most: a path is walked through each.
+pub const MAX_FILE_AUTOMATA: usize = 8;
+/// Files that file contexts are read from, at most: the policy's, those of home directories, and the administrator's.
+pub const MAX_FILES_OF_CONTEXTS: usize = 3;
+/// Bytes in a security context, at most: Linux's limit for an attribute's value is far above; SELinux's own is a page.
+pub const MAX_CONTEXT: usize = 4_096;

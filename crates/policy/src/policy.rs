@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Attrs;
 use crate::profile::ProfileSet;
+use crate::te::Te;
 
 /// A compiled path-level map.
 ///
@@ -44,6 +45,9 @@ pub struct Policy {
     /// the daemon's files) is its bundle, which has them in a section of their own.
     #[serde(skip)]
     pub profiles: ProfileSet,
+    /// The `te` model's policy, if there is one. It is put here, left out and kept as `profiles` are.
+    #[serde(skip)]
+    pub te: Option<Te>,
 }
 
 /// Whether refusals are enforced or only recorded.

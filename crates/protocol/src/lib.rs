@@ -3,13 +3,21 @@
 //!
 //! A crate of its own, so that a program that only asks carries neither the daemon
 //! nor the compiler.
-#![warn(missing_docs)]
+#![warn(
+    missing_docs,
+    unsafe_op_in_unsafe_fn,
+    clippy::undocumented_unsafe_blocks
+)]
 
 mod client;
 mod metrics;
+mod page;
+mod security;
 
 pub use client::{AskError, ask};
 pub use metrics::{Manager, Metrics, RecordCount};
+pub use page::{PAGE, Page, PageStatus};
+pub use security::{Access, Question, Reply, Told, Verdict};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +53,18 @@ pub enum Ask {
         /// The profile's name.
         profile: String,
     },
+    /// Bring who asks under the SELinux policy in force from its next execution on, unless that governs it already.
+    Enter {
+        /// In which context.
+        context: String,
+    },
+    /// The booleans of the SELinux policy in force. For everybody.
+    Booleans,
+    /// What object managers ask.
+    Security {
+        /// The question.
+        question: Question,
+    },
     /// Take the monitor out of the kernel. Root at the top level only, like
     /// everything below.
     Stop,
@@ -52,6 +72,11 @@ pub enum Ask {
     Reload {
         /// Only record what it forbids.
         permissive: bool,
+    },
+    /// Set booleans of the SELinux policy in force, all in one step.
+    SetBooleans {
+        /// Their names and values.
+        values: Vec<(String, bool)>,
     },
     /// Give the object that comes with the question a level.
     Promote {
@@ -70,6 +95,8 @@ pub enum WhyOf {
     Last,
     /// A record.
     Record(u64),
+    /// A record of an object manager's, by its number.
+    Manager(u64),
     /// A process's level.
     Process(u32),
 }
@@ -92,6 +119,10 @@ pub enum Answer<W> {
         /// The profile's limits, by the numbers of the resources: who asks sets them itself.
         limits: Vec<(u8, u64)>,
     },
+    /// To [`Ask::Booleans`]: names and values.
+    Booleans(Vec<(String, bool)>),
+    /// To [`Ask::Security`].
+    Security(Reply),
     /// It is done.
     Done {
         /// What standard output is told.

@@ -1,6 +1,8 @@
-//! What a profile was asked for, in AppArmor's words.
+//! What a profile was asked for, in AppArmor's words, and a SELinux policy, in its own.
 
-use tidegate_monitor::Op;
+use tidegate_flask::Classes;
+use tidegate_monitor::{Asked, Op};
+use tidegate_policy::Policy;
 
 /// The capabilities, by number.
 const CAPABILITIES: [&str; 41] = [
@@ -96,6 +98,33 @@ const FAMILIES: [&str; 46] = [
     "xdp",
     "mctp",
 ];
+
+/// What was asked of a SELinux policy, in its words.
+#[derive(Debug, Clone)]
+pub struct OfTe {
+    /// The class.
+    pub class: String,
+    /// The permissions asked for.
+    pub request: String,
+    /// Those that are not allowed.
+    pub denied: String,
+}
+
+/// What a record says was asked of a policy; in numbers, if the policy is not known any more.
+pub fn of_te(policy: Option<&Policy>, asked: &Asked) -> OfTe {
+    let te = policy.and_then(|policy| policy.te.as_ref());
+    let classes = te.and_then(|te| Classes::of(&te.db).ok());
+    let class = classes.as_ref().map(|classes| classes.get(asked.class));
+    let words = |mask: u32| match class {
+        Some(class) => class.names(mask).collect::<Vec<_>>().join(" "),
+        None => format!("{mask:#x}"),
+    };
+    OfTe {
+        class: class.map_or_else(|| asked.class.to_string(), |class| class.name.clone()),
+        request: words(asked.asked),
+        denied: words(asked.denied),
+    }
+}
 
 /// The types of sockets, by number: `SOCK_STREAM` is 1.
 const TYPES: [&str; 11] = [

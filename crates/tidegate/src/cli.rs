@@ -1,5 +1,7 @@
 //! The command line.
 
+mod selinux;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -7,7 +9,11 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use crate::places;
 use crate::profiles::Profiles;
+use crate::selinux::Syntax;
 use crate::source::Source;
+use crate::te::SelinuxPolicy;
+
+pub use self::selinux::{Getsebool, Seinfo, Sesearch, Setsebool};
 
 /// Mandatory access control through BPF LSM: what has touched untrusted data
 /// cannot change what you trust.
@@ -37,11 +43,18 @@ pub enum Command {
     Stop,
     /// Put another policy in force, in one step
     Reload(Reload),
+    /// Say how booleans of the SELinux policy in force are set
+    Getsebool(Getsebool),
+    /// Set booleans of the SELinux policy in force
+    ///
+    /// What the policy then does not allow any more is revoked before this returns: descriptors, mappings (whose holders
+    /// are killed) and connections. The values hold until a policy is put in force anew, also after a boot.
+    Setsebool(Setsebool),
     /// Say what is in force
     Status,
     /// Say how the object managers' queries were resolved
     Stats,
-    /// Run a command at a level, or confined by a profile
+    /// Run a command at a level, confined by a profile, or in a security context
     Run(Run),
     /// List processes and their levels
     Ps(Ps),
@@ -62,6 +75,14 @@ pub enum Command {
     /// Each says which refusals it is for and what it gives away. Each was checked: what it
     /// does not mend is not proposed. What looks like an attack is put out commented.
     Learn(Learn),
+    /// Search a SELinux policy's rules, as setools' sesearch does
+    ///
+    /// Takes sesearch's options, -ds and its like too, and prints rules in its syntax and order.
+    Sesearch(Sesearch),
+    /// List what a SELinux policy has, as setools' seinfo does
+    ///
+    /// Without a name each option lists all of its kind.
+    Seinfo(Seinfo),
     /// Record what programs do, to try policies on it
     Record(Record),
     /// Say what a policy would have refused of what was recorded
@@ -118,7 +139,7 @@ pub struct Check {
     /// A map file, like --policy
     #[arg(value_name = "FILE.plm", conflicts_with_all = ["preset", "policy", "bundle"])]
     pub file: Option<PathBuf>,
-    /// Say also what the policy says of this path; may be given several times
+    /// Say also what the policy says of this path, its file contexts too; may be given several times
     #[arg(long, value_name = "PATH")]
     pub path: Vec<PathBuf>,
 }
@@ -135,6 +156,9 @@ pub struct Compile {
     /// The profiles that go into it, too
     #[command(flatten)]
     pub profiles: Profiles,
+    /// The SELinux policy that goes into it, too
+    #[command(flatten)]
+    pub te: SelinuxPolicy,
     /// The bundle to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
@@ -155,11 +179,14 @@ pub struct Reload {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The level to fall to
-    #[arg(long, value_name = "NAME", required_unless_present = "profile")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["profile", "context"])]
     pub level: Option<String>,
     /// The profile that confines it
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
+    /// The security context that it runs in, under the policy's SELinux rules
+    #[arg(long, value_name = "USER:ROLE:TYPE[:RANGE]")]
+    pub context: Option<String>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
@@ -174,6 +201,9 @@ pub struct Ps {
     /// Only those that have a label
     #[arg(long)]
     pub governed: bool,
+    /// Those that the policy's SELinux rules govern, and their contexts
+    #[arg(short = 'Z', long)]
+    pub context: bool,
 }
 
 /// Which files.
@@ -185,6 +215,9 @@ pub struct Ls {
     /// Directories themselves, not what is in them
     #[arg(short, long)]
     pub directory: bool,
+    /// The contexts that the policy's SELinux rules have them in, too
+    #[arg(short = 'Z', long)]
+    pub context: bool,
 }
 
 /// What to promote.
@@ -198,7 +231,7 @@ pub struct Promote {
 }
 
 /// What a record may be of, as docs/audit-log.md tells.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 12] = [
     "denied",
     "would",
     "audited",
@@ -208,6 +241,9 @@ const KINDS: [&str; 9] = [
     "table-full",
     "dropped",
     "lost",
+    "user-denied",
+    "user-would",
+    "user-audited",
 ];
 
 /// Which records.
@@ -273,7 +309,7 @@ pub struct Why {
 
 /// What to learn from.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("written").args(["output", "patch"]).multiple(true))]
+#[command(group = ArgGroup::new("written").args(["output", "patch", "te_rules"]).multiple(true))]
 pub struct Learn {
     /// The policy to start from
     #[command(flatten)]
@@ -303,6 +339,18 @@ pub struct Learn {
     /// Write what the profiles lack to a file that is not there yet, as a patch for `patch -d / -p1`
     #[arg(long, value_name = "FILE", requires = "profile")]
     pub patch: Option<PathBuf>,
+    /// Write what the SELinux policy lacks to a file that is not there yet
+    #[arg(long, value_name = "FILE", requires = "te")]
+    pub te_rules: Option<PathBuf>,
+    /// How rules of the SELinux policy are written
+    #[arg(
+        long,
+        value_name = "SYNTAX",
+        value_enum,
+        default_value = "cil",
+        requires = "te"
+    )]
+    pub te_syntax: Syntax,
     /// Replace the files if they are there
     #[arg(long, requires = "written")]
     pub force: bool,

@@ -22,8 +22,10 @@ mod profiles;
 mod program;
 mod protocol;
 mod record;
+mod selinux;
 mod source;
 mod tail;
+mod te;
 mod why;
 
 use std::path::Path;
@@ -32,7 +34,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
+    let cli = cli::Cli::parse_from(cli::Sesearch::in_long(std::env::args_os()));
     match commands::run(cli) {
         Ok(code) => code,
         Err(mut failure) => {

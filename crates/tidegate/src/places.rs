@@ -11,6 +11,8 @@ pub const LOCK: &str = "/run/tidegate/lock";
 pub const PID: &str = "/run/tidegate/pid";
 /// The bundles put in force since boot, by sequence number; 0700.
 pub const BUNDLES: &str = "/run/tidegate/policy";
+/// The names of the contexts that SIDs stand for since the monitor was loaded; 0600.
+pub const CONTEXTS: &str = "/run/tidegate/policy/contexts";
 /// The audit log.
 pub const LOG: &str = "/var/log/tidegate/audit.jsonl";
 /// What outlives a reboot; 0700.

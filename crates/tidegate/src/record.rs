@@ -5,6 +5,7 @@ use std::fmt;
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::{Deserialize, Serialize};
+use tidegate_flask::Sid;
 use tidegate_monitor::{Class, Event, Kind, Monitor, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
@@ -22,7 +23,8 @@ pub struct Record {
     /// When, in UTC.
     pub time: String,
     /// `denied`, `would`, `audited`, `demoted`, `started`, `promoted`, `table-full`, or
-    /// the daemon's own `dropped` and `lost`.
+    /// the daemon's own `dropped` and `lost`, or `user-denied`, `user-would` and `user-audited`,
+    /// which object managers sent.
     pub kind: String,
     /// The operation.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +59,18 @@ pub struct Record {
     /// The signal that a profile was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<String>,
+    /// The subject's context, where a SELinux policy decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scontext: Option<String>,
+    /// The object's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcontext: Option<String>,
+    /// The object's class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tclass: Option<String>,
+    /// Of an object manager's record: what only such have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manager: Option<ManagerRecord>,
     /// The rule that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleRecord>,
@@ -65,7 +79,8 @@ pub struct Record {
     pub prev: Option<u64>,
     /// The policy's sequence number.
     pub seqno: u32,
-    /// Records that this one stands for (`dropped`, `lost`).
+    /// Records that this one stands for (`dropped`, `lost`), or that an object manager's user sent
+    /// before it and that were left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
 }
@@ -121,6 +136,20 @@ pub struct ObjectRecord {
     pub profile: Option<String>,
 }
 
+/// What an object manager's record has besides.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ManagerRecord {
+    /// The record's number since the daemon started: `why @uN` explains it.
+    pub number: u64,
+    /// The object manager's own context, if it is governed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// What it was about, in the object manager's words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+}
+
 /// What a process without a profile is called.
 pub const UNCONFINED: &str = "unconfined";
 
@@ -150,6 +179,17 @@ fn profile_name(policy: Option<&Policy>, id: u64) -> String {
     found.map_or_else(|| format!("profile {id:016x}"), |p| p.name.clone())
 }
 
+/// The context behind a SID.
+fn context_name(policies: &Policies, sid: Sid) -> String {
+    match sid.0 {
+        // what is not governed is what the policy has for the kernel
+        0 => "kernel".into(),
+        word => policies
+            .context(sid)
+            .unwrap_or_else(|| format!("sid {word:016x}")),
+    }
+}
+
 /// The time of an event, which the kernel counts from boot.
 fn wall_clock(ns: u64) -> Timestamp {
     let ago = boottime().saturating_sub(ns);
@@ -175,6 +215,7 @@ impl Record {
         let number = event.request.and_then(|r| r.number);
         let detail = event.request.and_then(|r| r.detail);
         let is_capability = event.op == Some(Op::Capable);
+        let asked = event.asked.map(|asked| asked::of_te(policy, &asked));
         Record {
             id: event.id,
             time: format!("{:.6}", wall_clock(event.time)),
@@ -192,10 +233,16 @@ impl Record {
                 was: (event.from != event.to).then(|| level(event.from)),
                 profile: event.request.map(|r| profile_name(policy, r.profile)),
             }),
-            request: event.request.map(|r| asked::permissions(event.op, r.asked)),
-            denied: event
-                .request
-                .map(|r| asked::permissions(event.op, r.denied)),
+            request: match &asked {
+                Some(asked) => Some(asked.request.clone()),
+                None => event.request.map(|r| asked::permissions(event.op, r.asked)),
+            },
+            denied: match &asked {
+                Some(asked) => Some(asked.denied.clone()),
+                None => event
+                    .request
+                    .map(|r| asked::permissions(event.op, r.denied)),
+            },
             capability: number.filter(|_| is_capability).map(asked::capability),
             family: number.filter(|_| !is_capability).map(asked::family),
             socket: detail
@@ -216,6 +263,10 @@ impl Record {
                 pid: event.peer,
                 profile: None,
             }),
+            scontext: event.asked.map(|a| context_name(policies, a.source)),
+            tcontext: event.asked.map(|a| context_name(policies, a.target)),
+            tclass: asked.as_ref().map(|a| a.class.clone()),
+            manager: None,
             rule: rule.map(|r| RuleRecord {
                 place: r.to_string(),
                 text: r.text.clone(),
@@ -268,6 +319,11 @@ impl Record {
     /// Whether it is a refusal, done or only recorded.
     pub fn is_denial(&self) -> bool {
         self.kind == Kind::Denied.word() || self.kind == Kind::Would.word()
+    }
+
+    /// Whether it is an object manager's refusal, done or only recorded.
+    pub fn is_managers_denial(&self) -> bool {
+        ["user-denied", "user-would"].contains(&self.kind.as_str())
     }
 
     /// The time of day where the reader is.
@@ -379,6 +435,7 @@ pub fn verb(op: Op) -> &'static str {
         Op::ChangeProfile => "change its profile to",
         Op::ChangeOnexec => "change its profile at an execution to",
         Op::ChangeHat => "change its hat to",
+        Op::ReadRevoked => "go on reading",
     }
 }
 
@@ -402,7 +459,13 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::Disconnected => "its profile sees no path to it",
         Reason::NoProfile => "there is no profile that it may change to",
         Reason::Source => "its source may have another name than it was given",
+        Reason::Te => "the SELinux policy does not allow that",
     }
+}
+
+/// The type in a context.
+fn kind_of(context: &str) -> &str {
+    context.split(':').nth(2).unwrap_or(context)
 }
 
 impl fmt::Display for Record {
@@ -410,6 +473,21 @@ impl fmt::Display for Record {
         let (who, verb, what) = (self.who(), self.verb(), self.what());
         let level = self.subject.as_ref().map_or("", |s| s.level.as_str());
         match self.kind.as_str() {
+            "denied" | "would" if self.tclass.is_some() => {
+                let start = match self.kind.as_str() {
+                    "denied" => "denied",
+                    _ => "would be denied",
+                };
+                let word = |word: &Option<String>| word.clone().unwrap_or_default();
+                write!(
+                    f,
+                    "{start}: {who} {} may not {{ {} }}{what} ({}:{})",
+                    kind_of(&word(&self.scontext)),
+                    word(&self.denied),
+                    kind_of(&word(&self.tcontext)),
+                    word(&self.tclass),
+                )
+            }
             "denied" | "would" => {
                 let start = if self.kind == "denied" {
                     "denied"
@@ -427,6 +505,28 @@ impl fmt::Display for Record {
                     Some(reason) => write!(f, ": {}", because(reason)),
                     None => Ok(()),
                 }
+            }
+            "user-denied" | "user-would" | "user-audited" => {
+                let start = match self.kind.as_str() {
+                    "user-denied" => "denied by",
+                    "user-would" => "would be denied by",
+                    _ => "allowed by",
+                };
+                let word = |word: &Option<String>| printable(word.as_deref().unwrap_or_default());
+                let (verb, what) = match self.kind.as_str() {
+                    "user-audited" => ("used", &self.request),
+                    _ => ("may not", &self.denied),
+                };
+                let about = self.manager.as_ref().and_then(|m| m.about.as_deref());
+                let about = about.map_or_else(String::new, |a| format!(" {}", printable(a)));
+                write!(
+                    f,
+                    "{start} {who}: {} {verb} {{ {} }}{about} ({}:{})",
+                    kind_of(&word(&self.scontext)),
+                    word(what),
+                    kind_of(&word(&self.tcontext)),
+                    word(&self.tclass),
+                )
             }
             "audited" => write!(f, "audited: {who} {verb}{what}"),
             "demoted" => {

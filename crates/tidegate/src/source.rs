@@ -1,4 +1,4 @@
-//! Which policy a command is about: a preset, a map or a bundle, and the profiles beside it.
+//! Which policy a command is about: a preset, a map or a bundle, and the profiles and the SELinux policy beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output::tell;
 use crate::places;
 use crate::profiles::{self, Profiles};
+use crate::te::{self, SelinuxPolicy};
 
 /// The policy to use.
 #[derive(Debug, Clone, Default, Args)]
@@ -22,11 +23,14 @@ pub struct Source {
     #[arg(long, value_name = "FILE.plm", conflicts_with = "bundle")]
     pub policy: Option<PathBuf>,
     /// A bundle that `tidegate compile` made
-    #[arg(long, value_name = "FILE", conflicts_with = "profile")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["profile", "te"])]
     pub bundle: Option<PathBuf>,
     /// The profiles beside a preset or a map
     #[command(flatten)]
     pub profiles: Profiles,
+    /// The SELinux policy beside a preset or a map
+    #[command(flatten)]
+    pub te: SelinuxPolicy,
 }
 
 impl Source {
@@ -43,13 +47,14 @@ impl Source {
             policy,
             bundle,
             profiles: Profiles::default(),
+            te: SelinuxPolicy::default(),
         }
     }
 
     /// Whether the command line names one.
     pub fn is_given(&self) -> bool {
         let is_named = self.preset.is_some() || self.policy.is_some() || self.bundle.is_some();
-        is_named || !self.profiles.profile.is_empty()
+        is_named || !self.profiles.profile.is_empty() || !self.te.te.is_empty()
     }
 
     /// The policy; warnings go to standard error. Without a name: the
@@ -60,6 +65,10 @@ impl Source {
             policy.profiles = self.profiles.load()?;
         }
         profiles::warn(&policy.profiles);
+        if !self.te.te.is_empty() {
+            policy.te = Some(self.te.load()?);
+        }
+        policy.te.iter().for_each(te::warn);
         Ok(policy)
     }
 

@@ -18,6 +18,10 @@ pub fn explain(
     let (process, newest) = match of {
         WhyOf::Last => (None, last_refusal(monitor, only)?),
         WhyOf::Record(id) => (None, id),
+        WhyOf::Manager(_) => {
+            let message = "records of object managers are the daemon's: `tidegate start` starts it";
+            return Err(Failure::new(Code::NotRunning, message));
+        }
         WhyOf::Process(pid) => {
             let (you, uid, cause) = process(monitor, policies, pid)?;
             allowed(only, uid)?;

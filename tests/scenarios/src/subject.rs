@@ -62,21 +62,6 @@ pub fn at(level: Level, part: impl FnOnce() -> Outcome) -> Outcome {
     spawn(level, part)?.join()
 }
 
-/// Runs it as `at` does until it succeeds, up to five times. Of what waits for a moment, or
-/// falls where the kernel may not wait (docs/limitations.md), a try says nothing if a
-/// processor stands still meanwhile.
-#[track_caller]
-pub fn patiently(level: Level, part: impl Fn() -> Outcome) -> Outcome {
-    let mut tries = 5;
-    while let Err(failed) = at(level, &part) {
-        tries -= 1;
-        if tries == 0 {
-            return Err(failed);
-        }
-    }
-    Ok(())
-}
-
 /// Starts this part of a scenario in a child at a level.
 pub fn spawn(level: Level, part: impl FnOnce() -> Outcome) -> Outcome<Child> {
     start(|| {
@@ -111,19 +96,27 @@ pub fn finish(part: impl FnOnce() -> Outcome) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Lowers this process, as `tidegate run --level` does, and like it tries again where
-/// others were not at rest in time.
+/// Makes a call by which this process falls; up to three times, as `tidegate run --level` does, where
+/// others are not at rest in time, which the call says by `busy` (docs/limitations.md).
+pub fn falling<T>(busy: Errno, call: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 0..2 {
+        match call() {
+            Err(e) if e == busy => std::thread::sleep(Duration::from_millis(50)),
+            other => return other,
+        }
+    }
+    call()
+}
+
+/// Lowers this process, as `tidegate run --level` does.
 pub fn lower(level: Level) -> Outcome {
     if level == System {
         return Ok(());
     }
-    let mut tries = 3;
-    while let Err(e) = fs::read(place::level_file(level)) {
-        tries -= 1;
-        if e.raw_os_error() != Some(libc::EAGAIN) || tries == 0 {
-            Err(e)?;
-        }
-    }
+    falling(Errno::EAGAIN, || {
+        fs::read(place::level_file(level))
+            .map_err(|e| Errno::from_raw(e.raw_os_error().unwrap_or(0)))
+    })?;
     let is = level::by_writing()?;
     if is != level {
         let (is, level) = (is.name(), level.name());

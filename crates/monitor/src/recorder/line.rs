@@ -159,9 +159,9 @@ mod tests {
                 "{name}"
             );
         }
-        // what is not recorded, then what only the profile model asks about
+        // what is not recorded, then what only the profile and the te model ask about
         let other = ["pipe", "ipc", "tty", "key", "start"];
-        let profile = [
+        let models = [
             "lock",
             "capable",
             "getattr",
@@ -169,8 +169,9 @@ mod tests {
             "change-profile",
             "change-onexec",
             "change-hat",
+            "read-revoked",
         ];
-        let told = |op: &&Op| ![&other[..], &profile].concat().contains(&op.word());
+        let told = |op: &&Op| ![&other[..], &models].concat().contains(&op.word());
         for op in Op::ALL.iter().filter(told) {
             assert!(Act::from_word(op.word()).is_some(), "{}", op.word());
         }

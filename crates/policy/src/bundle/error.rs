@@ -3,6 +3,8 @@
 use miette::Diagnostic;
 use thiserror::Error;
 
+use crate::te::policydb::PolicyDbError;
+
 /// Why a bundle was not accepted. The loader stops at the first fault and builds
 /// nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Diagnostic)]
@@ -250,4 +252,19 @@ pub enum BundleError {
     #[error("rule {0} of those that nothing mediates has an overlong text")]
     #[diagnostic(code(bundle::unmediated))]
     Unmediated(usize),
+
+    // The SELinux policy.
+    /// A binary policy that cannot be read.
+    #[error("the SELinux policy in it cannot be read")]
+    #[diagnostic(code(bundle::te))]
+    Te(#[diagnostic_source] PolicyDbError),
+    /// A boolean that the policy does not have, or that is set twice.
+    #[error("the boolean `{0}` is set and not there, or set twice")]
+    #[diagnostic(code(bundle::te_boolean))]
+    TeBoolean(String),
+    // File contexts.
+    /// File contexts that no compiler makes.
+    #[error("the file contexts have {0}")]
+    #[diagnostic(code(bundle::file_contexts))]
+    FileContexts(&'static str),
 }

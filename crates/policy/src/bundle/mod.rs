@@ -17,6 +17,8 @@
 mod error;
 mod profile;
 mod section;
+mod te;
+mod te_contexts;
 mod validate;
 mod validate_profiles;
 
@@ -34,6 +36,8 @@ const HEADER: usize = CHECKED + blake3::OUT_LEN;
 const LOMAC: &str = "lomac";
 /// The section of the `profile` model, in a bundle that has profiles.
 const PROFILE: &str = "profile";
+/// The section of the `te` model, in a bundle that has a SELinux policy.
+const TE: &str = "te";
 /// Sections in a bundle, at most: one for each policy model.
 const MAX_SECTIONS: usize = 4;
 
@@ -44,6 +48,9 @@ impl Policy {
         if !self.profiles.profiles.is_empty() {
             sections.push((PROFILE, profile::write(&self.profiles)));
         }
+        if let Some(te) = &self.te {
+            sections.push((TE, te::write(te)));
+        }
         seal(&section::write_all(&sections))
     }
 
@@ -53,11 +60,12 @@ impl Policy {
     ///
     /// The first thing wrong with it.
     pub fn from_bundle(bytes: &[u8]) -> Result<Policy, BundleError> {
-        let (mut lomac, mut profile) = (None, None);
+        let (mut lomac, mut profile, mut te) = (None, None, None);
         for (name, content) in section::read_all(open(bytes)?)? {
             let found = match name {
                 LOMAC => &mut lomac,
                 PROFILE => &mut profile,
+                TE => &mut te,
                 _ => return Err(BundleError::UnknownSection(name.to_owned())),
             };
             if found.replace(content).is_some() {
@@ -71,6 +79,9 @@ impl Policy {
             policy.profiles = Reader::new(content, PROFILE).profiles()?;
             validate_profiles::profiles(&policy.profiles)?;
         }
+        policy.te = te
+            .map(|content| Reader::new(content, TE).te())
+            .transpose()?;
         Ok(policy)
     }
 }
@@ -140,5 +151,9 @@ fn array<const N: usize>(slice: &[u8]) -> [u8; N] {
 
 #[cfg(test)]
 mod profile_tests;
+#[cfg(test)]
+mod te_contexts_tests;
+#[cfg(test)]
+mod te_tests;
 #[cfg(test)]
 mod tests;

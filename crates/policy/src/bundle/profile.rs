@@ -61,7 +61,8 @@ impl Reader<'_> {
         })
     }
 
-    fn numbers(&mut self, what: &'static str, count: usize) -> Result<Vec<u16>, BundleError> {
+    /// So many numbers of 16 bits.
+    pub fn numbers(&mut self, what: &'static str, count: usize) -> Result<Vec<u16>, BundleError> {
         let bytes = self.bytes(what, 2 * count)?.chunks_exact(2);
         Ok(bytes
             .map(|pair| u16::from_le_bytes(super::array(pair)))

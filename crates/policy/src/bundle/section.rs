@@ -87,6 +87,7 @@ impl<'b> Reader<'b> {
             networks,
             rules,
             profiles: ProfileSet::default(),
+            te: None,
         })
     }
 

@@ -71,8 +71,8 @@ fn sections() {
     let lomac = || write_lomac(&policy());
     assert_eq!(of(&[]), BundleError::MissingSection("lomac"));
     assert_eq!(
-        of(&[("lomac", lomac()), ("te", vec![1])]),
-        BundleError::UnknownSection("te".into())
+        of(&[("lomac", lomac()), ("capability", vec![1])]),
+        BundleError::UnknownSection("capability".into())
     );
     assert_eq!(
         of(&[("lomac", lomac()), ("lomac", lomac())]),

@@ -11,7 +11,7 @@ mod pattern;
 mod problem;
 mod read;
 mod rules;
-mod similar;
+pub(crate) mod similar;
 mod syntax;
 mod trie;
 
@@ -112,6 +112,7 @@ fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
             networks: rules.networks.iter().map(network).collect(),
             rules: rules.sources,
             profiles: ProfileSet::default(),
+            te: None,
         })
     });
     notes.sort_by_key(|note| {

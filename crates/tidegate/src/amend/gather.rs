@@ -25,11 +25,32 @@ pub struct Seen {
     pub example: String,
 }
 
+/// What a process executes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Program {
+    /// Its file, if the process was there to be asked for it; of a script, the interpreter's.
+    exe: Option<String>,
+    /// The name that the kernel gave the process: the file's, or the script's, cut to 15 bytes.
+    comm: String,
+}
+
+impl Program {
+    /// Is it the one in this file?
+    pub fn is(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let cut = &name.as_bytes()[..name.len().min(COMM)];
+        self.exe.as_deref() == Some(path) || self.comm == String::from_utf8_lossy(cut)
+    }
+}
+
+/// Bytes of a process's name that the kernel keeps.
+const COMM: usize = 15;
+
 /// What a log has told of profiles.
 #[derive(Debug, Default)]
 pub struct Gathered {
     /// By profile, object and program.
-    pub seen: BTreeMap<(String, Object, String), Seen>,
+    pub seen: BTreeMap<(String, Object, Program), Seen>,
     /// What no rule follows from, by why, and by the profile.
     pub unlearned: BTreeMap<(Unlearned, String), (Sum, String)>,
     /// Files' names, by number and device.
@@ -62,13 +83,18 @@ impl Gathered {
             }
         };
         look(&mut need, record);
-        let subject = record.subject.as_ref();
-        let program = subject.map(|s| s.exe.clone().unwrap_or_else(|| s.comm.clone()));
+        let program = record
+            .subject
+            .as_ref()
+            .map_or_else(Program::default, |s| Program {
+                exe: s.exe.clone(),
+                comm: s.comm.clone(),
+            });
         let mut object = need.object.clone();
         if let Object::File(path) = &mut object {
             *path = general(path);
         }
-        let key = (need.profile.clone(), object, program.unwrap_or_default());
+        let key = (need.profile.clone(), object, program);
         if self.seen.len() >= KINDS && !self.seen.contains_key(&key) {
             self.left_out += count;
             return;

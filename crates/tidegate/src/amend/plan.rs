@@ -162,15 +162,13 @@ fn merged(gathered: &Gathered, set: &ProfileSet, elsewhere: &mut u64) -> Vec<See
             && need.access.contains(Access::EXEC)
             && transition(need, path, set) != "ix"
         {
-            // a program is known by its file, or by the 15 bytes that the kernel has of its name
-            let name = path.rsplit('/').next().unwrap_or_default();
-            let name = name.get(..15).unwrap_or(name);
-            leaving.extend([path.as_str(), name].map(|program| (need.profile.as_str(), program)));
+            leaving.insert((&need.profile, path));
         }
     }
     let mut all: BTreeMap<(&str, &Object), Seen> = BTreeMap::new();
     for ((profile, object, program), seen) in &gathered.seen {
-        if leaving.contains(&(profile.as_str(), program.as_str())) {
+        let is_leaving = |(from, path): &(&String, &String)| *from == profile && program.is(path);
+        if leaving.iter().any(is_leaving) {
             *elsewhere += seen.of.count;
             continue;
         }

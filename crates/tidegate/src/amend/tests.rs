@@ -127,15 +127,19 @@ fn a_program_keeps_to_its_profile_where_it_has_one() {
     let place = Place::new();
     let mut of_other = file("open-read", "r", "/nowhere/others");
     of_other["subject"]["exe"] = json!("/nowhere/bin/other");
+    let mut of_script = file("open-read", "r", "/nowhere/bin/other");
+    of_script["subject"]["exe"] = json!("/nowhere/bin/sh");
+    of_script["subject"]["comm"] = json!("other");
     let proposal = place.learn(&[
         file("exec", "x", "/nowhere/bin/sh"),
         file("mmap", "m", "/nowhere/bin/sh"),
         file("exec", "x", "/nowhere/bin/other"),
         of_other,
+        of_script,
     ]);
     let expected = ["/nowhere/bin/other Px,", "/nowhere/bin/sh mix,"];
     assert_eq!(rules(&proposal), expected);
-    assert_eq!(proposal.elsewhere, 1);
+    assert_eq!(proposal.elsewhere, 2);
 }
 
 #[test]

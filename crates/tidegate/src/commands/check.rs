@@ -1,14 +1,17 @@
 //! `check`: whether a policy compiles, and what it says of paths.
 
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use serde::Serialize;
-use tidegate_policy::{Attrs, Policy};
+use tidegate_policy::te::contexts::{FileContexts, Kind};
+use tidegate_policy::{Attrs, Policy, te};
 
 use super::print_json;
 use crate::cli::Check;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::say;
+use crate::output::{printable, say};
 
 /// A policy in short.
 #[derive(Debug, Serialize)]
@@ -20,8 +23,18 @@ struct Summary<'a> {
     nodes: usize,
     networks: usize,
     profiles: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    te: Option<Selinux>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paths: Vec<Found>,
+}
+
+/// The SELinux policy beside it.
+#[derive(Debug, Serialize)]
+struct Selinux {
+    #[serde(flatten)]
+    policy: te::Summary,
+    file_contexts: Vec<String>,
 }
 
 /// What it says of a path.
@@ -32,6 +45,18 @@ struct Found {
     attributes: Vec<String>,
     rule: String,
     text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<Labelled>,
+}
+
+/// What file contexts say of it.
+#[derive(Debug, Serialize)]
+struct Labelled {
+    /// The context; none, where they say that it is not to be labelled, or nothing.
+    context: Option<String>,
+    /// `FILE:LINE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
 }
 
 pub fn run(args: &Check, json: bool) -> Outcome {
@@ -58,11 +83,19 @@ pub fn run(args: &Check, json: bool) -> Outcome {
             attributes: attributes(rule.attrs),
             rule: source.to_string(),
             text: source.text.clone(),
+            context: policy
+                .te
+                .as_ref()
+                .and_then(|te| labelled(te.files.as_ref()?, path)),
         }
     });
     let paths: Vec<Found> = paths.collect();
+    let te = policy.te.as_ref().map(|te| Selinux {
+        policy: te.summary(),
+        file_contexts: te.files.as_ref().map_or_else(Vec::new, |f| f.files.clone()),
+    });
     if json {
-        return print_json(&summary(&policy, paths));
+        return print_json(&summary(&policy, te, paths));
     }
     let levels: Vec<_> = policy.levels.iter().rev().map(String::as_str).collect();
     say!(
@@ -77,6 +110,9 @@ pub fn run(args: &Check, json: bool) -> Outcome {
         1 => say!("1 profile"),
         count => say!("{count} profiles"),
     }
+    if let Some(te) = &te {
+        say_te(te);
+    }
     for f in paths {
         let attributes = f.attributes.join(" ");
         say!(
@@ -86,11 +122,85 @@ pub fn run(args: &Check, json: bool) -> Outcome {
             f.rule,
             f.text
         );
+        if let Some(of) = &f.context {
+            let context = of.context.as_deref().unwrap_or("<<none>>");
+            let rule = of.rule.as_deref().unwrap_or("no file context");
+            say!(
+                "{}\t{}\t{}",
+                printable(&f.path),
+                printable(context),
+                printable(rule)
+            );
+        }
     }
     Ok(())
 }
 
-fn summary(policy: &Policy, paths: Vec<Found>) -> Summary<'_> {
+/// What file contexts say of a path, as matchpathcon(8) asks them: of what is there as what it is, of what is not as a
+/// regular file.
+fn labelled(files: &FileContexts, path: &Path) -> Option<Labelled> {
+    let found = std::fs::symlink_metadata(path);
+    let kind = found.ok().and_then(|it| Kind::of_mode(it.mode()));
+    let found = files.lookup(path.as_os_str().as_bytes(), kind.unwrap_or(Kind::Regular));
+    let rule = found.line.map(|line| {
+        let file = files.files.get(usize::from(line.file));
+        format!("{}:{}", file.map_or("?", String::as_str), line.number)
+    });
+    Some(Labelled {
+        context: found.context.map(str::to_owned),
+        rule,
+    })
+}
+
+fn say_te(te: &Selinux) {
+    let it = &te.policy;
+    let ranges = match it.mls {
+        true => format!(
+            ", {} sensitivities, {} categories",
+            it.sensitivities, it.categories
+        ),
+        false => ", no ranges".to_owned(),
+    };
+    say!(
+        "SELinux policy, version {}: {} types ({} permissive), {} attributes, {} roles, {} users, {} classes{ranges}",
+        it.version,
+        it.types,
+        it.permissive,
+        it.attributes,
+        it.roles,
+        it.users,
+        it.classes
+    );
+    say!(
+        "  {} rules on access, {} on types, {} on single ioctls, {} of these by booleans; {} constraints; \
+         {} transitions of roles and ranges",
+        it.access_rules,
+        it.type_rules,
+        it.extended_rules,
+        it.conditional_rules,
+        it.constraints,
+        it.role_and_range_transitions
+    );
+    say!(
+        "  {} booleans, {} set; what it does not know: {}",
+        it.booleans,
+        it.booleans_set,
+        it.unknown
+    );
+    say!(
+        "  {} contexts of filesystems, ports, interfaces and addresses",
+        it.contexts
+    );
+    for file in &te.file_contexts {
+        say!("  file contexts: {}", printable(file));
+    }
+    match &it.passed_over[..] {
+        [] => {}
+        statements => say!("  read past: {}", statements.join(", ")),
+    }
+}
+
+fn summary(policy: &Policy, te: Option<Selinux>, paths: Vec<Found>) -> Summary<'_> {
     Summary {
         policy: &policy.name,
         mode: policy.mode,
@@ -99,6 +209,7 @@ fn summary(policy: &Policy, paths: Vec<Found>) -> Summary<'_> {
         nodes: policy.nodes.len(),
         networks: policy.networks.len(),
         profiles: policy.profiles.profiles.len(),
+        te,
         paths,
     }
 }

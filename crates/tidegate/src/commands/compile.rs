@@ -12,6 +12,7 @@ pub fn run(args: &Compile, json: bool) -> Outcome {
         policy: args.file.clone(),
         preset: args.preset.clone(),
         profiles: args.profiles.clone(),
+        te: args.te.clone(),
         ..Source::default()
     };
     let bundle = source.load()?.to_bundle();

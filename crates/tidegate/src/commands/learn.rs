@@ -18,6 +18,7 @@ use crate::learn::{Counts, Gathered, Proposal, plan};
 use crate::output::say;
 use crate::places;
 use crate::record::Record;
+use crate::selinux;
 use crate::tail::Tail;
 
 pub fn run(args: &Learn, json: bool) -> Outcome {
@@ -25,11 +26,13 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
     let policy = Arc::new(args.source.load()?);
     let mut progress = Progress::new();
     let mut gathered = gather(args, &policy, &mut progress)?;
-    if gathered.refusals + gathered.profiles.refusals == 0 {
+    if gathered.refusals + gathered.profiles.refusals + gathered.te.refusals == 0 {
         return Err(Failure::new(Code::No, "nothing was refused"));
     }
     let of_profiles = std::mem::take(&mut gathered.profiles);
     let amended = amended(args, &of_profiles, &mut progress)?;
+    let of_te = std::mem::take(&mut gathered.te);
+    let te = selinux_rules(args, &of_te, &policy, &mut progress);
     let counts = Counts::from(&gathered);
     let kinds = gathered.kinds();
     let plan = plan(&kinds, &policy, args.include_untrusted, |done, of| {
@@ -38,18 +41,22 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
     progress.end();
     let mut proposal = Proposal::new(&plan, &kinds, &counts, &include);
     proposal.profiles = amended;
+    proposal.te = te;
     if let Some(path) = &args.output {
         write(path, &proposal.map, args.force)?;
     }
     if let (Some(path), Some(amended)) = (&args.patch, &proposal.profiles) {
         write(path, &amended.patch, args.force)?;
     }
+    if let (Some(path), Some(te)) = (&args.te_rules, &proposal.te) {
+        write(path, &te.text, args.force)?;
+    }
     if json {
         return print_json(&proposal);
     }
     match &args.output {
         // of a map that nothing was refused by there is nothing to say
-        _ if proposal.refusals == 0 && proposal.profiles.is_some() => {}
+        _ if proposal.refusals == 0 && (proposal.profiles.is_some() || proposal.te.is_some()) => {}
         None => say!("{}", proposal.map.trim_end()),
         Some(path) => say!(
             "{}: {} proposed, {} to be looked at first, {} that no statement mends",
@@ -70,7 +77,38 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
             amended.unmended.len()
         ),
     }
+    match (&proposal.te, &args.te_rules) {
+        (None, _) => {}
+        (Some(te), None) => say!("{}", te.text.trim_end()),
+        (Some(te), Some(path)) => say!(
+            "{}: {} rules proposed, {} that booleans mend, {} to be looked at first, {} that no rule lets through",
+            path.display(),
+            te.proposed.len(),
+            te.booleans.len(),
+            te.suspicious.len(),
+            te.unmended.len()
+        ),
+    }
     Ok(())
+}
+
+/// What the SELinux policy lacks; `None`: it refused nothing.
+fn selinux_rules(
+    args: &Learn,
+    gathered: &selinux::Gathered,
+    policy: &Policy,
+    progress: &mut Progress,
+) -> Option<selinux::Proposal> {
+    let te = policy.te.as_ref().filter(|_| gathered.refusals > 0)?;
+    progress.tell(|| "looking for rules of the SELinux policy".into());
+    let compiles = |rules: &_| args.source.te.compiles_with(&selinux::cil(rules, &te.db));
+    let plan = selinux::plan(gathered, te, args.include_untrusted, compiles);
+    Some(selinux::Proposal::new(
+        plan,
+        gathered,
+        &te.db,
+        args.te_syntax,
+    ))
 }
 
 /// What the profiles lack; `None`: they refused nothing.

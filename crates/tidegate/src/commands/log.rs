@@ -97,7 +97,7 @@ fn fits(r: &Record, args: &Log, since: Option<Timestamp>) -> bool {
             .as_ref()
             .is_none_or(|p| path.is_some_and(|path| path.starts_with(p)))
         && args.kind.as_ref().is_none_or(|k| r.kind == *k)
-        && (!args.denied || r.is_denial())
+        && (!args.denied || r.is_denial() || r.is_managers_denial())
 }
 
 /// A time, or how long ago.
@@ -123,15 +123,17 @@ fn show(record: &Record, line: &str, json: bool) {
         return;
     }
     let style = match record.kind.as_str() {
-        "denied" => AnsiColor::Red.on_default(),
-        "would" | "table-full" | "lost" | "dropped" => AnsiColor::Yellow.on_default(),
+        "denied" | "user-denied" => AnsiColor::Red.on_default(),
+        "would" | "user-would" | "table-full" | "lost" | "dropped" => {
+            AnsiColor::Yellow.on_default()
+        }
         "demoted" => AnsiColor::Cyan.on_default(),
         _ => Style::new(),
     };
-    let id = if record.id == 0 {
-        String::new()
-    } else {
-        format!("@{}", record.id)
+    let id = match &record.manager {
+        Some(manager) => format!("@u{}", manager.number),
+        None if record.id == 0 => String::new(),
+        None => format!("@{}", record.id),
     };
     let day = record.time.get(..10).unwrap_or_default();
     say!("{day} {} {id:<8} {style}{record}{style:#}", record.clock());

@@ -14,7 +14,7 @@ use super::check::attributes;
 use super::print_json;
 use crate::cli::Ls;
 use crate::daemon::Policies;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::output::{printable, say};
 use crate::record::level_name;
 
@@ -31,11 +31,26 @@ struct Line {
     attributes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rule: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
 }
 
 pub fn run(args: &Ls, json: bool) -> Outcome {
     let monitor = Monitor::open()?;
-    let policy = Policies::new().get(monitor.status()?.seqno);
+    let policies = Policies::new();
+    let policy = policies.get(monitor.status()?.seqno);
+    if args.context && policy.as_ref().is_none_or(|policy| policy.te.is_none()) {
+        return Err(Failure::new(
+            Code::Usage,
+            "the policy in force has no SELinux policy",
+        ));
+    }
+    let look = Look {
+        monitor: &monitor,
+        policies: &policies,
+        policy: policy.as_deref(),
+        context: args.context,
+    };
     for path in &args.paths {
         let list = path.is_dir() && !args.directory;
         let files = if list {
@@ -44,7 +59,7 @@ pub fn run(args: &Ls, json: bool) -> Outcome {
             vec![path.clone()]
         };
         for batch in files.chunks(BATCH) {
-            show(&monitor, policy.as_deref(), batch, json)?;
+            look.show(batch, json)?;
         }
     }
     Ok(())
@@ -59,24 +74,44 @@ fn children(dir: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn show(monitor: &Monitor, policy: Option<&Policy>, paths: &[PathBuf], json: bool) -> Outcome {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut files = Vec::new();
-    for path in paths {
-        let fd = open(path, flags, Mode::empty())
-            .map_err(|e| Failure::io(format!("look at {}", path.display()), e))?;
-        files.push(fd);
-    }
-    let fds: Vec<_> = files.iter().map(AsFd::as_fd).collect();
-    for (path, object) in paths.iter().zip(monitor.objects(&fds)?) {
-        let line = line(policy, path, object);
-        if json {
-            print_json(&line)?;
-        } else {
+/// What is looked at, and by what.
+struct Look<'a> {
+    monitor: &'a Monitor,
+    policies: &'a Policies,
+    policy: Option<&'a Policy>,
+    context: bool,
+}
+
+impl Look<'_> {
+    fn show(&self, paths: &[PathBuf], json: bool) -> Outcome {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut files = Vec::new();
+        for path in paths {
+            let fd = open(path, flags, Mode::empty())
+                .map_err(|e| Failure::io(format!("look at {}", path.display()), e))?;
+            files.push(fd);
+        }
+        let fds: Vec<_> = files.iter().map(AsFd::as_fd).collect();
+        let sids = match self.context {
+            true => self.monitor.sids(&fds)?,
+            false => vec![None; fds.len()],
+        };
+        let objects = self.monitor.objects(&fds)?;
+        for ((path, object), sid) in paths.iter().zip(objects).zip(sids) {
+            let mut line = line(self.policy, path, object);
+            line.context = sid.and_then(|sid| self.policies.context(sid));
+            if json {
+                print_json(&line)?;
+                continue;
+            }
             let rule = line.rule.as_deref().unwrap_or("-");
             let attributes = line.attributes.join(",");
+            let context = match (self.context, &line.context) {
+                (false, _) => String::new(),
+                (true, context) => format!("{:<40} ", context.as_deref().unwrap_or("?")),
+            };
             say!(
-                "{:<10} {:<7} {:<20} {:<16} {}",
+                "{:<10} {:<7} {:<20} {:<16} {context}{}",
                 line.level,
                 line.from,
                 rule,
@@ -84,8 +119,8 @@ fn show(monitor: &Monitor, policy: Option<&Policy>, paths: &[PathBuf], json: boo
                 printable(&line.path)
             );
         }
+        Ok(())
     }
-    Ok(())
 }
 
 fn line(policy: Option<&Policy>, path: &Path, object: Option<Object>) -> Line {
@@ -97,6 +132,7 @@ fn line(policy: Option<&Policy>, path: &Path, object: Option<Object>) -> Line {
             from: "unknown",
             attributes: vec![],
             rule: None,
+            context: None,
         };
     };
     let from = match object.label.origin {
@@ -116,5 +152,6 @@ fn line(policy: Option<&Policy>, path: &Path, object: Option<Object>) -> Line {
         from,
         attributes: attributes(object.label.attrs),
         rule,
+        context: None,
     }
 }

@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+mod booleans;
 mod check;
 mod compile;
 mod doctor;
@@ -15,6 +16,8 @@ mod record;
 mod reload;
 mod replay;
 mod run;
+mod seinfo;
+mod sesearch;
 mod settle;
 mod start;
 mod stats;
@@ -47,6 +50,8 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Start(args) => start::run(&args, json),
         Command::Stop => stop::run(json),
         Command::Reload(args) => reload::run(&args, json),
+        Command::Getsebool(args) => booleans::get(&args, json),
+        Command::Setsebool(args) => booleans::set(&args, json),
         Command::Status => status::run(json),
         Command::Stats => stats::run(json),
         Command::Run(args) => run::run(&args),
@@ -57,6 +62,8 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Learn(args) => learn::run(&args, json),
         Command::Top(args) => top::run(&args, json),
         Command::Why(args) => why::run(&args, json),
+        Command::Sesearch(args) => sesearch::run(&args, json),
+        Command::Seinfo(args) => seinfo::run(&args, json),
         Command::Record(args) => record::run(&args, json),
         Command::Replay(args) => return replay::run(&args, json),
         Command::Completions { shell } => manual::completions(shell),

@@ -23,12 +23,15 @@ struct Line {
     attributes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<String>,
     comm: String,
 }
 
 pub fn run(args: &Ps, json: bool) -> Outcome {
     let monitor = Monitor::open()?;
-    let policy = Policies::new().get(monitor.status()?.seqno);
+    let policies = Policies::new();
+    let policy = policies.get(monitor.status()?.seqno);
     if let (Some(policy), Some(level)) = (&policy, &args.level)
         && policy.level(level).is_none()
     {
@@ -43,12 +46,16 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
         governed: p.governed,
         attributes: attributes(p.subject.attrs),
         cause: (p.subject.cause != 0).then_some(p.subject.cause),
+        context: p.sid.and_then(|sid| policies.context(sid)),
         comm: p.comm,
     });
     let lines = lines
         .filter(|l| args.level.as_ref().is_none_or(|level| l.level == *level))
-        .filter(|l| l.governed || !args.governed);
-    if !json {
+        .filter(|l| l.governed || !args.governed)
+        .filter(|l| l.context.is_some() || !args.context);
+    if !json && args.context {
+        say!("{:>7} {:<16} CONTEXT", "PID", "PROGRAM");
+    } else if !json {
         say!(
             "{:>7} {:>7} {:>6} {:<12} {:<16} ATTRIBUTES",
             "PID",
@@ -61,6 +68,8 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
     for l in lines {
         if json {
             print_json(&l)?;
+        } else if let (true, Some(context)) = (args.context, &l.context) {
+            say!("{:>7} {:<16} {context}", l.pid, printable(&l.comm));
         } else {
             let attributes = l.attributes.join(" ");
             say!(

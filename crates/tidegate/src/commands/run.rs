@@ -1,4 +1,4 @@
-//! `run`: a command at a level, or confined by a profile. It falls by reading the level's
+//! `run`: a command at a level, confined by a profile, or in a context. It falls by reading the level's
 //! file, asks the daemon whether it did, and only then becomes the command; the daemon also
 //! says by which profile the next execution is to be confined, and what limits that has: the kernel's part cannot set them.
 
@@ -30,6 +30,10 @@ pub fn run(args: &Run) -> Outcome {
         for (resource, max) in limits {
             limit(resource, max).map_err(|e| Failure::io("set a resource limit", e))?;
         }
+    }
+    if let Some(context) = &args.context {
+        let context = context.clone();
+        client::ask(&Ask::Enter { context }, None)?;
     }
     let error = Command::new(&args.command[0])
         .args(&args.command[1..])

@@ -15,6 +15,7 @@ use crate::mend::{Mend, Mending};
 use crate::output::{printable, say};
 use crate::places;
 use crate::protocol::{Answer, Ask, Why, WhyOf};
+use crate::selinux;
 
 pub fn run(args: &cli::Why, json: bool) -> Outcome {
     let of = parse(&args.of, |pid| Path::new(&format!("/proc/{pid}")).exists())?;
@@ -57,6 +58,9 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
 fn mending(mending: &Mending, all: bool) -> Vec<String> {
     if let Some(amendment) = &mending.amendment {
         return amended(amendment);
+    }
+    if let Some(refusal) = &mending.te {
+        return selinux::lines(refusal);
     }
     if let Some(advice) = &mending.advice {
         return vec![format!("mend: no statement: {advice}")];
@@ -136,6 +140,9 @@ fn parse(of: &str, is_process: impl Fn(u32) -> bool) -> Outcome<WhyOf> {
     if of == "last" {
         return Ok(WhyOf::Last);
     }
+    if let Some(number) = of.strip_prefix("@u") {
+        return number.parse().map(WhyOf::Manager).map_err(|_| wrong());
+    }
     if let Some(id) = of.strip_prefix('@') {
         return id.parse().map(WhyOf::Record).map_err(|_| wrong());
     }
@@ -214,6 +221,7 @@ mod tests {
         assert_eq!(parse("412", only(412)).unwrap(), WhyOf::Process(412));
         assert_eq!(parse("412", only(1)).unwrap(), WhyOf::Record(412));
         assert_eq!(parse("@412", only(412)).unwrap(), WhyOf::Record(412));
+        assert_eq!(parse("@u4", only(4)).unwrap(), WhyOf::Manager(4));
         assert_eq!(parse("x", only(1)).unwrap_err().code, Code::Usage);
     }
 

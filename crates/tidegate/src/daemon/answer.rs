@@ -6,17 +6,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tidegate_monitor::Monitor;
+use tidegate_flask::Sid;
+use tidegate_monitor::{Killed, Monitor, Why};
+use tidegate_policy::te::UnknownBoolean;
 use tidegate_policy::{Policy, limits};
 
 use super::boot::refusals;
+use super::managers;
 use super::metrics::metrics;
 use super::serve::Peer;
 use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
 use crate::protocol::{Answer, Ask, Room, Status, You};
 use crate::record::level_name;
-use crate::why;
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +61,13 @@ fn decide(
         Ask::Confine { profile } => Answer::Confined {
             limits: confine(shared, peer, &profile)?,
         },
+        Ask::Enter { context } => Answer::Done {
+            message: enter(shared, peer, &context)?,
+            warnings: Vec::new(),
+        },
+        Ask::Security { question } => {
+            Answer::Security(super::manager::answer(shared, peer, question, fd)?)
+        }
         Ask::Stop => {
             trusted(shared, peer)?;
             super::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
@@ -76,12 +85,20 @@ fn decide(
             let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
             let policy = bundle(fd)?;
             let message = reload(shared, policy, permissive)?;
-            let warnings = shared.monitor.kept_mappings()?;
+            let mut warnings = revoke(shared)?;
+            warnings.extend(shared.monitor.kept_mappings()?);
+            Answer::Done { message, warnings }
+        }
+        Ask::Booleans => Answer::Booleans(booleans(shared)?),
+        Ask::SetBooleans { values } => {
+            trusted(shared, peer)?;
+            let message = set_booleans(shared, &values)?;
+            let warnings = revoke(shared)?;
             Answer::Done { message, warnings }
         }
         Ask::Why { of } => {
             let only = (peer.uid != 0).then_some(peer.uid);
-            Answer::Why(why::explain(&shared.monitor, &shared.policies, of, only)?)
+            Answer::Why(managers::explain(shared, of, only)?)
         }
         Ask::Promote { level, path } => {
             trusted(shared, peer)?;
@@ -106,6 +123,63 @@ fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
     })
 }
 
+/// The booleans of the policy in force.
+fn booleans(shared: &Shared) -> Outcome<Vec<(String, bool)>> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let te = policy.te.as_ref().ok_or_else(no_te)?;
+    let names = te.db.booleans.iter().map(|boolean| boolean.name.clone());
+    Ok(names.zip(te.values()).collect())
+}
+
+/// Sets them, in one step.
+fn set_booleans(shared: &Shared, values: &[(String, bool)]) -> Outcome<String> {
+    let seqno = shared.policies.amend(&shared.monitor, |policy| {
+        let te = policy.te.as_mut().ok_or_else(no_te)?;
+        for (name, value) in values {
+            let unknown = |e: UnknownBoolean| Failure::new(Code::Usage, e.to_string());
+            te.set(name, *value).map_err(unknown)?;
+        }
+        Ok(())
+    })?;
+    Ok(format!("in force, number {seqno}"))
+}
+
+fn no_te() -> Failure {
+    Failure::new(Code::Usage, "the policy in force has no SELinux policy")
+}
+
+/// Revokes what the SELinux policy in force does not allow any more; what the administrator should know of it.
+fn revoke(shared: &Shared) -> Outcome<Vec<String>> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    if policy.te.is_none() || shared.monitor.status()?.permissive {
+        return Ok(Vec::new());
+    }
+    let revoked = shared.monitor.revoke(&shared.guard)?;
+    let name = |sid: Sid| shared.policies.context(sid).unwrap_or_else(|| "?".into());
+    let mut said = Vec::new();
+    if revoked.descriptors > 0 {
+        let count = revoked.descriptors;
+        said.push(format!(
+            "{count} open descriptors are revoked: reads and writes through them are refused"
+        ));
+    }
+    said.extend(revoked.killed.iter().map(|killed| {
+        let Killed { pid, comm, why } = killed;
+        match why {
+            Why::Mapping { ino: 0, .. } => format!("{comm}({pid}) was killed: it may have no memory that is executable"),
+            Why::Mapping { target, ino } => {
+                format!("{comm}({pid}) was killed: it had inode {ino} mapped ({}), which it may not use so", name(*target))
+            }
+            Why::Ring { target } => format!(
+                "{comm}({pid}) was killed: its io_uring has a descriptor that is revoked ({})",
+                name(*target)
+            ),
+            Why::Busy => format!("{comm}({pid}) was killed: what it began earlier could not be interrupted"),
+        }
+    }));
+    Ok(said)
+}
+
 /// Has who asks be confined by a profile.
 fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)>> {
     let policy = shared.policies.in_force(&shared.monitor)?;
@@ -123,6 +197,39 @@ fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)
     }
     let limits = policy.profiles.profiles[found].rlimits.iter();
     Ok(limits.map(|limit| (limit.resource, limit.max)).collect())
+}
+
+/// Brings who asks under the SELinux policy: by a context that this has, and that may be an entry. Who chooses it is not
+/// governed, so no rule is asked; from then on rules are.
+fn enter(shared: &Shared, peer: &Peer, context: &str) -> Outcome<String> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let Some(te) = &policy.te else {
+        let message = "the policy in force has no SELinux policy: start or reload with --te";
+        return Err(Failure::new(Code::Usage, message));
+    };
+    if peer.is_governed(&shared.monitor)? {
+        return Err(already());
+    }
+    let known = te.db.context(context);
+    let known = known.map_err(|e| Failure::new(Code::Usage, e.to_string()))?;
+    // as it is written by the kernel: a range has one text
+    let context = &te.db.context_text(&known);
+    let sid = shared
+        .policies
+        .sid_of(&shared.monitor, context, peer.uid == 0)?;
+    let sid =
+        sid.ok_or_else(|| Failure::new(Code::Internal, format!("`{context}` has no number")))?;
+    if !peer.enter(&shared.monitor, sid)? {
+        return Err(already());
+    }
+    Ok(context.to_owned())
+}
+
+fn already() -> Failure {
+    Failure::new(
+        Code::NotPermitted,
+        "this process has a context already: it changes by the policy's transitions alone",
+    )
 }
 
 /// Gives an object a level.
@@ -166,6 +273,13 @@ fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
         return Err(Failure::new(
             Code::NotPermitted,
             "this takes a process that no profile confines",
+        ));
+    }
+    // the policy has no permission by which it could be asked
+    if peer.is_governed(&shared.monitor)? {
+        return Err(Failure::new(
+            Code::NotPermitted,
+            "this takes a process that the SELinux policy does not govern",
         ));
     }
     Ok(())

@@ -7,8 +7,11 @@ use tidegate_policy::Policy;
 
 use super::given::Disks;
 use super::instance::level_files;
+use super::managers::Managers;
 use super::metrics::Counts;
+use super::page::Page;
 use super::queue::Queue;
+use super::security::Security;
 use super::{Left, Policies, Report, Shared, given};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
@@ -79,6 +82,8 @@ fn share(monitor: Monitor, queue: Queue, policies: Policies, disks: Disks) -> Ou
         queue,
         dropped: 0.into(),
         counts: Counts::new(),
+        security: Security::new(),
+        managers: Managers::default(),
     })
 }
 
@@ -117,6 +122,7 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
         warnings.extend(settle(&policy.levels[0]));
     }
     monitor.set_refusals(&policy, refusals(how.permissive));
+    Page::open()?.agree(monitor, Some(&policy))?;
     let mode = if monitor.status()?.permissive {
         "permissive"
     } else {
@@ -174,6 +180,9 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome
     // another end than this one was prepared for
     given::reopen(&shared.monitor)?;
     shared.monitor.attach()?;
+    // the daemon before may have died between putting a policy in force and telling of it
+    let in_force = shared.policies.in_force(&shared.monitor).ok();
+    Page::open()?.agree(&shared.monitor, in_force.as_deref())?;
     let mut message = "took over from a daemon that had ended".to_string();
     if let Some(policy) = policy {
         super::answer::reload(&shared, policy, how.permissive)?;

@@ -13,7 +13,7 @@ use crate::record::Record;
 const SOCKET: &str = "/run/systemd/journal/socket";
 
 /// What `journalctl MESSAGE_ID=…` finds each kind by (docs/audit-log.md).
-const MESSAGE_IDS: [(&str, &str); 9] = [
+const MESSAGE_IDS: [(&str, &str); 12] = [
     ("denied", "381fb61e1b334fd188cf4d3c74c13d33"),
     ("would", "3d136b103c4d44879b09f93a8ac65929"),
     ("audited", "92ad00da1e684b7a83d942b9a21e7663"),
@@ -23,6 +23,9 @@ const MESSAGE_IDS: [(&str, &str); 9] = [
     ("table-full", "6ecb1a9c3fbf4a99a0749b6597525f83"),
     ("dropped", "a8e6cdd27f604bae8b0e4f4dbb8d3aa6"),
     ("lost", "a2d740618048406f9ffa9811c3a4fbfb"),
+    ("user-denied", "5f0c1c7e4b3a4d0a9f3a7f6f1f6b2d11"),
+    ("user-would", "c8b2f7d3a9e64c52b1d07e94a3c5e826"),
+    ("user-audited", "e17a4d90c36b4f8e8d25b90f7c1a6034"),
 ];
 
 /// The way to the journal. Each entry finds its way anew: the daemon starts before the
@@ -87,6 +90,9 @@ fn entry(record: &Record) -> String {
     some("TIDEGATE_FAMILY", record.family.clone());
     some("TIDEGATE_SOCKET", record.socket.clone());
     some("TIDEGATE_SIGNAL", record.signal.clone());
+    some("TIDEGATE_SCONTEXT", record.scontext.clone());
+    some("TIDEGATE_TCONTEXT", record.tcontext.clone());
+    some("TIDEGATE_TCLASS", record.tclass.clone());
     some("TIDEGATE_PREV", number(record.prev));
     some("TIDEGATE_COUNT", number(record.count));
     some(
@@ -113,7 +119,7 @@ fn entry(record: &Record) -> String {
 /// syslog's: `warning` for what is refused or missing, `info` for the rest.
 fn priority(record: &Record) -> &'static str {
     let missing = ["table-full", "dropped", "lost"].contains(&record.kind.as_str());
-    if missing || record.is_denial() {
+    if missing || record.is_denial() || record.is_managers_denial() {
         "4"
     } else {
         "6"
@@ -177,8 +183,15 @@ mod tests {
 
     #[test]
     fn every_kind_has_an_id_of_its_own() {
+        const OWN: [&str; 5] = [
+            "dropped",
+            "lost",
+            "user-denied",
+            "user-would",
+            "user-audited",
+        ];
         let kinds = tidegate_monitor::Kind::ALL.into_iter().map(|k| k.word());
-        for kind in kinds.filter(|k| *k != "guard").chain(["dropped", "lost"]) {
+        for kind in kinds.filter(|k| *k != "guard").chain(OWN) {
             let id = entry(&Record::own(kind, 1));
             assert!(id.contains("\nMESSAGE_ID="), "{kind}");
         }

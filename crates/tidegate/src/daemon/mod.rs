@@ -10,11 +10,15 @@ mod house;
 mod instance;
 mod journal;
 mod log;
+mod manager;
+mod managers;
 mod metrics;
+mod page;
 mod policies;
 mod queue;
 mod rate;
 mod saved;
+mod security;
 mod serve;
 mod suspects;
 mod watch;
@@ -71,6 +75,10 @@ pub struct Shared {
     pub left: Left,
     /// What is counted.
     pub counts: metrics::Counts,
+    /// What decides for object managers in user space.
+    pub security: security::Security,
+    /// What these decided.
+    pub managers: managers::Managers,
 }
 
 /// How the records stood when this daemon began.
@@ -155,10 +163,12 @@ pub fn detached(how: &cli::Daemon) -> Outcome {
 /// Ends enforcement: saves what is to outlive it, takes the monitor out.
 pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
     given::save_clean(monitor, policies, disks)?;
+    let page = page::Page::open()?;
     if let Err(e) = monitor.remove() {
         given::reopen(monitor)?;
         return Err(e.into());
     }
+    page.end();
     instance::clean_up();
     Ok(())
 }
@@ -177,6 +187,7 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
     let server = serve::Server::listen()?;
     watch::start(&shared, how, receive)?;
     house::start(&shared)?;
+    security::start(&shared)?;
     shared.monitor.set_daemon(true);
     instance::notify("READY=1");
     ready(report);
@@ -233,6 +244,7 @@ pub(crate) mod tests {
             dev: 1,
             ino: 2,
             request: None,
+            asked: None,
         }
     }
 }

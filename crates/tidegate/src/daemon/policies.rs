@@ -6,16 +6,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use tidegate_flask::{Numbering, Sid};
 use tidegate_monitor::{Monitor, Refusals};
 use tidegate_policy::Policy;
 
 use super::boot::refusals;
 use super::instance::{directory, write_whole};
+use super::page::Page;
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 
 /// Bundles that are kept: of older ones' records the rule is not known.
 const KEPT: u32 = 256;
+
+/// Ranges that contexts may be asked for with, those of policies among them.
+const RANGES: usize = 1 << 14;
 
 /// Policies held in memory; others are read again when a record asks.
 const HELD: usize = 8;
@@ -26,6 +31,8 @@ pub struct Policies {
     /// Held while one is put in force: the next would fill the same tables.
     putting: Mutex<()>,
     read: Mutex<BTreeMap<u32, Arc<Policy>>>,
+    /// The names of contexts that have been asked for so far.
+    numbering: Mutex<Numbering>,
 }
 
 /// Makes room for one more, but not at the cost of a newer one than need be: records come in
@@ -68,10 +75,74 @@ impl Policies {
         policy.ok_or_else(|| Failure::new(Code::Internal, "the policy's bundle is gone"))
     }
 
+    /// The context behind a SID; `None` if it is not known, or cannot be read just now.
+    pub fn context(&self, sid: Sid) -> Option<String> {
+        self.named(|numbering| numbering.context(sid))
+    }
+
+    /// What the names of contexts say; of what is not among those read so far, they are read again.
+    fn named<T>(&self, ask: impl Fn(&Numbering) -> Option<T>) -> Option<T> {
+        let mut numbering = self.numbering.lock().ok()?;
+        if let Some(found) = ask(&numbering) {
+            return Some(found);
+        }
+        // names come with policies, and keep their numbers
+        *numbering = Numbering::read(&fs::read(places::CONTEXTS).ok()?)?;
+        ask(&numbering)
+    }
+
+    /// The SID of a context that the policy in force has; its range, if it is new, gets a number by putting the policy in
+    /// force anew.
+    pub fn sid_of(&self, monitor: &Monitor, context: &str, by_root: bool) -> Outcome<Option<Sid>> {
+        if let Some(sid) = self.sid(context) {
+            return Ok(Some(sid));
+        }
+        // it takes a second, and everybody's decisions are made anew
+        if !by_root {
+            let message = "a range that nobody has asked for before takes root";
+            return Err(Failure::new(Code::NotPermitted, message));
+        }
+        // whoever asks may ask for others without end
+        let ranges = self.numbering.lock().map_or(0, |names| names.ranges.len());
+        if ranges > RANGES {
+            let message = format!(
+                "{RANGES} ranges of levels have been asked for since the monitor was loaded"
+            );
+            return Err(Failure::new(Code::NotPermitted, message));
+        }
+        if let Some(range) = context.splitn(4, ':').nth(3) {
+            self.amend(monitor, |policy| {
+                if let Some(te) = &mut policy.te {
+                    te.ranges.push(range.to_owned());
+                }
+                Ok(())
+            })?;
+        }
+        Ok(self.sid(context))
+    }
+
+    /// The SID of a context; `None` if one of its parts has no number.
+    fn sid(&self, context: &str) -> Option<Sid> {
+        self.named(|numbering| numbering.sid(context))
+    }
+
     /// Puts a policy in force, one at a time; its number.
     pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
         let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
         self.put_alone(monitor, policy, refusals)
+    }
+
+    /// Puts the policy in force anew, with a change; its number.
+    pub fn amend(
+        &self,
+        monitor: &Monitor,
+        change: impl FnOnce(&mut Policy) -> Outcome,
+    ) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let mut policy = (*self.in_force(monitor)?).clone();
+        change(&mut policy)?;
+        let refusals = refusals(monitor.status()?.permissive);
+        self.put_alone(monitor, &policy, refusals)
     }
 
     /// Puts the policy in force anew: what objects remember of their levels holds no more.
@@ -85,7 +156,18 @@ impl Policies {
     fn put_alone(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
         let bundle = policy.to_bundle();
         self.keep(monitor.next_policy(), policy, &bundle)?;
+        let page = Page::open()?;
         let seqno = monitor.put_policy(policy, refusals)?;
+        let named = match policy.te {
+            Some(_) => monitor
+                .numbering()
+                .map_err(Failure::from)
+                .and_then(|numbering| write_whole(places::CONTEXTS, &numbering.to_bytes(), 0o600)),
+            None => Ok(()),
+        };
+        // it is in force, whatever could not be written
+        page.renew(monitor, policy)?;
+        named?;
         directory(places::STATE, 0o700)?;
         // for the next boot; a full disk is no reason to go without a policy now
         let _ = write_whole(places::LAST, &bundle, 0o600);

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, IoSliceMut, Write};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// are turned away.
 const CLIENTS: usize = 16;
 
+/// And as many again of root's, so that no users together keep out those who administer, or serve others.
+const CLIENTS_OF_ROOT: usize = 16;
+
 /// Of one user who is not root, so that nobody keeps others out.
 const CLIENTS_OF_ONE: usize = 8;
 
@@ -43,7 +46,10 @@ fn admit(clients: &Clients, client: Client) -> bool {
     let mut open = clients.lock().unwrap_or_else(|e| e.into_inner());
     let peers = open.iter().filter(|c| c.level == client.level).count();
     let same = open.iter().filter(|&&c| c == client).count();
-    let room = peers < CLIENTS && (client.uid == 0 || same < CLIENTS_OF_ONE);
+    let room = match client.uid {
+        0 => peers < CLIENTS || same < CLIENTS_OF_ROOT,
+        _ => peers < CLIENTS && same < CLIENTS_OF_ONE,
+    };
     if room {
         open.push(client);
     }
@@ -81,6 +87,11 @@ impl Peer {
         })
     }
 
+    /// Its pidfd.
+    pub fn process(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+
     /// Whether a profile confines it.
     pub fn is_confined(&self, monitor: &Monitor) -> Outcome<bool> {
         Ok(monitor.is_confined(self.process.as_fd())?)
@@ -89,6 +100,17 @@ impl Peer {
     /// Has it be confined from its next execution on; false if it is already.
     pub fn confine(&self, monitor: &Monitor, profile: &str) -> Outcome<bool> {
         Ok(monitor.confine(self.process.as_fd(), profile)?)
+    }
+
+    /// Has it come under the SELinux policy from its next execution on; false: it is already.
+    pub fn enter(&self, monitor: &Monitor, sid: tidegate_flask::Sid) -> Outcome<bool> {
+        Ok(monitor.enter(self.process.as_fd(), self.pid, sid)?)
+    }
+
+    /// Whether the SELinux policy governs it, or who connected.
+    pub fn is_governed(&self, monitor: &Monitor) -> Outcome<bool> {
+        let process = monitor.process(self.pid)?.is_none_or(|p| p.sid.is_some());
+        Ok(process || monitor.peer_sid(self.connection.as_fd())?.is_some())
     }
 
     /// Its level, or that of the lowest who may have written to the connection so far:
@@ -284,5 +306,13 @@ mod tests {
         assert_eq!(admitted(&clients, 0, 1000), 0);
         assert_eq!(admitted(&clients, 2, 0), CLIENTS);
         assert_eq!(admitted(&clients, 1, 1000), CLIENTS_OF_ONE);
+    }
+
+    #[test]
+    fn users_together_do_not_keep_root_out() {
+        let clients = Clients::default();
+        let users: usize = (1000..1010).map(|uid| admitted(&clients, 1, uid)).sum();
+        assert_eq!(users, CLIENTS);
+        assert_eq!(admitted(&clients, 1, 0), CLIENTS_OF_ROOT);
     }
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_monitor::{Event, Events, Kind};
+use tidegate_monitor::{Class, Event, Events, Kind};
 
 use super::Shared;
 use super::log::Log;
@@ -63,7 +63,11 @@ fn watch(shared: &Arc<Shared>) {
             // for the daemon alone
             ours.monitor.took_record();
             ours.monitor.told_records(1);
-            if let Err(e) = ours.guard.arm(&ours.monitor) {
+            let armed = match event.class {
+                Some(Class::Te) => ours.guard.arm_te(&ours.monitor),
+                _ => ours.guard.arm(&ours.monitor),
+            };
+            if let Err(e) = armed {
                 ours.complain(&format!("the guard cannot be attached: {e}"));
             }
         } else {
@@ -99,7 +103,10 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
                     writer.put(&record, 1);
                 }
             }
-            Err(RecvTimeoutError::Timeout) if shared.ends() => return,
+            Err(RecvTimeoutError::Timeout) if shared.ends() => {
+                writer.tell_managers();
+                return;
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
@@ -113,6 +120,7 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
             };
             writer.put(&record, count);
         }
+        writer.tell_managers();
         writer.tell_lost();
     }
 }
@@ -151,6 +159,13 @@ impl Writer<'_> {
             self.lost += new;
             self.wrote(new);
         }
+    }
+
+    /// Writes what object managers sent: of the kernel's records it is none.
+    fn tell_managers(&mut self) {
+        let log = &mut self.log;
+        let managers = &self.shared.managers;
+        managers.drain(|record| log.write(record).is_ok());
     }
 
     fn wrote(&mut self, records: u64) {

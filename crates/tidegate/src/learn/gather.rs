@@ -6,8 +6,9 @@ use tidegate_monitor::Op;
 use tidegate_policy::Policy;
 
 use crate::amend::{self, Need};
-use crate::mend::{Refusal, split};
+use crate::mend::{Refusal, split, suspicion};
 use crate::record::Record;
+use crate::selinux;
 
 /// Falls that are remembered, so that chains can be followed: as many as the kernel does.
 const FALLS: usize = 65_536;
@@ -53,6 +54,8 @@ pub struct Gathered {
     renaming: Option<(u32, u64)>,
     /// What profiles refused, where the policy has any.
     pub profiles: amend::Gathered,
+    /// What the SELinux policy refused, where there is one.
+    pub te: selinux::Gathered,
     /// Refusals in all, but for those.
     pub refusals: u64,
     /// Refusals for whose kind there was no room.
@@ -101,6 +104,15 @@ impl Gathered {
     fn refusal(&mut self, record: Record, count: u64, policy: &Policy) {
         if !policy.profiles.profiles.is_empty() && Need::is_told_by(&record) {
             self.profiles.take(&record, count);
+            return;
+        }
+        if let Some(te) = &policy.te
+            && selinux::Need::is_told_by(&record)
+        {
+            let chain = self.chain(record);
+            let refusal = Refusal::of(&chain, policy);
+            let why = refusal.and_then(|refusal| suspicion(&refusal, policy));
+            self.te.take(&chain[0], count, &te.db, why);
             return;
         }
         self.refusals += count;

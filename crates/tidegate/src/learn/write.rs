@@ -8,6 +8,7 @@ use super::cover::{Choice, Plan};
 use super::gather::{Gathered, Kind, Sum};
 use crate::amend;
 use crate::mend::{Mend, shown};
+use crate::selinux;
 
 /// What `learn --json` prints.
 #[derive(Debug, Serialize)]
@@ -28,6 +29,9 @@ pub struct Proposal {
     pub lost: u64,
     /// Lines that are no records.
     pub broken: u64,
+    /// What the SELinux policy lacks, if it refused anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub te: Option<selinux::Proposal>,
     /// What the profiles lack, if they refused anything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profiles: Option<amend::Proposal>,
@@ -75,6 +79,7 @@ impl Proposal {
             left_out: gathered.left_out,
             lost: gathered.lost,
             broken: gathered.broken,
+            te: None,
             profiles: None,
             map: String::new(),
         };

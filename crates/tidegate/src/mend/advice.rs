@@ -71,6 +71,9 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
                 "a profile's rules decide about it: `tidegate learn` with `--profile` proposes such",
             )
         }
+        Reason::Te => {
+            "a SELinux policy decides about it: an `allow` rule for these types, or another context, mends it"
+        }
         Reason::Rule | Reason::NoCreator => by_operation(refusal, policy),
     }
 }

@@ -53,6 +53,7 @@ pub use suspect::suspicion;
 
 use crate::amend::Amendment;
 use crate::record::Record;
+use crate::selinux::{self, TeRefusal};
 
 /// Rules beyond which a policy is not compiled again for every question.
 const MAX_RULES: usize = 5000;
@@ -91,6 +92,9 @@ pub struct Mending {
     /// Of a profile's refusal: by what, and the rule that would allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amendment: Option<Amendment>,
+    /// Of a SELinux policy's refusal: what refuses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub te: Option<TeRefusal>,
     /// What helps where no mend does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -99,6 +103,11 @@ pub struct Mending {
 /// The mends of a refusal under a policy, given its chain, newest first. `None`: the chain
 /// does not begin with a refusal, or not with one under this policy's levels.
 pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
+    if let (Some(record), Some(te)) = (chain.first(), &policy.te)
+        && let Some(mending) = selinux::explain(record, te)
+    {
+        return Some(mending);
+    }
     let refusal = Refusal::of(chain, policy)?;
     if let Some(mending) = crate::amend::explain(&chain[0], &policy.profiles) {
         return Some(mending);
@@ -128,8 +137,8 @@ pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
     Some(Mending {
         mends,
         suspicion,
-        amendment: None,
         advice,
+        ..Mending::default()
     })
 }
 

@@ -11,12 +11,15 @@ use crate::ipcs::{Queue, Segment, Semaphores, mq_open, mq_receive, mq_send};
 use crate::level;
 use crate::place::{self, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
-use crate::subject::{Level, at, become_alice, lower, patiently, spawn, start, step};
+use crate::subject::{Level, at, become_alice, falling, lower, spawn, start, step};
 use crate::{sys, syscall};
 
 use Level::{System, Untrusted, User};
 
 const ROW: &str = "System V IPC";
+
+/// What the kernel makes of any refusal of a System V object.
+const BUSY: Errno = Errno::EACCES;
 
 /// ipcperms() is asked with the hook's number and the call returns its own.
 const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES];
@@ -173,8 +176,8 @@ fn shm() -> Outcome {
     })?;
     low.stands()?;
     for read_only in [true, false] {
-        patiently(User, || {
-            let memory = Segment::find(0x5c01)?.attach(read_only)?;
+        at(User, || {
+            let memory = falling(BUSY, || Segment::find(0x5c01)?.attach(read_only))?;
             same("the memory", memory.peek(), 1)?;
             level::is(Untrusted)
         })?;
@@ -194,8 +197,8 @@ fn msg() -> Outcome {
         step()
     })?;
     low.stands()?;
-    patiently(User, || {
-        Queue::find(0x5c02)?.receive()?;
+    at(User, || {
+        falling(BUSY, || Queue::find(0x5c02)?.receive())?;
         level::is(Untrusted)
     })?;
     low.kill()?;
@@ -217,8 +220,9 @@ fn sem() -> Outcome {
         step()
     })?;
     low.stands()?;
-    patiently(User, || {
-        same("the semaphore", Semaphores::find(0x5c03)?.value()?, 1)?;
+    at(User, || {
+        let value = falling(BUSY, || Semaphores::find(0x5c03)?.value())?;
+        same("the semaphore", value, 1)?;
         level::is(Untrusted)
     })?;
     low.kill()?;
@@ -350,8 +354,8 @@ fn keys_of_others() -> Outcome {
 
 /// What a subject reads that attaches afterwards, and the level it then has.
 fn later_reader(key: i32, value: u8) -> Outcome {
-    patiently(User, || {
-        let memory = Segment::find(key)?.attach(true)?;
+    at(User, || {
+        let memory = falling(BUSY, || Segment::find(key)?.attach(true))?;
         if memory.peek() == value {
             level::is(Untrusted)
         } else {

@@ -50,8 +50,10 @@ impl Look {
     /// As `tidegate log` has them.
     fn record(self, record: &Record) -> Style {
         match record.kind.as_str() {
-            "denied" => self.in_colour(Color::Red),
-            "would" | "table-full" | "lost" | "dropped" => self.in_colour(Color::Yellow),
+            "denied" | "user-denied" => self.in_colour(Color::Red),
+            "would" | "user-would" | "table-full" | "lost" | "dropped" => {
+                self.in_colour(Color::Yellow)
+            }
             "demoted" => self.in_colour(Color::Cyan),
             _ => Style::new(),
         }

@@ -1,0 +1,76 @@
+//! Flask's security server: a SELinux policy as the tables that Tidegate's kernel side decides by.
+//!
+//! [`Image`] lays a policy out as `kernel/te/image.h` has it, with its rules expanded to a row for each source. The
+//! kernel reads that in an arena; [`Server`] asks it with the kernel's own code (`kernel/models/te.h`), compiled for user
+//! space, so that what is proved of it here is proved of what enforces.
+#![warn(
+    missing_docs,
+    unsafe_op_in_unsafe_fn,
+    clippy::undocumented_unsafe_blocks
+)]
+
+include!(concat!(env!("OUT_DIR"), "/names.rs"));
+
+mod classes;
+mod decide;
+mod genfs;
+mod image;
+mod layout;
+mod numbering;
+mod rows;
+mod sid;
+#[cfg(test)]
+mod tests;
+
+pub use classes::{Class, ClassError, Classes};
+pub use decide::{Decision, Labelling, Server};
+pub use genfs::FILE_KINDS;
+pub use image::{Image, ImageError, Size};
+pub use numbering::{Names, Numbering};
+pub use rows::{Booleans, is_true};
+pub use sid::Sid;
+
+/// What of Linux's classes nothing asks about: whole classes, or permissions of them. Told at load.
+pub const UNMEDIATED: &[(&str, &[&str])] = &[
+    (
+        "security",
+        &[
+            "load_policy",
+            "compute_user",
+            "setenforce",
+            "setbool",
+            "setsecparam",
+            "setcheckreqprot",
+            "read_policy",
+            "validate_trans",
+        ],
+    ),
+    ("fd", &[]),
+    ("process", &["rlimitinh", "siginh", "getattr", "getrlimit"]),
+    ("file", &["quotaon"]),
+    ("filesystem", &["relabelfrom", "relabelto"]),
+    ("node", &[]),
+    ("netif", &[]),
+    ("association", &[]),
+    ("packet", &[]),
+    ("peer", &[]),
+    ("netlink_route_socket", &["nlmsg_read", "nlmsg_write"]),
+    (
+        "netlink_audit_socket",
+        &["nlmsg_read", "nlmsg_write", "nlmsg_relay"],
+    ),
+    ("tun_socket", &["attach_queue"]),
+    (
+        "sctp_socket",
+        &[
+            "association",
+            "name_bind (by bindx)",
+            "name_connect (by connectx)",
+        ],
+    ),
+    ("kernel_service", &[]),
+    ("binder", &[]),
+    ("infiniband_pkey", &[]),
+    ("infiniband_endport", &[]),
+    ("io_uring", &["cmd"]),
+];

@@ -1,0 +1,190 @@
+//! The tables of a small policy, asked by the kernel's code.
+
+use tidegate_policy::te::contexts::{FileContexts, Text, Texts};
+use tidegate_policy::te::db::{Context, PolicyDb};
+use tidegate_policy::te::decide::Decider;
+use tidegate_policy::te::example::example;
+
+use crate::genfs::genfs;
+use crate::{Classes, Image, Labelling, Numbering, Server, Sid};
+
+const BASE: u32 = 4096;
+
+fn image(db: &PolicyDb, values: &[bool], numbering: Numbering) -> Image {
+    Image::of(db, values, None, numbering, BASE).unwrap()
+}
+
+/// Every context of the policy's own ranges that may be.
+fn contexts(db: &PolicyDb) -> Vec<Context> {
+    let ranges: Vec<_> = db.users.iter().map(|user| user.range.clone()).collect();
+    let mut all = Vec::new();
+    for user in 1..=db.users.len() as u32 {
+        for role in 1..=db.roles.len() as u32 {
+            for kind in 1..=db.types.len() as u32 {
+                all.extend(ranges.iter().map(|range| Context {
+                    user,
+                    role,
+                    kind,
+                    range: range.clone(),
+                }));
+            }
+        }
+    }
+    all.retain(|context| db.is_valid(context));
+    all
+}
+
+#[test]
+fn every_decision_is_the_references() {
+    let db = example(34);
+    let mut asked = 0;
+    for bits in 0..1u32 << db.booleans.len() {
+        let values: Vec<bool> = (0..db.booleans.len())
+            .map(|at| bits >> at & 1 == 1)
+            .collect();
+        let image = image(&db, &values, Numbering::default());
+        let (server, decider) = (Server::of(&image), Decider::new(&db, &values));
+        let all = contexts(&db);
+        assert!(all.len() > 3);
+        for source in &all {
+            for target in &all {
+                for number in 1..=db.classes.len() as u32 {
+                    let (one, other) = (image.sid(source).unwrap(), image.sid(target).unwrap());
+                    let ours = image.classes.number(number);
+                    let class = image.classes.get(ours);
+                    let got = server.access(one, other, ours);
+                    let want = decider.access(source, target, number);
+                    assert_eq!(class.in_policy(got.allow), want.allowed);
+                    assert_eq!(got.allow & class.unknown, class.unknown);
+                    assert_eq!(class.in_policy(got.auditallow), want.auditallow);
+                    let made = server.label(Labelling::Transition, one, other, ours, None);
+                    let expected = decider.transition(source, target, number, None);
+                    let text = expected.ok().map(|context| db.context_text(&context));
+                    let is_valid = server.is_valid(made);
+                    let found = is_valid.then(|| image.numbering.context(made)).flatten();
+                    assert_eq!(found, text, "{source:?} {target:?} {}", class.name);
+                    asked += 1;
+                }
+            }
+        }
+    }
+    assert!(asked > 100);
+}
+
+#[test]
+fn a_name_keeps_its_number_and_one_that_went_is_of_nothing() {
+    let db = example(34);
+    let values: Vec<bool> = db.booleans.iter().map(|boolean| boolean.value).collect();
+    let before = image(&db, &values, Numbering::default());
+    let context = contexts(&db).remove(0);
+    let sid = before.sid(&context).unwrap();
+
+    let mut later = db.clone();
+    let kind = context.kind as usize - 1;
+    let name = std::mem::replace(&mut later.types[kind].name, "another_t".into());
+    let after = image(&later, &values, before.numbering.clone());
+    assert_eq!(after.numbering.types.number(&name), Some(sid.kind()));
+    assert!(Server::of(&before).is_valid(sid));
+    assert!(!Server::of(&after).is_valid(sid));
+    let renamed = after.sid(&context).unwrap();
+    assert_ne!(renamed.kind(), sid.kind());
+    assert_eq!((renamed.user(), renamed.role()), (sid.user(), sid.role()));
+}
+
+#[test]
+fn a_context_comes_back_from_its_sid() {
+    let db = example(34);
+    let image = image(&db, &[true, false], Numbering::default());
+    for context in contexts(&db) {
+        let (sid, text) = (image.sid(&context).unwrap(), db.context_text(&context));
+        assert_eq!(image.numbering.context(sid).as_deref(), Some(text.as_str()));
+        assert_eq!(image.numbering.sid(&text), Some(sid));
+    }
+    let read = Numbering::read(&image.numbering.to_bytes());
+    assert_eq!(read.as_ref(), Some(&image.numbering));
+    assert_eq!(Numbering::read(b"\xff"), None);
+    assert_eq!(image.numbering.context(Sid(u64::MAX)), None);
+}
+
+#[test]
+fn files_are_labelled_by_their_paths_and_kinds() {
+    let db = example(34);
+    let context = db.context_text(&contexts(&db)[0]);
+    let policy = Text {
+        name: "file_contexts".into(),
+        text: format!(
+            "/srv(/.*)? -- {context}\n/srv/none -- <<none>>\n/other -- no:such:context:s0\n"
+        ),
+    };
+    let texts = Texts {
+        policy,
+        ..Texts::default()
+    };
+    let files = FileContexts::compile(&texts).unwrap();
+    let image = Image::of(
+        &db,
+        &[true, false],
+        Some(&files),
+        Numbering::default(),
+        BASE,
+    )
+    .unwrap();
+    let of = |path: &str, kind| Server::of(&image).file(path.as_bytes(), kind);
+    assert_eq!(of("/srv/x", 0), image.numbering.sid(&context));
+    assert_eq!(of("/srv/x", 1), None);
+    assert_eq!(of("/srv/none", 0), None);
+    // what the policy does not know labels nothing
+    assert_eq!(of("/other", 0), None);
+    assert_eq!(of("/else", 0), None);
+}
+
+#[test]
+fn of_a_filesystems_paths_the_first_in_order_counts_that_another_begins_with() {
+    let db = example(34);
+    let classes = Classes::of(&db).unwrap();
+    let file = classes.by_name("file");
+    let paths = [("/sys/kernel", None, 1), ("/sys", file, 2), ("/", None, 3)];
+    let automaton = genfs(&paths, &classes);
+    let of = |path: &str, kind: usize| automaton.walk(path.as_bytes())[kind].line;
+    assert_eq!(of("/sys/kernel/x", 0), 1);
+    assert_eq!(of("/sys/kernelx", 1), 1);
+    assert_eq!(of("/sys/kern", 0), 2);
+    assert_eq!(of("/sys/kern", 1), 3);
+    assert_eq!(of("/", 1), 3);
+    assert_eq!(of("", 1), 0);
+}
+
+#[test]
+fn a_policy_that_rejects_what_it_does_not_know_is_refused() {
+    let mut db = example(34);
+    db.unknown = tidegate_policy::te::db::Unknown::Reject;
+    let values = [true, false];
+    let refused = Image::of(&db, &values, None, Numbering::default(), BASE);
+    assert!(refused.unwrap_err().to_string().contains("says to reject"));
+}
+
+#[test]
+fn a_context_is_known_by_its_text() {
+    let db = example(34);
+    let values: Vec<bool> = db.booleans.iter().map(|b| b.value).collect();
+    let image = image(&db, &values, Numbering::default());
+    let server = Server::of(&image);
+    let all = contexts(&db);
+    assert!(!all.is_empty());
+    for context in &all {
+        let sid = image.sid(context).unwrap();
+        let text = image.numbering.context(sid).unwrap();
+        assert_eq!(server.context(&text), Some(sid), "{text}");
+        for spoilt in [
+            &text[1..],
+            &text[..text.len() - 1],
+            &format!("{text}:"),
+            &format!("x{text}"),
+        ] {
+            assert_eq!(server.context(spoilt), None, "{spoilt}");
+        }
+    }
+    for none in ["", ":", "::", ":::", "a:b:c", "a:b:c:d"] {
+        assert_eq!(server.context(none), None, "{none}");
+    }
+}

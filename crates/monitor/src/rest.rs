@@ -1,0 +1,228 @@
+//! Has threads be seen outside of whatever they began earlier.
+//!
+//! A read(2) that waits, or a mapping that is being made, was decided before it began to wait. So after a policy has
+//! been put in force, each thread that it governs is made to leave the kernel once, where it is not already in a call
+//! that only waits: ptrace(2), PTRACE_SEIZE and PTRACE_INTERRUPT, which the thread itself does not notice; a call that was
+//! interrupted begins anew, or ends as after any other signal that is not handled (signal(7)). What it
+//! does from then on is decided anew.
+
+use std::collections::HashSet;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+/// How long a thread may take to leave the kernel.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Between two looks.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// Calls that only wait: nothing is read, written, mapped or opened by them.
+const WAITS: &[i64] = &[
+    libc::SYS_clock_nanosleep,
+    libc::SYS_clone,
+    libc::SYS_clone3,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
+    libc::SYS_futex,
+    libc::SYS_nanosleep,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_rt_sigsuspend,
+    libc::SYS_rt_sigtimedwait,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_epoll_wait,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_pause,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_select,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_vfork,
+];
+
+/// Threads of io_uring and the like, which never leave the kernel: PF_IO_WORKER, PF_USER_WORKER (linux/sched.h).
+const WORKER: u64 = 0x10 | 0x4000;
+
+/// Has all threads of these processes be at rest once; the processes of those that were not to be had.
+pub(crate) fn bring(pids: &[u32]) -> Vec<u32> {
+    // it lets go of whom it traces when it ends, whether they have stopped or not
+    thread::scope(|scope| {
+        let all = scope.spawn(|| bring_here(pids)).join();
+        all.unwrap_or_else(|_| pids.to_vec())
+    })
+}
+
+fn bring_here(pids: &[u32]) -> Vec<u32> {
+    let until = Instant::now() + PATIENCE;
+    let mut seen = HashSet::new();
+    let mut late = HashSet::new();
+    // who is born meanwhile begins with nothing; another pass finds who was missed in a list that changed
+    loop {
+        let fresh: Vec<Thread> = (pids.iter().flat_map(|&pid| threads(pid)))
+            .filter(|thread| seen.insert(thread.tid))
+            .collect();
+        if fresh.is_empty() {
+            return late.into_iter().collect();
+        }
+        late.extend(pass(fresh, until));
+    }
+}
+
+/// A thread.
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    pid: u32,
+    tid: u32,
+}
+
+fn threads(pid: u32) -> Vec<Thread> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let tids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    tids.map(|tid| Thread { pid, tid }).collect()
+}
+
+/// How far a thread is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It was asked to stop.
+    Asked,
+    /// Another traces it.
+    Others,
+}
+
+/// The processes of those that were not at rest in time.
+fn pass(threads: Vec<Thread>, until: Instant) -> Vec<u32> {
+    let mut under_way: Vec<(Thread, Stage)> = Vec::new();
+    for thread in threads {
+        if thread.rests() {
+            continue;
+        }
+        let tid = Pid::from_raw(thread.tid as i32);
+        let stage = match ptrace::seize(tid, ptrace::Options::empty()) {
+            Ok(()) => Stage::Asked,
+            Err(nix::Error::ESRCH) => continue,
+            Err(_) => Stage::Others,
+        };
+        if stage == Stage::Asked {
+            // one that has died meanwhile is waited for like the rest
+            let _ = ptrace::interrupt(tid);
+        }
+        under_way.push((thread, stage));
+    }
+    loop {
+        under_way.retain(|(thread, stage)| match stage {
+            Stage::Asked => !thread.stopped(),
+            Stage::Others => !thread.rests(),
+        });
+        if under_way.is_empty() || Instant::now() > until {
+            break;
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+    under_way.iter().map(|(thread, _)| thread.pid).collect()
+}
+
+impl Thread {
+    /// Whether it is in no call that could use a permission. It may have begun one since: that is decided anew.
+    fn rests(self) -> bool {
+        let of =
+            |file: &str| fs::read_to_string(format!("/proc/{}/task/{}/{file}", self.pid, self.tid));
+        let Ok(stat) = of("stat") else {
+            return true;
+        };
+        // behind the name, which may have anything in it
+        let mut fields = (stat.rsplit_once(')'))
+            .map_or("", |(_, rest)| rest)
+            .split(' ');
+        let state = fields.nth(1).unwrap_or_default();
+        let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok());
+        if matches!(state, "t" | "T" | "Z" | "X") || flags.is_some_and(|flags| flags & WORKER != 0)
+        {
+            return true;
+        }
+        let Ok(call) = of("syscall") else {
+            return true;
+        };
+        let number = call.split(' ').next().and_then(|n| n.parse::<i64>().ok());
+        number.is_some_and(|number| WAITS.contains(&number))
+    }
+
+    /// Whether it has stopped, and goes on; or has ended.
+    fn stopped(self) -> bool {
+        let tid = Pid::from_raw(self.tid as i32);
+        let go_on = |signal: Option<Signal>| {
+            let _ = ptrace::detach(tid, signal);
+            true
+        };
+        match waitpid(tid, Some(WaitPidFlag::__WALL | WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::StillAlive) => false,
+            // on its way to a handler: it takes the signal along
+            Ok(WaitStatus::Stopped(_, signal)) => go_on(Some(signal)),
+            Ok(WaitStatus::PtraceEvent(..)) => go_on(None),
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn child(program: &str, args: &[&str]) -> std::process::Child {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    #[test]
+    fn who_reads_goes_on_reading_and_who_sleeps_is_left_alone() {
+        let (mut cat, mut sleep) = (child("cat", &[]), child("sleep", &["100"]));
+        let mut spins = child("sh", &["-c", "while :; do :; done"]);
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(bring(&[cat.id(), sleep.id(), spins.id()]).is_empty());
+        cat.stdin.take().unwrap().write_all(b"after").unwrap();
+        let mut text = String::new();
+        cat.stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
+        assert_eq!(text, "after");
+        assert!(sleep.try_wait().unwrap().is_none() && spins.try_wait().unwrap().is_none());
+        for mut one in [sleep, spins] {
+            one.kill().unwrap();
+            one.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn who_is_stopped_stays_so_and_who_is_gone_is_no_matter() {
+        let mut stopped = child("cat", &[]);
+        let pid = Pid::from_raw(stopped.id() as i32);
+        nix::sys::signal::kill(pid, Signal::SIGSTOP).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        assert!(bring(&[stopped.id()]).is_empty());
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        assert!(stat.contains(") T "), "{stat}");
+        stopped.kill().unwrap();
+        stopped.wait().unwrap();
+        assert!(bring(&[stopped.id()]).is_empty());
+    }
+}

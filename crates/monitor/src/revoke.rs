@@ -1,0 +1,164 @@
+//! Revokes what the `te` model granted under an earlier policy (kernel/te/revoke.h).
+//!
+//! Invariant: once [`Monitor::revoke`] has returned, no operation uses a permission that the policy in force does not
+//! give. In this order:
+//!
+//! 1. the policy is in force: what is decided from now on is decided by it, also on sockets, at each message;
+//! 2. the guard is attached: so is each read and write through a descriptor from now on;
+//! 3. each governed thread has been outside of what it began before (`rest.rs`): no read that waits is left, and no
+//!    open or mmap that was decided earlier has yet to come into being;
+//! 4. who holds a mapping that it may not have is killed, as nobody is asked about its use; so is who holds such a
+//!    descriptor and has an io_uring, whose workers never leave the kernel.
+//!
+//! Threads that are born meanwhile have begun nothing yet. What changes hands meanwhile passes a hook that decides by the
+//! policy in force, or comes by fork with what the parent holds, which is looked at again until nothing is found.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tidegate_flask::Sid;
+
+use crate::error::{Error, Result, Trying};
+use crate::guard::Guard;
+use crate::load::Monitor;
+use crate::rest;
+use crate::skel::types::tg_te_held;
+
+/// How long a process that is killed may take to be gone.
+const GONE_WITHIN: Duration = Duration::from_secs(10);
+
+/// Looks at what is held, at most: who is killed is not found by the next, but a child of it may be.
+const LOOKS: u32 = 16;
+
+/// What was revoked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Revoked {
+    /// Descriptors that their holders may not use any more.
+    pub descriptors: usize,
+    /// Who was killed.
+    pub killed: Vec<Killed>,
+}
+
+/// A process that held what could not be taken from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Killed {
+    /// Its id,
+    pub pid: u32,
+    /// its program's name,
+    pub comm: String,
+    /// and why.
+    pub why: Why,
+}
+
+/// Why a process was killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// A mapping: of what, and of which class.
+    Mapping {
+        /// The label of what is mapped.
+        target: Sid,
+        /// Its inode's number; 0: memory that no file is behind.
+        ino: u64,
+    },
+    /// A descriptor, and an io_uring that may use it.
+    Ring {
+        /// The label of what it is a descriptor of.
+        target: Sid,
+    },
+    /// One of its threads did not leave the kernel in time.
+    Busy,
+}
+
+impl Monitor {
+    /// Revokes what the `te` policy in force does not allow any more; complete when it returns.
+    ///
+    /// # Errors
+    /// [`Error::Hook`], [`Error::Io`]: the policy is in force, and what was granted earlier may still be used.
+    pub fn revoke(&self, guard: &Guard) -> Result<Revoked> {
+        let governed = |p: &crate::Process| p.sid.is_some();
+        let processes = self.processes()?;
+        let pids: Vec<u32> = processes
+            .iter()
+            .filter(|p| governed(p))
+            .map(|p| p.pid)
+            .collect();
+        if pids.is_empty() {
+            return Ok(Revoked::default());
+        }
+        guard.arm_te(self)?;
+        let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
+        doomed.extend(rest::bring(&pids).into_iter().map(|pid| (pid, Why::Busy)));
+        let mut revoked = Revoked::default();
+        for _ in 0..LOOKS {
+            let held = self.te_held()?;
+            // the ring itself is no more than a reason for the guard
+            let is_ring = |h: &&tg_te_held| h.fd != u32::MAX && h.ino == 0;
+            let mut rings: HashSet<u32> = held.iter().filter(is_ring).map(|h| h.pid).collect();
+            rings.extend(self.with_rings()?);
+            let descriptors = held.iter().filter(|h| h.fd != u32::MAX && h.ino != 0);
+            revoked.descriptors = descriptors.count();
+            for h in held.iter().filter(|h| !is_ring(h)) {
+                let target = Sid(h.target);
+                if h.fd == u32::MAX {
+                    doomed.insert(h.pid, Why::Mapping { target, ino: h.ino });
+                } else if rings.contains(&h.pid) {
+                    doomed.entry(h.pid).or_insert(Why::Ring { target });
+                }
+            }
+            if doomed.is_empty() {
+                return Ok(revoked);
+            }
+            let names = self.processes()?;
+            for (pid, why) in std::mem::take(&mut doomed) {
+                let comm = names.iter().find(|p| p.pid == pid).map(|p| p.comm.clone());
+                kill(pid)?;
+                revoked.killed.push(Killed {
+                    pid,
+                    comm: comm.unwrap_or_default(),
+                    why,
+                });
+            }
+        }
+        let what = "kill all who map what they may not";
+        Err(Error::io(what, rustix::io::Errno::BUSY))
+    }
+
+    /// What governed processes hold and may not use.
+    pub(crate) fn te_held(&self) -> Result<Vec<tg_te_held>> {
+        let mut held = self.lines(&self.ps_te_file)?;
+        held.extend(self.lines::<tg_te_held>(&self.ps_te_vma)?);
+        // of the process that asks there are all, for `labels`
+        held.retain(|h| h.pid != std::process::id());
+        Ok(held)
+    }
+}
+
+/// Kills a process, and waits until it is gone.
+fn kill(pid: u32) -> Result<()> {
+    let what = || format!("kill process {pid}");
+    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    let fd = match pidfd_open(id, PidfdFlags::empty()) {
+        Err(rustix::io::Errno::SRCH) => return Ok(()),
+        fd => fd.trying(what)?,
+    };
+    match pidfd_send_signal(&fd, Signal::KILL) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(e) => return Err(Error::io(what(), e)),
+    }
+    let until = Instant::now() + GONE_WITHIN;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).unwrap_or_default();
+        let mut ended = [PollFd::new(&fd, PollFlags::IN)];
+        match poll(&mut ended, Some(&left)) {
+            Ok(0) => return Err(Error::io(what(), rustix::io::Errno::TIMEDOUT)),
+            Ok(_) => return Ok(()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(Error::io(what(), e)),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `sesearch`: rules of a SELinux policy.
+
+use super::print_json;
+use crate::cli::Sesearch;
+use crate::exit::Outcome;
+use crate::output::{printable, say};
+use crate::selinux::Search;
+
+pub fn run(args: &Sesearch, json: bool) -> Outcome {
+    let te = args.policy.load()?;
+    let found = Search::new(&te.db, te.values(), args)?.all()?;
+    if json {
+        return print_json(&found);
+    }
+    for rule in &found {
+        say!("{}", printable(&rule.rule));
+    }
+    Ok(())
+}

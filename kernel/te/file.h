@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager of the `te` model: open files. selinux_file_*() of security/selinux/hooks.c. */
+#ifndef TIDEGATE_TE_FILE_H
+#define TIDEGATE_TE_FILE_H
+
+
+/* What has a class of its own: sockets are asked about as such, and anonymous inodes by their own class. */
+static __always_inline bool te_is_file(struct inode *inode)
+{
+	u64 magic = inode->i_sb->s_magic;
+
+	/* the kernel's own: System V shared memory, what is shared and anonymous */
+	if (inode->i_flags & S_PRIVATE)
+		return false;
+	return magic != SOCKFS_MAGIC && magic != ANON_INODE_MAGIC && magic != NSFS_MAGIC && magic != PIDFS_MAGIC &&
+	       magic != DMA_BUF_MAGIC && magic != SECRETMEM_MAGIC;
+}
+
+/* file_to_av() */
+static __always_inline u32 te_file_request(struct file *file)
+{
+	u32 request = 0;
+
+	if (file->f_mode & FMODE_READ)
+		request |= FILE__READ;
+	if (file->f_mode & FMODE_WRITE)
+		request |= file->f_flags & O_APPEND ? FILE__APPEND : FILE__WRITE;
+	return request ? request : FILE__IOCTL;
+}
+
+static __noinline int te_file_asked(struct file *file, u32 request, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_FILE };
+	struct inode *inode;
+
+	/* nobody's memory has a file: the verifier of some kernels takes that for impossible, and leaves the callers' tests out */
+	if (!address(file))
+		return 0;
+	inode = file->f_inode;
+	if (!te_is_file(inode))
+		return 0;
+	return te_may_inode(inode, file_dentry(file), request, &n);
+}
+
+#define TE_TMPFILE 020000000 /* __O_TMPFILE */
+
+/* A file without a name gets its label when it is opened, as no hook is told of its making. */
+static __noinline int te_unnamed(struct file *file)
+{
+	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_FILE };
+	struct dentry *dir = file->f_path.dentry->d_parent;
+	struct te_who who = te_me();
+	struct te_made made = { .class = SECCLASS_FILE };
+	u64 sid = who.subject ? who.subject->create_sid : 0;
+	int err;
+
+	if (!who.subject)
+		return 0;
+	made.source = who.sid;
+	made.target = te_inode_peek(address(dir->d_inode), address(dir));
+	if (made.target == TE_LATER)
+		return -EAGAIN;
+	if (!sid)
+		sid = te_new_label(TE_TRANSITION, &made);
+	if (!sid)
+		return -EACCES;
+	err = te_may(who.sid, sid, SECCLASS_FILE, FILE__CREATE, &n);
+	if (err)
+		return err;
+	return te_give(file->f_inode, sid) ? -ENOSPC : 0;
+}
+
+SEC("lsm/file_open")
+int BPF_PROG(te_file_open, struct file *file)
+{
+	u32 request;
+	int err;
+
+	if (!te_me().subject)
+		return 0;
+	if (file->f_flags & TE_TMPFILE) {
+		err = te_unnamed(file);
+		if (err)
+			return err;
+	}
+	request = te_file_request(file) | FILE__OPEN;
+	/* the kernel asks for this as it looks the file up */
+	if (file->f_flags & FMODE_EXEC_FLAG)
+		request |= FILE__EXECUTE;
+	return te_file_asked(file, request, file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
+}
+
+SEC("lsm/file_receive")
+int BPF_PROG(te_file_receive, struct file *file)
+{
+	if (!te_me().subject)
+		return 0;
+	/* what a ring has in a table of its own would come along, and nobody sees it */
+	if (tx_kind_of(file) == TX_RING)
+		return -EACCES;
+	return te_file_asked(file, te_file_request(file), TG_OP_RECEIVE_FD);
+}
+
+SEC("lsm/file_lock")
+int BPF_PROG(te_file_lock, struct file *file)
+{
+	return te_me().subject ? te_file_asked(file, FILE__LOCK, TG_OP_LOCK) : 0;
+}
+
+#define F_GETLK 5
+#define F_SETLKW 7
+#define F_OFD_GETLK 36
+#define F_OFD_SETLKW 38
+
+#define FIOSETOWN 0x8901
+#define SIOCSPGRP 0x8902
+
+/*
+ * Whoever is ready first has the kernel send the owner of a descriptor a signal, in whose name cannot be told then. So a governed task
+ * makes nobody an owner but its own process, and those that it may send every signal.
+ */
+static __noinline int te_owner_asked(unsigned long pid)
+{
+	u32 every = PROCESS__SIGNAL | PROCESS__SIGKILL | PROCESS__SIGSTOP | PROCESS__SIGCHLD;
+	struct tg_note n = { .op = TG_OP_SIGNAL, .class = TG_C_TASK };
+	struct te_who who = te_me();
+	struct task_struct *owner;
+	int err;
+
+	if (!who.subject || !pid)
+		return 0;
+	/* a process group, whoever comes to be in it */
+	if ((int)pid < 0)
+		return -EACCES;
+	owner = bpf_task_from_pid(pid);
+	if (!owner)
+		return 0;
+	n.peer = owner->tgid;
+	err = owner->tgid == bpf_get_current_pid_tgid() >> 32 ? 0 :
+	      te_may(who.sid, te_sid_of(owner), SECCLASS_PROCESS, every, &n);
+	bpf_task_release(owner);
+	return err;
+}
+
+SEC("lsm/file_fcntl")
+int BPF_PROG(te_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
+{
+	if (!te_me().subject)
+		return 0;
+	if (cmd == F_SETOWN)
+		return te_owner_asked(arg);
+	/* who it is about stands in memory, which may change meanwhile */
+	if (cmd == F_SETOWN_EX)
+		return -EACCES;
+	if (cmd == F_SETFL && file->f_flags & O_APPEND && !(arg & O_APPEND))
+		return te_file_asked(file, FILE__WRITE, TG_OP_OPEN_WRITE);
+	if ((cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW))
+		return te_file_asked(file, FILE__LOCK, TG_OP_LOCK);
+	return 0;
+}
+
+#define FIBMAP 1
+#define FIGETBSZ 2
+#define FIONREAD 0x541b
+#define FIONBIO 0x5421
+#define FIONCLEX 0x5450
+#define FIOCLEX 0x5451
+#define FS_IOC_GETFLAGS 0x80086601
+#define FS_IOC_GETVERSION 0x80087601
+#define FS_IOC32_GETFLAGS 0x80046601
+#define FS_IOC32_SETFLAGS 0x40046602
+#define FS_IOC32_GETVERSION 0x80047601
+
+/* What a request to a device or a file is, where that is told by its number. */
+static __always_inline u32 te_ioctl_request(u32 cmd)
+{
+	switch (cmd) {
+	case FIONREAD:
+	case FIBMAP:
+	case FIGETBSZ:
+	case FS_IOC_GETFLAGS:
+	case FS_IOC_GETVERSION:
+	case FS_IOC32_GETFLAGS:
+	case FS_IOC32_GETVERSION:
+		return FILE__GETATTR;
+	case FS_IOC_SETFLAGS:
+	case FS_IOC_SETVERSION:
+	case FS_IOC32_SETFLAGS:
+	case FS_IOC32_SETVERSION:
+		return FILE__SETATTR;
+	case FIONBIO:
+	case FIOASYNC:
+	case FIOCLEX:
+	case FIONCLEX:
+		return 0;
+	}
+	return FILE__IOCTL;
+}
+
+static __always_inline int te_ioctl_asked(struct file *file, u32 cmd)
+{
+	u32 request = te_ioctl_request(cmd);
+
+	if ((cmd == FIOSETOWN || cmd == SIOCSPGRP) && te_me().subject)
+		return -EACCES;
+	return request && te_me().subject ? te_file_asked(file, request, TG_OP_TTY) : 0;
+}
+
+SEC("lsm/file_ioctl")
+int BPF_PROG(te_file_ioctl, struct file *file, unsigned int cmd)
+{
+	return te_ioctl_asked(file, cmd);
+}
+
+SEC("lsm/file_ioctl_compat")
+int BPF_PROG(te_file_ioctl_compat, struct file *file, unsigned int cmd)
+{
+	return te_ioctl_asked(file, cmd);
+}
+
+/* file_map_prot_check() */
+static __always_inline int te_map_asked(struct te_who *who, struct file *file, u32 prot, bool shared, struct tg_note *n)
+{
+	u32 request = FILE__READ;
+	int err = 0;
+
+	if (prot & PROT_EXEC_FLAG && (!address(file) || (!shared && prot & PROT_WRITE_FLAG)))
+		err = te_may(who->sid, who->sid, SECCLASS_PROCESS, PROCESS__EXECMEM, n);
+	if (err || !file)
+		return err;
+	if (shared && prot & PROT_WRITE_FLAG)
+		request |= FILE__WRITE;
+	if (prot & PROT_EXEC_FLAG)
+		request |= FILE__EXECUTE;
+	return te_file_asked(file, request, TG_OP_MMAP);
+}
+
+SEC("lsm/mmap_file")
+int BPF_PROG(te_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
+	struct te_who who = te_me();
+	int err = 0;
+
+	if (!who.subject)
+		return 0;
+	if (file)
+		err = te_file_asked(file, FILE__MAP, TG_OP_MMAP);
+	return err ? err : te_map_asked(&who, file, prot, flags & MAP_TYPE_SHARED, &n);
+}
+
+SEC("lsm/mmap_addr")
+int BPF_PROG(te_mmap_addr, unsigned long addr)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
+	struct te_who who = te_me();
+
+	/* CONFIG_LSM_MMAP_MIN_ADDR */
+	if (!who.subject || addr >= 65536)
+		return 0;
+	return te_may(who.sid, who.sid, SECCLASS_MEMPROTECT, MEMPROTECT__MMAP_ZERO, &n);
+}
+
+SEC("lsm/file_mprotect")
+int BPF_PROG(te_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
+	struct te_who who = te_me();
+	struct vm_area_struct *v;
+	struct file *file;
+	u64 start, end;
+	int err = 0;
+
+	if (!who.subject)
+		return 0;
+	v = CAST(struct vm_area_struct, address(vma));
+	file = vma->vm_file;
+	if (prot & PROT_EXEC_FLAG && !(v->vm_flags & VM_EXEC)) {
+		struct mm_struct *mm = CAST(struct mm_struct, address(v->vm_mm));
+
+		start = v->vm_start;
+		end = v->vm_end;
+		if (start < mm->brk && end > mm->start_brk)
+			err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__EXECHEAP, &n);
+		else if (!v->vm_file && start <= mm->start_stack && end >= mm->start_stack)
+			err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__EXECSTACK, &n);
+		else if (file && v->anon_vma)
+			err = te_file_asked(file, FILE__EXECMOD, TG_OP_MMAP);
+	}
+	return err ? err : te_map_asked(&who, file, prot, v->vm_flags & VM_SHARED, &n);
+}
+
+#endif

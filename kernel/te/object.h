@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The SIDs of files. In their order: what was given to it when it was made, or to its filesystem's inodes by the task that
+ * they are about; what the policy says of its filesystem (fs_use, genfscon); of those that keep labels, what
+ * file_contexts say of its canonical path (walk.h). It is remembered in the inode under the policy's number, with the
+ * decision that was last made about it. inode_doinit_with_dentry() of security/selinux.
+ */
+#ifndef TIDEGATE_TE_OBJECT_H
+#define TIDEGATE_TE_OBJECT_H
+
+/*
+ * A label remembered in an inode, and the hint: what was simply allowed to whom, last. Several may write at once, so each
+ * of the two is sealed with what it holds for: of what two have written by halves nothing is read.
+ */
+struct te_inode {
+	u64 sid;
+	u64 sid_seal;  /* with the policy's number */
+	u64 hint;      /* permissions, and in the upper half the policy's number */
+	u64 hint_seal; /* with the source's SID and this one's: an object may be relabelled */
+};
+
+static __always_inline u64 te_seal(u64 word, u64 with)
+{
+	return word * secrets[1] ^ with * secrets[0];
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_INODE_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct te_inode);
+} te_inodes SEC(".maps");
+
+/* SIDs that no path gives back. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 18);
+	__type(key, struct tg_given_key);
+	__type(value, u64);
+} te_given SEC(".maps");
+
+/* In place of a SID: it cannot be known now; there is no path to it. */
+#define TE_LATER (~1ull)
+#define TE_NO_PATH (~2ull)
+
+/* The class of a file, and its place among an automaton's answers. */
+static __always_inline u32 te_class_of_mode(u32 mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return SECCLASS_DIR;
+	case S_IFCHR:
+		return SECCLASS_CHR_FILE;
+	case S_IFBLK:
+		return SECCLASS_BLK_FILE;
+	case S_IFIFO:
+		return SECCLASS_FIFO_FILE;
+	case S_IFLNK:
+		return SECCLASS_LNK_FILE;
+	case S_IFSOCK:
+		return SECCLASS_SOCK_FILE;
+	}
+	return SECCLASS_FILE;
+}
+
+static __always_inline u32 te_kind_of_mode(u32 mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return 1;
+	case S_IFCHR:
+		return 2;
+	case S_IFBLK:
+		return 3;
+	case S_IFIFO:
+		return 4;
+	case S_IFLNK:
+		return 5;
+	case S_IFSOCK:
+		return 6;
+	}
+	return 0;
+}
+
+/* The state after a text of the kernel's. */
+static __always_inline u32 te_feed(u32 automaton, u32 state, u64 text, u32 len)
+{
+	AT(struct te_automaton) *a;
+	u32 width, next;
+	u64 word = 0;
+
+	asm volatile("" ::"r"(&arena));
+	a = PART(struct te_automaton, automaton);
+	width = a->width;
+	next = a->next;
+	for (u32 i = UNKNOWN_ZERO; i < len && MAY_LOOP; i++) {
+		if (!(i & 7))
+			word = name_word(text + i);
+		state = PART(u16, next)[state * width + a->classes[word & 0xff]];
+		word >>= 8;
+	}
+	return state;
+}
+
+/* A slash and a component. */
+__noinline u32 te_feed_component(u32 automaton, u32 state, u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+
+	asm volatile("" ::"r"(&arena));
+	return te_feed(automaton, te_step(automaton, state, '/'), address(d->d_name.name), d->d_name.len & 255);
+}
+
+/* What an automaton says of a path that has been walked; `skip`: components at its beginning that are not part of it. */
+static __always_inline u32 te_read_path(u32 automaton, struct tg_scratch *w, u32 kind, u32 skip)
+{
+	u32 state = PART(struct te_automaton, automaton)->start, n = w->n, i;
+
+	if (n <= skip)
+		state = te_step(automaton, state, '/');
+	bpf_for(i, skip, n)
+		state = te_feed_component(automaton, state, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
+	return te_said(automaton, state, kind);
+}
+
+/* How a path is looked at. */
+enum te_path {
+	TE_CANONICAL, /* through the mounts of the initial namespace */
+	TE_WITHIN,    /* from its filesystem's root */
+	TE_OF_PROCESS, /* the same, without a process's number at its beginning: /proc */
+	TE_UNMOUNTED,  /* found: its filesystem is mounted nowhere in the initial namespace */
+};
+
+/* What to look for a path's SID by. */
+struct te_looked {
+	u32 p;
+	u32 paths; /* the automaton of TE_WITHIN and TE_OF_PROCESS */
+	u32 kind;
+	u32 how;
+};
+
+/* Components at the beginning of a path from its filesystem's root that are not read: the root, and a process's number. */
+static __always_inline u32 te_skipped(struct tg_scratch *w, u32 how)
+{
+	u8 first;
+
+	if (how != TE_OF_PROCESS || w->n < 2)
+		return 1;
+	first = name_word(address(CAST(struct dentry, w->up[BOUND(w->n - 2, TG_DEPTH)])->d_name.name));
+	return first >= '1' && first <= '9' ? 2 : 1;
+}
+
+/* What the policy says of a path that has been walked. */
+static __always_inline u64 te_said_of(struct te_looked *l, struct tg_scratch *w, u32 skip)
+{
+	u32 said = 0, count = skip ? 1 : TE(l->p)->files_count, k;
+
+	for (k = UNKNOWN_ZERO; k < count && MAY_LOOP; k++)
+		said = te_over(te_read_path(skip ? l->paths : PART(u32, TE(l->p)->files)[k], w, l->kind, skip), said);
+	return te_line_sid(l->p, said);
+}
+
+/* What the policy says of an object's path; TE_NO_ANSWER: nothing. */
+__noinline u64 te_path_sid(u64 dentry, struct te_looked *l)
+{
+	struct super_block *sb = CAST(struct super_block, address(CAST(struct dentry, dentry)->d_sb));
+	struct tg_scratch *w = scratch_get();
+	u64 sid = TE_LATER, before, m;
+	u32 try, skip;
+
+	asm volatile("" ::"r"(&arena));
+	if (!w || !l) {
+		if (w)
+			scratch_put(w);
+		return TE_LATER;
+	}
+	bpf_rcu_read_lock();
+	bpf_for(try, 0, TG_TRIES) {
+		before = path_settled();
+		if (before & PATH_ODD)
+			break;
+		skip = 0;
+		/* a dentry that nothing connects to the root, by handle, has none; nor what is too deep */
+		sid = TE_NO_PATH;
+		if (walk_filesystem(dentry, w) && w->up[BOUND(w->n - 1, TG_DEPTH)] == address(sb->s_root)) {
+			if (l->how == TE_CANONICAL || l->how == TE_UNMOUNTED) {
+				m = mount_of(address(sb), w);
+				l->how = m ? TE_CANONICAL : TE_UNMOUNTED;
+				if (m == MOUNT_LATER)
+					sid = TE_LATER;
+				else if (m && walk_mounts(m, w))
+					sid = TE_NO_ANSWER;
+			} else {
+				skip = te_skipped(w, l->how);
+				sid = TE_NO_ANSWER;
+			}
+			if (sid == TE_NO_ANSWER)
+				sid = te_said_of(l, w, skip);
+		}
+		if (path_sequence() == before) {
+			if (sid != TE_NO_PATH && !skip)
+				mount_remember(w);
+			break;
+		}
+		sid = TE_LATER;
+	}
+	bpf_rcu_read_unlock();
+	scratch_put(w);
+	return sid;
+}
+
+/*
+ * Where file_contexts are on the way to a path: what they say of it, and of all below it, follows from that alone. 0: it
+ * cannot be known now.
+ */
+__noinline u64 te_path_state(u64 dentry)
+{
+	u32 p = te_tables(policy_number()), count, at, i, k, try;
+	struct dentry *d = CAST(struct dentry, dentry);
+	struct tg_scratch *w = scratch_get();
+	u64 state = 0, before, m;
+
+	asm volatile("" ::"r"(&arena));
+	if (!w || !p) {
+		if (w)
+			scratch_put(w);
+		return 0;
+	}
+	bpf_rcu_read_lock();
+	bpf_for(try, 0, TG_TRIES) {
+		state = 0;
+		before = path_settled();
+		if (before & PATH_ODD || !walk_filesystem(dentry, w))
+			break;
+		m = mount_of(address(d->d_sb), w);
+		if (m == MOUNT_LATER || (m && !walk_mounts(m, w)))
+			break;
+		/* where no path is looked at, or nothing said of any, each is like the other */
+		state = 1;
+		count = m ? TE(p)->files_count : 0;
+		bpf_for(k, 0, count) {
+			u32 automaton = PART(u32, TE(p)->files)[k];
+
+			at = PART(struct te_automaton, automaton)->start;
+			bpf_for(i, 0, w->n)
+				at = te_feed_component(automaton, at, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
+			state = te_seal(state + at + 1, k + 1);
+		}
+		if (path_sequence() == before)
+			break;
+		state = 0;
+	}
+	bpf_rcu_read_unlock();
+	scratch_put(w);
+	return state;
+}
+
+/* What the policy says of a filesystem's type; 0: nothing. */
+__noinline u32 te_filesystem_of(u32 p, u64 type)
+{
+	u64 text = address(CAST(struct file_system_type, type)->name);
+	char name[24] = {};
+	u32 mask, i, at;
+	long len;
+
+	asm volatile("" ::"r"(&arena));
+	len = bpf_probe_read_kernel_str(name, sizeof(name), (void *)text);
+	if (len <= 1)
+		return 0;
+	at = te_text_hash(text, len - 1);
+	mask = TE(p)->filesystems_mask;
+	bpf_for(i, 0, mask + 1) {
+		u32 place = TE(p)->filesystems + ((at + i) & mask) * sizeof(struct te_filesystem);
+		AT(struct te_filesystem) *f = PART(struct te_filesystem, place);
+
+		if (!f->name[0])
+			break;
+		if (te_text_is(text, place, len - 1) && !f->name[(len - 1) & 31])
+			return place;
+	}
+	return 0;
+}
+
+/* The SID of a filesystem itself. */
+static __always_inline u64 te_super_sid(u32 p, struct super_block *sb)
+{
+	u32 f = te_filesystem_of(p, address(sb->s_type));
+
+	return f ? PART(struct te_filesystem, f)->sid : te_initial(p, TE_SID_UNLABELED);
+}
+
+/* A file below /proc/PID is what its process is; TE_NO_ANSWER: it is not such a file. */
+static __always_inline u64 te_process_sid(struct inode *inode)
+{
+	u64 at = address(inode) - bpf_core_field_offset(struct proc_inode, vfs_inode);
+	struct proc_inode *pi = CAST(struct proc_inode, at);
+	struct task_struct *task;
+	u64 sid;
+
+	if (!pi->pid)
+		return TE_NO_ANSWER;
+	task = bpf_task_from_pid(pi->pid->numbers[0].nr);
+	if (!task)
+		return te_initial_sid(TE_SID_UNLABELED);
+	sid = te_sid_of(task);
+	bpf_task_release(task);
+	return sid ? sid : te_initial_sid(TE_SID_KERNEL);
+}
+
+#define TE_SID_FILE 5
+
+/* What the policy says of an object, by its filesystem and path. */
+__noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
+{
+	struct inode *i = CAST(struct inode, inode);
+	struct te_looked l = { .p = p, .kind = te_kind_of_mode(i->i_mode) };
+	u32 f = te_filesystem_of(p, address(i->i_sb->s_type)), behavior;
+	u64 sid, own;
+
+	asm volatile("" ::"r"(&arena));
+	if (!f)
+		return te_initial(p, TE_SID_UNLABELED);
+	own = PART(struct te_filesystem, f)->sid;
+	behavior = PART(struct te_filesystem, f)->behavior;
+	l.paths = PART(struct te_filesystem, f)->paths;
+	if (behavior == TE_BY_GENFS) {
+		l.how = i->i_sb->s_magic == PROC_MAGIC ? TE_OF_PROCESS : TE_WITHIN;
+		sid = te_path_sid(dentry, &l);
+		return sid == TE_NO_ANSWER || sid == TE_NO_LABEL ? own : sid;
+	}
+	if (behavior == TE_BY_TASK)
+		return own;
+	sid = TE(p)->files ? te_path_sid(dentry, &l) : TE_NO_ANSWER;
+	/* memory that the kernel gives out by descriptors has none, nor what only others have mounted */
+	if (sid == TE_NO_PATH && behavior == TE_BY_TRANSITION && (l.how == TE_UNMOUNTED || i->i_sb->s_flags & SB_KERNMOUNT))
+		return own;
+	if (sid != TE_NO_ANSWER && sid != TE_NO_LABEL)
+		return sid;
+	/* what file_contexts do not name is what its filesystem makes of it */
+	return behavior == TE_BY_TRANSITION ? own : te_initial(p, TE_SID_FILE);
+}
+
+/* The SID that an object was given; 0: none. */
+static __noinline u64 te_given_sid(struct inode *inode)
+{
+	struct tg_given_key key = given_key(inode);
+	u64 *given = bpf_map_lookup_elem(&te_given, &key);
+
+	return given ? *given : 0;
+}
+
+/* Remembers what was found under a policy. */
+static __noinline int te_remember(struct inode *inode, u64 sid, u32 number)
+{
+	struct te_inode *memo = INODE_STORAGE_MADE(&te_inodes, inode);
+	u64 given;
+
+	if (!memo)
+		return 0;
+	memo->sid = sid;
+	memo->sid_seal = te_seal(sid, number);
+	/* it was given another one meanwhile */
+	given = te_given_sid(inode);
+	if (given && given != sid)
+		memo->sid_seal = 0;
+	return 0;
+}
+
+/* What an object was given, or what its place says; TE_NO_PATH: it has none. A process's file is its process's: `process`. */
+static __always_inline u64 te_sought(u32 p, struct inode *inode, u64 dentry, bool *process)
+{
+	u64 sid = TE_NO_ANSWER;
+
+	if (inode->i_sb->s_magic == PROC_MAGIC)
+		sid = te_process_sid(inode);
+	*process = sid != TE_NO_ANSWER;
+	if (*process)
+		return sid;
+	sid = te_given_sid(inode);
+	return sid ? sid : te_place_sid(p, address(inode), dentry);
+}
+
+/* The SID of an object, looked for; TE_LATER: it cannot be known now. */
+__noinline u64 te_inode_find(struct inode *inode __arg_trusted, u64 dentry)
+{
+	u32 number = policy_number(), p = te_tables(number);
+	bool process;
+	u64 sid;
+
+	if (!p)
+		return TE_UNGOVERNED;
+	sid = te_sought(p, inode, dentry, &process);
+	/* what has no path now may have one in a moment, and for others it has */
+	if (sid == TE_NO_PATH)
+		return te_initial(p, TE_SID_UNLABELED);
+	if (!process && sid != TE_LATER && policy_number() == number)
+		te_remember(inode, sid, number);
+	return sid;
+}
+
+/* The SID of an object known only by address; nothing is remembered. */
+__noinline u64 te_inode_peek(u64 inode, u64 dentry)
+{
+	u32 p = te_tables(policy_number());
+	bool process;
+	u64 sid;
+
+	if (!p)
+		return TE_UNGOVERNED;
+	sid = te_sought(p, CAST(struct inode, inode), dentry, &process);
+	return sid == TE_NO_PATH ? te_initial(p, TE_SID_UNLABELED) : sid;
+}
+
+/* The SID that is remembered; TE_NO_ANSWER: none that holds. */
+static __always_inline u64 te_remembered(struct te_inode *memo)
+{
+	u64 sid;
+
+	if (!memo)
+		return TE_NO_ANSWER;
+	sid = *(volatile u64 *)&memo->sid;
+	return *(volatile u64 *)&memo->sid_seal == te_seal(sid, policy_number()) ? sid : TE_NO_ANSWER;
+}
+
+static __always_inline u64 te_both(u64 source, u64 target)
+{
+	return source ^ (target << 21 | target >> 43);
+}
+
+/* Is this simply allowed, by what was last decided about it? */
+static __always_inline bool te_is_hinted(struct te_inode *memo, u64 source, u64 target, u32 request)
+{
+	u64 hint;
+
+	if (!memo)
+		return false;
+	hint = *(volatile u64 *)&memo->hint;
+	return hint >> 32 == policy_number() && !(request & ~(u32)hint) &&
+	       *(volatile u64 *)&memo->hint_seal == te_seal(hint, te_both(source, target));
+}
+
+static __always_inline void te_hint(struct te_inode *memo, u64 source, u64 target, struct te_known *k)
+{
+	u64 hint = (u64)k->number << 32 | (k->allow & ~k->auditallow);
+
+	memo->hint = hint;
+	memo->hint_seal = te_seal(hint, te_both(source, target));
+}
+
+static __always_inline u64 te_inode_sid(struct inode *inode, u64 dentry)
+{
+	u64 sid = te_remembered(bpf_inode_storage_get(&te_inodes, inode, 0, 0));
+
+	return sid != TE_NO_ANSWER ? sid : te_inode_find(inode, dentry);
+}
+
+/* Gives an object a SID for good. */
+__noinline int te_give(struct inode *inode __arg_trusted, u64 sid)
+{
+	struct tg_given_key key;
+	struct te_inode *memo;
+	u32 number = policy_number();
+
+	if (!inode)
+		return -EACCES;
+	key = given_key(inode);
+	if (bpf_map_update_elem(&te_given, &key, &sid, BPF_ANY))
+		return -ENOMEM;
+	memo = INODE_STORAGE_MADE(&te_inodes, inode);
+	if (!memo)
+		return -ENOMEM;
+	/* it has been nobody's so far, and no hint was about it */
+	memo->hint = 0;
+	memo->sid = sid;
+	memo->sid_seal = te_seal(sid, number);
+	return 0;
+}
+
+/* May who asks do this to an object? */
+__noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32 request, struct tg_note *n)
+{
+	struct te_who who = te_me();
+	struct te_inode *memo;
+	struct te_query q;
+	struct te_known k;
+	struct tg_stats *st;
+	u64 sid;
+
+	if (!inode || !n || !who.subject)
+		return 0;
+	st = stats_of(TG_C_TE);
+	if (st)
+		st->queries++;
+	memo = bpf_inode_storage_get(&te_inodes, inode, 0, 0);
+	sid = te_remembered(memo);
+	if (te_is_hinted(memo, who.sid, sid, request)) {
+		if (st)
+			st->hint++;
+		return 0;
+	}
+	if (sid == TE_NO_ANSWER)
+		sid = te_inode_find(inode, dentry);
+	q.source = who.sid;
+	q.target = sid;
+	q.class = te_class_of_mode(inode->i_mode);
+	q.request = request;
+	n->dentry = dentry;
+	n->inode = address(inode);
+	if (sid == TE_LATER)
+		return te_no_decision(&q, n);
+	if (!te_resolve(&q, &k, st))
+		return te_no_decision(&q, n);
+	if (request & (~k.allow | k.auditallow))
+		return te_record(&q, &k, n);
+	/* only of a label that is remembered itself: a process's file is another's in a moment */
+	if (memo && te_remembered(memo) == sid)
+		te_hint(memo, who.sid, sid, &k);
+	return 0;
+}
+
+static __always_inline int te_may_inode(struct inode *inode, u64 dentry, u32 request, struct tg_note *n)
+{
+	return verdict_of(te_inode_asked(inode, dentry, request, n));
+}
+
+#endif

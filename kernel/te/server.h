@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The security server (models/te.h) in the kernel: what it is asked over an image in the arena. */
+#ifndef TIDEGATE_TE_SERVER_H
+#define TIDEGATE_TE_SERVER_H
+
+#define te_function __noinline
+#define te_for(i, n) bpf_for(i, 0, n)
+
+#define te_byte(at) ((u8)name_word(at))
+
+/* Texts of the kernel's, against those of the image. */
+__noinline u32 te_text_hash(u64 text, u32 len)
+{
+	u32 hash = 0x811c9dc5, i;
+
+	bpf_for(i, 0, len) {
+		u8 byte = name_word(text + i);
+
+		hash = (hash ^ byte) * 0x1000193;
+	}
+	return hash;
+}
+
+__noinline bool te_text_is(u64 text, u32 own, u32 len)
+{
+	u32 i;
+
+	asm volatile("" ::"r"(&arena));
+	bpf_for(i, 0, len) {
+		u8 byte = name_word(text + i);
+
+		if (PART(u8, own)[i] != byte)
+			return false;
+	}
+	return true;
+}
+
+#include "models/te.h"
+
+#endif

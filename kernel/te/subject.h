@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Subjects of the `te` model: the SIDs of a task (struct task_security_struct of security/selinux). Who has none is not
+ * governed: it is asked nothing, and to others it is what the policy's initial SID `kernel` is. A child is what its
+ * parent is from its first instant; an execution changes it. Each thread has its own, and only the task itself changes it.
+ */
+#ifndef TIDEGATE_TE_SUBJECT_H
+#define TIDEGATE_TE_SUBJECT_H
+
+#include "te_classes.h"
+#include "te/image.h"
+
+struct te_subject {
+	u64 task;	 /* its address; 0: a slot that is free */
+	u64 sid;	 /* 0: it is not governed */
+	u64 osid;	 /* before its last execution */
+	u64 exec;	 /* of the execution under way, 0: none */
+	u64 exec_sid;	 /* what it asked for by /proc/self/attr: at its next execution, */
+	u64 create_sid;	 /* of files that it makes, */
+	u64 key_sid;	 /* keys, */
+	u64 socket_sid;	 /* and sockets; 0: what the policy says */
+	u64 made;	 /* the SID of what it is making: a file by this name */
+	u64 made_dentry;
+	u64 made_parent;
+	u64 source;	 /* the newest record: who, */
+	u64 target;	 /* to what, */
+	u32 class;	 /* of which class, */
+	u32 request;	 /* was to do what, */
+	u32 denied;	 /* and not allowed */
+	u32 pad;
+	u64 spilled;
+};
+
+TASK_SLOTS(te_subjects, struct te_subject, 14)
+
+/* What user space asks for: the SID of a task's next execution. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u64);
+} te_onexec SEC(".maps");
+
+/* Keeps the image's types in the object's BTF. */
+const struct te_image *type_te_image;
+
+/* A task is freed. */
+static __always_inline void te_subject_free(u64 task)
+{
+	struct te_subject *s = te_subjects_slot(task);
+
+	if (s->task != task)
+		return;
+	s->sid = s->osid = s->exec = s->exec_sid = s->create_sid = s->key_sid = s->socket_sid = 0;
+	s->made = s->made_dentry = s->made_parent = s->source = s->target = 0;
+	s->class = s->request = s->denied = 0;
+	/* after that, on every processor */
+	__sync_val_compare_and_swap(&s->task, task, 0);
+}
+
+/* Where the tables of the policy with this number are, 0: it has none. */
+static __always_inline u32 te_tables(u32 number)
+{
+	return image_of(number)->te;
+}
+
+/* Who asks: the current task, if it is governed. */
+struct te_who {
+	struct te_subject *subject; /* NULL: it is not */
+	u64 sid;
+};
+
+static __always_inline struct te_who te_me(void)
+{
+	struct te_subject *s = te_subjects_current();
+	struct te_who who = {};
+
+	if (s && s->sid) {
+		who.subject = s;
+		who.sid = s->sid;
+	}
+	return who;
+}
+
+/* In place of a SID: what the policy in force has for what is not governed. */
+#define TE_UNGOVERNED 0ull
+
+/* The SID of another task. */
+static __always_inline u64 te_sid_of(struct task_struct *task)
+{
+	struct te_subject *s = te_subjects_task(task);
+
+	return s ? s->sid : TE_UNGOVERNED;
+}
+
+#endif

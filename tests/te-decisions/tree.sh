@@ -1,0 +1,27 @@
+# shellcheck shell=bash
+# A tree of Debian trixie with SELinux's own tools and policy, which tests of the `te` model ask. Sourced.
+INCLUDED=selinux-policy-default,libsepol-dev,secilc,libc6-dev,setools
+
+# te_tree DIR: makes it, unless it is there whole. The package has built its policy in it. By way of a tar file, which
+# keeps what a user may not have: owners.
+te_tree() {
+	[ ! -x "$1/usr/bin/sesearch" ] || return 0
+	local new=$1.new
+	rm -rf "$new" "$1"
+	mkdir -p "$new"
+	mmdebstrap --variant=minbase --include="$INCLUDED" --architectures=amd64 --format=tar \
+		--aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Check-Valid-Until "false"' \
+		trixie "$new.tar"
+	tar -xf "$new.tar" -C "$new" --no-same-owner --exclude=./dev
+	rm "$new.tar"
+	mv "$new" "$1"
+}
+
+# inside TREE PROGRAM ARG…: a program of the tree, by the tree's own libraries, which needs no root.
+inside() {
+	local tree=$1 program=$2
+	shift 2
+	PYTHONHOME="$tree/usr" PYTHONPATH="$tree/usr/lib/python3/dist-packages" \
+		"$tree/lib64/ld-linux-x86-64.so.2" --library-path "$tree/usr/lib/x86_64-linux-gnu:$tree/lib/x86_64-linux-gnu" \
+		"$tree/usr/bin/$program" "$@"
+}

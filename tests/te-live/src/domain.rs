@@ -1,0 +1,93 @@
+//! Processes in the domain, and the policy's booleans.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+pub const TIDEGATE: &str = "/payload/tidegate";
+pub const CONTEXT: &str = "u:r:live_t";
+
+/// A process that holds what it is told to.
+pub struct Holder {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Holder {
+    /// Begins one.
+    pub fn new() -> Holder {
+        let mut command = Command::new(TIDEGATE);
+        command.args([
+            "run",
+            "--context",
+            CONTEXT,
+            "--",
+            "/payload/te-live",
+            "hold",
+        ]);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("tidegate runs");
+        let to = child.stdin.take().expect("a pipe");
+        let from = BufReader::new(child.stdout.take().expect("a pipe"));
+        Holder { child, to, from }
+    }
+
+    /// Tells it to do something.
+    pub fn tell(&mut self, what: &str) {
+        let _ = writeln!(self.to, "{what}");
+    }
+
+    /// What became of it; `gone` if it has ended.
+    pub fn hear(&mut self) -> String {
+        let mut line = String::new();
+        match self.from.read_line(&mut line) {
+            Ok(0) | Err(_) => "gone".into(),
+            Ok(_) => line.trim_end().into(),
+        }
+    }
+
+    /// Both.
+    pub fn does(&mut self, what: &str) -> String {
+        self.tell(what);
+        self.hear()
+    }
+
+    /// The signal that it was killed by.
+    pub fn signal(&mut self) -> Option<i32> {
+        use std::os::unix::process::ExitStatusExt;
+        self.child.wait().ok().and_then(|status| status.signal())
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sets booleans; what was said.
+pub fn set(values: &[&str]) -> Result<String, String> {
+    tidegate(&[&["setsebool"], values].concat())
+}
+
+/// Runs a command of Tidegate's; what it said, or what of it failed.
+pub fn tidegate(args: &[&str]) -> Result<String, String> {
+    let out = Command::new(TIDEGATE)
+        .args(args)
+        .output()
+        .map_err(|e| e.to_string())?;
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    );
+    if out.status.success() {
+        Ok(said)
+    } else {
+        Err(said)
+    }
+}
