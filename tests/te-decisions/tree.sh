@@ -2,10 +2,18 @@
 # A tree of Debian trixie with SELinux's own tools and policy, which tests of the `te` model ask. Sourced.
 INCLUDED=selinux-policy-default,libsepol-dev,secilc,libc6-dev,setools
 
-# te_tree DIR: makes it, unless it is there whole. The package has built its policy in it. By way of a tar file, which
-# keeps what a user may not have: owners.
+# te_tree DIR: makes it, unless it is there whole; who comes while another makes it waits. The package has built its
+# policy in it.
 te_tree() {
-	[ ! -x "$1/usr/bin/sesearch" ] || return 0
+	mkdir -p "$(dirname "$1")"
+	(
+		flock 9
+		[ -x "$1/usr/bin/sesearch" ] || make_te_tree "$1"
+	) 9>"$1.lock"
+}
+
+# By way of a tar file, which keeps what a user may not have: owners.
+make_te_tree() {
 	local new=$1.new
 	rm -rf "$new" "$1"
 	mkdir -p "$new"
