@@ -25,6 +25,7 @@ part() {
 	shipped-*) shipped "${1#*-}" ;;
 	te-decisions) tests/te-decisions/oracle.sh ;;
 	te-query) tests/te-query/compare.sh ;;
+	te-contexts) tests/te-contexts/run.sh 40 ;;
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
 	te-live-*) te_live "${1##*-}" ;;

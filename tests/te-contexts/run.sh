@@ -1,17 +1,19 @@
 #!/bin/bash
 # File contexts as Tidegate compiles them, against libselinux of Debian 13: its policy's own, and some made at random.
-#   run.sh [TREE [SETS [SEED]]]   as root; TREE is a Debian 13 tree with gcc, libselinux1-dev and selinux-policy-default
-# Without a tree, mmdebstrap makes one for the time being. The last line is `N passed, N failed`.
+#   run.sh [SETS [SEED]]   how many sets are made (400), and by which seed (1)
+# In a tree as tests/te-decisions/tree.sh makes one, among the lab's other parts. The last line is `N passed, N failed`.
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
-tree=${1:-}
-if [ -z "$tree" ]; then
-	tree=$(mktemp -d)
-	trap 'rm -rf "$tree"' EXIT
-	mmdebstrap --quiet --variant=minbase --include=gcc,libc6-dev,libselinux1-dev,selinux-policy-default trixie "$tree" >&2
-fi
+
+cd "$(dirname "$0")/../.."
+TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+tree=$(realpath -m "${TIDEGATE_LAB_CACHE:-$TARGET/lab}")/te-trixie
+# shellcheck source=tests/te-decisions/tree.sh
+. tests/te-decisions/tree.sh
+
+te_tree "$tree"
 mkdir -p "$tree/tmp/te-contexts"
-cp "$here/lookup.c" "$tree/tmp/te-contexts/"
-chroot "$tree" gcc -O2 -Wall -Wextra -Werror -o /tmp/te-contexts/lookup /tmp/te-contexts/lookup.c -lselinux
-shift $(($# > 0))
-cargo run --quiet --release --manifest-path "$here/Cargo.toml" -- "$tree" "$@"
+# the tree's C library is newer than this gcc's, and is found when it runs
+gcc --sysroot="$tree" -O2 -Wall -Wextra -Werror -Wl,--allow-shlib-undefined -o "$tree/tmp/te-contexts/lookup" \
+	tests/te-contexts/lookup.c -lselinux
+cargo static -q --locked --bin te-contexts
+exec "$TARGET/x86_64-unknown-linux-gnu/release/te-contexts" "$tree" "$@"

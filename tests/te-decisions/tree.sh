@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # A tree of Debian trixie with SELinux's own tools and policy, which tests of the `te` model ask. Sourced.
-INCLUDED=selinux-policy-default,libsepol-dev,secilc,libc6-dev,setools
+INCLUDED=selinux-policy-default,libsepol-dev,libselinux1-dev,secilc,libc6-dev,setools
 
 # te_tree DIR: makes it, unless it is there whole; who comes while another makes it waits. The package has built its
 # policy in it.
@@ -8,7 +8,7 @@ te_tree() {
 	mkdir -p "$(dirname "$1")"
 	(
 		flock 9
-		[ -x "$1/usr/bin/sesearch" ] || make_te_tree "$1"
+		[ -e "$1/usr/include/selinux/label.h" ] || make_te_tree "$1"
 	) 9>"$1.lock"
 }
 

@@ -17,8 +17,9 @@ te_tree "$tree"
 out=$TARGET/te-query
 rm -rf "$out"
 mkdir -p "$out"
-cargo build -q --locked --release -p tidegate -p tidegate-te-decisions
-T=$TARGET/release/tidegate
+cargo static -q --locked --bin tidegate --bin te-decisions
+PROGRAMS=$TARGET/x86_64-unknown-linux-gnu/release
+T=$PROGRAMS/tidegate
 
 passed=0
 failed=0
@@ -76,7 +77,7 @@ for policy in "$tree"/etc/selinux/default/policy/policy.*; do
 	ask "debian-${policy##*.}" "$policy" < <(everything && cat tests/te-query/debian)
 done
 for seed in $(seq "$GENERATED"); do
-	"$TARGET/release/te-decisions" generate "$seed" >"$out/$seed.cil"
+	"$PROGRAMS/te-decisions" generate "$seed" >"$out/$seed.cil"
 	inside "$tree" secilc -o "$out/$seed.policy" -f /dev/null "$out/$seed.cil"
 	ask "generated-$seed" "$out/$seed.policy" < <(everything)
 done
