@@ -45,6 +45,18 @@ static __always_inline void note_object(struct tg_note *n, struct inode *inode, 
 	n->reason = label & LABEL_UNKNOWN ? TG_R_NO_LABEL : TG_R_RULE;
 }
 
+/*
+ * What a function with a body of its own has decided, of which the verifier does not know
+ * what it can be: nothing beyond an errno.
+ */
+static __always_inline int verdict_of(int err)
+{
+	asm volatile("" : "+r"(err));
+	if (err >= 0)
+		return 0;
+	return err < -4095 ? -EPERM : err;
+}
+
 /* Lowers the current subject; the verdict of the operation that made it fall. */
 static __always_inline int fall(struct tg_subject *s, u8 to, struct tg_note *n, bool may_sleep)
 {
@@ -101,11 +113,16 @@ static __always_inline int fall_to(struct inode *inode, u64 dentry, u64 label, u
  * While the current subject waited for its fall, what it is about to observe, or itself,
  * became lower than was decided; or how low that is cannot be told now.
  */
-static __noinline int sank(u8 op, u8 class)
+__noinline int sank_asked(u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class, .source = ~0u, .reason = TG_R_BUSY };
 
 	return deny(subject_current(), &n, -EAGAIN);
+}
+
+static __always_inline int sank(u8 op, u8 class)
+{
+	return verdict_of(sank_asked(op, class));
 }
 
 /* modify(s, o), and the record of a refusal. */
@@ -128,7 +145,7 @@ static __always_inline bool is_early(struct lomac_subject who, u64 label, u32 mo
 }
 
 /* Is it too early to execute what has no label now, as that would lower the subject? */
-static __noinline bool exec_early(u64 label)
+__noinline bool exec_early(u64 label)
 {
 	return label & LABEL_LATER && subject_observes(subject_current()) && sank(TG_OP_EXEC, TG_C_EXEC);
 }

@@ -64,7 +64,7 @@ static __always_inline bool pipe_drags(u32 pid, u8 to)
 }
 
 /* Is a forefather that would fall with the current task awake, and has what reads its output? */
-static __noinline bool pipeline_is_made(u8 to)
+__noinline bool pipeline_is_made(u8 to)
 {
 	struct task_struct *me = bpf_get_current_task_btf(), *t = me;
 	u64 output, error;
@@ -96,7 +96,7 @@ static __noinline bool pipeline_is_made(u8 to)
 }
 
 /* Waits for that; who waits is at rest, and may fall meanwhile with whoever else falls. */
-static __noinline int pipeline_let_go(u8 to)
+__noinline int pipeline_let_go(u8 to)
 {
 	struct tg_subject *s;
 	u64 until;

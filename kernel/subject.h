@@ -169,7 +169,7 @@ static __always_inline u64 slot_word_of(u64 task, struct tg_subject *s)
 #define LEVEL_UNSURE 0xff
 
 /* Copies the current task's label to its slot, if that is free; its level, or LEVEL_UNSURE. */
-static __noinline u8 level_remember(void)
+__noinline u8 level_remember(void)
 {
 	struct tg_subject *s = subject_current();
 	u64 me = address(bpf_get_current_task_btf()), word, old;

@@ -8,8 +8,8 @@
 
 /* A step for hooks that may sleep, and the same for those that may not. */
 #define TX_TWICE(type, step)                                                   \
-	static __noinline type step##_held(void) { return step##_body(true); } \
-	static __noinline type step##_now(void) { return step##_body(false); }
+	__noinline type step##_held(void) { return step##_body(true); } \
+	__noinline type step##_now(void) { return step##_body(false); }
 
 /*
  * Waits a moment; false: it is being killed, and has to go. Reading another process's
@@ -23,7 +23,7 @@
  */
 #define TX_PAUSES (1 << 23)
 #define TX_KILLED (1ul << 8) /* SIGKILL, in a set of signals */
-static __noinline bool tx_pause(void)
+__noinline bool tx_pause(void)
 {
 	struct task_struct *whose = bpf_task_from_pid(policy.daemon);
 	u64 word;
@@ -79,7 +79,7 @@ static __always_inline bool tx_take(bool may_sleep)
  * had in time. Who waits is at rest, and may fall meanwhile with whoever has the lock: all
  * that its operation changes is to be decided after that.
  */
-static __noinline bool tx_queue(u64 ns, bool wanted)
+__noinline bool tx_queue(u64 ns, bool wanted)
 {
 	struct tg_subject *s = subject_made(bpf_get_current_task_btf());
 	u64 until = bpf_ktime_get_ns() + ns;
@@ -104,7 +104,7 @@ static __always_inline bool tx_lock_held(void)
 	return tx_take(true) || tx_queue(TX_QUEUE_NS, true);
 }
 
-static __noinline bool tx_lock_now(void)
+__noinline bool tx_lock_now(void)
 {
 	u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
 	u32 i;
@@ -139,7 +139,7 @@ static __always_inline bool tx_is_recent(void)
 }
 
 /* Lets a running transaction finish, and takes the next turn. */
-static __noinline int tx_take_turn(void)
+__noinline int tx_take_turn(void)
 {
 	if (!(tx.lock || tx_is_recent()) || !tx_lock_held())
 		return 0;
@@ -156,7 +156,7 @@ static __always_inline void tx_turn_used(void)
 }
 
 /* May the current subject's level still be put back? Then waits for that; false: in vain. */
-static __noinline bool tx_let_end(void)
+__noinline bool tx_let_end(void)
 {
 	struct tg_subject *s = subject_current();
 

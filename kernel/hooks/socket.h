@@ -166,7 +166,7 @@ int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 }
 
 /* Sending to a network that is above the lowest level modifies it. */
-static __noinline int modify_net(struct net_peer *p, int err)
+__noinline int net_modified(struct net_peer *p __arg_nonnull, int err)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u };
@@ -182,6 +182,11 @@ static __noinline int modify_net(struct net_peer *p, int err)
 	n.port = p->port;
 	__builtin_memcpy(n.addr, p->addr, 16);
 	return err == -EIO ? deny(s, &n, -EIO) : deny(s, &n, -EPERM);
+}
+
+static __always_inline int modify_net(struct net_peer *p, int err)
+{
+	return verdict_of(net_modified(p, err));
 }
 
 /* A sockaddr of an internet family, at a kernel address. */

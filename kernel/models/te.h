@@ -192,7 +192,7 @@ struct te_sides {
 	u64 third;
 };
 
-static __always_inline bool te_compare(u32 p, struct te_sides *s, u32 attribute, u32 operator)
+te_function bool te_compare(u32 p, struct te_sides *s __arg_nonnull, u32 attribute, u32 operator)
 {
 	AT(struct te_range) *one = te_range_of(p, sid_range(s->source)), *two = te_range_of(p, sid_range(s->target));
 
@@ -228,7 +228,7 @@ static __always_inline bool te_among(struct te_sides *s, u32 word, u32 bitmap)
 }
 
 /* A constraint's expression; the values are a bit each. */
-te_function bool te_holds(u32 p, struct te_sides *s __arg_nonnull, u32 expression, u32 words)
+static __always_inline bool te_holds(u32 p, struct te_sides *s, u32 expression, u32 words)
 {
 	u32 stack = 0, i, word, last, next = 0;
 

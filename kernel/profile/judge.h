@@ -28,18 +28,6 @@ static __always_inline struct tg_who who_is_confined(void)
 	return who_of(confined_current());
 }
 
-/*
- * What a function with a body of its own has decided, of which the verifier does not know
- * what it can be: nothing beyond an errno.
- */
-static __always_inline int verdict_of(int err)
-{
-	asm volatile("" : "+r"(err));
-	if (err >= 0)
-		return 0;
-	return err < -4095 ? -EACCES : err;
-}
-
 /* Records a request; the verdict, where `err` is that of a refusal. */
 __noinline int profile_record(u32 verdict, u32 request, u32 denied, int err, struct tg_note *n)
 {

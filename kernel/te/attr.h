@@ -31,7 +31,7 @@ __noinline u64 te_context(u64 text, u32 len)
 }
 
 /* May a process come to another domain by itself, and does it? */
-static __noinline int te_setcon(struct te_who *who, u64 sid, struct tg_note *n)
+static __always_inline int te_setcon(struct te_who *who, u64 sid, struct tg_note *n)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	u64 tracer;

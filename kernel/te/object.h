@@ -152,7 +152,7 @@ static __always_inline u32 te_skipped(struct tg_scratch *w, u32 how)
 }
 
 /* What the policy says of a path that has been walked. */
-static __always_inline u64 te_said_of(struct te_looked *l, struct tg_scratch *w, u32 skip)
+__noinline u64 te_said_of(struct te_looked *l __arg_nonnull, struct tg_scratch *w __arg_nonnull, u32 skip)
 {
 	u32 said = 0, count = skip ? 1 : TE(l->p)->files_count, k;
 
