@@ -51,22 +51,16 @@ impl Classes {
     pub fn of(db: &PolicyDb) -> Result<Classes, ClassError> {
         let mut list = Vec::new();
         let mut numbers = vec![0; db.classes.len()];
-        for (name, permissions) in CLASSES {
-            let number = db.classes.iter().position(|c| c.name == *name);
-            list.push(Class::of_linux(db, name, permissions, number)?);
-            if let Some(number) = number {
-                numbers[number] = list.len() as u32;
+        for linux in CLASSES {
+            let class = Class::of_linux(db, linux)?;
+            if let Some(number) = class.number {
+                numbers[number as usize - 1] = list.len() as u32 + 1;
             }
+            list.push(class);
         }
-        for (number, class) in db.classes.iter().enumerate() {
+        for number in 0..db.classes.len() {
             if numbers[number] == 0 {
-                list.push(Class {
-                    name: class.name.clone(),
-                    permissions: class.permissions.clone(),
-                    number: Some(number as u32 + 1),
-                    unknown: 0,
-                    bits: (0..class.permissions.len() as u8).collect(),
-                });
+                list.push(Class::of_policy(db, number));
                 numbers[number] = list.len() as u32;
             }
         }
@@ -91,12 +85,36 @@ impl Classes {
 }
 
 impl Class {
-    fn of_linux(
-        db: &PolicyDb,
-        name: &str,
-        ours: &[&str],
-        number: Option<usize>,
-    ) -> Result<Class, ClassError> {
+    /// The class of a number here, alone: what [`Classes::of`] lists under it. `None`: there is no such class.
+    pub fn numbered(db: &PolicyDb, number: u32) -> Option<Class> {
+        let at = (number as usize).checked_sub(1)?;
+        if let Some(linux) = CLASSES.get(at) {
+            return Class::of_linux(db, linux).ok();
+        }
+        let is_own = |&number: &usize| {
+            let name = &db.classes[number].name;
+            CLASSES.iter().all(|(linux, _)| linux != name)
+        };
+        let number = (0..db.classes.len())
+            .filter(is_own)
+            .nth(at - CLASSES.len())?;
+        Some(Class::of_policy(db, number))
+    }
+
+    /// A class that only the policy has.
+    fn of_policy(db: &PolicyDb, number: usize) -> Class {
+        let class = &db.classes[number];
+        Class {
+            name: class.name.clone(),
+            permissions: class.permissions.clone(),
+            number: Some(number as u32 + 1),
+            unknown: 0,
+            bits: (0..class.permissions.len() as u8).collect(),
+        }
+    }
+
+    fn of_linux(db: &PolicyDb, (name, ours): &(&str, &[&str])) -> Result<Class, ClassError> {
+        let number = db.classes.iter().position(|c| c.name == *name);
         let theirs: &[String] = number.map_or(&[], |n| &db.classes[n].permissions);
         let mut permissions: Vec<String> = ours.iter().map(|&p| p.to_owned()).collect();
         let mut bits = Vec::new();
@@ -111,7 +129,7 @@ impl Class {
             bits.push(bit as u8);
         }
         if permissions.len() > 32 {
-            return Err(ClassError::TooMany(name.to_owned()));
+            return Err(ClassError::TooMany((*name).to_owned()));
         }
         let unknown: Vec<usize> = (0..ours.len())
             .filter(|&bit| !bits.contains(&(bit as u8)))
@@ -127,7 +145,7 @@ impl Class {
             _ => 0,
         };
         Ok(Class {
-            name: name.to_owned(),
+            name: (*name).to_owned(),
             permissions,
             number: number.map(|n| n as u32 + 1),
             unknown: allowed,

@@ -6,7 +6,7 @@ use tidegate_policy::te::decide::Decider;
 use tidegate_policy::te::example::example;
 
 use crate::genfs::genfs;
-use crate::{Classes, Image, Labelling, Numbering, Server, Sid};
+use crate::{Class, Classes, Image, Labelling, Numbering, Server, Sid};
 
 const BASE: u32 = 4096;
 
@@ -187,4 +187,16 @@ fn a_context_is_known_by_its_text() {
     for none in ["", ":", "::", ":::", "a:b:c", "a:b:c:d"] {
         assert_eq!(server.context(none), None, "{none}");
     }
+}
+
+#[test]
+fn a_class_alone_is_what_the_list_has_under_its_number() {
+    let db = example(34);
+    let all = Classes::of(&db).unwrap();
+    for (number, class) in (1..).zip(&all.list) {
+        let alone = Class::numbered(&db, number).unwrap();
+        assert_eq!(format!("{alone:?}"), format!("{class:?}"));
+    }
+    assert!(Class::numbered(&db, 0).is_none());
+    assert!(Class::numbered(&db, all.list.len() as u32 + 1).is_none());
 }

@@ -56,6 +56,9 @@ impl Model {
                 "te_msg_msg_free",
                 "te_shm_free",
                 "te_sem_free",
+                "te_key_alloc",
+                "te_bpf_map_free",
+                "te_bpf_prog_free",
             ],
         }
     }

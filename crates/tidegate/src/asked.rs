@@ -1,6 +1,6 @@
 //! What a profile was asked for, in AppArmor's words, and a SELinux policy, in its own.
 
-use tidegate_flask::Classes;
+use tidegate_flask::Class;
 use tidegate_monitor::{Asked, Op};
 use tidegate_policy::Policy;
 
@@ -113,16 +113,15 @@ pub struct OfTe {
 /// What a record says was asked of a policy; in numbers, if the policy is not known any more.
 pub fn of_te(policy: Option<&Policy>, asked: &Asked) -> OfTe {
     let te = policy.and_then(|policy| policy.te.as_ref());
-    let classes = te.and_then(|te| Classes::of(&te.db).ok());
-    let class = classes.as_ref().map(|classes| classes.get(asked.class));
-    let words = |mask: u32| match class {
+    let class = te.and_then(|te| Class::numbered(&te.db, asked.class));
+    let words = |mask: u32| match &class {
         Some(class) => class.names(mask).collect::<Vec<_>>().join(" "),
         None => format!("{mask:#x}"),
     };
     OfTe {
-        class: class.map_or_else(|| asked.class.to_string(), |class| class.name.clone()),
         request: words(asked.asked),
         denied: words(asked.denied),
+        class: class.map_or_else(|| asked.class.to_string(), |class| class.name),
     }
 }
 
