@@ -45,10 +45,13 @@
 	static __always_inline value_type *of##_made(struct task_struct *task)                                  \
 	{                                                                                                       \
 		value_type *c = of##_task(task), *slot = of##_slot(address(task));                              \
+		u64 holder;                                                                                     \
                                                                                                                 \
 		if (c)                                                                                          \
 			return c;                                                                               \
-		if (!__sync_val_compare_and_swap(&slot->task, 0, address(task)))                                \
+		holder = __sync_val_compare_and_swap(&slot->task, 0, address(task));                            \
+		/* somebody else may have made it for the task meanwhile */                                     \
+		if (!holder || holder == address(task))                                                         \
 			return slot;                                                                            \
 		slot->spilled = 1;                                                                              \
 		return TASK_STORAGE_MADE(&of, task, 0);                                                         \

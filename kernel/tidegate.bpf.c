@@ -65,6 +65,7 @@
 #include "te/task.h"
 #include "te/socket.h"
 #include "te/mount.h"
+#include "te/system.h"
 #include "te/other.h"
 
 char LICENSE[] SEC("license") = "GPL";

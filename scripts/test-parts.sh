@@ -20,6 +20,7 @@ part() {
 	learn-*) learn "${1#*-}" ;;
 	bench-*) bench "${1#*-}" ;;
 	replay-*) replay "${1#*-}" ;;
+	record-te-*) record_te "${1##*-}" ;;
 	record-*) record "${1#*-}" ;;
 	profile-*) profile "${1#*-}" ;;
 	shipped-*) shipped "${1#*-}" ;;
@@ -29,6 +30,8 @@ part() {
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
 	te-live-*) te_live "${1##*-}" ;;
+	te-system-debian-*) te_system_debian "${1##*-}" ;;
+	te-system-*) te_system "${1##*-}" ;;
 	te-enforced-*) te_enforced "${1##*-}" ;;
 	object-manager-*) object_manager "${1##*-}" ;;
 	te-debian-*) te_debian "${1##*-}" ;;
@@ -168,6 +171,13 @@ record() {
 	in_vm "$1" bash /payload/check.sh
 }
 
+# The same of a SELinux policy.
+record_te() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/record-te/run.sh "$LAB" "$payload" "$1"
+}
+
 # What the kernel's own AppArmor and Tidegate say under the same profiles, on a kernel.
 profile() {
 	scripts/build.sh payload "$payload" tidegate profile-ops
@@ -208,6 +218,20 @@ te_live() {
 	scripts/build.sh payload "$payload" tidegate te-live
 	scripts/build.sh lab
 	tests/te-live/run.sh "$LAB" "$payload" "$1" play
+}
+
+# All that runs under a SELinux policy, and labels that outlive the monitor, on a kernel.
+te_system() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/te-system/run.sh "$LAB" "$payload" "$1"
+}
+
+# The contexts of all that runs under Debian's policy, as SELinux has them.
+te_system_debian() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/te-system/debian.sh "$LAB" "$payload" "$1"
 }
 
 # What Tidegate refuses under a SELinux policy in some domains, on a kernel.

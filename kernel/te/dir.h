@@ -64,6 +64,8 @@ __noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 cl
 	/* where a filesystem's files are what their paths are, nothing is given */
 	if (f && PART(struct te_filesystem, f)->behavior == TE_BY_GENFS)
 		return 0;
+	if (!te_gives())
+		return -ENOSPC;
 	who.subject->made = sid;
 	who.subject->made_parent = address(d->d_parent);
 	who.subject->made_dentry = dentry;
@@ -183,7 +185,7 @@ static __noinline int te_keeps(struct inode *inode, u64 old_dentry, u64 new_dent
 	sid = te_inode_sid(inode, old_dentry);
 	if (sid == TE_LATER)
 		return -EAGAIN;
-	return te_give(inode, sid) ? -ENOSPC : 0;
+	return !te_gives() || te_give(inode, sid) ? -ENOSPC : 0;
 }
 
 SEC("lsm/inode_link")

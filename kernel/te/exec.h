@@ -12,11 +12,19 @@ int BPF_PROG(te_task_alloc, struct task_struct *task)
 {
 	struct tg_note n = { .op = TG_OP_START, .class = TG_C_TASK };
 	struct te_who who = te_me();
-	struct te_subject *child;
+	struct te_subject *child, *me;
 	int err;
 
-	if (!who.subject)
+	if (!who.subject) {
+		me = te_everyone ? te_subjects_current() : NULL;
+		if (!me || !me->exempt)
+			return 0;
+		child = te_subjects_made(task);
+		if (!child)
+			return -ENOMEM;
+		child->exempt = 1;
 		return 0;
+	}
 	err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__FORK, &n);
 	if (err)
 		return err;
@@ -28,6 +36,7 @@ int BPF_PROG(te_task_alloc, struct task_struct *task)
 	child->create_sid = who.subject->create_sid;
 	child->key_sid = who.subject->key_sid;
 	child->socket_sid = who.subject->socket_sid;
+	child->stray = who.subject->stray;
 	child->sid = who.sid;
 	return 0;
 }
@@ -194,8 +203,15 @@ int BPF_PROG(te_bprm_committing_creds, struct linux_binprm *bprm)
 	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
 	struct te_subject *s = te_subjects_current();
 
-	if (!s || !s->exec)
+	if (!s || !s->exec) {
+		/* it began before its task had a SID, which is another program's */
+		if (te_everyone && s && s->sid) {
+			s->sid = te_everyone;
+			s->stray = 1;
+			__sync_fetch_and_add(&te_strays, 1);
+		}
 		return 0;
+	}
 	s->osid = s->sid;
 	s->sid = s->exec;
 	s->exec = s->exec_sid = s->create_sid = s->key_sid = s->socket_sid = 0;

@@ -67,7 +67,7 @@ static __noinline int te_unnamed(struct file *file)
 	err = te_may(who.sid, sid, SECCLASS_FILE, FILE__CREATE, &n);
 	if (err)
 		return err;
-	return te_give(file->f_inode, sid) ? -ENOSPC : 0;
+	return !te_gives() || te_give(file->f_inode, sid) ? -ENOSPC : 0;
 }
 
 SEC("lsm/file_open")

@@ -455,6 +455,12 @@ static __always_inline u64 te_inode_sid(struct inode *inode, u64 dentry)
 	return sid != TE_NO_ANSWER ? sid : te_inode_find(inode, dentry);
 }
 
+/* Whether SIDs are given: not once they have been written down for the last time. What is only recorded is no reason to refuse. */
+static __always_inline bool te_gives(void)
+{
+	return !given_closed || policy.permissive;
+}
+
 /* Gives an object a SID for good. */
 __noinline int te_give(struct inode *inode __arg_trusted, u64 sid)
 {
@@ -480,7 +486,7 @@ __noinline int te_give(struct inode *inode __arg_trusted, u64 sid)
 /* May who asks do this to an object? */
 __noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32 request, struct tg_note *n)
 {
-	struct te_who who = te_me();
+	struct te_who who = te_met();
 	struct te_inode *memo;
 	struct te_query q;
 	struct te_known k;

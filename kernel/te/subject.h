@@ -27,7 +27,8 @@ struct te_subject {
 	u32 class;	 /* of which class, */
 	u32 request;	 /* was to do what, */
 	u32 denied;	 /* and not allowed */
-	u32 pad;
+	u16 stray;	 /* its SID is that of who has none, until user space says which one it has (te/system.h) */
+	u16 exempt;	 /* it is of the monitor's own, and has none */
 	u64 spilled;
 };
 
@@ -54,6 +55,7 @@ static __always_inline void te_subject_free(u64 task)
 	s->sid = s->osid = s->exec = s->exec_sid = s->create_sid = s->key_sid = s->socket_sid = 0;
 	s->made = s->made_dentry = s->made_parent = s->source = s->target = 0;
 	s->class = s->request = s->denied = 0;
+	s->stray = s->exempt = 0;
 	/* after that, on every processor */
 	__sync_val_compare_and_swap(&s->task, task, 0);
 }
@@ -64,13 +66,46 @@ static __always_inline u32 te_tables(u32 number)
 	return image_of(number)->te;
 }
 
-/* Who asks: the current task, if it is governed. */
+/*
+ * Under a system-wide start everybody is governed, and user space says by which SID. This one has who it has not met yet,
+ * as a task whose birth was under way: the SID of what has no label. 0: who has no SID is not governed.
+ */
+u64 te_everyone;
+u64 te_strays; /* how many were met so */
+
+/*
+ * Where everybody has a SID, the current task gets this one if it has none. The processor's idle task is nobody: what an
+ * interrupt does there is the kernel's.
+ */
+static __noinline int te_meet_me(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct te_subject *s = te_subjects_current();
+
+	if ((s && (s->sid || s->exempt)) || !me->pid)
+		return 0;
+	s = te_subjects_made(me);
+	if (!s) {
+		/* there is no memory for one, and nobody goes without */
+		bpf_send_signal(9);
+		return 0;
+	}
+	/* user space may give it one at this moment: then that stays, or is given again */
+	if (!__sync_val_compare_and_swap(&s->sid, 0, te_everyone)) {
+		s->stray = 1;
+		__sync_fetch_and_add(&te_strays, 1);
+	}
+	return 0;
+}
+
+/* Who asks: the current task. */
 struct te_who {
 	struct te_subject *subject; /* NULL: it is not */
 	u64 sid;
 };
 
-static __always_inline struct te_who te_me(void)
+/* The same where a hook has met it already. */
+static __always_inline struct te_who te_met(void)
 {
 	struct te_subject *s = te_subjects_current();
 	struct te_who who = {};
@@ -80,6 +115,14 @@ static __always_inline struct te_who te_me(void)
 		who.sid = s->sid;
 	}
 	return who;
+}
+
+/* Who asks, if it is governed. */
+static __always_inline struct te_who te_me(void)
+{
+	if (te_everyone)
+		te_meet_me();
+	return te_met();
 }
 
 /* In place of a SID: what the policy in force has for what is not governed. */

@@ -45,6 +45,20 @@ impl Numbering {
         Some(Sid::of(user, role, kind, range))
     }
 
+    /// The SID of a context, whose parts get numbers if they have none: whether a policy knows them is its own matter.
+    /// What is no context has [`Sid::NAMELESS`].
+    pub fn take(&mut self, context: &str) -> Sid {
+        let mut parts = context.splitn(4, ':');
+        let (Some(user), Some(role), Some(kind)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Sid::NAMELESS;
+        };
+        let range = parts.next().map_or(0, |range| self.ranges.take_one(range));
+        let user = self.users.take_one(user);
+        let role = self.roles.take_one(role);
+        Sid::of(user, role, self.types.take_one(kind), range)
+    }
+
     /// As it is written down, and read again.
     pub fn to_bytes(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("names are serialisable into memory")
@@ -93,6 +107,13 @@ impl Names {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
         let all = self.0.iter().enumerate().skip(1);
         all.map(|(number, name)| (number as u32, name.as_str()))
+    }
+
+    fn take_one(&mut self, name: &str) -> u32 {
+        self.number(name).unwrap_or_else(|| {
+            self.0.push(name.to_owned());
+            self.0.len() as u32 - 1
+        })
     }
 
     /// The numbers of these names, new ones behind those that are known.

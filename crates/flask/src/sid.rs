@@ -12,6 +12,9 @@ pub const ROLES: usize = 1 << 12;
 pub const RANGES: usize = 1 << 24;
 
 impl Sid {
+    /// A context that nobody has, as its user has no name: each policy takes it for `unlabeled`.
+    pub const NAMELESS: Sid = Sid(1);
+
     /// Of these numbers, which fit.
     pub fn of(user: u32, role: u32, kind: u32, range: u32) -> Sid {
         let [user, role, kind, range] = [user, role, kind, range].map(u64::from);

@@ -126,6 +126,24 @@ impl Globals {
         self.u32_at(|b| unsafe { &raw mut (*b).te_guard_armed })
     }
 
+    /// The SID of who has none under a system-wide start, 0: nobody is governed who has none.
+    pub fn te_everyone(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).te_everyone })
+    }
+
+    /// How many were met who had none.
+    pub fn te_strays(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).te_strays })
+    }
+
+    /// Whose sockets are looked at.
+    pub fn te_first_holds(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).te_first_holds })
+    }
+
     pub fn records(&self) -> &AtomicU64 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u64_at(|b| unsafe { &raw mut (*b).records })

@@ -72,6 +72,17 @@ pub(crate) fn write(
     mapping.write(base(seqno), &image.bytes)
 }
 
+/// Writes names' numbers where no policy is yet, for the first one to take on.
+pub(crate) fn write_names(
+    arena: BorrowedFd<'_>,
+    numbering: &Numbering,
+    seqno: u32,
+) -> io::Result<()> {
+    let mut image = Image::of(&ProfileSet::default(), base(seqno))?;
+    image.number(numbering);
+    Mapping::of(arena)?.write(base(seqno), &image.bytes)
+}
+
 /// The numbers of names under the policy with this number.
 pub(crate) fn numbering(arena: BorrowedFd<'_>, seqno: u32) -> io::Result<Numbering> {
     Mapping::of(arena)?.numbering(seqno)

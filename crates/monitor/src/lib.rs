@@ -32,6 +32,7 @@ mod globals;
 mod guard;
 mod image;
 mod label;
+mod labelled;
 mod load;
 mod memory;
 mod object;
@@ -45,6 +46,7 @@ mod status;
 mod subject;
 mod swap;
 mod sys;
+mod system;
 mod tasks;
 
 pub use abi::{Class, Kind, Op, Reason, Refusals};
@@ -56,6 +58,7 @@ pub use given::{Given, boot_id};
 pub use guard::Guard;
 pub use image::profile_id;
 pub use label::{Label, Object, Origin};
+pub use labelled::Labelled;
 pub use load::{Monitor, Options};
 pub use memory::lock_memory;
 pub use pins::PIN_DIR;
@@ -63,6 +66,7 @@ pub use recorder::{Loss, Recorder, Scope};
 pub use revoke::{Killed, Revoked, Why};
 pub use status::{ClassStats, Status};
 pub use subject::Subject;
+pub use system::{INIT, Thread};
 pub use tasks::Process;
 
 /// Records the kernel keeps: an older one has been written over.

@@ -29,6 +29,8 @@ pub struct Monitor {
     pub(crate) onexec: Map<i32, u64>,
     pub(crate) te_onexec: Map<i32, u64>,
     pub(crate) te_socks: Map<i32, types::te_sock>,
+    pub(crate) te_given: Map<types::tg_given_key, u64>,
+    pub(crate) te_adopted: Map<types::te_adopted, u64>,
     pub(crate) arena: OwnedFd,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_settle: OwnedFd,
@@ -36,6 +38,9 @@ pub struct Monitor {
     pub(crate) ps_file: OwnedFd,
     pub(crate) ps_vma: OwnedFd,
     pub(crate) ps_te_file: OwnedFd,
+    pub(crate) ps_te_task: OwnedFd,
+    pub(crate) ps_te_adopt: OwnedFd,
+    pub(crate) ps_te_socket: OwnedFd,
     pub(crate) ps_te_vma: OwnedFd,
 }
 
@@ -146,6 +151,8 @@ impl Monitor {
             onexec: open_map("onexec")?,
             te_onexec: open_map("te_onexec")?,
             te_socks: open_map("te_socks")?,
+            te_given: open_map("te_given")?,
+            te_adopted: open_map("te_adopted")?,
             arena: open_pin(Pinned::Maps, "arena")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
@@ -153,6 +160,9 @@ impl Monitor {
             ps_file: open_pin(Pinned::Programs, "ps_file")?,
             ps_vma: open_pin(Pinned::Programs, "ps_vma")?,
             ps_te_file: open_pin(Pinned::Programs, "ps_te_file")?,
+            ps_te_task: open_pin(Pinned::Programs, "ps_te_task")?,
+            ps_te_adopt: open_pin(Pinned::Programs, "ps_te_adopt")?,
+            ps_te_socket: open_pin(Pinned::Programs, "ps_te_socket")?,
             ps_te_vma: open_pin(Pinned::Programs, "ps_te_vma")?,
         })
     }

@@ -47,6 +47,8 @@ pod!(
     types::tg_ps,
     types::tg_held,
     types::tg_te_held,
+    types::tg_te_task,
+    types::te_adopted,
     types::te_sock
 );
 pod!(

@@ -386,6 +386,10 @@ pub struct Replay {
     /// it: what was in force during the recording
     #[arg(long, value_name = "BASE")]
     pub against: Option<String>,
+    /// The context that the recorded command begins in, by its first execution, as `run --context` has it; without a
+    /// command, that everybody is in who was there. A context that the recording has of a process goes before it
+    #[arg(long, value_name = "CONTEXT")]
+    pub te_context: Option<String>,
     /// Show every kind of refusal, not the most frequent ones only
     #[arg(short, long)]
     pub all: bool,
@@ -411,6 +415,10 @@ pub struct Daemon {
     /// Record what the policy forbids, but let it through
     #[arg(long)]
     pub permissive: bool,
+    /// Bring all that runs under the SELinux policy, by the contexts that it would have had from the machine's
+    /// start; best with --permissive at first
+    #[arg(long)]
+    pub te_system: bool,
     /// Objects whose level no path rule gives back: room in the kernel's table
     #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub given_entries: u32,
@@ -436,6 +444,9 @@ impl Daemon {
         ];
         if self.permissive {
             args.push("--permissive".into());
+        }
+        if self.te_system {
+            args.push("--te-system".into());
         }
         args
     }

@@ -1,11 +1,20 @@
 //! Symbols of a policy by their names.
 
-use super::db::{Number, PolicyDb};
+use super::INITIAL_SIDS;
+use super::db::{Context, Number, PolicyDb};
 
 impl PolicyDb {
     /// The class of this name.
     pub fn class(&self, name: &str) -> Option<Number> {
         number(self.classes.iter().position(|class| class.name == name))
+    }
+
+    /// The context of the initial SID of this name.
+    pub fn initial_sid(&self, name: &str) -> Option<&Context> {
+        let number = INITIAL_SIDS.iter().position(|known| *known == name)? as u32 + 1;
+        let mut all = self.initial_sids.iter();
+        all.find(|(sid, _)| *sid == number)
+            .map(|(_, context)| context)
     }
 
     /// A permission's bit in a class.

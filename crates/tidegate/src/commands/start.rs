@@ -33,6 +33,9 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     } else {
         Some(policy(&args.source)?)
     };
+    if let Some(policy) = policy.as_ref().filter(|_| args.how.te_system) {
+        daemon::can_govern(policy)?;
+    }
     if args.foreground {
         return daemon::run(policy, &args.how, |report| announce(&report, json));
     }

@@ -14,6 +14,7 @@ use tidegate_policy::{Policy, limits};
 use super::boot::refusals;
 use super::managers;
 use super::metrics::metrics;
+use super::page::denies_unknown;
 use super::serve::Peer;
 use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
@@ -69,7 +70,7 @@ fn decide(
             Answer::Security(super::manager::answer(shared, peer, question, fd)?)
         }
         Ask::Stop => {
-            trusted(shared, peer)?;
+            trusted(shared, peer, "setenforce")?;
             super::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
             let message = "nothing is enforced any more".into();
             return Ok((
@@ -81,7 +82,7 @@ fn decide(
             ));
         }
         Ask::Reload { permissive } => {
-            trusted(shared, peer)?;
+            trusted(shared, peer, "load_policy")?;
             let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
             let policy = bundle(fd)?;
             let message = reload(shared, policy, permissive)?;
@@ -91,7 +92,7 @@ fn decide(
         }
         Ask::Booleans => Answer::Booleans(booleans(shared)?),
         Ask::SetBooleans { values } => {
-            trusted(shared, peer)?;
+            trusted(shared, peer, "setbool")?;
             let message = set_booleans(shared, &values)?;
             let warnings = revoke(shared)?;
             Answer::Done { message, warnings }
@@ -101,7 +102,7 @@ fn decide(
             Answer::Why(managers::explain(shared, of, only)?)
         }
         Ask::Promote { level, path } => {
-            trusted(shared, peer)?;
+            trusted(shared, peer, "load_policy")?;
             let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no object came along"))?;
             let message = promote(shared, peer, fd, level.as_deref(), &path)?;
             Answer::Done {
@@ -259,8 +260,8 @@ fn promote(
     ))
 }
 
-/// Root at the top level, confined by nothing, or nobody.
-fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
+/// Root at the top level, confined by nothing, or nobody. `permission`: the one that SELinux has for the like.
+fn trusted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
     let top = shared.monitor.status()?.top;
     if peer.uid != 0 || peer.level(&shared.monitor)? < top {
         return Err(Failure::new(
@@ -275,12 +276,47 @@ fn trusted(shared: &Shared, peer: &Peer) -> Outcome {
             "this takes a process that no profile confines",
         ));
     }
-    // the policy has no permission by which it could be asked
-    if peer.is_governed(&shared.monitor)? {
-        return Err(Failure::new(
+    match shared.monitor.governs_everyone() {
+        true => permitted(shared, peer, permission),
+        // who is governed is no administrator, where others are
+        false if peer.is_governed(&shared.monitor)? => Err(Failure::new(
             Code::NotPermitted,
             "this takes a process that the SELinux policy does not govern",
-        ));
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Where everybody is governed, who has this permission of the class `security` under the policy in force; whose
+/// connection it is, too.
+fn permitted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let Some(te) = &policy.te else {
+        return Ok(());
+    };
+    if shared.monitor.status()?.permissive {
+        return Ok(());
+    }
+    let db = &te.db;
+    let class = db.class("security");
+    let bit = class.and_then(|class| Some((class, db.permission(class, permission)?)));
+    let target = db.initial_sid("security");
+    let decider = te.decider();
+    for sid in peer.sids(&shared.monitor)? {
+        let text = shared.policies.context(sid).unwrap_or_default();
+        let unlabeled = || db.initial_sid("unlabeled").cloned();
+        let source = db.context(&text).ok().or_else(unlabeled);
+        let allowed = match (bit, source.zip(target)) {
+            (Some((class, bit)), Some((source, target))) => {
+                let access = decider.access(&source, target, class);
+                access.permissive || access.allowed & bit != 0
+            }
+            _ => !denies_unknown(&policy),
+        };
+        if !allowed {
+            let message = format!("{text} may not {{ {permission} }} security, which this takes");
+            return Err(Failure::new(Code::NotPermitted, message));
+        }
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ use super::metrics::Counts;
 use super::page::Page;
 use super::queue::Queue;
 use super::security::Security;
-use super::{Left, Policies, Report, Shared, given};
+use super::system::Governed;
+use super::{Left, Policies, Report, Shared, given, system};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 use crate::other;
@@ -39,9 +40,11 @@ fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Re
         given_entries: room(how.given_entries, loaded.count()),
     })?;
     let shared = share(monitor, queue, Policies::new(), loaded.disks)?;
-    let report = shared
-        .monitor
+    let monitor = &shared.monitor;
+    let report = monitor
         .restore_given(&loaded.given)
+        .and_then(|()| monitor.name_contexts(loaded.contexts.iter().map(String::as_str)))
+        .and_then(|()| monitor.restore_labelled(&loaded.labelled))
         .map_err(Failure::from)
         .and_then(|()| enforce(&shared, policy, how));
     match report {
@@ -121,6 +124,14 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
     if adopted.lowered > 0 {
         warnings.extend(settle(&policy.levels[0]));
     }
+    let mut governed = None;
+    if how.te_system {
+        let put = |policy: &Policy| {
+            let put = shared.policies.put(monitor, policy, Refusals::LetThrough);
+            put.map(drop)
+        };
+        governed = Some(system::govern(monitor, &shared.policies, &policy, put)?);
+    }
     monitor.set_refusals(&policy, refusals(how.permissive));
     Page::open()?.agree(monitor, Some(&policy))?;
     let mode = if monitor.status()?.permissive {
@@ -128,17 +139,32 @@ fn enforce(shared: &Shared, policy: Policy, how: &cli::Daemon) -> Outcome<Report
     } else {
         "enforcing"
     };
-    let message = format!(
+    let mut message = format!(
         "{mode}: {}; {} processes that were running are below {}",
         policy.name,
         adopted.lowered,
         policy.levels.last().map_or("the top level", String::as_str),
     );
+    if let Some(governed) = governed {
+        warnings.extend(told(governed, mode == "enforcing", &mut message));
+    }
     Ok(Report {
         code: None,
         message,
         warnings,
     })
+}
+
+/// Adds to the message what a system-wide start has brought under the policy; its warnings.
+fn told(governed: Governed, enforcing: bool, message: &mut String) -> Vec<String> {
+    let Governed {
+        processes, domains, ..
+    } = governed;
+    *message +=
+        &format!("; all {processes} processes are under the SELinux policy, in {domains} domains");
+    let mut warnings = governed.warnings;
+    warnings.extend(governed.first_lacks.filter(|_| enforcing));
+    warnings
 }
 
 /// What becomes of refusals, by the command line.
@@ -177,6 +203,9 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome
     let disks = Disks::read(&monitor, &policies)?;
     let shared = share(monitor, queue, policies, disks)?;
     shared.monitor.trust_myself(shared.monitor.status()?.top)?;
+    if shared.monitor.governs_everyone() {
+        shared.monitor.exempt_myself()?;
+    }
     // another end than this one was prepared for
     given::reopen(&shared.monitor)?;
     shared.monitor.attach()?;
@@ -188,12 +217,21 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome
         super::answer::reload(&shared, policy, how.permissive)?;
         message += "; the policy named is in force";
     }
+    let mut warnings = Vec::new();
+    if how.te_system {
+        let policy = shared.policies.in_force(&shared.monitor)?;
+        let put =
+            |more: &Policy| super::answer::reload(&shared, more.clone(), how.permissive).map(drop);
+        let governed = system::govern(&shared.monitor, &shared.policies, &policy, put)?;
+        let enforcing = !shared.monitor.status()?.permissive;
+        warnings = told(governed, enforcing, &mut message);
+    }
     Ok((
         shared,
         Report {
             code: None,
             message,
-            warnings: Vec::new(),
+            warnings,
         },
     ))
 }

@@ -1,5 +1,5 @@
-//! `/var/lib/tidegate/given` (`saved.rs`): the levels that no path rule gives back, over a
-//! reboot, and over the time that a disk is away.
+//! `/var/lib/tidegate/given` (`saved.rs`): the levels that no path rule gives back, and the contexts
+//! that the `te` model gave, over a reboot, and over the time that a disk is away.
 //!
 //! What was given since it was last written is lost when the machine goes down of a
 //! sudden: no `clean` stands beside it then, and what has changed since where lower
@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use tidegate_monitor::{Given, Monitor, boot_id};
+use tidegate_monitor::{Given, Labelled, Monitor, boot_id};
 use tidegate_policy::Policy;
 
 use super::filesystem::{self, Filesystem, Mounts};
 use super::instance::{directory, remove_whole, write_whole};
-use super::saved::{Away, Saved, Table, UNMOUNTED, entries, lower};
+use super::saved::{Away, Labels, Saved, Table, UNMOUNTED, entries, label, lower};
 use super::suspects;
 use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
@@ -49,6 +49,8 @@ struct Arrival {
     since: BTreeMap<u32, i64>,
     /// Of another disk that had the number before.
     gone: Vec<Given>,
+    labels: Labels,
+    labels_gone: Vec<Labelled>,
 }
 
 impl Disks {
@@ -149,17 +151,24 @@ impl Known {
 
     /// Disks have been mounted: what is known of them, by their names, goes into the table, be
     /// it that they were away or had other numbers.
-    fn meet(&mut self, new: &[&Filesystem], mounted: &[Filesystem], given: &[Given]) -> Arrival {
+    fn meet(
+        &mut self,
+        new: &[&Filesystem],
+        mounted: &[Filesystem],
+        given: &[Given],
+        labelled: &[Labelled],
+    ) -> Arrival {
         let mut out = Arrival::default();
         let mut left: BTreeSet<u32> = BTreeSet::new();
         for fs in new {
             if let Some(other) = self.here.get(&fs.dev).filter(|other| is_own(other)) {
                 let of = given.iter().filter(|g| g.dev == fs.dev).copied();
-                self.away
-                    .entry(other.clone())
-                    .or_default()
-                    .add(None, of.clone());
+                let labels = labelled.iter().filter(|l| l.dev == fs.dev).cloned();
+                let away = self.away.entry(other.clone()).or_default();
+                away.add(None, of.clone());
+                away.add_labelled(labels.clone());
                 out.gone.extend(of);
+                out.labels_gone.extend(labels);
             }
             self.here.remove(&fs.dev);
         }
@@ -171,8 +180,13 @@ impl Known {
                 None,
                 given.iter().filter(|g| same.contains(&g.dev)).copied(),
             );
+            known.add_labelled(labelled.iter().filter(|l| same.contains(&l.dev)).cloned());
             if let Some(away) = self.away.get(&fs.identity) {
                 known.add(away.since, away.given.iter().copied());
+                known.add_labelled(away.labelled.iter().cloned());
+            }
+            for l in known.labelled {
+                label(&mut out.labels, Labelled { dev: fs.dev, ..l });
             }
             for g in known.given {
                 lower(&mut out.table, Given { dev: fs.dev, ..g });
@@ -182,6 +196,8 @@ impl Known {
             let is_left = |dev: &u32| same.contains(dev) && mounted.iter().all(|f| f.dev != *dev);
             out.gone
                 .extend(given.iter().filter(|g| is_left(&g.dev)).copied());
+            let old = labelled.iter().filter(|l| is_left(&l.dev));
+            out.labels_gone.extend(old.cloned());
             left.extend(same.iter().filter(|dev| is_left(dev)));
         }
         self.here.retain(|dev, _| !left.contains(dev));
@@ -194,6 +210,10 @@ impl Known {
             if out.table.contains_key(&(g.dev, g.ino, g.generation)) {
                 lower(&mut out.table, *g);
             }
+        }
+        // and has the label that it was given last
+        for l in labelled.iter().filter(|l| !out.labels_gone.contains(l)) {
+            out.labels.remove(&(l.dev, l.ino, l.generation));
         }
         out
     }
@@ -216,13 +236,17 @@ fn write(
         at: now(),
         levels: policy.levels.clone(),
         filesystems: BTreeMap::new(),
+        labelled: BTreeMap::new(),
         away: known.away.clone(),
     };
     let mut given = monitor.given()?;
     given.sort_unstable();
+    let mut labelled = monitor.labelled()?;
+    labelled.sort_unstable();
     // a disk that has no levels yet is suspect all the same, should it be away after a crash
     let disks = mounted.iter().filter(|f| f.on_disk()).map(|f| f.dev);
     let devs = disks.chain(known.here.keys().copied());
+    let devs = devs.chain(labelled.iter().map(|l| l.dev));
     for dev in devs.chain(given.iter().map(|g| g.dev)) {
         let called = || (known.called(dev, mounted), Vec::new());
         saved.filesystems.entry(dev).or_insert_with(called);
@@ -231,6 +255,9 @@ fn write(
         if let Some((_, of)) = saved.filesystems.get_mut(&g.dev) {
             of.push(g);
         }
+    }
+    for l in labelled {
+        saved.labelled.entry(l.dev).or_default().push(l);
     }
     directory(places::STATE, 0o700)?;
     write_whole(places::GIVEN, saved.to_text().as_bytes(), 0o600)?;
@@ -253,7 +280,10 @@ pub fn save_clean(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outc
     let written = last(
         || {
             thread::sleep(UNDER_WAY);
-            Ok(monitor.given()?)
+            let (mut given, mut labelled) = (monitor.given()?, monitor.labelled()?);
+            given.sort_unstable();
+            labelled.sort_unstable();
+            Ok((given, labelled))
         },
         || write(&mut known, &disks.mounted()?, monitor, policies),
     );
@@ -266,17 +296,15 @@ pub fn save_clean(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outc
 const UNDER_WAY: Duration = Duration::from_millis(100);
 
 /// Saves until nothing has come to the table meanwhile.
-fn last(given: impl Fn() -> Outcome<Vec<Given>>, mut save: impl FnMut() -> Outcome) -> Outcome {
+fn last<T: PartialEq>(
+    given: impl Fn() -> Outcome<T>,
+    mut save: impl FnMut() -> Outcome,
+) -> Outcome {
     const TRIES: usize = 5;
-    let sorted = || {
-        let mut all = given()?;
-        all.sort_unstable();
-        Ok::<_, Failure>(all)
-    };
-    let mut before = sorted()?;
+    let mut before = given()?;
     for _ in 0..TRIES {
         save()?;
-        let after = sorted()?;
+        let after = given()?;
         if before == after {
             return Ok(());
         }
@@ -333,6 +361,10 @@ fn read() -> Outcome<Option<Saved>> {
 pub struct Loaded {
     /// The table.
     pub given: Vec<Given>,
+    /// The contexts.
+    pub labelled: Vec<Labelled>,
+    /// All contexts that are known, those of disks that are away among them.
+    pub contexts: BTreeSet<String>,
     /// What is known besides.
     pub disks: Disks,
     /// What was found, in words.
@@ -383,12 +415,15 @@ pub fn load(policy: &Policy) -> Outcome<Loaded> {
         let disks = mounted.iter().filter(|f| f.on_disk());
         disks.map(|f| (f.dev, f.identity.clone())).collect()
     };
+    let contexts = saved.contexts().map(str::to_owned).collect();
     let sorted = saved.sort(&boot, &policy.levels, &mounted, !clean && !same);
     let mut table = sorted.table;
     let warnings = suspects::add(policy, &mounted, &sorted.since, &mut table);
     let away = sorted.away;
     Ok(Loaded {
         given: entries(table),
+        labelled: sorted.labels.into_values().collect(),
+        contexts,
         disks: Disks::new(Known { here, away, at }),
         warnings,
     })
@@ -413,7 +448,9 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
         mut table,
         since,
         mut gone,
-    } = next.meet(&new, &mounted, &monitor.given()?);
+        labels,
+        mut labels_gone,
+    } = next.meet(&new, &mounted, &monitor.given()?, &monitor.labelled()?);
     let restore = |table: &Table| -> Outcome {
         if !table.is_empty() {
             monitor.restore_given(&entries(table.clone()))?;
@@ -425,6 +462,12 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     };
     // what is known does not wait for what has to be searched for
     restore(&table)?;
+    if !labels.is_empty() {
+        monitor.restore_labelled(&labels.values().cloned().collect::<Vec<_>>())?;
+        policies.renew(monitor)?;
+    }
+    labels_gone.retain(|l| !labels.contains_key(&(l.dev, l.ino, l.generation)));
+    monitor.forget_labelled(&labels_gone)?;
     gone.retain(|g| !table.contains_key(&(g.dev, g.ino, g.generation)));
     monitor.forget_given(&gone)?;
     let warnings = suspects::add(&policy, &mounted, &since, &mut table);
@@ -452,6 +495,18 @@ pub fn prune(monitor: &Monitor, disks: &Disks) -> Outcome {
             .collect();
         monitor.forget_given(&gone)?;
     }
+    let is_gone = |l: &Labelled| {
+        let inode = Given {
+            dev: l.dev,
+            ino: l.ino,
+            generation: l.generation,
+            level: 0,
+        };
+        let fs = mounted.iter().find(|fs| fs.dev == l.dev);
+        fs.is_some_and(|fs| fs.is_gone(&inode))
+    };
+    let gone: Vec<Labelled> = monitor.labelled()?.into_iter().filter(is_gone).collect();
+    monitor.forget_labelled(&gone)?;
     Ok(())
 }
 
@@ -492,7 +547,7 @@ mod tests {
         let (a, b) = (disk(8, "uuid=a"), disk(9, "uuid=b"));
         assert!(!known.is_new(&a) && known.is_new(&b));
         // one is lower by now
-        let now = known.meet(&[&b], &[], &[given(8, 5, 2), given(9, 6, 0)]);
+        let now = known.meet(&[&b], &[], &[given(8, 5, 2), given(9, 6, 0)], &[]);
         assert_eq!(now.table, Table::from([((9, 5, 7), 0), ((9, 6, 7), 0)]));
         assert_eq!(now.since, BTreeMap::from([(9, 99)]));
         assert!(now.gone.is_empty() && known.away.is_empty() && !known.is_new(&b));
@@ -509,11 +564,11 @@ mod tests {
         // beside the first
         let mut beside = known.clone();
         let both = [first.clone(), other.clone()];
-        let now = beside.meet(&[&other], &both, &[given(8, 5, 1)]);
+        let now = beside.meet(&[&other], &both, &[given(8, 5, 1)], &[]);
         assert_eq!(now.table, Table::from([((9, 5, 7), 1)]));
         assert!(now.gone.is_empty() && !beside.is_new(&first));
         // by another number: what it has from then on counts when the first number comes again
-        let now = known.meet(&[&other], slice::from_ref(&other), &[given(8, 5, 1)]);
+        let now = known.meet(&[&other], slice::from_ref(&other), &[given(8, 5, 1)], &[]);
         assert_eq!(now.table, Table::from([((9, 5, 7), 1)]));
         assert_eq!(now.gone, [given(8, 5, 1)]);
         assert!(known.is_new(&first));
@@ -521,6 +576,7 @@ mod tests {
             &[&first],
             slice::from_ref(&first),
             &[given(9, 5, 0), given(9, 6, 0)],
+            &[],
         );
         assert_eq!(now.table, Table::from([((8, 5, 7), 0), ((8, 6, 7), 0)]));
     }
@@ -532,11 +588,11 @@ mod tests {
             ..Known::default()
         };
         let other = disk(8, "uuid=b");
-        let now = known.meet(&[&other], &[], &[given(8, 5, 1)]);
+        let now = known.meet(&[&other], &[], &[given(8, 5, 1)], &[]);
         assert_eq!((now.gone, now.table), (vec![given(8, 5, 1)], Table::new()));
         assert_eq!(known.away["uuid=a"].given, [given(0, 5, 1)]);
         // and it gets them when it is back
-        let now = known.meet(&[&disk(8, "uuid=a")], &[], &[]);
+        let now = known.meet(&[&disk(8, "uuid=a")], &[], &[], &[]);
         assert_eq!(now.table, Table::from([((8, 5, 7), 1)]));
     }
 
@@ -555,7 +611,11 @@ mod tests {
         let table = Cell::new(0);
         let saved = Cell::new(0);
         let under_way = Cell::new(2);
-        let read = || Ok((0..table.get()).map(|ino| given(8, ino, 0)).collect());
+        let read = || {
+            Ok((0..table.get())
+                .map(|ino| given(8, ino, 0))
+                .collect::<Vec<_>>())
+        };
         let save = || {
             saved.set(table.get());
             // a creation that had begun

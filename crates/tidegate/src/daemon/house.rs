@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Shared;
 use super::filesystem::{changes, open_mounts};
-use super::given;
+use super::{given, system};
 use crate::exit::{Failure, Outcome};
 
 /// Between two looks at the guard.
@@ -31,7 +31,7 @@ pub fn start(shared: &Arc<Shared>) -> Outcome {
 
 fn keep(shared: &Shared, mounts: &File) {
     let (mut tried, mut told) = (Instant::now(), None::<Instant>);
-    let mut mounted = true;
+    let (mut mounted, mut strays) = (true, 0);
     while !shared.ends() {
         mounted |= changes(mounts, BEAT) | (tried.elapsed() >= SAVE);
         // what goes on failing is told of as often as it would be tried
@@ -41,6 +41,13 @@ fn keep(shared: &Shared, mounts: &File) {
                 shared.complain(&failure.message.to_string());
             }
         };
+        let met = shared.monitor.strays();
+        if met != strays {
+            match system::follow(&shared.monitor, &shared.policies) {
+                Ok(()) => strays = met,
+                Err(failure) => complain(failure),
+            }
+        }
         if let Err(e) = shared.guard.rest(&shared.monitor) {
             shared.complain(&format!("the guard stays attached: {e}"));
         }

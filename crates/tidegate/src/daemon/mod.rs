@@ -21,6 +21,7 @@ mod saved;
 mod security;
 mod serve;
 mod suspects;
+mod system;
 mod watch;
 
 use std::io::{self, Read, Write};
@@ -37,6 +38,7 @@ pub use self::given::Disks;
 pub use self::instance::{Instance, directory};
 pub use self::metrics::managers;
 pub use self::policies::Policies;
+pub use self::system::can_govern;
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::tell;

@@ -122,7 +122,7 @@ impl Policies {
     }
 
     /// The SID of a context; `None` if one of its parts has no number.
-    fn sid(&self, context: &str) -> Option<Sid> {
+    pub fn sid(&self, context: &str) -> Option<Sid> {
         self.named(|numbering| numbering.sid(context))
     }
 

@@ -1,14 +1,18 @@
-//! What `/var/lib/tidegate/given` says: a line for each level, under the filesystem it is
-//! on, and a checksum.
+//! What `/var/lib/tidegate/given` says: a line for each level, and for each context, under the
+//! filesystem it is on, and a checksum.
 
 use std::collections::BTreeMap;
 
-use tidegate_monitor::Given;
+use tidegate_monitor::{Given, Labelled};
 
 use super::filesystem::{self, Filesystem};
 
-/// The file's first line.
-const MAGIC: &str = "tidegate-given 2";
+/// The file's first line; and of one without contexts.
+const MAGIC: &str = "tidegate-given 3";
+const MAGIC_2: &str = "tidegate-given 2";
+
+/// What a line begins with that has a context.
+const CONTEXT: &str = "context ";
 
 /// What a filesystem is called that was gone before anybody asked.
 pub const UNMOUNTED: &str = "unmounted";
@@ -23,6 +27,8 @@ pub struct Saved {
     /// By device number of that boot: the identity, and the objects. A disk without any is
     /// there, too: it is known to have been.
     pub filesystems: BTreeMap<u32, (String, Vec<Given>)>,
+    /// Contexts of objects on those, by device number.
+    pub labelled: BTreeMap<u32, Vec<Labelled>>,
     /// What was not mounted in that boot, by identity.
     pub away: BTreeMap<String, Away>,
 }
@@ -34,6 +40,8 @@ pub struct Away {
     pub since: Option<i64>,
     /// Its levels; of no device.
     pub given: Vec<Given>,
+    /// Its contexts; of no device.
+    pub labelled: Vec<Labelled>,
 }
 
 impl Away {
@@ -46,6 +54,25 @@ impl Away {
         // of two levels the lower one, which comes first
         self.given.dedup_by_key(|g| (g.ino, g.generation));
     }
+
+    /// The same of contexts.
+    pub fn add_labelled(&mut self, labelled: impl IntoIterator<Item = Labelled>) {
+        let known = std::mem::take(&mut self.labelled);
+        let mut all = Labels::new();
+        for l in known.into_iter().chain(labelled) {
+            label(&mut all, Labelled { dev: 0, ..l });
+        }
+        self.labelled = all.into_values().collect();
+    }
+}
+
+/// Contexts by device, inode and generation.
+pub type Labels = BTreeMap<(u32, u64, u32), Labelled>;
+
+/// Of two that are not the same neither counts.
+pub fn label(labels: &mut Labels, l: Labelled) {
+    let known = labels.entry((l.dev, l.ino, l.generation));
+    known.or_insert_with(|| l.clone()).confuse(&l.context);
 }
 
 /// Levels by device, inode and generation.
@@ -73,6 +100,8 @@ pub fn entries(table: Table) -> Vec<Given> {
 pub struct Sorted {
     /// The levels on what is mounted.
     pub table: Table,
+    /// The contexts there.
+    pub labels: Labels,
     /// Devices on which what has changed since then is suspect.
     pub since: BTreeMap<u32, i64>,
     /// What is not mounted.
@@ -92,6 +121,7 @@ impl Saved {
             for g in given {
                 text += &format!("{} {} {}\n", g.ino, g.generation, g.level);
             }
+            text += &lines(self.labelled.get(dev).map_or(&[], Vec::as_slice));
         }
         for (identity, away) in &self.away {
             let since = away.since.map_or_else(|| "-".into(), |at| at.to_string());
@@ -99,6 +129,7 @@ impl Saved {
             for g in &away.given {
                 text += &format!("{} {} {}\n", g.ino, g.generation, g.level);
             }
+            text += &lines(&away.labelled);
         }
         let sum = checksum(&text);
         text + &sum + "\n"
@@ -113,21 +144,22 @@ impl Saved {
         }
         let mut saved = Saved::default();
         let mut lines = body.lines();
-        if lines.next()? != MAGIC {
+        if ![MAGIC, MAGIC_2].contains(&lines.next()?) {
             return None;
         }
         saved.boot = lines.next()?.strip_prefix("boot ")?.into();
         saved.at = lines.next()?.strip_prefix("at ")?.parse().ok()?;
         let levels = lines.next()?.strip_prefix("levels ")?;
         saved.levels = levels.split(' ').map(Into::into).collect();
-        let mut under: Option<(u32, &mut Vec<Given>)> = None;
+        let mut under: Option<(u32, &mut Vec<Given>, &mut Vec<Labelled>)> = None;
         for line in lines {
             if let Some(rest) = line.strip_prefix("filesystem ") {
                 let (number, identity) = rest.split_once(' ')?;
                 let dev = number.parse().ok()?;
                 let entry = saved.filesystems.entry(dev).or_default();
                 entry.0 = identity.into();
-                under = Some((dev, &mut entry.1));
+                let labelled = saved.labelled.entry(dev).or_default();
+                under = Some((dev, &mut entry.1, labelled));
                 continue;
             }
             if let Some(rest) = line.strip_prefix("away ") {
@@ -137,10 +169,20 @@ impl Saved {
                     "-" => None,
                     at => Some(at.parse().ok()?),
                 };
-                under = Some((0, &mut away.given));
+                under = Some((0, &mut away.given, &mut away.labelled));
                 continue;
             }
-            let (dev, given) = under.as_mut()?;
+            let (dev, given, labelled) = under.as_mut()?;
+            if let Some(rest) = line.strip_prefix(CONTEXT) {
+                let mut words = rest.splitn(3, ' ');
+                labelled.push(Labelled {
+                    dev: *dev,
+                    ino: words.next()?.parse().ok()?,
+                    generation: words.next()?.parse().ok()?,
+                    context: words.next()?.into(),
+                });
+                continue;
+            }
             let mut words = line.split(' ');
             given.push(Given {
                 dev: *dev,
@@ -149,7 +191,15 @@ impl Saved {
                 level: words.next()?.parse().ok()?,
             });
         }
+        saved.labelled.retain(|_, labelled| !labelled.is_empty());
         Some(saved)
+    }
+
+    /// All contexts that it has.
+    pub fn contexts(&self) -> impl Iterator<Item = &str> {
+        let here = self.labelled.values();
+        let away = self.away.values().map(|away| &away.labelled);
+        here.chain(away).flatten().map(|l| l.context.as_str())
     }
 
     /// A level of this file's as a policy numbers it; one that is no more is the lowest.
@@ -188,13 +238,20 @@ impl Saved {
             } else {
                 called(identity)
             };
-            (identity, devs, since, given)
+            let labelled = self.labelled.get(dev).map_or(&[][..], Vec::as_slice);
+            (identity, devs, since, given, labelled)
         });
-        let away = self
-            .away
-            .iter()
-            .map(|(identity, away)| (identity, called(identity), away.since, &away.given));
-        for (identity, devs, since, given) in here.chain(away) {
+        let away = self.away.iter().map(|(identity, away)| {
+            let labelled = away.labelled.as_slice();
+            (
+                identity,
+                called(identity),
+                away.since,
+                &away.given,
+                labelled,
+            )
+        });
+        for (identity, devs, since, given, labelled) in here.chain(away) {
             let given = given.iter().map(|g| Given {
                 level: self.level_in(levels, g.level),
                 ..*g
@@ -203,19 +260,35 @@ impl Saved {
                 for g in given.clone() {
                     lower(&mut out.table, Given { dev: *dev, ..g });
                 }
+                for l in labelled {
+                    label(
+                        &mut out.labels,
+                        Labelled {
+                            dev: *dev,
+                            ..l.clone()
+                        },
+                    );
+                }
                 if let Some(since) = since {
                     let first = out.since.entry(*dev).or_insert(since);
                     *first = since.min(*first);
                 }
             }
             let lasts = identity != UNMOUNTED && !filesystem::is_memory(identity);
-            if devs.is_empty() && lasts && (since.is_some() || given.len() > 0) {
+            let says = since.is_some() || given.len() > 0 || !labelled.is_empty();
+            if devs.is_empty() && lasts && says {
                 let away = out.away.entry(identity.clone()).or_default();
                 away.add(since, given);
+                away.add_labelled(labelled.iter().cloned());
             }
         }
         out
     }
+}
+
+fn lines(labelled: &[Labelled]) -> String {
+    let line = |l: &Labelled| format!("{CONTEXT}{} {} {}\n", l.ino, l.generation, l.context);
+    labelled.iter().map(line).collect()
 }
 
 fn checksum(text: &str) -> String {
@@ -225,6 +298,15 @@ fn checksum(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn labelled(dev: u32, ino: u64, context: &str) -> Labelled {
+        Labelled {
+            dev,
+            ino,
+            generation: 77,
+            context: context.into(),
+        }
+    }
 
     fn saved() -> Saved {
         let given = |ino, level| Given {
@@ -261,8 +343,16 @@ mod tests {
                         dev: 0,
                         ..given(9, 1)
                     }],
+                    labelled: vec![labelled(0, 9, "u:object_r:away_t:s0")],
                 },
             )]),
+            labelled: BTreeMap::from([
+                (
+                    8388609,
+                    vec![labelled(8388609, 12, "u:object_r:a_t:s0-s15:c0.c3")],
+                ),
+                (30, vec![labelled(30, 5, "unlabeled")]),
+            ]),
         }
     }
 

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use tidegate_policy::te::Te;
 use tidegate_policy::te::db::Context;
 use tidegate_policy::te::decide::Decider;
-use tidegate_policy::te::{INITIAL_SIDS, Te};
 use tidegate_protocol::{Access, Question, Reply};
 
 use super::Shared;
@@ -292,11 +292,7 @@ impl Server<'_> {
     }
 
     fn initial(&self, name: &str) -> Outcome<&Context> {
-        let number = INITIAL_SIDS.iter().position(|known| *known == name);
-        let number = number.map_or(0, |at| at as u32 + 1);
-        let mut all = self.te.db.initial_sids.iter();
-        let found = all.find(|(sid, _)| *sid == number);
-        found.map(|(_, context)| context).ok_or_else(|| {
+        self.te.db.initial_sid(name).ok_or_else(|| {
             Failure::new(
                 Code::Usage,
                 format!("the policy has no initial SID `{name}`"),

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tidegate_flask::Sid;
 use tidegate_monitor::Monitor;
 
 use super::Shared;
 use super::answer::{Then, answer};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 use crate::protocol::{Answer, Ask, MAX_ASK};
 
@@ -111,6 +112,17 @@ impl Peer {
     pub fn is_governed(&self, monitor: &Monitor) -> Outcome<bool> {
         let process = monitor.process(self.pid)?.is_none_or(|p| p.sid.is_some());
         Ok(process || monitor.peer_sid(self.connection.as_fd())?.is_some())
+    }
+
+    /// The SIDs that it and who connected have; of who has none, none.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn sids(&self, monitor: &Monitor) -> Outcome<Vec<Sid>> {
+        let gone = || Failure::new(Code::NotPermitted, "the process that asks has ended");
+        let process = monitor.process(self.pid)?.ok_or_else(gone)?;
+        let connected = monitor.peer_sid(self.connection.as_fd())?;
+        Ok(process.sid.into_iter().chain(connected).collect())
     }
 
     /// Its level, or that of the lowest who may have written to the connection so far:

@@ -1,0 +1,136 @@
+//! The system-wide start of the `te` model: who there is, and the SIDs that they are given (kernel/te/system.h).
+
+use std::sync::atomic::Ordering;
+
+use tidegate_flask::Sid;
+
+use crate::error::{Error, Result, Trying};
+use crate::load::Monitor;
+use crate::skel::types::{te_adopted, tg_te_task};
+
+/// In the kernel's table of SIDs: it is to have none.
+const EXEMPT: u64 = !0;
+
+/// In place of a program's SID: it cannot be known now.
+const LATER: u64 = !1;
+
+/// The first process.
+pub const INIT: u32 = 1;
+
+/// A thread, and its program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// Its own number.
+    pub tid: u32,
+    /// Its process's parent, 0: it has none.
+    pub ppid: u32,
+    /// The session that it is in, by the process that began it.
+    pub session: u32,
+    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    pub start: u64,
+    /// Whether it is a thread of the kernel's.
+    pub kernel: bool,
+    /// Its SID; `None`: it has none yet, or only that of who has no label.
+    pub sid: Option<Sid>,
+    /// Which file its program is, and that file's SID, as far as it can be known now. `None`: it has none.
+    pub program: Option<(u64, Option<Sid>)>,
+}
+
+impl From<&tg_te_task> for Thread {
+    fn from(t: &tg_te_task) -> Thread {
+        Thread {
+            pid: t.pid,
+            tid: t.tid,
+            ppid: t.ppid,
+            session: t.session,
+            start: t.start,
+            kernel: t.kernel != 0,
+            sid: (t.sid != 0 && t.stray == 0).then_some(Sid(t.sid)),
+            program: (t.program != 0).then(|| {
+                let known = t.label != 0 && t.label != LATER;
+                (t.program, known.then_some(Sid(t.label)))
+            }),
+        }
+    }
+}
+
+impl Monitor {
+    /// All threads, the kernel's too, but for the monitor's own.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the kernel's iterator cannot be run.
+    pub fn threads(&self) -> Result<Vec<Thread>> {
+        let lines: Vec<tg_te_task> = self.lines(&self.ps_te_task)?;
+        Ok(lines.iter().map(Thread::from).collect())
+    }
+
+    /// Gives threads their SIDs, but for those that have one by now.
+    ///
+    /// # Errors
+    /// [`Error::Io`] without memory for one of them.
+    pub fn adopt_into(&self, threads: &[(Thread, Sid)]) -> Result<()> {
+        let keys: Vec<te_adopted> = threads.iter().map(|(t, _)| key(t.tid, t.start)).collect();
+        let values: Vec<u64> = threads.iter().map(|(_, sid)| sid.0).collect();
+        self.adopt_as(&keys, &values)
+    }
+
+    /// Makes this process one that no policy of the `te` model governs under a system-wide start: it enforces it. Its
+    /// threads and children to come are like it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] without memory.
+    pub fn exempt_myself(&self) -> Result<()> {
+        let me = rustix::thread::gettid().as_raw_pid() as u32;
+        let process = self.process(me)?;
+        let start = process.map_or(0, |process| process.start);
+        self.adopt_as(&[key(me, start)], &[EXEMPT])
+    }
+
+    fn adopt_as(&self, keys: &[te_adopted], values: &[u64]) -> Result<()> {
+        let what = || "bring what runs under the policy".to_string();
+        self.te_adopted.put_all(keys, values).trying(what)?;
+        let done: Result<Vec<u32>> = self.lines(&self.ps_te_adopt);
+        for key in keys {
+            self.te_adopted.delete(key).trying(what)?;
+        }
+        match done?.contains(&0) {
+            true => Err(Error::io(what(), rustix::io::Errno::NOMEM)),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives sockets that have no SID their holders'.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the kernel's iterator cannot be run.
+    pub fn adopt_sockets(&self) -> Result<()> {
+        for first in [0, 1] {
+            self.globals.te_first_holds().store(first, Ordering::SeqCst);
+            self.lines::<u32>(&self.ps_te_socket)?;
+        }
+        Ok(())
+    }
+
+    /// From here on everybody is governed: who has no SID has this one, until another is given to it. `None`: such are not
+    /// governed.
+    pub fn govern_everyone(&self, unlabeled: Option<Sid>) {
+        let sid = unlabeled.map_or(0, |sid| sid.0);
+        self.globals.te_everyone().store(sid, Ordering::SeqCst);
+    }
+
+    /// Whether everybody is governed.
+    pub fn governs_everyone(&self) -> bool {
+        self.globals.te_everyone().load(Ordering::SeqCst) != 0
+    }
+
+    /// How often somebody was met who was governed and had no SID.
+    pub fn strays(&self) -> u64 {
+        self.globals.te_strays().load(Ordering::SeqCst)
+    }
+}
+
+fn key(tid: u32, start: u64) -> te_adopted {
+    te_adopted { start, tid, pad: 0 }
+}
