@@ -40,6 +40,10 @@ enum tr_flag {
 	TR_PRIVATE = 1 << 17,  /* a System V segment */
 	TR_REPLACED = 1 << 18, /* a rename takes the place of `over` */
 	TR_LAST = 1 << 19,     /* which has no other name */
+	TR_APPENDS = 1 << 20,  /* opened to be written at its end only */
+	TR_EXECUTES = 1 << 21, /* mapped to be executed */
+	TR_CONTENT = 1 << 22,  /* of a change of attributes: by what it holds, as its length */
+	TR_CONTROL = 1 << 23,  /* of the same: an ioctl */
 };
 
 struct tr_object {
@@ -65,7 +69,7 @@ struct tr_line {
 	u32 flags;   /* enum tr_flag */
 	s32 refused; /* errno, negative, that it ended with; 0: let through */
 	u16 type;    /* i_mode & S_IFMT */
-	u16 port;
+	u16 port; /* of a signal: its number */
 	u16 path_len;
 	u16 other_len;
 	u16 ends;

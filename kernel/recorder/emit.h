@@ -149,7 +149,8 @@ __noinline u32 write_path(u64 dentry, struct tg_scratch *w)
 /* Was an equal access told a moment ago, and has its subject observed nothing new since? */
 static __noinline bool is_known(struct tr_note *n, u64 subject, u64 now)
 {
-	struct tr_key key = { .subject = subject, .op = n->op, .flags = n->flags & (TR_READS | TR_WRITES | TR_FIRST) };
+	u32 how = TR_READS | TR_WRITES | TR_FIRST | TR_APPENDS | TR_EXECUTES | TR_CONTENT | TR_CONTROL;
+	struct tr_key key = { .subject = subject, .op = n->op, .flags = n->flags & how };
 	u64 *last, *fresh;
 	bool known;
 

@@ -32,6 +32,8 @@ int BPF_PROG(file_open, struct file *file)
 		n.flags |= TR_WRITES;
 	if (file->f_mode & FMODE_WRITE && !(file->f_mode & FMODE_READ))
 		n.op = TG_OP_OPEN_WRITE;
+	if (file->f_mode & FMODE_WRITE && file->f_flags & O_APPEND)
+		n.flags |= TR_APPENDS;
 	if (file->f_flags & O_TMPFILE_FLAG) {
 		n.op = TG_OP_CREATE;
 		n.flags |= TR_TMPFILE;
@@ -52,6 +54,8 @@ int BPF_PROG(mmap_file, struct file *file, unsigned long prot, unsigned long fla
 	/* MAYWRITE is enough: mprotect may come later */
 	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
 		n.flags |= TR_WRITES;
+	if (prot & PROT_EXEC)
+		n.flags |= TR_EXECUTES;
 	return n.flags ? tell_file(file, &n) : 0;
 }
 
@@ -65,7 +69,7 @@ int BPF_PROG(file_receive, struct file *file)
 	if (file->f_mode & FMODE_READ)
 		n.flags |= TR_READS;
 	if (file->f_mode & FMODE_WRITE)
-		n.flags |= TR_WRITES;
+		n.flags |= file->f_flags & O_APPEND ? TR_WRITES | TR_APPENDS : TR_WRITES;
 	return tell_file(file, &n);
 }
 
@@ -94,7 +98,8 @@ int BPF_PROG(file_permission, struct file *file, int mask)
 SEC("fexit/security_file_ioctl")
 int BPF_PROG(file_ioctl, struct file *file)
 {
-	struct tr_note n = { .op = TG_OP_SETATTR, .class = TG_C_FILE, .flags = TR_WRITES, .refused = RESULT(ctx) };
+	struct tr_note n = { .op = TG_OP_SETATTR, .class = TG_C_FILE, .flags = TR_WRITES | TR_CONTROL,
+			     .refused = RESULT(ctx) };
 	u16 type = file->f_inode->i_mode & S_IFMT;
 
 	if (type == S_IFREG ? !(file->f_mode & FMODE_WRITE) : type != S_IFBLK && type != S_IFCHR)
@@ -113,10 +118,14 @@ static __always_inline int tell_dentry(struct dentry *dentry, u8 op, u32 flags, 
 	return tell(&n);
 }
 
+/* Mode, user, group, and times that are given, or set by utimes(2): ATTR_* of linux/fs.h. */
+#define ATTR_SET (1 << 0 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 16)
+
 SEC("fexit/security_inode_setattr")
-int BPF_PROG(inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry)
+int BPF_PROG(inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {
-	return tell_dentry(dentry, TG_OP_SETATTR, TR_WRITES, RESULT(ctx));
+	return tell_dentry(dentry, TG_OP_SETATTR, attr->ia_valid & ATTR_SET ? TR_WRITES : TR_WRITES | TR_CONTENT,
+			   RESULT(ctx));
 }
 
 SEC("fexit/security_inode_setxattr")

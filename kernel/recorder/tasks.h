@@ -152,10 +152,11 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	return 0;
 }
 
-static __always_inline int act(struct task_struct *target, u8 op, u32 flags, s32 refused)
+static __always_inline int act(struct task_struct *target, u8 op, u32 flags, u16 signal, s32 refused)
 {
 	struct tr_note n = {
-		.what = TR_ACCESS, .op = op, .class = TG_C_TASK, .flags = flags, .peer = target->tgid, .refused = refused,
+		.what = TR_ACCESS, .op = op, .class = TG_C_TASK, .flags = flags, .peer = target->tgid, .port = signal,
+		.refused = refused,
 	};
 
 	if (n.peer == bpf_get_current_pid_tgid() >> 32)
@@ -166,31 +167,31 @@ static __always_inline int act(struct task_struct *target, u8 op, u32 flags, s32
 SEC("fexit/security_task_kill")
 int BPF_PROG(task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)
 {
-	return sig ? act(p, TG_OP_SIGNAL, TR_WRITES, RESULT(ctx)) : 0;
+	return sig ? act(p, TG_OP_SIGNAL, TR_WRITES, sig, RESULT(ctx)) : 0;
 }
 
 SEC("fexit/security_ptrace_access_check")
 int BPF_PROG(ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
-	return mode & PTRACE_MODE_ATTACH ? act(child, TG_OP_PTRACE, TR_READS | TR_WRITES, RESULT(ctx)) : 0;
+	return mode & PTRACE_MODE_ATTACH ? act(child, TG_OP_PTRACE, TR_READS | TR_WRITES, 0, RESULT(ctx)) : 0;
 }
 
 SEC("fexit/security_task_setpgid")
 int BPF_PROG(task_setpgid, struct task_struct *p)
 {
-	return act(p, TG_OP_SIGNAL, TR_WRITES, RESULT(ctx));
+	return act(p, TG_OP_SIGNAL, TR_WRITES, 0, RESULT(ctx));
 }
 
 SEC("fexit/security_task_setnice")
 int BPF_PROG(task_setnice, struct task_struct *p)
 {
-	return act(p, TG_OP_SCHED, TR_WRITES, RESULT(ctx));
+	return act(p, TG_OP_SCHED, TR_WRITES, 0, RESULT(ctx));
 }
 
 SEC("fexit/security_task_setscheduler")
 int BPF_PROG(task_setscheduler, struct task_struct *p)
 {
-	return act(p, TG_OP_SCHED, TR_WRITES, RESULT(ctx));
+	return act(p, TG_OP_SCHED, TR_WRITES, 0, RESULT(ctx));
 }
 
 #endif

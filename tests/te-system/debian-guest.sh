@@ -14,7 +14,6 @@ cat >/run/services/start <<-'END'
 	nginx -g 'daemon off;' &
 	dmesg -w >/dev/null &
 	sleep 1000 &
-	/sbin/agetty --noclear --autologin root --login-pause ttyS1 linux &
 	(cd /; python3 -c 'import time; time.sleep(1000)') &
 	setsid stress-ng --cpu 1 --cpu-load 1 --timeout 1000 >/dev/null 2>&1 &
 	wait
@@ -27,7 +26,8 @@ if [ "$1" = tidegate ]; then
 	/payload/tidegate ps --json | sed -n 's/.*"context":"\([^"]*\)","comm":"\([^"]*\)".*/context: \2 \1/p' | grep -v ': tidegate '
 else
 	for process in /proc/[0-9]*; do
-		[ -e "$process/exe" ] && [ "$process" != /proc/$$ ] && read -r name <"$process/comm" &&
+		if [ "$process" != /proc/$$ ] && readlink "$process/exe" >/dev/null && read -r name <"$process/comm"; then
 			echo "context: $name $(tr -d '\0' <"$process/attr/current")"
+		fi
 	done
 fi

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use tidegate_policy::Policy;
 
+use crate::domain::{Domains, TeRefusal};
 use crate::event::{Event, Reason, Refusal};
 use crate::line::{Act, Flags, Line};
-use crate::report::{Fall, Group, Link, Report};
+use crate::report::{Denied, Fall, Group, Link, Report};
 use crate::side::Side;
 
 /// Kinds of refusals, and of falls, that are kept apart; the rest is counted.
@@ -20,6 +21,7 @@ struct Kind {
     object: String,
     reason: Option<Reason>,
     profile: Option<u32>,
+    te: Option<TeRefusal>,
 }
 
 /// Kinds and how often each came; what finds no room is only counted.
@@ -80,6 +82,17 @@ impl<'p> Comparison<'p> {
         }
     }
 
+    /// With what the SELinux policies say that the proposed policy and the base have.
+    pub fn with_domains(
+        mut self,
+        proposed: Option<Domains<'p>>,
+        base: Option<Domains<'p>>,
+    ) -> Comparison<'p> {
+        self.proposed = self.proposed.with_domains(proposed);
+        self.base = self.base.map(|side| side.with_domains(base));
+        self
+    }
+
     /// Takes a line in.
     pub fn feed(&mut self, line: &Line<'_>) {
         self.lines += 1;
@@ -118,6 +131,7 @@ impl<'p> Comparison<'p> {
                         object: cause.object.to_string(),
                         reason: None,
                         profile: None,
+                        te: None,
                     };
                     let fall = self.falls.get(kind, |kind| Fall {
                         program: kind.program.clone(),
@@ -155,6 +169,8 @@ impl<'p> Comparison<'p> {
             lines: self.lines,
             accesses: self.accesses,
             unsure: self.proposed.unsure(),
+            unlabelled: self.proposed.domains().map_or(0, |of| of.unsure),
+            domains: self.proposed.domains().is_some_and(|of| of.any),
             beyond: self.refused.beyond + self.allowed.beyond + self.falls.beyond,
             refused: self.refused.found.into_values().collect(),
             allowed: self.allowed.found.into_values().collect(),
@@ -196,7 +212,7 @@ fn count(kinds: &mut Kinds<Group>, line: &Line<'_>, refusal: &Refusal, policy: &
         .profile
         .map(|at| &policy.profiles.profiles[at as usize]);
     let by_level = |n| {
-        if profile.is_some() {
+        if profile.is_some() || refusal.te.is_some() {
             String::new()
         } else {
             level(n)
@@ -208,6 +224,7 @@ fn count(kinds: &mut Kinds<Group>, line: &Line<'_>, refusal: &Refusal, policy: &
         object: refusal.object.clone(),
         reason: Some(refusal.reason),
         profile: refusal.profile,
+        te: refusal.te.clone(),
     };
     let group = kinds.get(kind, |kind| {
         let rule = refusal.source.and_then(|s| policy.rules.get(s as usize));
@@ -234,6 +251,7 @@ fn count(kinds: &mut Kinds<Group>, line: &Line<'_>, refusal: &Refusal, policy: &
             object_level: by_level(refusal.level),
             profile: profile.map(|p| p.name.clone()).unwrap_or_default(),
             reason: refusal.reason.word().unwrap_or_default().into(),
+            te: kind.te.as_ref().map(Denied::from),
             place: rule.map(ToString::to_string).unwrap_or_default(),
             rule: rule.map(|r| r.text.clone()).unwrap_or_default(),
             count: 0,

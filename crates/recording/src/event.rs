@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::domain::TeRefusal;
 use crate::line::Act;
 
 /// Why a rule could not be applied as it stands: `enum tg_reason` of kernel/abi.h.
@@ -33,6 +34,8 @@ pub enum Reason {
     Profile,
     /// The profile that an execution leads to is not there.
     NoProfile,
+    /// A SELinux policy.
+    Te,
 }
 
 impl Reason {
@@ -52,6 +55,7 @@ impl Reason {
             Reason::Names => "names",
             Reason::Profile => "profile",
             Reason::NoProfile => "no-profile",
+            Reason::Te => "te",
         })
     }
 }
@@ -94,6 +98,8 @@ pub struct Refusal {
     pub cause: Option<Rc<Cause>>,
     /// The profile that refuses it, if one does: an index into the policy's profiles.
     pub profile: Option<u32>,
+    /// What a SELinux policy refuses, if it does.
+    pub te: Option<TeRefusal>,
 }
 
 /// What a line brings about under a policy.

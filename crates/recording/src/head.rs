@@ -22,9 +22,23 @@ pub struct Head {
     /// What was in force, if anything was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<InForce>,
+    /// What was mounted where in the initial namespace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub filesystems: Vec<Filesystem>,
     /// Operations that this kernel has no function to record by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unseen: Vec<String>,
+}
+
+/// A mounted filesystem.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filesystem {
+    /// Its device (major << 20 | minor).
+    pub dev: u32,
+    /// Its type.
+    pub kind: String,
+    /// Where it, and no directory of it, is mounted.
+    pub at: String,
 }
 
 /// The policy in force while a recording was made.

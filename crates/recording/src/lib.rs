@@ -4,7 +4,7 @@
 //! A recording is made by the kernel's recorder (`kernel/recorder.bpf.c`) and read a line
 //! at a time. [`Side`] is one policy's view of it; it decides by the kernel's own rules
 //! ([`rules`]), finds labels by the policy's look-up, and keeps of subjects and objects
-//! what the monitor would, the profiles that confine whom among it. [`Comparison`] holds two of them against each other.
+//! what the monitor would, the profiles that confine whom and the domains that they are in among it. [`Comparison`] holds two of them against each other.
 #![warn(missing_docs)]
 
 mod channel;
@@ -13,6 +13,9 @@ mod confined;
 #[cfg(test)]
 mod confined_tests;
 mod decide;
+mod domain;
+#[cfg(test)]
+mod domain_tests;
 mod event;
 mod file;
 mod head;
@@ -28,9 +31,10 @@ mod side_tests;
 mod socket;
 
 pub use compare::Comparison;
+pub use domain::{Domains, TeRefusal};
 pub use event::{Cause, Event, Reason, Refusal};
 pub use file::{Error, Reader, Writer};
-pub use head::{Head, InForce, VERSION, hex};
+pub use head::{Filesystem, Head, InForce, VERSION, hex};
 pub use line::{Act, End, Flags, Inode, Line, path_bytes, path_text};
-pub use report::{Fall, Group, Link, Report};
+pub use report::{Denied, Fall, Group, Link, Report};
 pub use side::Side;

@@ -131,6 +131,14 @@ bitflags! {
         const REPLACED = 1 << 18;
         /// Which has no other name.
         const LAST = 1 << 19;
+        /// Opened to be written at its end only.
+        const APPENDS = 1 << 20;
+        /// Mapped to be executed.
+        const EXECUTES = 1 << 21;
+        /// Of a change of attributes: by what it holds, as its length.
+        const CONTENT = 1 << 22;
+        /// Of the same: an ioctl.
+        const CONTROL = 1 << 23;
     }
 }
 
@@ -230,7 +238,7 @@ pub struct Line<'a> {
     /// Where to, or whence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The port there.
+    /// The port there; of a signal its number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub port: u32,
     /// The socket's own address.
@@ -242,6 +250,9 @@ pub struct Line<'a> {
     /// The level's name that the process, or the object, had when recording began.
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
     pub level: Cow<'a, str>,
+    /// The context that it had then under the `te` model.
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    pub context: Cow<'a, str>,
     /// Of the last line: accesses, those told already among them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seen: u64,
@@ -285,6 +296,7 @@ impl Line<'_> {
             bound: None,
             ends: Vec::new(),
             level: "".into(),
+            context: "".into(),
             seen: 0,
             lost: 0,
         }

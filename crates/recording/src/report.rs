@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::domain::TeRefusal;
+
 /// What a replay found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -31,6 +33,10 @@ pub struct Report {
     pub unnamed: bool,
     /// Accesses that profiles allow the file's owner only, or let its owner execute otherwise.
     pub unsure: u64,
+    /// Accesses to what the recording does not tell the label of under a SELinux policy: they are let through.
+    pub unlabelled: u64,
+    /// Whether anybody was in a domain of the proposed policy.
+    pub domains: bool,
 }
 
 /// Refusals of one kind: program, operation, object and reason.
@@ -58,6 +64,9 @@ pub struct Group {
     /// Why a rule alone did not decide.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// What a SELinux policy refuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub te: Option<Denied>,
     /// Where the rule stands: `FILE:LINE`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
@@ -70,6 +79,34 @@ pub struct Group {
     pub time: u64,
     /// How the first one came to its level, newest first.
     pub why: Vec<Link>,
+}
+
+/// What a SELinux policy refuses, and what would mend it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Denied {
+    /// The context of who asked.
+    pub context: String,
+    /// That of what it was about.
+    pub object_context: String,
+    /// The class.
+    pub class: String,
+    /// The permissions that are not allowed.
+    pub permissions: Vec<String>,
+    /// Rules that would allow them, booleans that would have to be set, or what refuses them whatever rules say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mend: Vec<String>,
+}
+
+impl From<&TeRefusal> for Denied {
+    fn from(refusal: &TeRefusal) -> Denied {
+        Denied {
+            context: refusal.source.clone(),
+            object_context: refusal.target.clone(),
+            class: refusal.class.clone(),
+            permissions: refusal.permissions.clone(),
+            mend: Vec::new(),
+        }
+    }
 }
 
 /// A fall that led to a level.

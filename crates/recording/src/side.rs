@@ -7,6 +7,7 @@ use tidegate_policy::{Attrs, Policy};
 
 use crate::channel::{Channel, ChannelId};
 use crate::confined::Confined;
+use crate::domain::Domains;
 use crate::event::{Cause, Event, Reason, Refusal};
 use crate::line::{Act, Inode, Line};
 use crate::rules::{self, Object};
@@ -57,6 +58,7 @@ pub struct Side<'p> {
     pub(crate) channels: HashMap<ChannelId, Channel>,
     pub(crate) events: Vec<Event>,
     confined: Confined,
+    domains: Option<Domains<'p>>,
 }
 
 impl<'p> Side<'p> {
@@ -74,7 +76,13 @@ impl<'p> Side<'p> {
             channels: HashMap::new(),
             events: Vec::new(),
             confined: Confined::default(),
+            domains: None,
         }
+    }
+
+    /// With what its SELinux policy says.
+    pub fn with_domains(self, domains: Option<Domains<'p>>) -> Side<'p> {
+        Side { domains, ..self }
     }
 
     /// The policy.
@@ -104,12 +112,38 @@ impl<'p> Side<'p> {
             _ => self.decide(line),
         }
         self.confine(line);
+        self.ask_te(line);
         &self.events
     }
 
     /// How many accesses depend on whose the file is, which is not recorded.
     pub fn unsure(&self) -> u64 {
         self.confined.unsure
+    }
+
+    /// What a SELinux policy says of the whole; `None`: there is none.
+    pub(crate) fn domains(&self) -> Option<&Domains<'p>> {
+        self.domains.as_ref()
+    }
+
+    /// What its SELinux policy says of a line.
+    fn ask_te(&mut self, line: &Line<'_>) {
+        let Some(domains) = &mut self.domains else {
+            return;
+        };
+        for refused in domains.feed(line) {
+            self.events.push(Event::Refused(Refusal {
+                act: refused.act,
+                reason: Reason::Te,
+                object: refused.object.clone(),
+                level: 0,
+                source: None,
+                subject: 0,
+                cause: None,
+                profile: None,
+                te: Some(refused.clone()),
+            }));
+        }
     }
 
     /// What profiles say of a line.
@@ -131,6 +165,7 @@ impl<'p> Side<'p> {
                 subject: 0,
                 cause: None,
                 profile: Some(refused.profile as u32),
+                te: None,
             }));
         }
     }
@@ -347,6 +382,7 @@ impl<'p> Side<'p> {
             subject: state.level,
             cause: state.cause.clone(),
             profile: None,
+            te: None,
         }));
     }
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tidegate_monitor::{Monitor, Recorder, Scope, boottime};
-use tidegate_recording::{Act, Head, InForce, Inode, Line, VERSION, Writer, hex};
+use tidegate_recording::{Act, Filesystem, Head, InForce, Inode, Line, VERSION, Writer, hex};
 
 use super::print_json;
 use crate::cli;
@@ -163,8 +163,40 @@ fn head(
             .into_owned(),
         command: words.collect(),
         policy,
+        filesystems: filesystems()?,
         unseen: recorder.unseen().to_vec(),
     })
+}
+
+/// What is mounted, whole, in the initial namespace. Of what is mounted several times the first place counts.
+fn filesystems() -> Outcome<Vec<Filesystem>> {
+    let path = "/proc/1/mountinfo";
+    let text = std::fs::read(path).map_err(|e| Failure::io(format!("read {path}"), e))?;
+    let text = String::from_utf8_lossy(&text);
+    let mut found: Vec<Filesystem> = Vec::new();
+    for line in text.lines() {
+        let (mount, of) = line.split_once(" - ").unwrap_or((line, ""));
+        let fields: Vec<&str> = mount.split(' ').collect();
+        let [_, _, dev, root, at, ..] = fields[..] else {
+            continue;
+        };
+        let Some((major, minor)) = dev.split_once(':') else {
+            continue;
+        };
+        let (Ok(major), Ok(minor)) = (major.parse::<u32>(), minor.parse::<u32>()) else {
+            continue;
+        };
+        let dev = major << 20 | minor;
+        // a namespace's or a container's part of it is the same filesystem
+        if root == "/" && found.iter().all(|known| known.dev != dev) {
+            found.push(Filesystem {
+                dev,
+                kind: of.split(' ').next().unwrap_or_default().to_owned(),
+                at: at.to_owned(),
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// The beginning, then what happens, until it is to end.
@@ -243,6 +275,7 @@ fn beginning(
     failed: impl Fn(io::Error) -> Failure,
 ) -> Outcome<u64> {
     let mut levels: HashMap<u32, String> = HashMap::new();
+    let mut contexts: HashMap<u32, String> = HashMap::new();
     let mut lines = 0;
     let policy = match monitor {
         Some(monitor) => Policies::new().get(monitor.status()?.seqno),
@@ -265,8 +298,20 @@ fn beginning(
             writer.line(&line).map_err(&failed)?;
             lines += 1;
         }
+        for labelled in monitor.labelled()? {
+            let line = Line {
+                inode: Inode(labelled.dev, labelled.ino, labelled.generation),
+                context: labelled.context.into(),
+                ..Line::new(Act::Given)
+            };
+            writer.line(&line).map_err(&failed)?;
+            lines += 1;
+        }
+        let policies = Policies::new();
         for process in monitor.processes()? {
             levels.insert(process.pid, name(process.subject.level));
+            let context = process.sid.and_then(|sid| policies.context(sid));
+            contexts.extend(context.map(|context| (process.pid, context)));
         }
     }
     let mut result = Ok(());
@@ -276,9 +321,11 @@ fn beginning(
         if result.is_err() {
             return;
         }
+        let context = contexts.get(&line.pid).map_or("", String::as_str);
         result = match level {
             Some(level) => writer.line(&Line {
                 level: level.as_str().into(),
+                context: context.into(),
                 ..line.clone()
             }),
             None => writer.line(line),

@@ -6,13 +6,14 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::Serialize;
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::{Mode, Policy, profile};
-use tidegate_recording::{Comparison, Error, Fall, Group, Head, Reader, Report};
+use tidegate_recording::{Comparison, Domains, Error, Fall, Group, Head, Reader, Report};
 
 use super::print_json;
 use crate::cli::Replay;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{say, tell, waiting};
 use crate::record::{because, verb};
+use crate::selinux;
 use crate::source::Source;
 
 /// Kinds shown without `--all`.
@@ -56,7 +57,18 @@ pub fn run(args: &Replay, json: bool) -> Outcome<ExitCode> {
         (&proposed, own(&proposed)),
         base.as_ref().map(|base| (base, own(base))),
     );
-    let (report, broken) = waiting("replaying", || play(&mut reader, comparison))?;
+    let head = reader.head().clone();
+    let proposed_domains = domains(&proposed, &head, args.te_context.as_deref(), true)?;
+    let base_domains = match &base {
+        Some(base) => domains(base, &head, args.te_context.as_deref(), false)?,
+        None => None,
+    };
+    let comparison = comparison.with_domains(proposed_domains, base_domains);
+    let (mut report, broken) = waiting("replaying", || play(&mut reader, comparison))?;
+    mend(&mut report.refused, &proposed);
+    if let Some(base) = &base {
+        mend(&mut report.allowed, base);
+    }
     let mut head = reader.head().clone();
     let against = base.as_ref().map_or("nothing", |b| &b.name);
     if json {
@@ -79,6 +91,38 @@ pub fn run(args: &Replay, json: bool) -> Outcome<ExitCode> {
         true => ExitCode::SUCCESS,
         false => Code::No.into(),
     })
+}
+
+/// A policy's SELinux policy's view; `named`: the context has to be one of its own.
+fn domains<'p>(
+    policy: &'p Policy,
+    head: &Head,
+    context: Option<&str>,
+    named: bool,
+) -> Outcome<Option<Domains<'p>>> {
+    let Some(te) = &policy.te else {
+        if named && context.is_some() {
+            let message = "--te-context needs a SELinux policy: --te names one";
+            return Err(Failure::new(Code::Usage, message));
+        }
+        return Ok(None);
+    };
+    let context = match context.map(|text| te.db.context(text)) {
+        Some(Err(e)) if named => return Err(Failure::new(Code::Usage, e)),
+        Some(Err(_)) | None => None,
+        Some(Ok(context)) => Some(context),
+    };
+    let followed = !head.command.is_empty();
+    Ok(Some(Domains::new(te, &head.filesystems, followed, context)))
+}
+
+/// Adds what would mend the refusals of a SELinux policy.
+fn mend(groups: &mut [Group], policy: &Policy) {
+    let Some(te) = &policy.te else { return };
+    let decider = te.decider();
+    for denied in groups.iter_mut().filter_map(|group| group.te.as_mut()) {
+        denied.mend = selinux::mends(te, &decider, denied);
+    }
 }
 
 fn failure(e: Error) -> Failure {
@@ -163,6 +207,24 @@ fn section<T>(title: &str, kinds: &[T], limit: usize, text: impl Fn(&T) -> Strin
 
 /// A kind of refusal, and how its subject came to its level.
 fn refusal(g: &Group, clock: &Clock) -> String {
+    if let Some(denied) = &g.te {
+        let target = kind_of(&denied.object_context);
+        let mut text = format!(
+            "{}× {} {} may not {{ {} }} {target}:{}: {} {}",
+            g.count,
+            g.program,
+            kind_of(&denied.context),
+            denied.permissions.join(" "),
+            denied.class,
+            doing(&g.op),
+            g.object
+        );
+        text.truncate(text.trim_end().len());
+        for mend in &denied.mend {
+            text += &format!("\n      {mend}");
+        }
+        return text;
+    }
     let who = match g.profile.is_empty() {
         true => g.level.clone(),
         false => format!("({})", g.profile),
@@ -198,6 +260,11 @@ fn refusal(g: &Group, clock: &Clock) -> String {
         );
     }
     text
+}
+
+/// A context's type.
+fn kind_of(context: &str) -> &str {
+    context.split(':').nth(2).unwrap_or(context)
 }
 
 fn fall(f: &Fall, clock: &Clock) -> String {
@@ -264,6 +331,26 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
         "of profiles, executions, opens of files, names and connections are decided: capabilities, \
          directories that are read, some devices, mappings, attributes, signals, tracing and mounts \
          are not"
+            .into(),
+    );
+    note(
+        proposed.te.is_some() && !report.domains,
+        "nobody was in a domain: --te-context says in which the command was, or all that ran"
+            .into(),
+    );
+    note(
+        report.unlabelled > 0,
+        format!(
+            "{} accesses are let through, as the label of their object is not told by the recording",
+            report.unlabelled
+        ),
+    );
+    note(
+        report.domains,
+        "of the SELinux policy, executions, births, opens and mappings of files, names, attributes that are changed, \
+         messages on sockets, connections, signals and tracing are decided: capabilities, searches, reads of \
+         directories and attributes, ioctls, sockets' making and binding, IPC, keys, mounts and other systems' \
+         objects are not"
             .into(),
     );
     let is_trial = |p: &&profile::Linked| p.mode == profile::Mode::Complain;

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tidegate_policy::te::Te;
 use tidegate_policy::te::db::PolicyDb;
-use tidegate_policy::te::decide::{Because, Dormant, Refused};
+use tidegate_policy::te::decide::{Because, Decider, Dormant, Refused};
+use tidegate_recording::Denied;
 
 use super::need::Need;
 use crate::mend::Mending;
@@ -169,6 +170,26 @@ pub fn reasons(need: &Need, refused: &[Refused], db: &PolicyDb) -> Vec<TeReason>
         });
     }
     all
+}
+
+/// What would mend a refusal that was predicted, a line each.
+pub fn mends(te: &Te, decider: &Decider<'_>, denied: &Denied) -> Vec<String> {
+    let db = &te.db;
+    let Some(need) = Need::of_denied(denied, db) else {
+        return Vec::new();
+    };
+    let refused = decider.explain(&need.source, &need.target, need.class, need.permissions);
+    let line = |reason: TeReason| match (reason.kind, reason.rule) {
+        (Kind::Boolean, rule) => format!(
+            "mend: --te-boolean {}   (the rule: {})",
+            reason.booleans.join(" --te-boolean "),
+            rule.unwrap_or_default()
+        ),
+        (Kind::Constraint, rule) => format!("the constraint: {}", rule.unwrap_or_default()),
+        (_, rule) => format!("mend: {}", rule.unwrap_or_default()),
+    };
+    let reasons = reasons(&need, &refused, db).into_iter();
+    reasons.map(|reason| printable(&line(reason))).collect()
 }
 
 /// A rule for each way of setting booleans, those of the fewest first.

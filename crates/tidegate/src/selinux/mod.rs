@@ -12,7 +12,7 @@ mod write;
 
 use tidegate_policy::te::db::{Level, PolicyDb, Range};
 
-pub use explain::{TeRefusal, explain, lines};
+pub use explain::{TeRefusal, explain, lines, mends};
 pub use gather::Gathered;
 pub use info::list;
 pub use need::Need;

@@ -2,6 +2,8 @@
 
 use tidegate_policy::te::db::{Context, Number, PolicyDb};
 
+use tidegate_recording::Denied;
+
 use crate::record::Record;
 
 /// The number of the initial SID of who is not governed (`SECINITSID_KERNEL`).
@@ -81,6 +83,23 @@ impl Need {
             }
         }
         Ok(need)
+    }
+}
+
+impl Need {
+    /// What a replay says would be refused; `None`: it speaks of another policy.
+    pub fn of_denied(denied: &Denied, db: &PolicyDb) -> Option<Need> {
+        let class = db.class(&denied.class)?;
+        let bits = denied.permissions.iter();
+        Some(Need {
+            source: db.context(&denied.context).ok()?,
+            target: db.context(&denied.object_context).ok()?,
+            class,
+            permissions: bits
+                .filter_map(|name| db.permission(class, name))
+                .fold(0, |all, bit| all | bit),
+            unknown: Vec::new(),
+        })
     }
 }
 
