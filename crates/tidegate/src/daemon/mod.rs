@@ -164,6 +164,10 @@ pub fn detached(how: &cli::Daemon) -> Outcome {
 
 /// Ends enforcement: saves what is to outlive it, takes the monitor out.
 pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
+    // a governed process is given no file from the last writing on, this one not even for that
+    if monitor.governs_everyone() {
+        monitor.exempt_myself()?;
+    }
     given::save_clean(monitor, policies, disks)?;
     let page = page::Page::open()?;
     if let Err(e) = monitor.remove() {
