@@ -185,6 +185,9 @@ static __noinline int te_keeps(struct inode *inode, u64 old_dentry, u64 new_dent
 	sid = te_inode_sid(inode, old_dentry);
 	if (sid == TE_LATER)
 		return -EAGAIN;
+	/* a label that was given goes wherever the name does */
+	if (te_given_sid(inode) == sid)
+		return 0;
 	return !te_gives() || te_give(inode, sid) ? -ENOSPC : 0;
 }
 

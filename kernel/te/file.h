@@ -218,21 +218,41 @@ int BPF_PROG(te_file_ioctl_compat, struct file *file, unsigned int cmd)
 	return te_ioctl_asked(file, cmd);
 }
 
-/* file_map_prot_check() */
-static __always_inline int te_map_asked(struct te_who *who, struct file *file, u32 prot, bool shared, struct tg_note *n)
+/* Memory is made that can be written, or was, and be executed. */
+static __always_inline bool te_map_is_code(struct file *file, u32 prot, bool shared)
+{
+	return prot & PROT_EXEC_FLAG && (!address(file) || (!shared && prot & PROT_WRITE_FLAG));
+}
+
+static __always_inline u32 te_map_request(u32 prot, bool shared)
 {
 	u32 request = FILE__READ;
-	int err = 0;
 
-	if (prot & PROT_EXEC_FLAG && (!address(file) || (!shared && prot & PROT_WRITE_FLAG)))
-		err = te_may(who->sid, who->sid, SECCLASS_PROCESS, PROCESS__EXECMEM, n);
-	if (err || !file)
-		return err;
 	if (shared && prot & PROT_WRITE_FLAG)
 		request |= FILE__WRITE;
 	if (prot & PROT_EXEC_FLAG)
 		request |= FILE__EXECUTE;
-	return te_file_asked(file, request, TG_OP_MMAP);
+	return request;
+}
+
+/* file_map_prot_check() */
+static __always_inline int te_map_asked(struct te_who *who, struct file *file, u32 prot, bool shared, struct tg_note *n)
+{
+	int err = 0;
+
+	if (te_map_is_code(file, prot, shared))
+		err = te_may(who->sid, who->sid, SECCLASS_PROCESS, PROCESS__EXECMEM, n);
+	if (err || !file)
+		return err;
+	return te_file_asked(file, te_map_request(prot, shared), TG_OP_MMAP);
+}
+
+/* SELinux asks for `map` and then for the rest. Where a hint allows all of it, that is one question. */
+static __noinline bool te_map_is_hinted(struct file *file, u32 prot, bool shared)
+{
+	if (!address(file) || te_map_is_code(file, prot, shared))
+		return false;
+	return te_inode_is_hinted(file->f_inode, FILE__MAP | te_map_request(prot, shared));
 }
 
 SEC("lsm/mmap_file")
@@ -240,23 +260,30 @@ int BPF_PROG(te_mmap_file, struct file *file, unsigned long reqprot, unsigned lo
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
 	struct te_who who = te_me();
+	bool shared = flags & MAP_TYPE_SHARED;
 	int err = 0;
 
 	if (!who.subject)
 		return 0;
-	if (file)
+	if (file) {
+		if (te_map_is_hinted(file, prot, shared))
+			return 0;
 		err = te_file_asked(file, FILE__MAP, TG_OP_MMAP);
-	return err ? err : te_map_asked(&who, file, prot, flags & MAP_TYPE_SHARED, &n);
+	}
+	return err ? err : te_map_asked(&who, file, prot, shared, &n);
 }
 
 SEC("lsm/mmap_addr")
 int BPF_PROG(te_mmap_addr, unsigned long addr)
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
-	struct te_who who = te_me();
+	struct te_who who;
 
 	/* CONFIG_LSM_MMAP_MIN_ADDR */
-	if (!who.subject || addr >= 65536)
+	if (addr >= 65536)
+		return 0;
+	who = te_me();
+	if (!who.subject)
 		return 0;
 	return te_may(who.sid, who.sid, SECCLASS_MEMPROTECT, MEMPROTECT__MMAP_ZERO, &n);
 }

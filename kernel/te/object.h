@@ -428,7 +428,12 @@ static __always_inline u64 te_both(u64 source, u64 target)
 	return source ^ (target << 21 | target >> 43);
 }
 
-/* Is this simply allowed, by what was last decided about it? */
+/*
+ * Is this simply allowed, by what was last decided about it? A hint holds for the policy with its number, for the source that it
+ * was decided for, and for the object's label as it is now: te_remembered() has that only of the policy in force, a label that
+ * is given replaces it, and of one that holds no more (TE_NO_ANSWER) there is no hint. So each of a reload, a transition and a
+ * relabelling ends it, whoever still writes to it.
+ */
 static __always_inline bool te_is_hinted(struct te_inode *memo, u64 source, u64 target, u32 request)
 {
 	u64 hint;
@@ -481,6 +486,22 @@ __noinline int te_give(struct inode *inode __arg_trusted, u64 sid)
 	memo->sid = sid;
 	memo->sid_seal = te_seal(sid, number);
 	return 0;
+}
+
+/* Is all of this simply allowed to who asks, by what was last decided about the object? Counted as a question only if it is. */
+static __always_inline bool te_inode_is_hinted(struct inode *inode, u32 request)
+{
+	struct te_inode *memo = bpf_inode_storage_get(&te_inodes, inode, 0, 0);
+	struct tg_stats *st;
+
+	if (!te_is_hinted(memo, te_me().sid, te_remembered(memo), request))
+		return false;
+	st = stats_of(TG_C_TE);
+	if (st) {
+		st->queries++;
+		st->hint++;
+	}
+	return true;
 }
 
 /* May who asks do this to an object? */

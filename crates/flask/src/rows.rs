@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use tidegate_policy::te::db::{Bitmap, BooleanTerm, PolicyDb, Rule, Says};
 
-use crate::classes::Classes;
+use crate::classes::{Class, Classes};
 
 /// What a source may do to a target of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,11 +84,19 @@ pub fn rules<'p>(db: &'p PolicyDb, booleans: &'p Booleans) -> impl Iterator<Item
 impl Rows {
     /// Expands the rules that hold with these booleans.
     pub fn of(db: &PolicyDb, booleans: &Booleans, classes: &Classes) -> Rows {
-        let mut by_source: Vec<Vec<&Rule>> = vec![Vec::new(); db.types.len()];
+        let mut by_source: Vec<Vec<Said>> = vec![Vec::new(); db.types.len()];
         let mut targets = Bitmap::with_capacity(db.types.len());
+        let mut effects: HashMap<(u32, Av), u32> = HashMap::new();
         for rule in rules(db, booleans) {
-            if let Says::Allow(_) | Says::AuditAllow(_) | Says::AuditDeny(_) = rule.says {
-                by_source[rule.source as usize - 1].push(rule);
+            let class = classes.number(rule.class);
+            if let Some(av) = Av::of(rule, classes.get(class)) {
+                let next = effects.len() as u32;
+                by_source[rule.source as usize - 1].push(Said {
+                    class,
+                    effect: *effects.entry((class, av)).or_insert(next),
+                    av,
+                    target: rule.target,
+                });
                 targets.insert(rule.target as usize - 1);
             }
         }
@@ -107,10 +115,11 @@ impl Rows {
         }
         let (group_of, _) = groups(db, &sources);
         let mut table = Table {
-            classes,
             columns_of,
             columns,
-            cells: HashMap::new(),
+            states: vec![State::default()],
+            known: HashMap::from([(Cell::new(), 0)]),
+            changed: HashMap::new(),
             rows: Rows {
                 column_of,
                 columns,
@@ -123,8 +132,7 @@ impl Rows {
                 true => 0,
                 false => *made.entry(group).or_insert_with(|| {
                     let names = db.memberships[kind].ones();
-                    let rules = names.flat_map(|name| by_source[name].iter().copied());
-                    table.row(rules)
+                    table.row(names.flat_map(|name| by_source[name].iter().copied()))
                 }),
             };
             table.rows.row_of.push(row);
@@ -151,61 +159,137 @@ fn groups(db: &PolicyDb, names: &Bitmap) -> (Vec<u32>, usize) {
     (group_of, known.len().max(1))
 }
 
-struct Table<'p> {
-    classes: &'p Classes,
+/// What rules say of a source and a target, while a row is made; `cell`: which of the rows' cells it is, once one has it.
+#[derive(Default)]
+struct State {
+    says: Cell,
+    cell: Option<u32>,
+}
+
+/// A rule on access: what it says of a class and a target.
+#[derive(Clone, Copy)]
+struct Said {
+    class: u32,
+    /// A number that rules have in common which say the same of the same class.
+    effect: u32,
+    av: Av,
+    target: u32,
+}
+
+impl Av {
+    /// What a rule alone says of its class; `None`: it is not about access.
+    fn of(rule: &Rule, class: &Class) -> Option<Av> {
+        Some(match rule.says {
+            Says::Allow(mask) => Av {
+                allow: class.permissions(mask),
+                ..NOTHING
+            },
+            Says::AuditAllow(mask) => Av {
+                auditallow: class.permissions(mask),
+                ..NOTHING
+            },
+            Says::AuditDeny(mask) => Av {
+                auditdeny: !class.permissions(!mask),
+                ..NOTHING
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// Most states of most rows are alike: each is kept once, and what a rule makes of one is worked out once.
+struct Table {
     columns_of: Vec<Vec<u32>>,
     columns: usize,
-    cells: HashMap<Cell, u32>,
+    /// The first is that of which no rule speaks.
+    states: Vec<State>,
+    known: HashMap<Cell, u32>,
+    /// By state and effect.
+    changed: HashMap<(u32, u32), u32>,
     rows: Rows,
 }
 
-impl Table<'_> {
+impl Table {
     /// The row of a source with these rules; which it is, 0: none.
-    fn row<'p>(&mut self, rules: impl Iterator<Item = &'p Rule>) -> u32 {
-        let mut rules: Vec<&Rule> = rules.collect();
+    fn row(&mut self, rules: impl Iterator<Item = Said>) -> u32 {
+        let mut rules: Vec<Said> = rules.collect();
         if rules.is_empty() {
             return 0;
         }
-        rules.sort_by_key(|rule| self.classes.number(rule.class));
-        let mut cells: Vec<Cell> = vec![Vec::new(); self.columns];
+        // those of a class together, as a state has them
+        rules.sort_unstable_by_key(|rule| (rule.class, rule.effect));
+        let mut row = vec![0; self.columns];
+        let columns_of = std::mem::take(&mut self.columns_of);
         for rule in rules {
-            let number = self.classes.number(rule.class);
-            let class = self.classes.get(number);
-            for &column in &self.columns_of[rule.target as usize - 1] {
-                let cell = &mut cells[column as usize];
-                if cell.last().is_none_or(|(class, _)| *class != number) {
-                    cell.push((number, NOTHING));
-                }
-                let av = &mut cell.last_mut().expect("just pushed").1;
-                match rule.says {
-                    Says::Allow(mask) => av.allow |= class.permissions(mask),
-                    Says::AuditAllow(mask) => av.auditallow |= class.permissions(mask),
-                    Says::AuditDeny(mask) => av.auditdeny &= !class.permissions(!mask),
-                    _ => {}
-                }
+            let mut last = None;
+            for &column in &columns_of[rule.target as usize - 1] {
+                let state = &mut row[column as usize];
+                *state = match last {
+                    Some((before, after)) if before == *state => after,
+                    _ => {
+                        let after = self.change(*state, &rule);
+                        last = Some((*state, after));
+                        after
+                    }
+                };
             }
         }
-        self.keep(cells)
+        self.columns_of = columns_of;
+        self.keep(row)
     }
 
-    fn keep(&mut self, cells: Vec<Cell>) -> u32 {
-        let row = cells.into_iter().map(|cell| self.cell(cell)).collect();
+    /// The state after a rule of a class that is no earlier one than those of the rules before.
+    fn change(&mut self, state: u32, rule: &Said) -> u32 {
+        if let Some(&after) = self.changed.get(&(state, rule.effect)) {
+            return after;
+        }
+        let mut cell = self.states[state as usize].says.clone();
+        if cell.last().is_none_or(|(last, _)| *last != rule.class) {
+            cell.push((rule.class, NOTHING));
+        }
+        let av = &mut cell.last_mut().expect("just pushed").1;
+        av.allow |= rule.av.allow;
+        av.auditallow |= rule.av.auditallow;
+        av.auditdeny &= rule.av.auditdeny;
+        let after = self.state(cell);
+        self.changed.insert((state, rule.effect), after);
+        after
+    }
+
+    fn state(&mut self, says: Cell) -> u32 {
+        let next = self.states.len() as u32;
+        let state = *self.known.entry(says.clone()).or_insert(next);
+        if state == next {
+            self.states.push(State { says, cell: None });
+        }
+        state
+    }
+
+    /// Keeps a row of states; which it is.
+    fn keep(&mut self, row: Vec<u32>) -> u32 {
+        let row = row.into_iter().map(|state| self.cell(state)).collect();
         self.rows.rows.push(row);
         self.rows.rows.len() as u32
     }
 
-    fn cell(&mut self, mut cell: Cell) -> u32 {
-        cell.retain(|(_, av)| *av != NOTHING);
-        if cell.is_empty() {
-            return 0;
+    fn cell(&mut self, state: u32) -> u32 {
+        if let Some(cell) = self.states[state as usize].cell {
+            return cell;
         }
-        if let Some(&known) = self.cells.get(&cell) {
-            return known;
-        }
-        self.rows.cells.push(cell.clone());
-        let number = self.rows.cells.len() as u32;
-        self.cells.insert(cell, number);
-        number
+        let mut says = self.states[state as usize].says.clone();
+        let all = says.len();
+        says.retain(|(_, av)| *av != NOTHING);
+        let cell = if says.is_empty() {
+            0
+        } else if says.len() < all {
+            let state = self.state(says);
+            self.cell(state)
+        } else {
+            self.rows.cells.push(says);
+            self.rows.cells.len() as u32
+        };
+        self.states[state as usize].cell = Some(cell);
+        cell
     }
 
     /// Who is bounded may no more than what bounds it (`type_attribute_bounds_av()`).
@@ -237,7 +321,7 @@ impl Table<'_> {
                 above[column] = self.rows.column_of[bounds as usize - 1];
             }
         }
-        let cells: Vec<Cell> = (0..self.columns)
+        let states = (0..self.columns)
             .map(|column| {
                 let mut cell = self.at(row, column);
                 let upper = self.at(self.rows.row_of[parent], above[column] as usize);
@@ -245,10 +329,10 @@ impl Table<'_> {
                     let allowed = upper.iter().find(|(c, _)| c == class);
                     av.allow &= allowed.map_or(0, |(_, av)| av.allow);
                 }
-                cell
+                self.state(cell)
             })
             .collect();
-        self.rows.row_of[kind] = self.keep(cells);
+        self.rows.row_of[kind] = self.keep(states);
     }
 
     fn at(&self, row: u32, column: usize) -> Cell {

@@ -384,6 +384,26 @@ mod tests {
     }
 
     #[test]
+    fn te_is_measured_in_selinux_s_domains_and_denied_the_same() {
+        let all = System::all().unwrap();
+        for (theirs, ours) in [
+            ("selinux", "tidegate-te"),
+            ("selinux-confined", "tidegate-te-confined"),
+        ] {
+            let one = |name: &str| all.iter().find(|s| s.name == name).unwrap();
+            let (theirs, ours) = (one(theirs), one(ours));
+            let context = theirs.enter.split_whitespace().nth(2).unwrap();
+            assert_eq!(theirs.enter, format!("exec runcon {context} \"$@\""));
+            assert_eq!(
+                ours.enter,
+                format!("exec tidegate run --context {context} -- \"$@\"")
+            );
+            assert_eq!(ours.deny, theirs.deny);
+            assert!(ours.all_files().unwrap().contains_key("flat.plm"));
+        }
+    }
+
+    #[test]
     fn a_wrong_file_is_told_by_its_line() {
         let wrong = parse::<System>(Path::new("x.toml"), "title = \"x\"\nlms = \"\"\n");
         assert!(format!("{:#}", wrong.unwrap_err()).contains("x.toml"));

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
+use std::thread;
 
 use tidegate_flask as te;
 use tidegate_policy::{Mode, Policy};
@@ -69,11 +70,17 @@ impl Monitor {
             (&self.edges, edges.as_fd()),
             (&self.nets, nets.as_fd()),
         ];
-        for (outer, map) in inner {
-            outer
-                .put(&slot, &(map.as_raw_fd() as u32))
-                .trying(|| "fill the free slot".into())?;
-        }
+        // the kernel waits for who is deciding at each, and waits for all at once
+        thread::scope(|scope| {
+            let all = inner.map(|(outer, map)| {
+                scope.spawn(move || outer.put(&slot, &(map.as_raw_fd() as u32)))
+            });
+            all.into_iter().try_for_each(|one| {
+                one.join()
+                    .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
+            })
+        })
+        .trying(|| "fill the free slot".into())?;
         let profiles = &policy.profiles;
         // nobody reads the slot's half of the arena any more: the kernel has waited for who was
         // deciding when it changed the maps

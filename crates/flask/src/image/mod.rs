@@ -44,8 +44,10 @@ pub struct Size {
     pub columns: usize,
     /// Cells that differ.
     pub cells: usize,
-    /// Bytes of all.
+    /// Bytes of all,
     pub bytes: usize,
+    /// and of these, of the automata of file contexts.
+    pub files: usize,
 }
 
 /// Why there is no image.
@@ -96,9 +98,11 @@ impl Image {
             lines: vec![0],
         };
         // what lines of file contexts are numbered by comes first
+        let before = writer.out.bytes.len();
         if let Some(files) = files {
             writer.files(files, &contexts);
         }
+        let files = writer.out.bytes.len() - before;
         writer.write(&rows)?;
         writer.head[part::LINES] = writer.out.list(std::mem::take(&mut writer.lines));
         let (mut head, mut out) = (writer.head, writer.out);
@@ -111,6 +115,7 @@ impl Image {
             columns: rows.columns,
             cells: rows.cells.len(),
             bytes: out.bytes.len(),
+            files,
         };
         Ok(Image {
             bytes: out.bytes,

@@ -90,18 +90,18 @@ impl Writer<'_> {
             index => places[index as usize - 1],
         };
         // most of a row is nothing, or what another row has there, too
-        let mut blocks: HashMap<Vec<u32>, u32> = HashMap::new();
+        let mut blocks: HashMap<&[u32], u32> = HashMap::new();
         let mut places = Vec::new();
         for row in &rows.rows {
             let mut of_row = Vec::new();
-            for part in row.chunks(BLOCK) {
-                let mut block: Vec<u32> = part.iter().map(|&cell| of(cell, &cells)).collect();
-                block.resize(BLOCK, 0);
+            for block in row.chunks(BLOCK) {
                 of_row.push(match block.iter().all(|&cell| cell == 0) {
                     true => 0,
-                    false => *blocks
-                        .entry(block)
-                        .or_insert_with_key(|block| self.out.list(block.iter().copied())),
+                    false => *blocks.entry(block).or_insert_with(|| {
+                        let rest = std::iter::repeat_n(0, BLOCK - block.len());
+                        let cells = block.iter().map(|&cell| of(cell, &cells));
+                        self.out.list(cells.chain(rest))
+                    }),
                 });
             }
             places.push(self.out.list(of_row));

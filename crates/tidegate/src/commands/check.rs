@@ -3,8 +3,11 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
+use tidegate_flask::{Image, Numbering};
 use tidegate_policy::te::contexts::{FileContexts, Kind};
 use tidegate_policy::{Attrs, Policy, te};
 
@@ -35,6 +38,54 @@ struct Selinux {
     #[serde(flatten)]
     policy: te::Summary,
     file_contexts: Vec<String>,
+    tables: Tables,
+}
+
+/// What it takes in the kernel, laid out with its booleans as they are set.
+#[derive(Debug, Serialize)]
+struct Tables {
+    bytes: usize,
+    /// Of these, file contexts.
+    file_contexts_bytes: usize,
+    /// What it took of a processor until it was read and compiled, with its file contexts and the map,
+    read_milliseconds: u64,
+    /// and to lay it out.
+    laid_out_milliseconds: u64,
+    /// Of sources that rules tell apart, of targets, and what rules say of both.
+    rows: usize,
+    columns: usize,
+    cells: usize,
+}
+
+/// What this process has taken of processors so far.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+impl Tables {
+    fn of(te: &te::Te) -> Outcome<Tables> {
+        let read = processor_time();
+        let image = Image::of(
+            &te.db,
+            &te.values(),
+            te.files.as_ref(),
+            Numbering::default(),
+            0,
+        );
+        let size = image
+            .map_err(|e| Failure::new(Code::Policy, e.to_string()))?
+            .size;
+        Ok(Tables {
+            bytes: size.bytes,
+            file_contexts_bytes: size.files,
+            read_milliseconds: read.as_millis() as u64,
+            laid_out_milliseconds: (processor_time() - read).as_millis() as u64,
+            rows: size.rows,
+            columns: size.columns,
+            cells: size.cells,
+        })
+    }
 }
 
 /// What it says of a path.
@@ -90,10 +141,14 @@ pub fn run(args: &Check, json: bool) -> Outcome {
         }
     });
     let paths: Vec<Found> = paths.collect();
-    let te = policy.te.as_ref().map(|te| Selinux {
-        policy: te.summary(),
-        file_contexts: te.files.as_ref().map_or_else(Vec::new, |f| f.files.clone()),
-    });
+    let te = match &policy.te {
+        Some(te) => Some(Selinux {
+            policy: te.summary(),
+            file_contexts: te.files.as_ref().map_or_else(Vec::new, |f| f.files.clone()),
+            tables: Tables::of(te)?,
+        }),
+        None => None,
+    };
     if json {
         return print_json(&summary(&policy, te, paths));
     }
@@ -190,6 +245,20 @@ fn say_te(te: &Selinux) {
     say!(
         "  {} contexts of filesystems, ports, interfaces and addresses",
         it.contexts
+    );
+    let tables = &te.tables;
+    say!(
+        "  in the kernel: {} KiB, of which {} KiB file contexts; {} rows, {} columns, {} cells",
+        tables.bytes.div_ceil(1024),
+        tables.file_contexts_bytes.div_ceil(1024),
+        tables.rows,
+        tables.columns,
+        tables.cells
+    );
+    say!(
+        "  of a processor: {} ms to read and compile it, {} ms to lay it out",
+        tables.read_milliseconds,
+        tables.laid_out_milliseconds
     );
     for file in &te.file_contexts {
         say!("  file contexts: {}", printable(file));
