@@ -55,7 +55,9 @@
 #include "te/server.h"
 #include "te/avc.h"
 #include "te/judge.h"
+#include "te/class.h"
 #include "te/object.h"
+#include "te/cred.h"
 #include "te/file.h"
 #include "te/dir.h"
 #include "te/revoke.h"
@@ -64,6 +66,7 @@
 #include "te/ipc.h"
 #include "te/task.h"
 #include "te/socket.h"
+#include "te/netlink.h"
 #include "te/mount.h"
 #include "te/other.h"
 
