@@ -139,6 +139,7 @@ struct file {
 	struct inode *f_inode;
 	struct path f_path;
 	void *private_data;
+	const struct cred *f_cred;
 };
 
 struct io_uring_cmd { struct file *file; };
@@ -185,7 +186,7 @@ struct rlimit { unsigned long rlim_max; };
 struct bpf_map;
 struct bpf_prog;
 struct iattr { unsigned int ia_valid; };
-struct msghdr { void *msg_name; unsigned int msg_flags; };
+struct msghdr { void *msg_name; int msg_namelen; unsigned int msg_flags; };
 struct timespec64;
 struct perf_event_attr;
 struct linux_binprm;
@@ -247,6 +248,7 @@ struct linux_binprm {
 	struct file *executable;
 	struct file *interpreter;
 	struct file *file;
+	struct cred *cred;
 	unsigned int unsafe; /* LSM_UNSAFE_* */
 	const char *filename;
 };
@@ -261,7 +263,7 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 	struct { s64 counter; } skc_cookie;
 };
-struct sk_buff { struct sk_buff *next; struct sock *sk; };
+struct sk_buff { struct sk_buff *next; struct sock *sk; unsigned int len; unsigned char *data; };
 struct sk_buff_head { struct sk_buff *next; };
 struct sock {
 	struct sock_common __sk_common;
@@ -271,6 +273,7 @@ struct sock {
 	u8 sk_shutdown;
 };
 struct socket { short type; struct file *file; struct sock *sk; };
+struct socket_alloc { struct socket socket; struct inode vfs_inode; };
 struct flowi4 { u32 daddr; };
 struct flowi6 { struct in6_addr daddr; };
 struct flowi {

@@ -248,9 +248,9 @@ object_manager() {
 	tests/object-manager/run.sh "$LAB" "$payload" "$1"
 }
 
-# Debian's own policy in domains of services and users, on a kernel with SELinux.
+# What SELinux and Tidegate say under Debian's own policy in domains of services and users, on a kernel.
 te_debian() {
-	scripts/build.sh payload "$payload" te-ops
+	scripts/build.sh payload "$payload" tidegate te-ops
 	scripts/build.sh lab
 	tests/te/debian.sh "$LAB" "$payload" "$1"
 }

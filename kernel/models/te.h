@@ -344,6 +344,37 @@ static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class, s
 	return 0;
 }
 
+/* A single ioctl or message, and of which types. */
+struct te_single {
+	u32 source;
+	u32 target;
+	u32 number; /* its two lower bytes count */
+	u32 message; /* whether it is one */
+};
+
+/* What rules on single ioctls or messages say of one, by its two bytes: TE_SPEAKS and its like. */
+te_function u32 te_extended_of(u32 p, struct te_single *one __arg_nonnull, u32 class)
+{
+	u32 list = TE(p)->extended ? PART(u32, TE(p)->extended)[class] : 0, count, says = 0, i;
+	u32 upper = one->number >> 8 & 0xff, lower = one->number & 0xff, bit;
+
+	if (!list)
+		return 0;
+	count = PART(u32, list)[0];
+	te_for(i, count) {
+		AT(struct te_extended) *rule = &PART(struct te_extended, list + 8)[i];
+
+		if ((rule->of == TE_MESSAGES) != one->message || !te_in(rule->sources, one->source) ||
+		    !te_in(rule->targets, one->target))
+			continue;
+		says |= TE_SPEAKS;
+		bit = rule->of == TE_DRIVERS ? upper : lower;
+		if ((rule->of == TE_DRIVERS || rule->driver == upper) && rule->bits[bit >> 5] >> (bit & 31) & 1)
+			says |= rule->says;
+	}
+	return says;
+}
+
 /* Does `validatetrans` let a task change an object's context? */
 te_function bool te_validates(u32 p, u64 old, u64 new, u64 task, u32 class)
 {

@@ -57,7 +57,8 @@ static __always_inline int te_setcon(struct te_who *who, u64 sid, struct tg_note
 		who->subject->sid = who->sid;
 		return -EAGAIN;
 	}
-	return 0;
+	/* with it what it has opened so far */
+	return te_cred_give(address(bpf_get_current_task_btf()->cred), sid) ? -ENOMEM : 0;
 }
 
 /* Which of the files of /proc/self/attr this is: the permission that it takes, 0: none that may be written. */
@@ -145,7 +146,7 @@ static __always_inline bool te_is_label(const char *name)
 static __noinline int te_relabel_asked(struct inode *inode, u64 dentry, u64 value, u32 size)
 {
 	struct tg_note n = { .op = TG_OP_XATTR, .class = TG_C_FILE, .dentry = dentry, .inode = address(inode) };
-	u32 class = te_class_of_mode(inode->i_mode), p;
+	u32 class = te_class_of_inode(address(inode)), p;
 	u64 old = te_inode_sid(inode, dentry), new = te_context(value, size);
 	struct te_who who = te_me();
 	int err;

@@ -107,6 +107,33 @@ int BPF_PROG(te_inode_mknod, struct inode *dir, struct dentry *dentry, umode_t m
 	return te_create(dir, dentry, te_class_of_mode(mode));
 }
 
+static __always_inline bool te_is_memory(struct inode *inode)
+{
+	u64 magic = inode->i_sb->s_magic;
+
+	return (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC) && !(inode->i_flags & S_PRIVATE);
+}
+
+/* What the policy makes of its maker and its filesystem, where that has labels by transitions (fs_use_trans). */
+static __noinline int te_memory_made(struct te_who *who, struct inode *inode __arg_trusted)
+{
+	u32 p = te_tables(policy_number()), f;
+	struct te_made made = { .class = SECCLASS_FILE };
+	u64 sid;
+
+	if (!who || !inode || !p)
+		return 0;
+	f = te_filesystem_of(p, address(inode->i_sb->s_type));
+	if (!f || PART(struct te_filesystem, f)->behavior != TE_BY_TRANSITION)
+		return 0;
+	made.source = who->sid;
+	made.target = PART(struct te_filesystem, f)->sid;
+	sid = te_new_label(TE_TRANSITION, &made);
+	if (!sid || te_give(inode, sid))
+		bpf_send_signal(9); /* nothing can be refused here */
+	return 0;
+}
+
 /* The new inode. */
 SEC("lsm/d_instantiate")
 int BPF_PROG(te_d_instantiate, struct dentry *dentry, struct inode *inode)
@@ -120,6 +147,11 @@ int BPF_PROG(te_d_instantiate, struct dentry *dentry, struct inode *inode)
 	if (inode->i_sb->s_magic == PIPEFS_MAGIC) {
 		if (te_give(inode, who.sid))
 			bpf_send_signal(9); /* nothing can be refused here */
+		return 0;
+	}
+	/* memory that is given out by descriptors: memfd_create(2) */
+	if (inode->i_sb->s_flags & SB_KERNMOUNT && te_is_memory(inode) && inode_is_new(inode)) {
+		te_memory_made(&who, inode);
 		return 0;
 	}
 	if (!s->made_dentry || s->made_dentry != address(dentry) || s->made_parent != address(dentry->d_parent) ||
@@ -137,7 +169,7 @@ int BPF_PROG(te_inode_free_security, struct inode *inode)
 {
 	struct tg_given_key key;
 
-	if (inode->i_nlink && inode->i_sb->s_magic != PIPEFS_MAGIC)
+	if (inode->i_nlink && !te_is_nameless(inode->i_sb->s_magic))
 		return 0;
 	key = given_key(inode);
 	bpf_map_delete_elem(&te_given, &key);
@@ -339,13 +371,9 @@ static __always_inline u64 te_alias(struct inode *inode)
 #define MAY_WRITE_MASK 2
 #define MAY_READ_MASK 4
 #define MAY_APPEND_MASK 8
-#define MAY_ACCESS_MASK 0x10
 #define MAY_OPEN_MASK 0x20
 
-/*
- * selinux_inode_permission(), of what nothing else is asked about: the search of directories, names of sockets, and access(2). What is
- * opened is asked about when it is, and what is done in a directory where a name is made or removed.
- */
+/* selinux_inode_permission(), of all that is not opened: that is asked about when it is. file_mask_to_av() */
 SEC("lsm/inode_permission")
 int BPF_PROG(te_sight_permission, struct inode *inode, int mask)
 {
@@ -356,21 +384,14 @@ int BPF_PROG(te_sight_permission, struct inode *inode, int mask)
 
 	if (!te_me().subject || mask & MAY_OPEN_MASK || !te_is_file(inode))
 		return 0;
-	if (is_dir && mask & MAY_EXEC_MASK)
-		request |= DIR__SEARCH;
-	/* a socket's name, by which somebody connects or sends */
-	if ((inode->i_mode & S_IFMT) == S_IFSOCK && mask & MAY_WRITE_MASK)
+	if (mask & MAY_EXEC_MASK)
+		request |= is_dir ? DIR__SEARCH : FILE__EXECUTE;
+	if (mask & MAY_READ_MASK)
+		request |= FILE__READ;
+	if (!is_dir && mask & MAY_APPEND_MASK)
+		request |= FILE__APPEND;
+	else if (mask & MAY_WRITE_MASK)
 		request |= FILE__WRITE;
-	if (mask & MAY_ACCESS_MASK) {
-		if (!is_dir && mask & MAY_EXEC_MASK)
-			request |= FILE__EXECUTE;
-		if (mask & MAY_READ_MASK)
-			request |= FILE__READ;
-		if (mask & MAY_APPEND_MASK)
-			request |= FILE__APPEND;
-		else if (mask & MAY_WRITE_MASK)
-			request |= FILE__WRITE;
-	}
 	dentry = request ? te_alias(inode) : 0;
 	return dentry ? te_may_inode(inode, dentry, request, &n) : 0;
 }

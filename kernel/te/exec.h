@@ -217,7 +217,8 @@ int BPF_PROG(te_bprm_committing_creds, struct linux_binprm *bprm)
 	s->exec = s->exec_sid = s->create_sid = s->key_sid = s->socket_sid = 0;
 	s->made_dentry = 0;
 	bpf_task_storage_delete(&te_onexec, bpf_get_current_task_btf());
-	if (!s->osid || s->osid == s->sid || !te_inherits(s->sid) || te_guard())
+	if (!te_cred_give(address(bprm->cred), s->sid) &&
+	    (!s->osid || s->osid == s->sid || !te_inherits(s->sid) || te_guard()))
 		return 0;
 	/* it cannot be refused any more, so it does not live to use them */
 	n.reason = TG_R_BUSY;

@@ -4,16 +4,15 @@
 #define TIDEGATE_TE_FILE_H
 
 
-/* What has a class of its own: sockets are asked about as such, and anonymous inodes by their own class. */
+/* Has it a label? */
 static __always_inline bool te_is_file(struct inode *inode)
 {
 	u64 magic = inode->i_sb->s_magic;
 
-	/* the kernel's own: System V shared memory, what is shared and anonymous */
+	/* the kernel's own: System V shared memory, what is shared and anonymous, what all that is anonymous share */
 	if (inode->i_flags & S_PRIVATE)
 		return false;
-	return magic != SOCKFS_MAGIC && magic != ANON_INODE_MAGIC && magic != NSFS_MAGIC && magic != PIDFS_MAGIC &&
-	       magic != DMA_BUF_MAGIC && magic != SECRETMEM_MAGIC;
+	return magic != NSFS_MAGIC && magic != PIDFS_MAGIC && magic != DMA_BUF_MAGIC;
 }
 
 /* file_to_av() */
@@ -28,17 +27,20 @@ static __always_inline u32 te_file_request(struct file *file)
 	return request ? request : FILE__IOCTL;
 }
 
+/* May the current task use a descriptor, and do this to its file? file_has_perm(); no request: the descriptor alone. */
 static __noinline int te_file_asked(struct file *file, u32 request, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_FILE };
 	struct inode *inode;
+	int err;
 
 	/* nobody's memory has a file: the verifier of some kernels takes that for impossible, and leaves the callers' tests out */
 	if (!address(file))
 		return 0;
 	inode = file->f_inode;
-	if (!te_is_file(inode))
-		return 0;
+	err = te_fd_asked(address(file), &n);
+	if (err || !request || !te_is_file(inode))
+		return err;
 	return te_may_inode(inode, file_dentry(file), request, &n);
 }
 
@@ -64,7 +66,10 @@ static __noinline int te_unnamed(struct file *file)
 		sid = te_new_label(TE_TRANSITION, &made);
 	if (!sid)
 		return -EACCES;
-	err = te_may(who.sid, sid, SECCLASS_FILE, FILE__CREATE, &n);
+	/* the kernel asks for this as it looks the directory up */
+	err = te_may(who.sid, made.target, SECCLASS_DIR, DIR__WRITE | DIR__SEARCH, &n);
+	if (!err)
+		err = te_may(who.sid, sid, SECCLASS_FILE, FILE__CREATE, &n);
 	if (err)
 		return err;
 	return !te_gives() || te_give(file->f_inode, sid) ? -ENOSPC : 0;
@@ -107,8 +112,12 @@ int BPF_PROG(te_file_lock, struct file *file)
 	return te_me().subject ? te_file_asked(file, FILE__LOCK, TG_OP_LOCK) : 0;
 }
 
+#define F_GETFL 3
 #define F_GETLK 5
 #define F_SETLKW 7
+#define F_GETOWN 9
+#define F_GETSIG 11
+#define F_GETOWNER_UIDS 17
 #define F_OFD_GETLK 36
 #define F_OFD_SETLKW 38
 
@@ -145,10 +154,14 @@ static __noinline int te_owner_asked(unsigned long pid)
 SEC("lsm/file_fcntl")
 int BPF_PROG(te_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
 {
+	int err;
+
 	if (!te_me().subject)
 		return 0;
-	if (cmd == F_SETOWN)
-		return te_owner_asked(arg);
+	if (cmd == F_SETOWN) {
+		err = te_file_asked(file, 0, TG_OP_TTY);
+		return err ? err : te_owner_asked(arg);
+	}
 	/* who it is about stands in memory, which may change meanwhile */
 	if (cmd == F_SETOWN_EX)
 		return -EACCES;
@@ -156,6 +169,8 @@ int BPF_PROG(te_file_fcntl, struct file *file, unsigned int cmd, unsigned long a
 		return te_file_asked(file, FILE__WRITE, TG_OP_OPEN_WRITE);
 	if ((cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW))
 		return te_file_asked(file, FILE__LOCK, TG_OP_LOCK);
+	if (cmd == F_GETFL || cmd == F_SETFL || (cmd >= F_GETOWN && cmd <= F_GETSIG) || cmd == F_GETOWNER_UIDS)
+		return te_file_asked(file, 0, TG_OP_TTY);
 	return 0;
 }
 
@@ -190,20 +205,53 @@ static __always_inline u32 te_ioctl_request(u32 cmd)
 		return FILE__SETATTR;
 	case FIONBIO:
 	case FIOASYNC:
-	case FIOCLEX:
-	case FIONCLEX:
 		return 0;
 	}
 	return FILE__IOCTL;
 }
 
+/* The policy capability ioctl_skip_cloexec. */
+#define TE_CAP_SKIP_CLOEXEC 7
+#define KDSKBENT 0x4b47
+#define KDSKBSENT 0x4b49
+
+/* ioctl_has_perm(), under a policy with rules on single ioctls. */
+static __noinline int te_single_ioctl(struct file *file, u32 cmd)
+{
+	struct tg_note n = { .op = TG_OP_TTY, .class = TG_C_FILE };
+	struct inode *inode = file->f_inode;
+	struct te_who who = te_me();
+	struct te_query q = { .source = who.sid, .request = FILE__IOCTL };
+	int err = te_fd_asked(address(file), &n);
+
+	if (err || !te_is_file(inode))
+		return err;
+	n.dentry = file_dentry(file);
+	n.inode = address(inode);
+	q.target = te_inode_sid(inode, n.dentry);
+	q.class = te_class_of_inode(address(inode));
+	if (q.target == TE_LATER)
+		return verdict_of(te_no_decision(&q, &n));
+	return verdict_of(te_single_asked(&q, cmd & 0xffff, &n));
+}
+
 static __always_inline int te_ioctl_asked(struct file *file, u32 cmd)
 {
-	u32 request = te_ioctl_request(cmd);
+	struct tg_note n = { .op = TG_OP_CAPABLE, .class = TG_C_SYSTEM };
+	u32 request = te_ioctl_request(cmd), p = te_tables(policy_number());
+	struct te_who who = te_me();
 
-	if ((cmd == FIOSETOWN || cmd == SIOCSPGRP) && te_me().subject)
+	if (!who.subject || !p)
+		return 0;
+	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return -EACCES;
-	return request && te_me().subject ? te_file_asked(file, request, TG_OP_TTY) : 0;
+	if (cmd == KDSKBENT || cmd == KDSKBSENT)
+		return te_may(who.sid, who.sid, SECCLASS_CAPABILITY, CAPABILITY__SYS_TTY_CONFIG, &n);
+	if ((cmd == FIOCLEX || cmd == FIONCLEX) && te_in(TE(p)->capabilities, TE_CAP_SKIP_CLOEXEC))
+		return 0;
+	if (request == FILE__IOCTL && TE(p)->extended)
+		return te_single_ioctl(file, cmd);
+	return te_file_asked(file, request, TG_OP_TTY);
 }
 
 SEC("lsm/file_ioctl")
@@ -218,10 +266,16 @@ int BPF_PROG(te_file_ioctl_compat, struct file *file, unsigned int cmd)
 	return te_ioctl_asked(file, cmd);
 }
 
+/* Memory without a file, or whose file is the kernel's own: System V shared memory. */
+static __always_inline bool te_is_nobodys(u64 file)
+{
+	return !file || CAST(struct inode, CAST(struct file, file)->f_inode)->i_flags & S_PRIVATE;
+}
+
 /* Memory is made that can be written, or was, and be executed. */
 static __always_inline bool te_map_is_code(struct file *file, u32 prot, bool shared)
 {
-	return prot & PROT_EXEC_FLAG && (!address(file) || (!shared && prot & PROT_WRITE_FLAG));
+	return prot & PROT_EXEC_FLAG && (te_is_nobodys(address(file)) || (!shared && prot & PROT_WRITE_FLAG));
 }
 
 static __always_inline u32 te_map_request(u32 prot, bool shared)
@@ -247,10 +301,13 @@ static __always_inline int te_map_asked(struct te_who *who, struct file *file, u
 	return te_file_asked(file, te_map_request(prot, shared), TG_OP_MMAP);
 }
 
-/* SELinux asks for `map` and then for the rest. Where a hint allows all of it, that is one question. */
+/*
+ * SELinux asks for `map` and then for the rest. Where a hint allows all of it, that is one question; the hint knows
+ * nothing of who has opened the file.
+ */
 static __noinline bool te_map_is_hinted(struct file *file, u32 prot, bool shared)
 {
-	if (!address(file) || te_map_is_code(file, prot, shared))
+	if (!address(file) || te_map_is_code(file, prot, shared) || te_opener(address(file), te_me().sid))
 		return false;
 	return te_inode_is_hinted(file->f_inode, FILE__MAP | te_map_request(prot, shared));
 }

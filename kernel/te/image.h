@@ -109,6 +109,33 @@ enum te_term {
 	TE_AMONG,   /* 1: enum te_symbol, 2: enum te_operator, 3: enum te_side; the next word is a bitmap */
 };
 
+/*
+ * A rule on single ioctls, or types of netlink messages, of 256 that have an upper byte (the driver) in common. A list is
+ * how many there are in a word, another word, and these.
+ */
+struct te_extended {
+	u32 sources; /* bitmaps of types */
+	u32 targets;
+	u32 of;	     /* enum te_extended_of */
+	u32 driver;
+	u32 says;    /* enum te_extended_says */
+	u32 pad;
+	u32 bits[8]; /* by the lower byte; of TE_DRIVERS by the upper one */
+};
+
+enum te_extended_of {
+	TE_FUNCTIONS = 1,
+	TE_DRIVERS,
+	TE_MESSAGES,
+};
+
+enum te_extended_says {
+	TE_SPEAKS = 1, /* any of the three does, of whichever driver: without, the permission decides alone */
+	TE_ALLOWS = 2,
+	TE_AUDITS = 4,
+	TE_KEEPS_SILENT = 8,
+};
+
 enum te_attribute {
 	TE_USERS,
 	TE_ROLES,
@@ -238,6 +265,8 @@ struct te_image {
 	u32 port_sids;	     /* u64 each */
 	u32 nodes;	     /* struct te_node each, in order */
 	u32 nodes_count;
+	u32 extended;	     /* u32 by class: a list of rules on single ioctls and messages, 0: none */
+	u32 allows_unknown;  /* handle_unknown allow */
 };
 
 #endif

@@ -75,6 +75,49 @@ __noinline int te_asked(u64 source, u64 target, u32 class, u32 request, struct t
 	return request & (~k.allow | k.auditallow) ? te_record(&q, &k, n) : 0;
 }
 
+/*
+ * The same of a permission for a single ioctl or netlink message, where rules may say more of that: `which` is its number,
+ * and TE_MESSAGE with a message. avc_has_extended_perms()
+ */
+#define TE_MESSAGE 0x10000
+__noinline int te_single_asked(struct te_query *q, u32 which, struct tg_note *n)
+{
+	struct tg_stats *st = stats_of(TG_C_TE);
+	struct te_single one;
+	struct te_known k;
+	u32 try, p, says;
+
+	if (!q || !n)
+		return -EACCES;
+	if (st)
+		st->queries++;
+	for (try = 0; try < TE_TRIES; try++) {
+		if (!te_resolve(q, &k, st))
+			break;
+		p = te_tables(k.number);
+		says = 0;
+		if (p) {
+			one.source = sid_type(te_valid(p, q->source));
+			one.target = sid_type(te_valid(p, q->target));
+			one.number = which & 0xffff;
+			one.message = !!(which & TE_MESSAGE);
+			says = te_extended_of(p, &one, q->class);
+		}
+		if (policy_number() != k.number)
+			continue;
+		if (says) {
+			if (!(says & TE_ALLOWS))
+				k.allow &= ~q->request;
+			if (!(says & TE_AUDITS))
+				k.auditallow &= ~q->request;
+			if (says & TE_KEEPS_SILENT)
+				k.auditdeny &= ~q->request;
+		}
+		return q->request & (~k.allow | k.auditallow) ? te_record(q, &k, n) : 0;
+	}
+	return te_no_decision(q, n);
+}
+
 static __always_inline int te_may(u64 source, u64 target, u32 class, u32 request, struct tg_note *n)
 {
 	return verdict_of(te_asked(source, target, class, request, n));

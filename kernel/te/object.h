@@ -44,26 +44,7 @@ struct {
 #define TE_LATER (~1ull)
 #define TE_NO_PATH (~2ull)
 
-/* The class of a file, and its place among an automaton's answers. */
-static __always_inline u32 te_class_of_mode(u32 mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFDIR:
-		return SECCLASS_DIR;
-	case S_IFCHR:
-		return SECCLASS_CHR_FILE;
-	case S_IFBLK:
-		return SECCLASS_BLK_FILE;
-	case S_IFIFO:
-		return SECCLASS_FIFO_FILE;
-	case S_IFLNK:
-		return SECCLASS_LNK_FILE;
-	case S_IFSOCK:
-		return SECCLASS_SOCK_FILE;
-	}
-	return SECCLASS_FILE;
-}
-
+/* The place of a kind of file among an automaton's answers. */
 static __always_inline u32 te_kind_of_mode(u32 mode)
 {
 	switch (mode & S_IFMT) {
@@ -329,8 +310,9 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 		sid = te_path_sid(dentry, &l);
 		return sid == TE_NO_ANSWER || sid == TE_NO_LABEL ? own : sid;
 	}
+	/* whoever is governed has given it his own */
 	if (behavior == TE_BY_TASK)
-		return own;
+		return te_initial(p, TE_SID_KERNEL);
 	sid = TE(p)->files ? te_path_sid(dentry, &l) : TE_NO_ANSWER;
 	/* memory that the kernel gives out by descriptors has none, nor what only others have mounted */
 	if (sid == TE_NO_PATH && behavior == TE_BY_TRANSITION && (l.how == TE_UNMOUNTED || i->i_sb->s_flags & SB_KERNMOUNT))
@@ -339,6 +321,12 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 		return sid;
 	/* what file_contexts do not name is what its filesystem makes of it */
 	return behavior == TE_BY_TRANSITION ? own : te_initial(p, TE_SID_FILE);
+}
+
+/* Has it no name that could be the last one? Its label goes with it. */
+static __always_inline bool te_is_nameless(u64 magic)
+{
+	return magic == PIPEFS_MAGIC || magic == SOCKFS_MAGIC || te_is_anonymous(magic);
 }
 
 /* The SID that an object was given; 0: none. */
@@ -378,7 +366,9 @@ static __always_inline u64 te_sought(u32 p, struct inode *inode, u64 dentry, boo
 	if (*process)
 		return sid;
 	sid = te_given_sid(inode);
-	return sid ? sid : te_place_sid(p, address(inode), dentry);
+	if (sid)
+		return sid;
+	return te_is_anonymous(inode->i_sb->s_magic) ? te_initial(p, TE_SID_KERNEL) : te_place_sid(p, address(inode), dentry);
 }
 
 /* The SID of an object, looked for; TE_LATER: it cannot be known now. */
@@ -508,11 +498,10 @@ static __always_inline bool te_inode_is_hinted(struct inode *inode, u32 request)
 __noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32 request, struct tg_note *n)
 {
 	struct te_who who = te_met();
+	struct te_query q = { .source = who.sid, .request = request };
 	struct te_inode *memo;
-	struct te_query q;
 	struct te_known k;
 	struct tg_stats *st;
-	u64 sid;
 
 	if (!inode || !n || !who.subject)
 		return 0;
@@ -520,29 +509,26 @@ __noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32
 	if (st)
 		st->queries++;
 	memo = bpf_inode_storage_get(&te_inodes, inode, 0, 0);
-	sid = te_remembered(memo);
-	if (te_is_hinted(memo, who.sid, sid, request)) {
+	q.target = te_remembered(memo);
+	if (te_is_hinted(memo, q.source, q.target, request)) {
 		if (st)
 			st->hint++;
 		return 0;
 	}
-	if (sid == TE_NO_ANSWER)
-		sid = te_inode_find(inode, dentry);
-	q.source = who.sid;
-	q.target = sid;
-	q.class = te_class_of_mode(inode->i_mode);
-	q.request = request;
+	if (q.target == TE_NO_ANSWER)
+		q.target = te_inode_find(inode, dentry);
 	n->dentry = dentry;
 	n->inode = address(inode);
-	if (sid == TE_LATER)
+	q.class = te_class_of_inode(n->inode);
+	if (q.target == TE_LATER)
 		return te_no_decision(&q, n);
 	if (!te_resolve(&q, &k, st))
 		return te_no_decision(&q, n);
-	if (request & (~k.allow | k.auditallow))
+	if (q.request & (~k.allow | k.auditallow))
 		return te_record(&q, &k, n);
 	/* only of a label that is remembered itself: a process's file is another's in a moment */
-	if (memo && te_remembered(memo) == sid)
-		te_hint(memo, who.sid, sid, &k);
+	if (memo && te_remembered(memo) == q.target)
+		te_hint(memo, q.source, q.target, &k);
 	return 0;
 }
 

@@ -42,6 +42,7 @@ int BPF_PROG(te_inode_init_security_anon, struct inode *inode, const struct qstr
 	struct te_made made = { .class = SECCLASS_ANON_INODE };
 	struct qstr *text = CAST(struct qstr, address(name));
 	u64 sid;
+	int err;
 
 	if (!who.subject)
 		return 0;
@@ -49,7 +50,10 @@ int BPF_PROG(te_inode_init_security_anon, struct inode *inode, const struct qstr
 	made.name = address(text->name);
 	made.len = text->len & 255;
 	sid = te_new_label(TE_TRANSITION, &made);
-	return sid ? te_may(who.sid, sid, SECCLASS_ANON_INODE, FILE__CREATE, &n) : -EACCES;
+	if (!sid)
+		return -EACCES;
+	err = te_may(who.sid, sid, SECCLASS_ANON_INODE, FILE__CREATE, &n);
+	return err ? err : te_give(inode, sid) ? -ENOMEM : 0;
 }
 
 static __always_inline int te_ring_asked(u64 target, u32 request)
@@ -78,8 +82,24 @@ int BPF_PROG(te_uring_allowed)
 	return te_ring_asked(0, IO_URING__ALLOWED);
 }
 
-#define FAN_ALL_PERM_EVENTS (0x00010000 | 0x00020000 | 0x00040000)
-#define FS_ACCESS_BITS (0x00000001 | 0x00000010) /* FS_ACCESS, FS_CLOSE_NOWRITE: that somebody reads */
+/* What a ring has a driver do that it alone knows. */
+SEC("lsm/uring_cmd")
+int BPF_PROG(te_uring_cmd, struct io_uring_cmd *cmd)
+{
+	struct file *file = CAST(struct file, address(cmd->file));
+	struct te_who who = te_me();
+	u64 sid;
+
+	if (!who.subject)
+		return 0;
+	sid = te_inode_peek(address(file->f_inode), address(file->f_path.dentry));
+	return sid == TE_LATER ? -EAGAIN : te_ring_asked(sid, IO_URING__CMD);
+}
+
+/* FS_OPEN_PERM, FS_ACCESS_PERM, FS_OPEN_EXEC_PERM, FS_PRE_ACCESS */
+#define FS_PERM_EVENTS (0x00010000 | 0x00020000 | 0x00040000 | 0x00100000)
+/* FS_ACCESS, FS_CLOSE_NOWRITE, FS_ACCESS_PERM, FS_PRE_ACCESS: that somebody reads */
+#define FS_READ_EVENTS (0x00000001 | 0x00000010 | 0x00020000 | 0x00100000)
 
 /* selinux_path_notify() */
 SEC("lsm/path_notify")
@@ -105,18 +125,22 @@ int BPF_PROG(te_path_notify, const struct path *path, u64 mask, unsigned int typ
 		if (err)
 			return err;
 	}
-	if (mask & FAN_ALL_PERM_EVENTS)
+	if (mask & FS_PERM_EVENTS)
 		request |= FILE__WATCH_WITH_PERM;
-	if (mask & (FAN_ALL_PERM_EVENTS | FS_ACCESS_BITS))
+	if (mask & FS_READ_EVENTS)
 		request |= FILE__WATCH_READS;
 	return te_may_inode(inode, address(dentry), request, &n);
 }
 
-SEC("lsm/quotactl")
-int BPF_PROG(te_quotactl, int cmds, int type, int id, struct super_block *sb)
+SEC("lsm/quota_on")
+int BPF_PROG(te_quota_on, struct dentry *dentry)
 {
-	u32 cmd = (u32)cmds >> 8;
+	return te_me().subject ? te_named_asked(dentry, FILE__QUOTAON, TG_OP_MOUNT) : 0;
+}
 
+SEC("lsm/quotactl")
+int BPF_PROG(te_quotactl, int cmd, int type, int id, struct super_block *sb)
+{
 	if (!sb)
 		return 0;
 	switch (cmd) {

@@ -57,13 +57,29 @@ static __noinline void te_held_file(struct tg_te_held *line, u64 file, u32 reque
 		line->denied = 1;
 		return;
 	}
-	if (!te_is_file(inode))
+	/* a socket is asked about at each message */
+	if (!te_is_file(inode) || inode->i_sb->s_magic == SOCKFS_MAGIC)
 		return;
 	line->ino = inode->i_ino;
 	line->dev = inode->i_sb->s_dev;
-	line->class = te_class_of_mode(inode->i_mode);
+	line->class = te_class_of_inode(address(inode));
 	line->target = te_inode_peek(address(inode), address(f->f_path.dentry));
 	line->denied = te_lost(line->source, line->target, line->class, request);
+}
+
+/* Of a descriptor, who opened it. */
+static __noinline void te_held_descriptor(struct tg_te_held *line, u64 file)
+{
+	struct file *f = CAST(struct file, file);
+	struct inode *inode = CAST(struct inode, f->f_inode);
+
+	if (tx_kind_of(f) == TX_RING)
+		return;
+	line->ino = inode->i_ino;
+	line->dev = inode->i_sb->s_dev;
+	line->target = te_opener(file, line->source);
+	line->class = SECCLASS_FD;
+	line->denied = line->target ? te_lost(line->source, line->target, SECCLASS_FD, FD__USE) : 0;
 }
 
 SEC("iter/task_file")
@@ -81,7 +97,10 @@ int ps_te_file(struct bpf_iter__task_file *ctx)
 	line.fd = ctx->fd;
 	if (!own && (!line.source || file->f_mode & FMODE_PATH))
 		return 0;
-	te_held_file(&line, address(file), te_file_request(file));
+	if (!own)
+		te_held_descriptor(&line, address(file));
+	if (!line.denied)
+		te_held_file(&line, address(file), te_file_request(file));
 	if (own || line.denied)
 		te_held(ctx->meta->seq, task, &line);
 	return 0;
@@ -167,7 +186,9 @@ static __noinline bool te_inherits(u64 sid)
 		f = CAST(struct file, at);
 		if (f->f_mode & FMODE_PATH)
 			continue;
-		te_held_file(&held, at, te_file_request(f));
+		te_held_descriptor(&held, at);
+		if (!held.denied)
+			te_held_file(&held, at, te_file_request(f));
 		if (held.denied)
 			return true;
 	}

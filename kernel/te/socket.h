@@ -24,77 +24,6 @@ struct {
 	__type(value, struct te_sock);
 } te_socks SEC(".maps");
 
-#define SOCK_RAW 3
-#define IPPROTO_ICMP 1
-#define IPPROTO_IP 0
-#define IPPROTO_TCP 6
-#define IPPROTO_UDP 17
-#define IPPROTO_ICMPV6 58
-#define IPPROTO_SCTP 132
-#define IPPROTO_UDPLITE 136
-#define IPPROTO_MPTCP 262
-
-static __always_inline u32 te_inet_class(u32 type, u32 protocol)
-{
-	switch (type) {
-	case SOCK_STREAM:
-	case SOCK_SEQPACKET:
-		if (protocol == IPPROTO_IP || protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP)
-			return SECCLASS_TCP_SOCKET;
-		return protocol == IPPROTO_SCTP ? SECCLASS_SCTP_SOCKET : SECCLASS_RAWIP_SOCKET;
-	case SOCK_DGRAM:
-		if (protocol == IPPROTO_IP || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE)
-			return SECCLASS_UDP_SOCKET;
-		if (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6)
-			return SECCLASS_ICMP_SOCKET;
-		return SECCLASS_RAWIP_SOCKET;
-	case 6: /* SOCK_DCCP */
-		return SECCLASS_DCCP_SOCKET;
-	}
-	return SECCLASS_RAWIP_SOCKET;
-}
-
-/* Of netlink sockets by their protocols, NETLINK_*; of other families by their numbers, PF_*. 0: the general class. */
-static const u8 te_netlink_classes[32] = {
-	[0] = SECCLASS_NETLINK_ROUTE_SOCKET, [4] = SECCLASS_NETLINK_TCPDIAG_SOCKET, [5] = SECCLASS_NETLINK_NFLOG_SOCKET,
-	[6] = SECCLASS_NETLINK_XFRM_SOCKET, [7] = SECCLASS_NETLINK_SELINUX_SOCKET, [8] = SECCLASS_NETLINK_ISCSI_SOCKET,
-	[9] = SECCLASS_NETLINK_AUDIT_SOCKET, [10] = SECCLASS_NETLINK_FIB_LOOKUP_SOCKET,
-	[11] = SECCLASS_NETLINK_CONNECTOR_SOCKET, [12] = SECCLASS_NETLINK_NETFILTER_SOCKET,
-	[14] = SECCLASS_NETLINK_DNRT_SOCKET, [15] = SECCLASS_NETLINK_KOBJECT_UEVENT_SOCKET,
-	[16] = SECCLASS_NETLINK_GENERIC_SOCKET, [18] = SECCLASS_NETLINK_SCSITRANSPORT_SOCKET,
-	[20] = SECCLASS_NETLINK_RDMA_SOCKET, [21] = SECCLASS_NETLINK_CRYPTO_SOCKET,
-};
-
-static const u8 te_family_classes[64] = {
-	[3] = SECCLASS_AX25_SOCKET, [4] = SECCLASS_IPX_SOCKET, [5] = SECCLASS_APPLETALK_SOCKET, [6] = SECCLASS_NETROM_SOCKET,
-	[8] = SECCLASS_ATMPVC_SOCKET, [9] = SECCLASS_X25_SOCKET, [11] = SECCLASS_ROSE_SOCKET, [12] = SECCLASS_DECNET_SOCKET,
-	[15] = SECCLASS_KEY_SOCKET, [17] = SECCLASS_PACKET_SOCKET, [20] = SECCLASS_ATMSVC_SOCKET, [21] = SECCLASS_RDS_SOCKET,
-	[23] = SECCLASS_IRDA_SOCKET, [24] = SECCLASS_PPPOX_SOCKET, [26] = SECCLASS_LLC_SOCKET, [29] = SECCLASS_CAN_SOCKET,
-	[30] = SECCLASS_TIPC_SOCKET, [31] = SECCLASS_BLUETOOTH_SOCKET, [32] = SECCLASS_IUCV_SOCKET,
-	[33] = SECCLASS_RXRPC_SOCKET, [34] = SECCLASS_ISDN_SOCKET, [35] = SECCLASS_PHONET_SOCKET,
-	[36] = SECCLASS_IEEE802154_SOCKET, [37] = SECCLASS_CAIF_SOCKET, [38] = SECCLASS_ALG_SOCKET, [39] = SECCLASS_NFC_SOCKET,
-	[40] = SECCLASS_VSOCK_SOCKET, [41] = SECCLASS_KCM_SOCKET, [42] = SECCLASS_QIPCRTR_SOCKET, [43] = SECCLASS_SMC_SOCKET,
-	[44] = SECCLASS_XDP_SOCKET, [45] = SECCLASS_MCTP_SOCKET,
-};
-
-#define AF_NETLINK 16
-
-__noinline u32 te_socket_class(u32 family, u32 type, u32 protocol)
-{
-	u32 class;
-
-	if (family == AF_INET || family == AF_INET6)
-		return te_inet_class(type, protocol);
-	if (family == AF_UNIX)
-		return type == SOCK_DGRAM || type == SOCK_RAW ? SECCLASS_UNIX_DGRAM_SOCKET : SECCLASS_UNIX_STREAM_SOCKET;
-	if (family == AF_NETLINK) {
-		class = te_netlink_classes[BOUND(protocol, 32)];
-		return class && protocol < 32 ? class : SECCLASS_NETLINK_SOCKET;
-	}
-	class = te_family_classes[BOUND(family, 64)];
-	return class && family < 64 ? class : SECCLASS_SOCKET;
-}
-
 /* What a task's socket of a class will be: socket_sockcreate_sid(). */
 static __always_inline u64 te_socket_new(struct te_who *who, u32 class)
 {
@@ -120,6 +49,16 @@ int BPF_PROG(te_socket_create, int family, int type, int protocol, int kern)
 	return sid ? te_may(who.sid, sid, class, SOCKET__CREATE, &n) : -EACCES;
 }
 
+/* A socket's inode has its label, too: for what is done to it as a file. */
+static __always_inline int te_socket_label(struct socket *sock, u64 sid)
+{
+	u64 at = address(sock) - bpf_core_field_offset(struct socket_alloc, socket) +
+		 bpf_core_field_offset(struct socket_alloc, vfs_inode);
+	struct tg_given_key key = given_key(CAST(struct inode, at));
+
+	return bpf_map_update_elem(&te_given, &key, &sid, BPF_ANY) ? -ENOMEM : 0;
+}
+
 SEC("lsm/socket_post_create")
 int BPF_PROG(te_socket_post_create, struct socket *sock, int family, int type, int protocol, int kern)
 {
@@ -133,7 +72,9 @@ int BPF_PROG(te_socket_post_create, struct socket *sock, int family, int type, i
 	fresh.sid = te_socket_new(&who, fresh.class);
 	if (!fresh.sid)
 		return -EACCES;
-	return STORAGE_MADE(bpf_sk_storage_get, &te_socks, sk, &fresh) ? 0 : -ENOMEM;
+	if (!STORAGE_MADE(bpf_sk_storage_get, &te_socks, sk, &fresh))
+		return -ENOMEM;
+	return te_socket_label(sock, fresh.sid);
 }
 
 /* A socket as it is asked about. */
@@ -150,18 +91,23 @@ static __always_inline struct te_sock te_sock_of(struct sock *sk)
 }
 
 /* sock_has_perm() */
-static __always_inline int te_sock_asked(struct socket *sock, u32 request, u8 op, struct te_sock *found)
+static __always_inline int te_sk_asked(struct sock *sk, u32 request, struct te_sock *found, struct tg_note *n)
 {
-	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
 	struct te_who who = te_me();
-	struct sock *sk = sock->sk;
 
 	found->class = 0;
 	if (!who.subject || !sk)
 		return 0;
 	*found = te_sock_of(sk);
-	n.port = CAST(struct sock, address(sk))->__sk_common.skc_family;
-	return te_may(who.sid, found->sid, found->class, request, &n);
+	n->port = CAST(struct sock, address(sk))->__sk_common.skc_family;
+	return te_may(who.sid, found->sid, found->class, request, n);
+}
+
+static __always_inline int te_sock_asked(struct socket *sock, u32 request, u8 op, struct te_sock *found)
+{
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
+
+	return te_sk_asked(sock->sk, request, found, &n);
 }
 
 /* The SID of a port, by which it is named: security_port_sid(). */
@@ -236,37 +182,27 @@ __noinline int te_bound_asked(struct te_sock *s, struct tg_note *n)
 static __always_inline int te_bound_sock_asked(struct socket *sock, u32 request, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
-	struct te_sock s, *known;
 	struct sock *sk = sock->sk;
-	int err = te_sock_asked(sock, request, op, &s);
+	struct te_sock s, *known;
+	int err = te_sk_asked(sk, request, &s, &n);
 
 	if (err || !s.class || !s.number || s.number == policy_number() || !sk)
 		return err;
 	known = bpf_sk_storage_get(&te_socks, sk, 0, 0);
-	n.port = CAST(struct sock, address(sk))->__sk_common.skc_family;
 	return known ? verdict_of(te_bound_asked(known, &n)) : 0;
 }
 
 /* An address of the kernel's copy, which is read as IPv4's unless it is IPv6's; false: of another family, or too short. */
-static __always_inline bool te_read_address(struct sockaddr *at, int len, struct te_address *a)
+static __always_inline bool te_read_address(u64 at, int len, struct te_address *a)
 {
-	struct {
-		u16 family;
-		u16 port;
-		u32 four;
-		u32 six[4];
-	} raw = {};
-
-	if (len < 16 || bpf_probe_read_kernel(&raw, len >= 24 ? 24 : 16, (void *)address(at)))
+	/* two bytes each: the family, and the port in the network's order */
+	if (len < 16 || bpf_probe_read_kernel(&a->family, sizeof(a->family), (void *)at))
 		return false;
-	a->family = raw.family;
-	a->port = bpf_ntohs(raw.port);
-	if (raw.family != AF_INET6) {
-		a->words[0] = raw.four;
-		return raw.family == AF_INET;
-	}
-	__builtin_memcpy(a->words, raw.six, sizeof(raw.six));
-	return len >= 24;
+	a->port = bpf_ntohs(a->family >> 16);
+	a->family &= 0xffff;
+	if (a->family != AF_INET6)
+		return !bpf_probe_read_kernel(a->words, 4, (void *)at + 4) && a->family == AF_INET;
+	return len >= 24 && !bpf_probe_read_kernel(a->words, 16, (void *)at + 8);
 }
 
 static __always_inline bool te_has_ports(u32 class)
@@ -276,9 +212,8 @@ static __always_inline bool te_has_ports(u32 class)
 }
 
 /* A socket has taken a port, or is about to be connected. */
-static __always_inline void te_bound(struct socket *sock, u32 bind_port, u32 peer_port)
+static __always_inline void te_bound(struct sock *sk, u32 bind_port, u32 peer_port)
 {
-	struct sock *sk = sock->sk;
 	struct te_sock *known = sk ? bpf_sk_storage_get(&te_socks, sk, 0, 0) : NULL;
 
 	if (!known)
@@ -294,18 +229,13 @@ static __always_inline void te_bound(struct socket *sock, u32 bind_port, u32 pee
 #define PORTS_LOW 32768
 #define PORTS_HIGH 60999
 
-SEC("lsm/socket_bind")
-int BPF_PROG(te_socket_bind, struct socket *sock, struct sockaddr *at, int len)
+/* May a socket that was asked about take an address? */
+static __always_inline int te_bind_asked(struct sock *sk, struct te_sock *s, u64 at, int len, struct tg_note *n)
 {
-	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
+	u32 family = CAST(struct sock, address(sk))->__sk_common.skc_family;
 	struct te_address a = {};
-	struct te_sock s;
-	u32 family;
-	int err = te_sock_asked(sock, SOCKET__BIND, TG_OP_SOCKET, &s);
+	int err = 0;
 
-	if (err || !s.class)
-		return err;
-	family = CAST(struct sock, address(sock->sk))->__sk_common.skc_family;
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	/* __inet_bind() takes AF_UNSPEC for AF_INET */
@@ -313,16 +243,43 @@ int BPF_PROG(te_socket_bind, struct socket *sock, struct sockaddr *at, int len)
 		return -EINVAL;
 	if (!a.family)
 		a.family = AF_INET;
-	n.port = a.port;
-	if (a.port && (a.port < PORTS_LOW || a.port > PORTS_HIGH) && (te_has_ports(s.class))) {
-		err = te_may(s.sid, te_port_sid(s.class, a.port), s.class, SOCKET__NAME_BIND, &n);
+	n->port = a.port;
+	if (a.port && (a.port < PORTS_LOW || a.port > PORTS_HIGH) && (te_has_ports(s->class))) {
+		err = te_may(s->sid, te_port_sid(s->class, a.port), s->class, SOCKET__NAME_BIND, n);
 		if (err)
 			return err;
-		te_bound(sock, a.port, 0);
+		te_bound(sk, a.port, 0);
 	}
 	/* node_bind, whose bit is the same in each class that has it */
-	if (te_has_ports(s.class) || s.class == SECCLASS_RAWIP_SOCKET || s.class == SECCLASS_ICMP_SOCKET)
-		err = te_may(s.sid, te_node_sid(&a), s.class, TCP_SOCKET__NODE_BIND, &n);
+	if (te_has_ports(s->class) || s->class == SECCLASS_RAWIP_SOCKET || s->class == SECCLASS_ICMP_SOCKET)
+		err = te_may(s->sid, te_node_sid(&a), s->class, TCP_SOCKET__NODE_BIND, n);
+	return err;
+}
+
+SEC("lsm/socket_bind")
+int BPF_PROG(te_socket_bind, struct socket *sock, struct sockaddr *at, int len)
+{
+	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
+	struct te_sock s;
+	int err = te_sk_asked(sock->sk, SOCKET__BIND, &s, &n);
+
+	return err || !s.class ? err : te_bind_asked(sock->sk, &s, address(at), len, &n);
+}
+
+/* May a socket that was asked about be connected to an address? */
+static __always_inline int te_connect_asked(struct sock *sk, struct te_sock *s, u64 at, int len, struct tg_note *n)
+{
+	struct te_address a = {};
+	int err;
+
+	if (s->class != SECCLASS_TCP_SOCKET && s->class != SECCLASS_SCTP_SOCKET && s->class != SECCLASS_DCCP_SOCKET)
+		return 0;
+	if (!te_read_address(at, len, &a))
+		return 0;
+	n->port = a.port;
+	err = te_may(s->sid, te_port_sid(s->class, a.port), s->class, TCP_SOCKET__NAME_CONNECT, n);
+	if (!err)
+		te_bound(sk, 0, a.port);
 	return err;
 }
 
@@ -330,21 +287,44 @@ SEC("lsm/socket_connect")
 int BPF_PROG(te_socket_connect, struct socket *sock, struct sockaddr *at, int len)
 {
 	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_SOCKET };
-	struct te_address a = {};
 	struct te_sock s;
-	int err = te_sock_asked(sock, SOCKET__CONNECT, TG_OP_CONNECT, &s);
+	int err = te_sk_asked(sock->sk, SOCKET__CONNECT, &s, &n);
+
+	return err || !s.class ? err : te_connect_asked(sock->sk, &s, address(at), len, &n);
+}
+
+#define SCTP_SET_PEER_PRIMARY_ADDR 5
+#define SCTP_PRIMARY_ADDR 6
+#define SCTP_SOCKOPT_BINDX_ADD 100
+#define TE_SCTP_ADDRESSES 4096 /* more than a message or an option has */
+
+/* Addresses that SCTP takes by options, and with a message: selinux_sctp_bind_connect(). */
+SEC("lsm/sctp_bind_connect")
+int BPF_PROG(te_sctp_bind_connect, struct sock *sk, int optname, struct sockaddr *addresses, int len)
+{
+	bool binds = optname == SCTP_SET_PEER_PRIMARY_ADDR || optname == SCTP_PRIMARY_ADDR || optname == SCTP_SOCKOPT_BINDX_ADD;
+	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
+	u64 at = address(addresses), end = at + (u32)len;
+	struct te_sock s;
+	u32 i;
+	int err = te_sk_asked(sk, binds ? SOCKET__BIND : SOCKET__CONNECT, &s, &n);
 
 	if (err || !s.class)
 		return err;
-	if (s.class != SECCLASS_TCP_SOCKET && s.class != SECCLASS_SCTP_SOCKET && s.class != SECCLASS_DCCP_SOCKET)
-		return 0;
-	if (!te_read_address(at, len, &a))
-		return 0;
-	n.port = a.port;
-	err = te_may(s.sid, te_port_sid(s.class, a.port), s.class, TCP_SOCKET__NAME_CONNECT, &n);
-	if (!err)
-		te_bound(sock, 0, a.port);
-	return err;
+	bpf_for(i, 0, TE_SCTP_ADDRESSES) {
+		u16 family = name_word(at);
+		u32 size = family == AF_INET6 ? 28 : 16;
+
+		if (at == end)
+			return 0;
+		if (at + size > end || (family && family != AF_INET && family != AF_INET6))
+			return -EINVAL;
+		err = binds ? te_bind_asked(sk, &s, at, size, &n) : te_connect_asked(sk, &s, at, size, &n);
+		if (err)
+			return err;
+		at += size;
+	}
+	return -EINVAL;
 }
 
 SEC("lsm/socket_listen")
@@ -358,19 +338,41 @@ int BPF_PROG(te_socket_listen, struct socket *sock)
 SEC("lsm/socket_accept")
 int BPF_PROG(te_socket_accept, struct socket *sock, struct socket *newsock)
 {
-	return te_bound_sock_asked(sock, SOCKET__ACCEPT, TG_OP_ACCEPT);
+	struct sock *sk = sock->sk;
+	int err = te_bound_sock_asked(sock, SOCKET__ACCEPT, TG_OP_ACCEPT);
+	struct te_sock *known = sk ? bpf_sk_storage_get(&te_socks, sk, 0, 0) : NULL;
+
+	return err || !known ? err : te_socket_label(newsock, known->sid);
+}
+
+/* TCP connects with a first message that asks for it. */
+static __always_inline int te_first_message(struct socket *sock, struct msghdr *msg)
+{
+	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_SOCKET };
+	struct te_sock s;
+	int err;
+
+	if (!(msg->msg_flags & MSG_FASTOPEN) || !msg->msg_name)
+		return 0;
+	err = te_sk_asked(sock->sk, SOCKET__CONNECT, &s, &n);
+	return err || !s.class ? err : te_connect_asked(sock->sk, &s, address(msg->msg_name), msg->msg_namelen, &n);
 }
 
 SEC("lsm/socket_sendmsg")
-int BPF_PROG(te_socket_sendmsg, struct socket *sock)
+int BPF_PROG(te_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 {
-	return te_bound_sock_asked(sock, SOCKET__WRITE, TG_OP_SEND);
+	int err;
+
+	if (!te_me().subject)
+		return 0;
+	err = te_bound_sock_asked(sock, SOCKET__WRITE, TG_OP_SEND);
+	return err ? err : te_first_message(sock, msg);
 }
 
 SEC("lsm/socket_recvmsg")
 int BPF_PROG(te_socket_recvmsg, struct socket *sock)
 {
-	return te_bound_sock_asked(sock, SOCKET__READ, TG_OP_RECEIVE);
+	return te_me().subject ? te_bound_sock_asked(sock, SOCKET__READ, TG_OP_RECEIVE) : 0;
 }
 
 SEC("lsm/socket_getsockname")

@@ -99,6 +99,8 @@ int ps_te_adopt(struct bpf_iter__task *ctx)
 		s->exec = 0;
 		s->sid = *sid;
 		s->stray = 0;
+		/* what it opens, and has opened, is its own */
+		done = !te_cred_give(address(CAST(struct task_struct, address(task))->cred), *sid);
 	}
 	bpf_seq_write(ctx->meta->seq, &done, sizeof(done));
 	return 0;

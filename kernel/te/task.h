@@ -136,6 +136,26 @@ int BPF_PROG(te_task_setrlimit, struct task_struct *p, unsigned int resource, st
 	return te_task_asked(p, PROCESS__SETRLIMIT, TG_OP_SCHED);
 }
 
+#define LSM_PRLIMIT_READ 1
+#define LSM_PRLIMIT_WRITE 2
+
+/* Of another's limits only its credentials are told. */
+SEC("lsm/task_prlimit")
+int BPF_PROG(te_task_prlimit, const struct cred *cred, const struct cred *tcred, unsigned int flags)
+{
+	struct tg_note n = { .op = TG_OP_SCHED, .class = TG_C_TASK };
+	struct te_who who = te_me();
+	u32 request = 0;
+
+	if (!who.subject)
+		return 0;
+	if (flags & LSM_PRLIMIT_WRITE)
+		request |= PROCESS__SETRLIMIT;
+	if (flags & LSM_PRLIMIT_READ)
+		request |= PROCESS__GETRLIMIT;
+	return request ? te_may(who.sid, te_cred_sid(address(tcred)), SECCLASS_PROCESS, request, &n) : 0;
+}
+
 SEC("lsm/capget")
 int BPF_PROG(te_capget, const struct task_struct *target)
 {

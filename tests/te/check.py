@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """What SELinux says of operations, looked at, and compared with what Tidegate says.
 
-    check.py CONTEXTS ASKED|- SELINUX_LOG [--again LOG] [--tidegate LOG]
+    check.py CONTEXTS ASKED|- SELINUX_LOG [--again LOG] [--tidegate LOG --differs LIST]
 
 Of SELinux's side: who may do everything is refused nothing; each operation that asks for something is refused in
 some domain; each domain that lacks one permission is refused something that asks for it, and nothing that does not.
+Of Tidegate's side: each verdict is SELinux's, but for those listed, each of which is as the list has it.
 The last line is `N passed, N failed`.
 """
 
 import argparse
 import collections
+import fnmatch
+import re
 import sys
 
 # What SELinux is asked about, and whose answer nothing depends on: why.
@@ -84,7 +87,7 @@ def plausible(count, contexts, asked, verdicts, some):
     for (domain, operation), verdict in verdicts.items():
         of_domain[domain][operation] = verdict
     known = {permission for permissions in asked.values() for permission in permissions}
-    for domain, _, lacks in contexts:
+    for domain, _, lacks, *_ in contexts:
         played = of_domain[domain]
         count.check(played, f"{domain}: nothing was played")
         if lacks == "-":
@@ -110,11 +113,37 @@ def decided(count, contexts, verdicts):
         count.check("EACCES" in of_domain[domain] or domain == "unconfined_t", f"{domain}: nothing is refused")
 
 
-def compare(count, one, other, names):
+class Known:
+    """A line of a list of differences: `DOMAIN: OPERATION: SELinux VERDICT, Tidegate VERDICT`. Domain and operation may
+    have the shell's wildcards; all that they name is so, and something is."""
+
+    def __init__(self, line):
+        found = re.fullmatch(r"([^:]*): (.*): SELinux (.*), Tidegate (.*)", line)
+        if not found:
+            sys.exit(f"not a difference: {line}")
+        self.line = line
+        self.domain, self.operation, *self.said = found.groups()
+        self.met = False
+
+    def names(self, key):
+        return fnmatch.fnmatchcase(key[0], self.domain) and fnmatch.fnmatchcase(key[1], self.operation)
+
+
+def read_known(path):
+    with open(path, encoding="utf-8") as lines:
+        return [Known(line.strip()) for line in lines if line.strip() and not line.startswith("#")]
+
+
+def compare(count, one, other, names, listed=()):
     for key in sorted(one.keys() | other.keys()):
         said = [verdicts.get(key, "not played") for verdicts in (one, other)]
         both = ", ".join(f"{name} {verdict}" for name, verdict in zip(names, said))
-        count.check(said[0] == said[1], f"{key[0]}: {key[1]}: {both}")
+        known = next((known for known in listed if known.names(key)), None)
+        if known:
+            known.met = True
+            count.check(said == known.said, f"{key[0]}: {key[1]}: {both}, listed as {known.line}")
+        else:
+            count.check(said[0] == said[1], f"{key[0]}: {key[1]}: {both}")
 
 
 def main():
@@ -123,14 +152,19 @@ def main():
     parser.add_argument("asked")
     parser.add_argument("selinux")
     parser.add_argument("--some", action="store_true",
-                        help="Tidegate's log, of some domains: an operation need not be refused anywhere")
+                        help="of some domains: an operation need not be refused anywhere, nor a difference met")
     parser.add_argument("--again")
     parser.add_argument("--tidegate")
+    parser.add_argument("--differs", help="the differences that there are")
     args = parser.parse_args()
     with open(args.contexts, encoding="utf-8") as lines:
         contexts = [line.split() for line in lines]
     asked = {} if args.asked == "-" else read_asked(args.asked)
     found, failed = read_log(args.selinux)
+    # of the whole's log those that are asked about
+    played = {name for name, *_ in contexts}
+    for kind, verdicts in found.items():
+        found[kind] = {key: verdict for key, verdict in verdicts.items() if key[0] in played}
     print("\n".join(failed))
     count = Count()
     count.failed += len(failed)
@@ -151,7 +185,11 @@ def main():
         print("\n".join(failed))
         count.failed += len(failed)
         names = ("SELinux", "Tidegate")
-        compare(count, found["verdict"], tidegate["verdict"], names)
+        listed = read_known(args.differs) if args.differs else []
+        compare(count, found["verdict"], tidegate["verdict"], names, listed)
+        if not args.some:
+            for known in listed:
+                count.check(known.met, f"there is no such thing as {known.line}")
         if tidegate["label"]:
             compare(count, {k: v for k, v in found["label"].items() if k in found["verdict"]}, tidegate["label"], names)
         else:

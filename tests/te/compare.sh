@@ -1,8 +1,10 @@
 #!/bin/bash
 # The same operations in the domains of the same binary policy, on a kernel with SELinux and on one with Tidegate:
-# every verdict has to be equal. What SELinux's side says is looked at, too: check.py says how.
+# every verdict has to be equal, but for what differs/KERNEL lists. What SELinux's side says is looked at, too: check.py
+# says how.
 #   compare.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate and te-ops
-# TE_TWICE=1 boots SELinux twice, which has to say the same. Needs secilc here. The last line is
+# TE_TWICE=1 boots SELinux twice, which has to say the same. TE_EVERY=N plays the first of every N domains alone,
+# TE_DOMAINS='NAME…' these; TE_SELINUX=LOG has what SELinux said another time. Needs secilc here. The last line is
 # `N passed, N failed`.
 set -eu
 lab=$1 payload=$2 kernel=$3
@@ -13,21 +15,27 @@ here=$(cd "$(dirname "$0")" && pwd)
 policy
 cp "$here/asked/$kernel" "$payload/asked"
 cp "$here/selinux.sh" "$here/tidegate.sh" "$here/flat.plm" "$payload"
+set --
+if [ -n "${TE_EVERY:-}${TE_DOMAINS:-}" ]; then
+	awk -v every="${TE_EVERY:-0}" -v names=" ${TE_DOMAINS:-} " \
+		'index(names, " " $1 " ") || every && NR % every == 1 % every' "$payload/contexts" >"$payload/some"
+	mv "$payload/some" "$payload/contexts"
+	set -- --some
+fi
 
 # play SYSTEM NAME: what became of each operation, in NAME.log
 play() {
 	in_machine "$1" "$2" /bin/sh "/payload/$1.sh"
 }
-play selinux selinux
-set -- "$payload/selinux.log"
+if [ -n "${TE_SELINUX:-}" ]; then
+	[ "$TE_SELINUX" -ef "$payload/selinux.log" ] || cp "$TE_SELINUX" "$payload/selinux.log"
+else
+	play selinux selinux
+fi
 if [ "${TE_TWICE:-}" = 1 ]; then
 	play selinux again
 	set -- "$@" --again "$payload/again.log"
 fi
-if "$payload/tidegate" start --help | grep -q -e ' --te\b'; then
-	play tidegate tidegate
-	set -- "$@" --tidegate "$payload/tidegate.log"
-else
-	echo "this tidegate has no te: SELinux's side alone"
-fi
-"$here/check.py" "$payload/contexts" "$payload/asked" "$@"
+play tidegate tidegate
+"$here/check.py" "$payload/contexts" "$payload/asked" "$payload/selinux.log" "$@" \
+	--tidegate "$payload/tidegate.log" --differs "$here/differs/$kernel"

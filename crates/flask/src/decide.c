@@ -73,6 +73,13 @@ u64 tidegate_te_label(u32 p, u32 kind, u64 source, u64 target, u32 class, const 
 	return te_label(p, kind, &made);
 }
 
+u32 tidegate_te_extended(u32 p, u64 source, u64 target, u32 class, u32 number, u32 message)
+{
+	struct te_single one = { .source = sid_type(source), .target = sid_type(target), .number = number, .message = message };
+
+	return te_extended_of(p, &one, class);
+}
+
 bool tidegate_te_is_permissive(u32 p, u64 sid)
 {
 	return te_in(TE(p)->permissive, sid_type(sid));

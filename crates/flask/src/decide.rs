@@ -25,6 +25,28 @@ pub enum Labelling {
     Change = 3,
 }
 
+/// One of what a permission is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Single {
+    /// An ioctl, by its two lower bytes.
+    Ioctl(u16),
+    /// A netlink message, by its type.
+    Message(u16),
+}
+
+/// What rules on single ioctls and messages say of one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Says {
+    /// Whether there are any for this source, target and class: without, the permission decides alone.
+    pub speaks: bool,
+    /// Whether it is allowed.
+    pub allows: bool,
+    /// Whether its use is recorded.
+    pub audits: bool,
+    /// Whether its refusal is not.
+    pub keeps_silent: bool,
+}
+
 unsafe extern "C" {
     fn tidegate_te_image(at: *const u8, end: u32);
     fn tidegate_te_parse(p: u32, text: *const u8, len: u32) -> u64;
@@ -38,6 +60,14 @@ unsafe extern "C" {
         name: *const u8,
         len: u32,
     ) -> u64;
+    fn tidegate_te_extended(
+        p: u32,
+        source: u64,
+        target: u64,
+        class: u32,
+        number: u32,
+        message: u32,
+    ) -> u32;
     fn tidegate_te_is_permissive(p: u32, sid: u64) -> bool;
     fn tidegate_te_is_valid(p: u32, sid: u64) -> bool;
     fn tidegate_te_validates(p: u32, old: u64, new: u64, task: u64, class: u32) -> bool;
@@ -96,6 +126,25 @@ impl<'i> Server<'i> {
         let ask =
             |p| unsafe { tidegate_te_label(p, kind as u32, source.0, target.0, class, text, len) };
         Sid(self.ask(ask))
+    }
+
+    /// What rules on single ioctls, or netlink messages, say of one by its number.
+    pub fn single(self, source: Sid, target: Sid, class: u32, of: Single) -> Says {
+        let (number, message) = match of {
+            Single::Ioctl(number) => (number, 0),
+            Single::Message(number) => (number, 1),
+        };
+        let ask = |p| {
+            // SAFETY: numbers only.
+            unsafe { tidegate_te_extended(p, source.0, target.0, class, number.into(), message) }
+        };
+        let says = self.ask(ask);
+        Says {
+            speaks: says & 1 != 0,
+            allows: says & 2 != 0,
+            audits: says & 4 != 0,
+            keeps_silent: says & 8 != 0,
+        }
     }
 
     /// Whether the type of a context is permissive.

@@ -23,7 +23,7 @@ mod sid;
 mod tests;
 
 pub use classes::{Class, ClassError, Classes};
-pub use decide::{Decision, Labelling, Server};
+pub use decide::{Decision, Labelling, Says, Server, Single};
 pub use genfs::FILE_KINDS;
 pub use image::{Image, ImageError, Size};
 pub use numbering::{Names, Numbering};
@@ -45,32 +45,17 @@ pub const UNMEDIATED: &[(&str, &[&str])] = &[
             "validate_trans",
         ],
     ),
-    ("fd", &[]),
-    ("process", &["rlimitinh", "siginh", "getattr", "getrlimit"]),
-    ("file", &["quotaon"]),
+    ("process", &["rlimitinh", "siginh", "getattr"]),
     ("filesystem", &["relabelfrom", "relabelto"]),
     ("node", &[]),
     ("netif", &[]),
     ("association", &[]),
     ("packet", &[]),
     ("peer", &[]),
-    ("netlink_route_socket", &["nlmsg_read", "nlmsg_write"]),
-    (
-        "netlink_audit_socket",
-        &["nlmsg_read", "nlmsg_write", "nlmsg_relay"],
-    ),
     ("tun_socket", &["attach_queue"]),
-    (
-        "sctp_socket",
-        &[
-            "association",
-            "name_bind (by bindx)",
-            "name_connect (by connectx)",
-        ],
-    ),
+    ("sctp_socket", &["association"]),
     ("kernel_service", &[]),
     ("binder", &[]),
     ("infiniband_pkey", &[]),
     ("infiniband_endport", &[]),
-    ("io_uring", &["cmd"]),
 ];

@@ -1,12 +1,12 @@
 //! The tables of a small policy, asked by the kernel's code.
 
 use tidegate_policy::te::contexts::{FileContexts, Text, Texts};
-use tidegate_policy::te::db::{Context, PolicyDb};
-use tidegate_policy::te::decide::Decider;
+use tidegate_policy::te::db::{Context, PolicyDb, Rule, Says as Rules};
+use tidegate_policy::te::decide::{Decider, ExtendedAccess};
 use tidegate_policy::te::example::example;
 
 use crate::genfs::genfs;
-use crate::{Class, Classes, Image, Labelling, Numbering, Server, Sid};
+use crate::{Class, Classes, Image, Labelling, Numbering, Says, Server, Sid, Single};
 
 const BASE: u32 = 4096;
 
@@ -69,6 +69,56 @@ fn every_decision_is_the_references() {
         }
     }
     assert!(asked > 100);
+}
+
+/// What the reference says of one of 256.
+fn says(access: &ExtendedAccess, lower: u8) -> Says {
+    let bit = |set: &[u32; 8]| set[usize::from(lower / 32)] >> (lower % 32) & 1 == 1;
+    Says {
+        speaks: access.speaks,
+        allows: bit(&access.allowed),
+        audits: bit(&access.auditallow),
+        keeps_silent: bit(&access.dontaudit),
+    }
+}
+
+#[test]
+fn of_single_ioctls_and_messages_the_same_is_said_as_by_the_reference() {
+    let mut db = example(34);
+    // a rule on messages beside those on ioctls, of the same types
+    let of_ioctls = |rule: &&Rule| matches!(rule.says, Rules::Extended(_));
+    let mut message = db.rules.iter().find(of_ioctls).expect("one").clone();
+    if let Rules::Extended(extended) = &mut message.says {
+        (extended.specified, extended.driver) = (3, 0);
+    }
+    db.rules.push(message);
+    let (mut spoken, mut allowed) = (0, 0);
+    for values in [[false, false], [true, true]] {
+        let image = image(&db, &values, Numbering::default());
+        let (server, decider) = (Server::of(&image), Decider::new(&db, &values));
+        let all = contexts(&db);
+        for (source, target) in all.iter().flat_map(|s| all.iter().map(move |t| (s, t))) {
+            for number in 1..=db.classes.len() as u32 {
+                let (one, other) = (image.sid(source).unwrap(), image.sid(target).unwrap());
+                let ours = image.classes.number(number);
+                for driver in [0, 0x54, 0xff] {
+                    let ioctls = decider.ioctls(source, target, number, driver);
+                    let messages = decider.messages(source, target, number, driver);
+                    for lower in 0..=255 {
+                        let word = u16::from_be_bytes([driver, lower]);
+                        let got = server.single(one, other, ours, Single::Ioctl(word));
+                        assert_eq!(got, says(&ioctls, lower), "{word:x}");
+                        spoken += u32::from(got.speaks);
+                        allowed += u32::from(got.allows);
+                        let got = server.single(one, other, ours, Single::Message(word));
+                        assert_eq!(got, says(&messages, lower), "{word:x}");
+                        allowed += u32::from(got.allows);
+                    }
+                }
+            }
+        }
+    }
+    assert!(spoken > 100 && allowed > 10, "{spoken} {allowed}");
 }
 
 #[test]

@@ -51,6 +51,9 @@ impl Model {
             Model::Te => &[
                 "te_task_alloc",
                 "te_task_free",
+                "te_cred_prepare",
+                "te_cred_transfer",
+                "te_cred_free",
                 "te_inode_free_security",
                 "te_msg_queue_free",
                 "te_msg_msg_free",

@@ -13,7 +13,10 @@ use std::process::{Command, Stdio};
 
 use nix::cmsg_space;
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
-use nix::sys::socket::{ControlMessage, MsgFlags, recvmsg, sendmsg};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg,
+    sendmsg, sendto, socket,
+};
 use nix::unistd::{ForkResult, fork};
 
 use crate::place;
@@ -143,6 +146,26 @@ impl Held {
                 let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
                 // SAFETY: both names are terminated.
                 check(unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), follow) })?;
+            }
+            // with the connection
+            ["first-message", port] => {
+                let port: u16 = port.parse().map_err(io::Error::other)?;
+                let to = SockaddrIn::new(127, 0, 0, 1, port);
+                let socket = made(AddressFamily::Inet, None)?;
+                let flags = MsgFlags::from_bits_retain(libc::MSG_FASTOPEN);
+                sendto(socket.as_raw_fd(), b"x", &to, flags)?;
+            }
+            // on netlink, of this type
+            ["message", kind] => {
+                let kind: u16 = kind.parse().map_err(io::Error::other)?;
+                let raw = SockProtocol::NetlinkRoute;
+                let socket = made(AddressFamily::Netlink, Some(raw))?;
+                let mut message = [0u8; 28];
+                message[0] = 28;
+                message[4..6].copy_from_slice(&kind.to_le_bytes());
+                message[6] = 1; // NLM_F_REQUEST
+                message[16] = libc::AF_INET as u8;
+                nix::unistd::write(&socket, &message)?;
             }
             // as AF_UNSPEC, which the kernel takes for AF_INET
             ["bind-unspec", port] => {
@@ -293,6 +316,15 @@ impl Held {
         }
         Ok(())
     }
+}
+
+fn made(family: AddressFamily, raw: Option<SockProtocol>) -> io::Result<OwnedFd> {
+    let kind = if raw.is_some() {
+        SockType::Raw
+    } else {
+        SockType::Stream
+    };
+    Ok(socket(family, kind, SockFlag::empty(), raw)?)
 }
 
 fn check(ret: i32) -> io::Result<()> {

@@ -1,6 +1,7 @@
 //! The scenes: each binds something, takes the permission back, and uses it.
 
 mod labels;
+mod objects;
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -94,6 +95,9 @@ const SCENES: &[Scene] = &[
     ("names", labels::names),
     ("unspecified", unspecified),
     ("owner", owner),
+    ("first-message", objects::first_message),
+    ("messages", objects::messages),
+    ("opener", objects::opener),
     ("commands", commands),
     ("waiting", waiting),
     ("passed", passed),
@@ -121,7 +125,7 @@ pub fn play() -> i32 {
 
 fn booleans(c: &mut Checks) {
     let all = tidegate(&["getsebool"]).unwrap_or_default();
-    c.same("getsebool has all", all.lines().count(), 9);
+    c.same("getsebool has all", all.lines().count(), 11);
     c.same(
         "getsebool NAME",
         tidegate(&["getsebool", "may_read"]),

@@ -141,10 +141,12 @@ pub fn play(system: System, contexts: &str, list: &str) -> io::Result<()> {
     world::make(system == System::Selinux)?;
     let (ops, asked) = (all(), asked(list)?);
     let mut maker = Player::start(system, MAKER, "make")?;
-    for (turn, line) in fs::read_to_string(contexts)?.lines().enumerate() {
+    for line in fs::read_to_string(contexts)?.lines() {
         let mut words = line.split(' ');
         let mut word = || words.next().unwrap_or_default();
         let (name, context, lacks) = (word(), word(), word());
+        // which of the rest, so that a part of the list plays what the whole does
+        let turn: usize = word().parse().unwrap_or_default();
         let asks = |op: &Op| {
             lacks == "-"
                 || asked.get(&op.name).is_some_and(|asks| {

@@ -177,7 +177,8 @@ pub fn write(dir: &str, lists: &[&str]) -> io::Result<()> {
     fs::write(format!("{dir}/ops.cil"), text)?;
     let mut contexts = Vec::new();
     let mut played = |name: &str, context: &str, lacks: &str| {
-        contexts.push(format!("{name} {context} {lacks}\n"));
+        let turn = contexts.len();
+        contexts.push(format!("{name} {context} {lacks} {turn}\n"));
     };
     for (name, lacks) in &domains {
         let context = format!("u:r:d_{name}:{RANGE}");
@@ -503,6 +504,18 @@ fn text(domains: &BTreeMap<String, Lacks>) -> Result<String, std::fmt::Error> {
         to,
         "(filecon \"/srv/ops\" dir (u object_r tmpfs_t ((s0) (s0))))"
     )?;
+    // as the kernel labels them by their filesystems, where SELinux's side has nobody label anything
+    for (place, kind) in [
+        ("/dev", "device_t"),
+        ("/dev/shm", "tmpfs_t"),
+        ("/dev/mqueue", "mqueue_t"),
+        ("/dev/pts", "devpts_t"),
+    ] {
+        writeln!(
+            to,
+            "(filecon \"{place}(/.*)?\" any (u object_r {kind} ((s0) (s0))))"
+        )?;
+    }
     for (place, context) in PLACES {
         writeln!(
             to,

@@ -1,6 +1,7 @@
 //! A policy laid out as the kernel reads it (kernel/te/image.h).
 
 mod classes;
+mod extended;
 mod labels;
 mod numbers;
 mod objects;

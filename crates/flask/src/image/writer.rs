@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::te::db::{Bitmap, Context, Level, PolicyDb, Range};
+use tidegate_policy::te::db::{Bitmap, Context, Level, PolicyDb, Range, Unknown};
 
 use super::ImageError;
 use super::numbers::Numbers;
@@ -43,6 +43,8 @@ impl Writer<'_> {
         let capabilities = db.capabilities.ones().map(|bit| bit as u32);
         self.head[part::CAPABILITIES] = self.out.bitmap(64, capabilities.filter(|&bit| bit < 64));
         self.rules(rows);
+        self.extended();
+        self.head[part::ALLOWS_UNKNOWN] = (db.unknown == Unknown::Allow).into();
         self.types();
         self.roles();
         self.levels();
