@@ -138,6 +138,8 @@ expect 0 'made_t' "$T" ls -Z $W/made
 expect 1 'Permission denied' $W/reader $W/made
 echo "# a daemon that dies, and a stop without one"
 kill -9 "$("$T" status --json | sed 's/.*"daemon":\([0-9]*\).*/\1/')"
+# while it ends, its socket is there yet
+sleep 1
 expect 0 'nothing is enforced' "$T" stop
 expect 0 'enforcing' start system --te-system
 expect 1 'Permission denied' $W/reader $W/made
