@@ -58,10 +58,10 @@ impl Classes {
             }
             list.push(class);
         }
-        for number in 0..db.classes.len() {
-            if numbers[number] == 0 {
+        for (number, ours) in numbers.iter_mut().enumerate() {
+            if *ours == 0 {
                 list.push(Class::of_policy(db, number));
-                numbers[number] = list.len() as u32;
+                *ours = list.len() as u32;
             }
         }
         Ok(Classes { list, numbers })
