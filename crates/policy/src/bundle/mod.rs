@@ -14,6 +14,7 @@
 //! says. A bundle is read as hostile: its length, counts and indices are
 //! checked before anything is built on them.
 
+mod automaton;
 mod error;
 mod profile;
 mod section;
