@@ -80,7 +80,7 @@ struct Elsewhere {
 }
 
 impl<P: Labelled> Finding<P> {
-    pub(crate) fn new(note: Note<P>, source: impl Fn(usize) -> NamedSource<Arc<str>>) -> Self {
+    fn new(note: Note<P>, source: impl Fn(usize) -> NamedSource<Arc<str>>) -> Self {
         let Note {
             problem,
             place,
@@ -193,6 +193,22 @@ impl<P: Labelled> Diagnostic for Finding<P> {
         let elsewhere = self.elsewhere.as_ref()?;
         Some(Box::new(std::iter::once(elsewhere as &dyn Diagnostic)))
     }
+}
+
+/// Notes in the order of their places, with the texts that they are about.
+pub(crate) fn findings<P: Labelled>(
+    mut notes: Vec<Note<P>>,
+    sources: &[NamedSource<Arc<str>>],
+) -> Vec<Finding<P>> {
+    notes.sort_by_key(|note| {
+        note.place
+            .as_ref()
+            .map(|place| (place.unit, place.span.start))
+    });
+    notes
+        .into_iter()
+        .map(|note| Finding::new(note, |unit| sources[unit].clone()))
+        .collect()
 }
 
 /// In words, how many errors something has.

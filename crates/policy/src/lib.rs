@@ -23,6 +23,7 @@ mod alias;
 mod attrs;
 pub mod automaton;
 mod bundle;
+pub mod caps;
 mod effects;
 mod escape;
 mod finding;

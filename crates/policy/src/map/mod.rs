@@ -137,20 +137,11 @@ fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
             te: None,
         })
     });
-    notes.sort_by_key(|note| {
-        note.place
-            .as_ref()
-            .map(|place| (place.unit, place.span.start))
-    });
-    let sources: Vec<_> = units
+    let sources = units
         .units
         .iter()
-        .map(|unit| NamedSource::new(&unit.name, Arc::clone(&unit.text)))
-        .collect();
-    let findings: Vec<_> = notes
-        .into_iter()
-        .map(|note| Finding::new(note, |unit| sources[unit].clone()))
-        .collect();
+        .map(|unit| NamedSource::new(&unit.name, Arc::clone(&unit.text)));
+    let findings = finding::findings(notes, &sources.collect::<Vec<_>>());
     match policy {
         Some(policy) if !findings.iter().any(Finding::is_error) => Ok(Compiled {
             policy,
