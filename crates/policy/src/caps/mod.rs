@@ -46,6 +46,7 @@ pub use self::class::{Class, Word, permission};
 pub use self::object::{Object, Objects};
 pub use self::pattern::{Names, Pattern, PatternProblem};
 pub use self::problem::CapsProblem;
+pub(crate) use self::syntax::is_name;
 use crate::RuleSource;
 use crate::automaton::Automaton;
 use crate::finding;
