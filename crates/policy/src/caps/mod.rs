@@ -20,6 +20,8 @@
 //! # Ok::<(), tidegate_policy::caps::CapsErrors>(())
 //! ```
 
+#[cfg(test)]
+mod apparmor_tests;
 mod class;
 mod compile;
 pub mod decide;
