@@ -31,11 +31,11 @@ pub(super) struct NeedStatement<'s> {
 #[derive(Debug)]
 pub(super) enum RightsStatement<'s> {
     Fixed(Vec<Spanned<&'s str>>),
-    By {
-        operand: u8,
-        vector: Vec<(u64, Vec<Spanned<&'s str>>)>,
-    },
+    By { operand: u8, vector: Vector<'s> },
 }
+
+/// Values and the permissions that each stands for.
+type Vector<'s> = Vec<(u64, Vec<Spanned<&'s str>>)>;
 
 const KINDS: [&str; 3] = ["bind", "active", "free"];
 const FORM: &str = "write `operand 1 read`, or `operand 1 by operand 2 { 0 read  1 write }`, counting operands from 1";
@@ -117,7 +117,7 @@ fn permissions<'s>(words: &mut Words<'_, 's>) -> Result<Vec<Spanned<&'s str>>, F
     }
 }
 
-fn vector<'s>(words: &mut Words<'_, 's>) -> Result<Vec<(u64, Vec<Spanned<&'s str>>)>, Fault> {
+fn vector<'s>(words: &mut Words<'_, 's>) -> Result<Vector<'s>, Fault> {
     if !words.take("{") {
         let next = words.next();
         return Err(words.expected(next, "`{`", FORM));
