@@ -621,7 +621,7 @@ impl Memory {
                     !layer_over
                         && said.by.iter().any(|&by| {
                             let capability = &caps.capabilities[by as usize];
-                            let taken = since.iter().any(|what| *what == Revoke::Capability(layer.files, by));
+                            let taken = since.contains(&Revoke::Capability(layer.files, by));
                             let over = capability.expires.is_some_and(|seconds| world.now() >= link.since + u64::from(seconds));
                             capability.rights & right != 0 && !taken && !over
                         })
