@@ -176,24 +176,40 @@ pub fn common(
 }
 
 /// Of the access operations that were not asked for when something was bound, those that go with it: each layer gives them by a
-/// capability that lasts, or by one that gives what was asked for anyway, so that they never end it sooner.
+/// capability that lasts, or by one that gives what was asked for anyway, so that they never end it sooner. With them, which
+/// capabilities these are.
 pub fn beside(
     files: &[Capabilities],
     layers: &BTreeSet<Layer>,
     withdrawn: &Withdrawn,
     object: &Object,
     given: &Given,
-) -> u32 {
+) -> (u32, BTreeSet<(usize, u32)>) {
     let class = object.class();
-    let rights = class.access() & !class.controllable();
-    layers.iter().fold(rights, |rights, &layer| {
+    let mut rights = class.access() & !class.controllable();
+    let mut gives = Vec::new();
+    for &layer in layers {
         let capabilities = &files[layer.files].capabilities;
-        let said = left(files, layer, withdrawn, object);
-        let goes = said.by.iter().filter(|&&at| {
-            capabilities[at as usize].lasts() || given.by.contains(&(layer.files, at))
-        });
-        rights & goes.fold(0, |all, &at| all | capabilities[at as usize].rights)
-    })
+        let by = left(files, layer, withdrawn, object).by.into_iter();
+        let goes = by
+            .map(|at| (layer.files, at))
+            .filter(|place| capabilities[place.1 as usize].lasts() || given.by.contains(place));
+        let goes = goes.map(|place| (place, capabilities[place.1 as usize].rights));
+        let of_layer: Vec<_> = goes.collect();
+        rights &= of_layer.iter().fold(0, |all, (_, rights)| all | rights);
+        gives.push(of_layer);
+    }
+    let mut by = BTreeSet::new();
+    for of_layer in gives {
+        let mut open = rights;
+        for (place, gives) in of_layer {
+            if gives & open != 0 {
+                by.insert(place);
+                open &= !gives;
+            }
+        }
+    }
+    (rights, by)
 }
 
 /// What of a class any layer has checked at each use.

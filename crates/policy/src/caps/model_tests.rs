@@ -523,6 +523,56 @@ fn what_is_taken_back_before_the_reply_is_not_given_by_it() {
     );
 }
 
+#[test]
+fn who_gave_a_part_of_what_is_bound_takes_all_of_it_back() {
+    let mut world = World::new(compiled(RANDOM));
+    let host = world.start(HOST);
+    let fd = world.bind(host, &file("/b"), APPEND).unwrap().unwrap();
+    // by another line than the one that it was opened by
+    assert_eq!(world.access(host, fd, LOCK), Ok(()));
+    assert_eq!(world.revoke(&Revoke::Capability(0, 1)), 1);
+    assert_eq!(world.access(host, fd, LOCK), Err(Refusal::Revoked));
+    assert_eq!(world.access(host, fd, APPEND), Err(Refusal::Revoked));
+}
+
+#[test]
+fn a_services_descriptor_is_good_for_what_it_was_opened_for_whoever_uses_it() {
+    let mut world = World::new(files());
+    let (host, tool) = (world.start(HOST), world.start(TOOL));
+    let wanted = CONNECT | READ | WRITE;
+    let notes = world
+        .bind(host, &socket("/run/notes"), wanted)
+        .unwrap()
+        .unwrap();
+    let got = world.pass(host, notes, tool).unwrap();
+    let open = |world: &mut World, pid, fd, name: &str, number| {
+        let operands = [Operand::Name(name.into()), Operand::Number(0)];
+        let request = world.request(pid, fd, 1, &operands).unwrap().unwrap();
+        world.reply(host, notes, request, number).unwrap();
+    };
+    open(&mut world, tool, got, "pub:a", 1);
+    let use_it = |world: &mut World, pid, fd, operation, number| {
+        world.request(pid, fd, operation, &[Operand::Descriptor(number)])
+    };
+    assert_eq!(use_it(&mut world, host, notes, 2, 1), Ok(None));
+    assert_eq!(
+        use_it(&mut world, host, notes, 3, 1),
+        Err(Refusal::NotBound)
+    );
+    // another session's object is taken back before a new one opens it
+    world.revoke(&Revoke::Object(Some(0), Object::Of(0, b"pub:b".to_vec())));
+    let new = world.start(HOST);
+    let again = world.pass(host, notes, new).unwrap();
+    open(&mut world, new, again, "pub:b", 2);
+    assert_eq!(use_it(&mut world, new, again, 2, 2), Ok(None));
+    assert_eq!(missing(use_it(&mut world, host, notes, 2, 2)), (HOST, 1));
+    // uses are the opener's, whoever makes them
+    open(&mut world, host, notes, "few:a", 3);
+    assert_eq!(use_it(&mut world, new, again, 2, 3), Ok(None));
+    assert_eq!(use_it(&mut world, host, notes, 2, 3), Ok(None));
+    assert_eq!(use_it(&mut world, new, again, 2, 3), Err(Refusal::UsedUp));
+}
+
 /// A step of a random sequence.
 #[derive(Debug, Clone)]
 enum Step {
@@ -607,26 +657,42 @@ impl Memory {
         right: u32,
     ) -> bool {
         let (object, chain) = &self.chains[&at];
-        chain.iter().all(|link| {
-            let since = &self.revoked[link.after..];
-            let session_over = since.iter().any(|what| {
-                matches!(what, Revoke::Session(session) if Some(*session) == link.session)
-                    || matches!(what, Revoke::Object(_, taken) if link.session.is_some() && taken == object)
-            });
-            !session_over
-                && link.layers.iter().all(|layer| {
-                    let caps = &files[layer.files];
-                    let layer_over = since.iter().any(|what| matches!(what, Revoke::Subject(taken) if taken == layer));
-                    let said = decide::allowed(caps, layer.subject, object);
-                    !layer_over
-                        && said.by.iter().any(|&by| {
-                            let capability = &caps.capabilities[by as usize];
-                            let taken = since.contains(&Revoke::Capability(layer.files, by));
-                            let over = capability.expires.is_some_and(|seconds| world.now() >= link.since + u64::from(seconds));
-                            capability.rights & right != 0 && !taken && !over
-                        })
-                })
-        })
+        let gives = |link: &Link| self.gives(files, world, link, (None, object), right);
+        chain.iter().all(gives)
+    }
+
+    /// The same of one link. A service's object has the number of its files, whose layers alone are asked.
+    fn gives(
+        &self,
+        files: &[Capabilities],
+        world: &World,
+        link: &Link,
+        (of_files, object): (Option<usize>, &Object),
+        right: u32,
+    ) -> bool {
+        let since = &self.revoked[link.after..];
+        let is_over = since.iter().any(|what| match what {
+            Revoke::Session(session) => Some(*session) == link.session,
+            Revoke::Object(of, taken) => {
+                link.session.is_some() && *of == of_files && taken == object
+            }
+            _ => false,
+        });
+        let asked = link.layers.iter();
+        let mut asked = asked.filter(|layer| of_files.is_none_or(|of| layer.files == of));
+        !is_over
+            && asked.all(|layer| {
+                let caps = &files[layer.files];
+                let said = decide::allowed(caps, layer.subject, object);
+                !since.contains(&Revoke::Subject(*layer))
+                    && said.by.iter().any(|&by| {
+                        let capability = &caps.capabilities[by as usize];
+                        let seconds = capability.expires.map(u64::from);
+                        capability.rights & right != 0
+                            && !since.contains(&Revoke::Capability(layer.files, by))
+                            && seconds.is_none_or(|seconds| world.now() < link.since + seconds)
+                    })
+            })
     }
 }
 
@@ -749,6 +815,119 @@ fn play(steps: &[Step]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// A step of a random sequence of requests.
+#[derive(Debug, Clone)]
+enum ServiceStep {
+    Start(Layer),
+    Pass(Index, Index),
+    Narrow(Index, Layer),
+    Open(Index, &'static str, u64),
+    Reply(Index),
+    Use(Index, Index, u32),
+    Revoke(usize, Index, Layer, u32, &'static str),
+    Time(u64),
+}
+
+fn service_step() -> impl Strategy<Value = ServiceStep> {
+    use ServiceStep as Step;
+    let index = any::<Index>;
+    let name = || select(vec!["pub:a", "pub:b", "own:a", "few:a"]);
+    prop_oneof![
+        2 => select(vec![HOST, HOST, TOOL, PLUGIN]).prop_map(Step::Start),
+        3 => (index(), index()).prop_map(|(p, to)| Step::Pass(p, to)),
+        1 => (index(), select(vec![TOOL, BOX])).prop_map(|(p, l)| Step::Narrow(p, l)),
+        6 => (index(), name(), 0..4u64).prop_map(|(p, n, v)| Step::Open(p, n, v)),
+        6 => index().prop_map(Step::Reply),
+        14 => (index(), index(), 2..4u32).prop_map(|(p, d, o)| Step::Use(p, d, o)),
+        1 => (0..4usize, index(), layer(), 10..18u32, name()).prop_map(|(k, s, l, c, n)| Step::Revoke(k, s, l, c, n)),
+        2 => (1..5u64).prop_map(Step::Time),
+    ]
+}
+
+/// Plays requests on one connection, which all have who may.
+fn play_service(steps: &[ServiceStep]) -> Result<(), TestCaseError> {
+    use ServiceStep as Step;
+    let files = files();
+    let mut world = World::new(files.clone());
+    let mut memory = Memory::default();
+    let first = world.start(HOST);
+    let wanted = CONNECT | READ | WRITE;
+    let fd = world
+        .bind(first, &socket("/run/notes"), wanted)
+        .unwrap()
+        .unwrap();
+    let mut holders = vec![(first, fd)];
+    let mut asked: Vec<(usize, (Object, Link))> = Vec::new();
+    let mut made: Vec<(Object, Link, u32)> = Vec::new();
+    for step in steps {
+        memory.begun.resize(world.sessions(), memory.revoked.len());
+        let holder = |index: &Index| holders[index.index(holders.len())];
+        match step {
+            Step::Start(_) if world.processes() == PROCESSES => {}
+            Step::Start(layer) => drop(world.start(*layer)),
+            Step::Pass(from, to) => {
+                let (from, to) = (holder(from), to.index(world.processes()));
+                if let Ok(got) = world.pass(from.0, from.1, to) {
+                    holders.push((to, got));
+                }
+            }
+            Step::Narrow(index, layer) => drop(world.narrow(holder(index).0, *layer)),
+            Step::Open(index, name, value) => {
+                let (pid, fd) = holder(index);
+                let operands = [
+                    Operand::Name(name.as_bytes().into()),
+                    Operand::Number(*value),
+                ];
+                if let Ok(Some(request)) = world.request(pid, fd, 1, &operands) {
+                    let object = Object::Of(0, name.as_bytes().into());
+                    asked.push((request, (object, memory.link(&world, pid))));
+                }
+            }
+            Step::Reply(index) => {
+                let Some(at) = pick(index, asked.len()) else {
+                    continue;
+                };
+                let (request, (object, link)) = asked.swap_remove(at);
+                let number = made.len() as u64;
+                prop_assert_eq!(world.reply(first, fd, request, number), Ok(()));
+                made.push((object, link, 0));
+            }
+            Step::Use(index, descriptor, operation) => {
+                let (pid, fd) = holder(index);
+                let Some(number) = pick(descriptor, made.len()) else {
+                    continue;
+                };
+                let operands = [Operand::Descriptor(number as u64)];
+                if world.request(pid, fd, *operation, &operands).is_ok() {
+                    let right = operation - 1;
+                    let (object, opened, uses) = &mut made[number];
+                    *uses += 1;
+                    let few = matches!(object, Object::Of(_, name) if name.starts_with(b"few"));
+                    prop_assert!(!few || *uses <= 2, "{uses}");
+                    let object = (Some(0), &*object);
+                    prop_assert!(memory.gives(&files, &world, opened, object, right));
+                    // who uses it may do so itself, as far as it has layers that were not asked when it was opened
+                    let mut user = memory.link(&world, pid);
+                    user.layers.retain(|layer| !opened.layers.contains(layer));
+                    prop_assert!(memory.gives(&files, &world, &user, object, right));
+                }
+            }
+            Step::Revoke(kind, session, layer, capability, name) => {
+                let what = match kind {
+                    0 => Revoke::Session(session.index(world.sessions())),
+                    1 => Revoke::Subject(*layer),
+                    2 => Revoke::Capability(0, *capability),
+                    _ => Revoke::Object(Some(0), Object::Of(0, name.as_bytes().into())),
+                };
+                world.revoke(&what);
+                memory.revoked.push(what);
+            }
+            Step::Time(seconds) => world.pass_time(*seconds),
+        }
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
@@ -757,6 +936,12 @@ proptest! {
     #[test]
     fn whatever_goes_through_is_justified(steps in prop::collection::vec(step(), 1..120)) {
         play(&steps)?;
+    }
+
+    /// The same of what services' descriptors are used for.
+    #[test]
+    fn whatever_a_service_is_asked_is_justified(steps in prop::collection::vec(service_step(), 1..100)) {
+        play_service(&steps)?;
     }
 
     /// A layer more allows nothing more, and their order has no meaning.

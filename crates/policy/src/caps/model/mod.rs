@@ -229,8 +229,10 @@ impl World {
         let mut active = None;
         if let Some(session) = self.processes[pid].session {
             let (layers, taken) = (&self.processes[pid].layers, &self.sessions[session]);
-            let given = decide::ask(&self.files, layers, taken, object, wanted)?;
-            let rights = mode | decide::beside(&self.files, layers, taken, object, &given);
+            let mut given = decide::ask(&self.files, layers, taken, object, wanted)?;
+            let (beside, by) = decide::beside(&self.files, layers, taken, object, &given);
+            given.by.extend(by);
+            let rights = mode | beside;
             if mode != 0 {
                 active = Some(self.active(pid, session, object, rights, given, None));
             }
@@ -401,8 +403,10 @@ impl World {
             decide::ask(&self.files, layers, taken, object, bound)?;
             return Err(Refusal::NotBound);
         }
-        let given = decide::ask(&self.files, layers, taken, object, rights)?;
-        let rights = rights | had & decide::beside(&self.files, layers, taken, object, &given);
+        let mut given = decide::ask(&self.files, layers, taken, object, rights)?;
+        let (beside, by) = decide::beside(&self.files, layers, taken, object, &given);
+        given.by.extend(by);
+        let rights = rights | had & beside;
         let object = object.clone();
         let active = self.active(to, session, &object, rights, given, descriptor.active);
         descriptor.active = Some(self.keep(active));

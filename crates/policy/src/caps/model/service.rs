@@ -72,7 +72,10 @@ impl World {
         };
         let mut used: Vec<(usize, u32)> = Vec::new();
         let mut asked: Option<Asked> = None;
-        for layer in self.processes[pid].layers.clone() {
+        let layers = self.processes[pid].layers.clone();
+        let openers = self.openers(asking);
+        for layer in layers.union(&openers).copied() {
+            let is_own = layers.contains(&layer);
             let Some(service) = self.files[layer.files].service_at(&socket) else {
                 continue;
             };
@@ -84,11 +87,11 @@ impl World {
                 Needs::Active(needs) => {
                     for need in needs {
                         let wanted = rights(&need, operands)?;
-                        let active = self.held(asking, layer, service, &need, wanted)?;
+                        let active = self.held(asking, (layer, is_own), service, &need, wanted)?;
                         used.extend(active.map(|at| (at, wanted)));
                     }
                 }
-                Needs::Bind(needs) => {
+                Needs::Bind(needs) if is_own => {
                     for (index, need) in needs.iter().enumerate() {
                         let wanted = rights(need, operands)?;
                         let Some(Operand::Name(name)) = operand(operands, need.operand) else {
@@ -123,6 +126,8 @@ impl World {
                         }
                     }
                 }
+                // nothing is bound for who has only opened what is used
+                Needs::Bind(_) => {}
             }
         }
         for (at, wanted) in used {
@@ -156,12 +161,25 @@ impl World {
         )?)
     }
 
-    /// The active capability of a descriptor in a request, for a layer. A layer that came later has none, and is asked as if it
-    /// bound the object now, which leaves nothing behind.
+    /// The layers that the descriptors in a request were opened with, whoever uses them.
+    fn openers(&self, asking: Request<'_>) -> BTreeSet<Layer> {
+        let descriptors = &self.connections[asking.connection].descriptors;
+        let named = asking.operands.iter().filter_map(|operand| match operand {
+            Operand::Descriptor(number) => descriptors.get(number),
+            _ => None,
+        });
+        named
+            .flat_map(|by_layer| by_layer.keys().copied())
+            .collect()
+    }
+
+    /// The active capability of a descriptor in a request, for a layer: the user's own, or one that it was opened with. What was
+    /// opened without the user's layer, or by another session, the user is also asked about as if it bound it now, which leaves
+    /// nothing behind.
     fn held(
         &self,
         asking: Request<'_>,
-        layer: Layer,
+        (layer, is_own): (Layer, bool),
         service: u16,
         need: &Need,
         wanted: u32,
@@ -170,22 +188,22 @@ impl World {
             return Err(Refusal::Operand(need.operand));
         };
         let connection = &self.connections[asking.connection];
-        let by_layer = connection
-            .descriptors
-            .get(number)
-            .ok_or(Refusal::Descriptor)?;
+        let by_layer = connection.descriptors.get(number);
+        let by_layer = by_layer.ok_or(Refusal::Descriptor)?;
         for &at in by_layer.values() {
             self.alive(at)?;
         }
-        match by_layer.get(&layer) {
-            Some(&at) if wanted & !self.actives[at].rights != 0 => Err(Refusal::NotBound),
-            Some(&at) => Ok(Some(at)),
-            None => {
-                let object = Object::Of(service, connection.names[number].clone());
-                self.ask_service(asking.pid, layer, &object, wanted)?;
-                Ok(None)
-            }
+        let own = by_layer.get(&layer).copied();
+        let active = own.map(|at| &self.actives[at]);
+        if active.is_some_and(|active| wanted & !active.rights != 0) {
+            return Err(Refusal::NotBound);
         }
+        let session = self.session_of(asking.pid)?;
+        if is_own && active.is_none_or(|active| active.session != session) {
+            let object = Object::Of(service, connection.names[number].clone());
+            self.ask_service(asking.pid, layer, &object, wanted)?;
+        }
+        Ok(own)
     }
 
     /// The service answers a request of a bind operation with a descriptor, whose number it chooses.
