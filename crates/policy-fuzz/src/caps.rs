@@ -85,14 +85,52 @@ pub fn words(bytes: &[u8]) -> String {
     text
 }
 
-/// Compiles any text.
+/// Statements of a subject, each right beside any others.
+const LINES: [&str; 16] = [
+    "file /a/** read",
+    "file /a/b read write expires 10m",
+    "file /{a,x}/[a-c]? append lock",
+    "file /a*/**/b write uses 3",
+    "file /** setattr",
+    "dir /a read create",
+    "program /a/* execute as b",
+    "program /** execute",
+    "library /a load as a",
+    "connect tcp any port 80-90",
+    "connect tcp 10.0.0.0/8",
+    "bind udp loopback port 85",
+    "connect unix /run/*",
+    "bind unix @a*",
+    "service s x:* read write expires 2h",
+    "service s ** write uses 1",
+];
+
+/// A file that is right: each input byte is a statement of the first subject's or the second's.
+pub fn lines(bytes: &[u8]) -> String {
+    let mut text = "service s on /run/s {\npermission read write\n}\n".to_owned();
+    for (subject, name) in ["a", "b"].into_iter().enumerate() {
+        text += &format!("subject {name} {{\ncontrol file read write append\n");
+        let own = bytes
+            .iter()
+            .take(64)
+            .filter(|byte| usize::from(*byte % 2) == subject);
+        for byte in own {
+            text += LINES[usize::from(byte / 16)];
+            text += "\n";
+        }
+        text += "}\n";
+    }
+    text
+}
+
+/// Compiles any text: whether it is right.
 ///
 /// # Panics
 ///
 /// If a finding cannot be shown, what was compiled does not come back from a bundle, or automata say something else than
 /// capabilities that are asked one by one.
-pub fn compile(text: &str) {
-    let findings = match Capabilities::compile_str("fuzz", text) {
+pub fn compile(text: &str) -> bool {
+    let (is_right, findings) = match Capabilities::compile_str("fuzz", text) {
         Ok(compiled) => {
             assert!(compiled.warnings.iter().all(|warning| !warning.is_error()));
             let caps = compiled.capabilities;
@@ -103,11 +141,11 @@ pub fn compile(text: &str) {
                 }
             }
             assert_eq!(Capabilities::from_bundle(&caps.to_bundle()), Ok(caps));
-            compiled.warnings
+            (true, compiled.warnings)
         }
         Err(errors) => {
             assert!(errors.findings.iter().any(|finding| finding.is_error()));
-            errors.findings
+            (false, errors.findings)
         }
     };
     for finding in findings {
@@ -117,6 +155,7 @@ pub fn compile(text: &str) {
         }
         assert!(!finding.to_string().is_empty());
     }
+    is_right
 }
 
 /// Objects of every class that there is, some of them by names of the input.

@@ -134,9 +134,16 @@ fn caps_of_bytes() {
 
 #[test]
 fn caps_of_words() {
-    check!()
-        .with_test_time(SMOKE)
-        .for_each(|bytes: &[u8]| caps::compile(&caps::words(bytes)));
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        caps::compile(&caps::words(bytes));
+    });
+}
+
+#[test]
+fn caps_of_lines() {
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        assert!(caps::compile(&caps::lines(bytes)));
+    });
 }
 
 #[test]
