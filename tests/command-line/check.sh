@@ -80,6 +80,28 @@ expect 3 'checksum' "$T" start --bundle /tmp/changed.bundle
 expect 3 'not a Tidegate bundle' "$T" start --bundle /etc/passwd
 expect 2 'No such file' "$T" start --bundle /tmp/nothing
 
+echo "# capability files"
+cat >/tmp/tools.caps <<-'END'
+	subject tool {
+	    file /srv/** read
+	    file /srv/out/* read write  expires 10m
+	    connect unix @bus
+	}
+END
+expect 0 'subject tool: 3 capabilities.*tools.caps:1' "$T" check --caps /tmp/tools.caps
+expect 0 'nothing enforces capability files yet' "$T" check --caps /tmp/tools.caps
+expect 0 '^/srv/out/x.tool.file.read.*/tmp/tools.caps:2: file /srv/\*\* read$' "$T" check --caps /tmp/tools.caps --path /srv/out/x
+expect 0 '^/srv/out/x.tool.file.write.*/tmp/tools.caps:3: ' "$T" check --caps /tmp/tools.caps --path /srv/out/x
+expect 0 '^/etc/x.no subject may' "$T" check --caps /tmp/tools.caps --path /etc/x
+expect 0 '"paths":\[\{"path":"/srv/a","subject":"tool","class":"file","given":\[\{"permissions":\["read"\],"rule":"/tmp/tools.caps:2"' \
+	"$T" check --json --caps /tmp/tools.caps --path /srv/a
+printf 'subject tool {\n    fiel /srv read\n}\n' >/tmp/wrong.caps
+expect 3 'wrong.caps:2:5' "$T" check --caps /tmp/wrong.caps
+expect 3 'did you mean `file`' "$T" check --caps /tmp/wrong.caps
+expect 2 'nothing.caps: No such file' "$T" check --caps /tmp/nothing.caps
+expect 2 'cannot be used with' "$T" check --caps /tmp/tools.caps --preset server
+expect 2 'no canonical path' "$T" check --caps /tmp/tools.caps --path srv
+
 echo "# SELinux policies that are none"
 expect 3 'this is not a binary SELinux policy' "$T" check --preset server --te /etc/passwd
 expect 2 'nothing.cil' "$T" check --preset server --te /tmp/nothing.cil

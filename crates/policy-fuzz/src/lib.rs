@@ -1,9 +1,10 @@
 //! What the fuzz targets (`targets.rs`) do with an input: each function
-//! panics if the policy compiler, the bundle loader or the reader of compiled profiles, of SELinux's
+//! panics if a policy compiler, the bundle loader or the reader of compiled profiles, of SELinux's
 //! binary policies or of recordings breaks a promise.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod caps;
 pub mod contexts;
 pub mod profile;
 pub mod recording;

@@ -8,6 +8,7 @@ use tidegate_policy::Policy;
 use tidegate_policy::profile::pack::example;
 use tidegate_policy::te::example::example as te_example;
 
+use crate::caps;
 use crate::contexts;
 use crate::profile::{changed_profiles, profiles};
 use crate::recording::{bytes_as_recording, lines_as_recording, replay};
@@ -122,4 +123,33 @@ fn file_contexts_with_changes() {
     check!()
         .with_test_time(SMOKE)
         .for_each(|bytes: &[u8]| contexts::read(&changed_profiles(&good, bytes)));
+}
+
+#[test]
+fn caps_of_bytes() {
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        caps::compile(&String::from_utf8_lossy(bytes));
+    });
+}
+
+#[test]
+fn caps_of_words() {
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        caps::compile(&caps::words(bytes));
+    });
+}
+
+#[test]
+fn caps_of_lines() {
+    check!().with_test_time(SMOKE).for_each(|bytes: &[u8]| {
+        assert!(caps::compile(&caps::lines(bytes)));
+    });
+}
+
+#[test]
+fn caps_bundle_of_a_changed_body() {
+    let good = caps::good();
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| caps::read(&changed_far(&good, bytes)));
 }

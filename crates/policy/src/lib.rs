@@ -19,21 +19,32 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+mod alias;
 mod attrs;
+pub mod automaton;
 mod bundle;
+pub mod caps;
 mod effects;
+mod escape;
+mod finding;
+mod lexer;
 pub mod limits;
 mod lookup;
 mod map;
+mod network;
 mod policy;
 mod presets;
 pub mod profile;
+mod similar;
 pub mod te;
+mod text;
+mod words;
 
 pub use attrs::Attrs;
 pub use bundle::BundleError;
 pub use effects::Effects;
 pub use lookup::Place;
-pub use map::{Compiled, Finding, MapErrors, NetworkProblem, PathProblem, Problem};
+pub use map::{Compiled, Finding, MapErrors, PathProblem, Problem};
+pub use network::NetworkProblem;
 pub use policy::{Edge, Mode, Network, Node, Policy, Rule, RuleSource};
 pub use presets::{FRAGMENTS, PRESETS, Preset};

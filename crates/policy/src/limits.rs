@@ -67,3 +67,27 @@ pub const MAX_FILE_AUTOMATA: usize = 8;
 pub const MAX_FILES_OF_CONTEXTS: usize = 3;
 /// Bytes in a security context, at most: Linux's limit for an attribute's value is far above; SELinux's own is a page.
 pub const MAX_CONTEXT: usize = 4_096;
+/// Braces within braces in a pattern of a capability file, at most.
+pub const MAX_NESTING: usize = 16;
+/// Bytes in the name of a subject, a service, an operation or a service's permission, at most.
+pub const MAX_CAPS_NAME: usize = 31;
+/// Subjects that capability files define, at most.
+pub const MAX_SUBJECTS: usize = 1_024;
+/// Authorization capabilities of all subjects, at most.
+pub const MAX_CAPABILITIES: usize = 65_535;
+/// Services that capability files describe, at most.
+pub const MAX_SERVICES: usize = 256;
+/// Permissions of a service, at most: what 32 bits number.
+pub const MAX_SERVICE_PERMISSIONS: usize = 32;
+/// Operations of a service, at most.
+pub const MAX_OPERATIONS: usize = 256;
+/// Operands of an operation, at most, and so those of it that are authorised.
+pub const MAX_OPERANDS: usize = 8;
+/// Values in an operation vector, at most.
+pub const MAX_VECTOR: usize = 64;
+/// Bytes that the automata of capability files take, at most.
+pub const MAX_CAPS_BYTES: usize = 64 << 20;
+/// Subjects that a process can be limited by at once: as many layers as Landlock has.
+pub const MAX_LAYERS: usize = 16;
+/// Seconds that something bound can be good for, at most, where it does not last.
+pub const MAX_EXPIRY: u32 = 366 * 86_400;

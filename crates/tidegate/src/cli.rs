@@ -139,7 +139,11 @@ pub struct Check {
     /// A map file, like --policy
     #[arg(value_name = "FILE.plm", conflicts_with_all = ["preset", "policy", "bundle"])]
     pub file: Option<PathBuf>,
-    /// Say also what the policy says of this path, its file contexts too; may be given several times
+    /// A capability file, instead of a policy: say what is wrong with it, or what each subject may do. Nothing enforces them yet
+    #[arg(long, value_name = "FILE.caps", conflicts_with_all = ["file", "preset", "policy", "bundle", "profile", "te"])]
+    pub caps: Option<PathBuf>,
+    /// Say also what the policy says of this path, its file contexts too, or what subjects of the capability file may do there and
+    /// by which line; may be given several times
     #[arg(long, value_name = "PATH")]
     pub path: Vec<PathBuf>,
 }

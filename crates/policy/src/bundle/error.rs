@@ -267,4 +267,10 @@ pub enum BundleError {
     #[error("the file contexts have {0}")]
     #[diagnostic(code(bundle::file_contexts))]
     FileContexts(&'static str),
+
+    // Capability files.
+    /// Capability files that no compiler makes.
+    #[error("the capability files have {0}")]
+    #[diagnostic(code(bundle::capabilities))]
+    Capabilities(&'static str),
 }

@@ -11,9 +11,11 @@
 //!
 //! Each policy model has a section of its own name. A section that this version
 //! does not know is an error, as ignoring it would enforce less than the policy
-//! says. A bundle is read as hostile: its length, counts and indices are
+//! says; so the `capability` model's stands in bundles of its own. A bundle is read as hostile: its length, counts and indices are
 //! checked before anything is built on them.
 
+mod automaton;
+mod capability;
 mod error;
 mod profile;
 mod section;
@@ -38,6 +40,8 @@ const LOMAC: &str = "lomac";
 const PROFILE: &str = "profile";
 /// The section of the `te` model, in a bundle that has a SELinux policy.
 const TE: &str = "te";
+/// The section of the `capability` model, in a bundle of its own.
+const CAPABILITY: &str = "capability";
 /// Sections in a bundle, at most: one for each policy model.
 const MAX_SECTIONS: usize = 4;
 
@@ -149,6 +153,8 @@ fn array<const N: usize>(slice: &[u8]) -> [u8; N] {
     array
 }
 
+#[cfg(test)]
+mod capability_tests;
 #[cfg(test)]
 mod profile_tests;
 #[cfg(test)]

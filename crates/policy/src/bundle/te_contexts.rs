@@ -1,13 +1,11 @@
 //! File contexts in the `te` section.
 //!
-//! As with profiles, automata are most of it, and are written as they lie in memory: 16 bits for a state, little-endian.
-//! Their sizes are checked against what is there before any is copied.
+//! As with profiles, automata are most of it.
 
-use super::BundleError;
 use super::section::{Reader, Writer};
+use super::{BundleError, automaton};
 use crate::limits::{
     MAX_CONTEXT, MAX_FILE_AUTOMATA, MAX_FILE_CONTEXTS_LINES, MAX_FILES_OF_CONTEXTS, MAX_LINE,
-    MAX_STATES,
 };
 use crate::te::contexts::{Automaton, FileContexts, Said};
 
@@ -22,14 +20,7 @@ pub(super) fn write(contexts: &FileContexts) -> Vec<u8> {
     out.list(&contexts.lines);
     out.value(&contexts.automata.len());
     for automaton in &contexts.automata {
-        out.0.extend_from_slice(&automaton.classes[..]);
-        out.value(&automaton.width);
-        out.value(&automaton.start);
-        out.value(&automaton.accepts.len());
-        for number in automaton.next.iter().chain(&automaton.accepts) {
-            out.0.extend_from_slice(&number.to_le_bytes());
-        }
-        out.list(&automaton.answers);
+        automaton::write(&mut out, automaton);
     }
     out.0
 }
@@ -63,27 +54,12 @@ impl Reader<'_> {
             automata: {
                 let count = self.count("automata of file contexts", MAX_FILE_AUTOMATA)?;
                 (0..count)
-                    .map(|_| self.file_automaton())
+                    .map(|_| self.answering_automaton())
                     .collect::<Result<_, _>>()?
             },
         };
         check(&contexts).map_err(BundleError::FileContexts)?;
         Ok(contexts)
-    }
-
-    fn file_automaton(&mut self) -> Result<Automaton, BundleError> {
-        let classes = Box::new(super::array(self.bytes("classes", 256)?));
-        let width: u16 = self.value("width")?;
-        let start = self.value("start")?;
-        let states = self.count("states of an automaton", MAX_STATES)?;
-        Ok(Automaton {
-            classes,
-            width,
-            next: self.numbers("states", states * usize::from(width))?,
-            accepts: self.numbers("states' answers", states)?,
-            answers: self.list("answers of an automaton", MAX_STATES)?,
-            start,
-        })
     }
 }
 
@@ -116,34 +92,8 @@ fn check(contexts: &FileContexts) -> Result<(), &'static str> {
 }
 
 fn check_automaton(automaton: &Automaton, contexts: &FileContexts) -> Result<(), &'static str> {
-    let width = usize::from(automaton.width);
-    let states = automaton.accepts.len();
-    if !(1..=256).contains(&width) || states == 0 {
-        return Err("an automaton without states or classes");
-    }
-    if automaton
-        .classes
-        .iter()
-        .any(|&class| usize::from(class) >= width)
-    {
-        return Err("a class that is not there");
-    }
-    let beyond = |&state: &u16| usize::from(state) >= states;
-    if beyond(&automaton.start) || automaton.next.iter().any(beyond) {
-        return Err("a state that is not there");
-    }
-    if automaton.next[..width].iter().any(|&state| state != 0) {
-        return Err("a way out of state 0");
-    }
-    let answers = automaton.answers.len();
-    if automaton
-        .accepts
-        .iter()
-        .any(|&at| usize::from(at) >= answers)
-    {
-        return Err("an answer that is not there");
-    }
-    if automaton.answers[usize::from(automaton.accepts[0])] != [Said::default(); 7] {
+    automaton.check()?;
+    if *automaton.nothing() != [Said::default(); 7] {
         return Err("an answer in state 0");
     }
     let said = automaton.answers.iter().flatten();

@@ -2,7 +2,8 @@
 
 use super::BundleError;
 use crate::limits::{MAX_DEPTH, MAX_LINE, MAX_NAME, MIN_LEVELS};
-use crate::map::{RESERVED, is_level_name, is_policy_name, masked};
+use crate::map::{RESERVED, is_level_name, is_policy_name};
+use crate::network::masked;
 use crate::{Attrs, Node, Policy, Rule};
 
 /// Checks all that the reader did not.

@@ -3,13 +3,15 @@
 
 use std::ops::Range;
 
+use super::Note;
 use super::Problem;
-use super::finding::{Note, Place};
 use super::read::{Unit, Units};
 use super::rules::{self, Rules};
-use super::syntax::{self, Spanned, Statement};
+use super::syntax::{self, Statement};
 use crate::Mode;
+use crate::finding::Place;
 use crate::limits::{MAX_LEVEL_NAME, MAX_LEVELS, MIN_LEVELS};
+use crate::words::Spanned;
 
 /// Gathers the rules of `units`. Without levels or a rule for the root there are
 /// none; a note says why.

@@ -1,22 +1,11 @@
 //! Warnings: rules that are allowed and cannot mean what they seem to.
 
+use super::Note;
 use super::Problem;
-use super::finding::Note;
 use super::pattern::Component;
 use super::syntax::PathStatement;
 use crate::Attrs;
-
-/// Debian's symbolic links into /usr and /run. A rule for a path through one
-/// never matches, as objects are known by their canonical paths.
-const ALIASES: [(&[&str], &str, &str); 7] = [
-    (&["bin"], "/bin", "/usr/bin"),
-    (&["sbin"], "/sbin", "/usr/sbin"),
-    (&["lib"], "/lib", "/usr/lib"),
-    (&["lib64"], "/lib64", "/usr/lib64"),
-    (&["var", "run"], "/var/run", "/run"),
-    (&["var", "lock"], "/var/lock", "/run/lock"),
-    (&["dev", "log"], "/dev/log", "/run/systemd/journal/dev-log"),
-];
+use crate::alias::alias;
 
 /// Warns about a path statement of a resolved level.
 pub(super) fn path(
@@ -57,25 +46,22 @@ pub(super) fn path(
         notes.push(Note::at(problem, unit, attr.span.clone()));
     }
     if !statement.path.value.home
-        && let Some((alias, canonical)) = alias(&statement.path.value.components)
+        && let Some((alias, canonical)) = alias(&written_out(&statement.path.value.components))
     {
         let problem = Problem::Alias { alias, canonical };
         notes.push(Note::at(problem, unit, statement.path.span.clone()));
     }
 }
 
-/// The alias that a path goes through, and what it resolves to.
-fn alias(components: &[Component]) -> Option<(&'static str, &'static str)> {
-    let named = |component: &Component, name: &&str| matches!(component, Component::Name(bytes) if bytes == name.as_bytes());
-    let through = |names: &[&str]| {
-        names.len() <= components.len()
-            && components
-                .iter()
-                .zip(names)
-                .all(|(component, name)| named(component, name))
-    };
-    ALIASES
-        .into_iter()
-        .find(|(names, ..)| through(names))
-        .map(|(_, alias, canonical)| (alias, canonical))
+/// A pattern as text, as far as it is written out.
+fn written_out(components: &[Component]) -> Vec<u8> {
+    let mut path = Vec::new();
+    for component in components {
+        let Component::Name(name) = component else {
+            break;
+        };
+        path.push(b'/');
+        path.extend_from_slice(name);
+    }
+    path
 }

@@ -2,36 +2,58 @@
 //! reference.
 
 mod builtin;
-mod finding;
 mod gather;
-mod lexer;
 mod lint;
-mod network;
 mod pattern;
 mod problem;
 mod read;
 mod rules;
-pub(crate) mod similar;
 mod syntax;
 mod trie;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use miette::NamedSource;
+use miette::{Diagnostic, NamedSource};
+use thiserror::Error;
 
 pub(crate) use self::builtin::RESERVED;
-use self::finding::Note;
-pub use self::finding::{Finding, MapErrors};
 pub(crate) use self::gather::is_level_name;
-pub use self::network::NetworkProblem;
-pub(crate) use self::network::masked;
 pub use self::pattern::PathProblem;
 pub use self::problem::Problem;
 use self::read::Units;
+use crate::finding::{self, Labelled};
 use crate::limits::MAX_POLICY_NAME;
 use crate::profile::ProfileSet;
 use crate::{Network, Policy};
+
+/// A problem in a map, with its place.
+pub type Finding = finding::Finding<Problem>;
+type Note = finding::Note<Problem>;
+
+/// Why a map did not compile: every error found, and the warnings beside them.
+#[derive(Debug, Clone, Error, Diagnostic)]
+#[error("{}", finding::summary("the map", .findings))]
+pub struct MapErrors {
+    /// What was found, by file and place.
+    #[related]
+    pub findings: Vec<Finding>,
+}
+
+impl Labelled for Problem {
+    fn label(&self) -> &'static str {
+        match self {
+            Problem::RuleTwice
+            | Problem::NetworkTwice
+            | Problem::LevelsTwice
+            | Problem::ModeTwice
+            | Problem::LevelTwice(_) => "again here",
+            Problem::Expected(..) => "expected here",
+            Problem::NoRoot(_) => "these levels need a rule for `/`",
+            _ => "here",
+        }
+    }
+}
 
 /// A map that compiled.
 #[derive(Debug, Clone)]
@@ -115,20 +137,11 @@ fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
             te: None,
         })
     });
-    notes.sort_by_key(|note| {
-        note.place
-            .as_ref()
-            .map(|place| (place.unit, place.span.start))
-    });
-    let sources: Vec<_> = units
+    let sources = units
         .units
         .iter()
-        .map(|unit| NamedSource::new(&unit.name, Arc::clone(&unit.text)))
-        .collect();
-    let findings: Vec<_> = notes
-        .into_iter()
-        .map(|note| Finding::new(note, |unit| sources[unit].clone()))
-        .collect();
+        .map(|unit| NamedSource::new(&unit.name, Arc::clone(&unit.text)));
+    let findings = finding::findings(notes, &sources.collect::<Vec<_>>());
     match policy {
         Some(policy) if !findings.iter().any(Finding::is_error) => Ok(Compiled {
             policy,

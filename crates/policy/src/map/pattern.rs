@@ -3,7 +3,11 @@
 use miette::Diagnostic;
 use thiserror::Error;
 
+use crate::escape::{Byte, unescape};
 use crate::limits::{MAX_DEPTH, MAX_NAME};
+
+/// What `\\` may stand before in quotes.
+const ESCAPED: &[u8] = b"\\\"*";
 
 /// One component of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,7 +118,8 @@ impl PathPattern {
         let inner = quoted.strip_prefix('"').unwrap_or(quoted);
         let inner = inner.strip_suffix('"').unwrap_or(inner);
         let (home, rest) = Self::split_home(inner)?;
-        Self::components(home, &unescape(rest)?)
+        let bytes = unescape(rest, ESCAPED).map_err(PathProblem::Escape)?;
+        Self::components(home, &bytes)
     }
 
     /// The patterns it stands for, and whether each is a home's.
@@ -182,21 +187,6 @@ impl PathPattern {
     }
 }
 
-/// A byte of a path, and whether an escape took its meaning away.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Byte {
-    Plain(u8),
-    Literal(u8),
-}
-
-impl Byte {
-    fn value(self) -> u8 {
-        match self {
-            Byte::Plain(byte) | Byte::Literal(byte) => byte,
-        }
-    }
-}
-
 fn component(bytes: &[Byte]) -> Result<Component, PathProblem> {
     if bytes == [Byte::Plain(b'*')] {
         return Ok(Component::Star);
@@ -218,32 +208,6 @@ fn component(bytes: &[Byte]) -> Result<Component, PathProblem> {
         return Err(PathProblem::LongName(name.len()));
     }
     Ok(Component::Name(name))
-}
-
-fn unescape(text: &str) -> Result<Vec<Byte>, PathProblem> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        if c != '\\' {
-            out.extend(rest[..c.len_utf8()].bytes().map(Byte::Plain));
-            rest = &rest[c.len_utf8()..];
-            continue;
-        }
-        let escape: String = match rest[1..].chars().next() {
-            Some('x') => rest.chars().take(4).collect(),
-            _ => rest.chars().take(2).collect(),
-        };
-        out.push(Byte::Literal(match escape.as_bytes() {
-            [_, byte @ (b'\\' | b'"' | b'*')] => *byte,
-            [_, b'x', hex @ ..] if hex.len() == 2 && hex.iter().all(u8::is_ascii_hexdigit) => {
-                u8::from_str_radix(&escape[2..], 16)
-                    .map_err(|_| PathProblem::Escape(escape.clone()))?
-            }
-            _ => return Err(PathProblem::Escape(escape)),
-        }));
-        rest = &rest[escape.len()..];
-    }
-    Ok(out)
 }
 
 #[cfg(test)]

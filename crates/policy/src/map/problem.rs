@@ -3,7 +3,8 @@
 use miette::Diagnostic;
 use thiserror::Error;
 
-use super::{NetworkProblem, PathProblem};
+use super::PathProblem;
+use crate::NetworkProblem;
 use crate::limits::{
     MAX_INCLUDE_DEPTH, MAX_LEVEL_NAME, MAX_LEVELS, MAX_LINE, MAX_NETWORKS, MAX_NODES,
     MAX_POLICY_NAME, MAX_RULES, MAX_TEXT,

@@ -1,15 +1,15 @@
 //! A map's text and that of all it includes.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::Note;
 use super::Problem;
-use super::finding::Note;
-use super::similar::did_you_mean;
-use super::syntax::{self, Spanned, Statement};
+use super::syntax::{self, Statement};
 use crate::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
+use crate::similar::did_you_mean;
+use crate::text::{self, Unread};
+use crate::words::Spanned;
 use crate::{Mode, Policy, presets};
 
 /// One file or preset.
@@ -194,33 +194,13 @@ fn preset(name: &str, known: &[presets::Preset]) -> Result<Unit, Problem> {
 
 /// Reads a map file of at most `room` bytes.
 fn read(path: &Path, room: usize) -> Result<Unit, Problem> {
-    let name = path.display().to_string();
-    let problem = |why: String| Problem::Unreadable {
-        path: name.clone(),
-        why,
-    };
-    let io_problem = |error: io::Error| problem(error.to_string());
-    let origin = Origin::File(path.canonicalize().map_err(io_problem)?);
-    // Before it is opened: opening a FIFO would wait for a writer.
-    if !path.metadata().map_err(io_problem)?.is_file() {
-        return Err(problem("not a regular file".to_owned()));
+    match text::read(path, room) {
+        Ok(text) => Ok(Unit {
+            name: text.name,
+            text: text.text.into(),
+            origin: Origin::File(text.path),
+        }),
+        Err(Unread::Size) => Err(Problem::TextSize),
+        Err(Unread::Why { path, why }) => Err(Problem::Unreadable { path, why }),
     }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(room as u64 + 1).read_to_end(&mut bytes))
-        .map_err(io_problem)?;
-    if bytes.len() > room {
-        return Err(Problem::TextSize);
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let byte = error.utf8_error().valid_up_to();
-        problem(format!(
-            "not UTF-8 from byte {byte}; write such a name as \\xHH, in quotes"
-        ))
-    })?;
-    Ok(Unit {
-        name,
-        text: text.into(),
-        origin,
-    })
 }

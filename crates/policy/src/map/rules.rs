@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 
-use super::finding::{Note, Place};
 use super::gather::Levels;
-use super::network::Cidr;
 use super::pattern::Pattern;
 use super::read::Units;
-use super::similar::did_you_mean;
-use super::syntax::{self, NEUTRAL, PathStatement, Spanned, Statement};
-use super::{Problem, builtin, lint};
+use super::syntax::{self, NEUTRAL, PathStatement, Statement};
+use super::{Note, Problem, builtin, lint};
+use crate::finding::Place;
 use crate::limits::{MAX_NETWORKS, MAX_RULES};
+use crate::network::Cidr;
+use crate::similar::did_you_mean;
+use crate::words::Spanned;
 use crate::{Attrs, Mode, RuleSource};
 
 /// What a path has a rule for: itself with all below, or only what is below.

@@ -2,20 +2,14 @@
 
 use std::ops::Range;
 
-use super::lexer::{Kind, Token, lines};
-use super::network::{self, Cidr};
 use super::pattern::PathPattern;
-use super::similar::{closest, did_you_mean};
 use super::{PathProblem, Problem};
+use crate::lexer::{Kind, lines};
 use crate::limits::MAX_LINE;
+use crate::network::{self, Cidr};
+use crate::similar::{closest, did_you_mean};
+use crate::words::{self, Spanned, Wrong};
 use crate::{Attrs, Mode};
-
-/// Something and the bytes of the file it was written in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Spanned<T> {
-    pub value: T,
-    pub span: Range<usize>,
-}
 
 /// A statement and its line.
 #[derive(Debug)]
@@ -93,57 +87,27 @@ pub(super) fn parse(text: &str) -> (Vec<Line<'_>>, Vec<Fault>) {
     (statements, faults)
 }
 
-/// The tokens of a statement that are still to be read.
-struct Words<'t, 's> {
-    rest: &'t [Token<'s>],
-    /// Where the statement ends: the place of what is missing.
-    end: usize,
+type Words<'t, 's> = words::Words<'t, 's, Problem>;
+
+impl Wrong for Problem {
+    fn character(character: &str) -> Self {
+        Problem::Character(character.to_owned())
+    }
+
+    fn unclosed() -> Self {
+        Problem::Unclosed
+    }
+
+    fn expected(what: &'static str, help: &str) -> Self {
+        Problem::Expected(what, Some(help.to_owned()))
+    }
+
+    fn trailing(word: &str) -> Self {
+        Problem::Trailing(word.to_owned())
+    }
 }
 
-impl<'t, 's> Words<'t, 's> {
-    fn new(tokens: &'t [Token<'s>], end: usize) -> Result<Self, Fault> {
-        let bad = tokens.iter().find_map(|token| match token.kind {
-            Kind::Stray => Some(token.fault(Problem::Character(token.text.to_owned()))),
-            Kind::Unclosed => Some(token.fault(Problem::Unclosed)),
-            _ => None,
-        });
-        match bad {
-            Some(fault) => Err(fault),
-            None => Ok(Self { rest: tokens, end }),
-        }
-    }
-
-    fn next(&mut self) -> Option<&'t Token<'s>> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(first)
-    }
-
-    /// The next token if it is a bare word, else a fault that says `what` was
-    /// expected.
-    fn word(&mut self, what: &'static str, help: &str) -> Result<Spanned<&'s str>, Fault> {
-        match self.next() {
-            Some(token) if token.kind == Kind::Word => Ok(token.spanned(token.text)),
-            other => Err(self.expected(other, what, help)),
-        }
-    }
-
-    fn expected(&self, found: Option<&Token<'_>>, what: &'static str, help: &str) -> Fault {
-        let span = found.map_or(self.end..self.end, |token| token.span.clone());
-        let help = Some(help.to_owned());
-        Fault {
-            value: Problem::Expected(what, help),
-            span,
-        }
-    }
-
-    fn finish<T>(mut self, value: T) -> Result<T, Fault> {
-        match self.next() {
-            None => Ok(value),
-            Some(token) => Err(token.fault(Problem::Trailing(token.text.to_owned()))),
-        }
-    }
-
+impl<'s> Words<'_, 's> {
     fn statement(mut self) -> Result<Statement<'s>, Fault> {
         let first = self.word("a statement", "a line begins with a word")?;
         match first.value {
@@ -171,7 +135,7 @@ impl<'t, 's> Words<'t, 's> {
         let mode = match word.value {
             "enforcing" => Mode::Enforcing,
             "permissive" => Mode::Permissive,
-            other => return Err(word.fault(Problem::Mode(other.to_owned()))),
+            other => return Err(word.with(Problem::Mode(other.to_owned()))),
         };
         self.finish(Statement::Mode(mode))
     }
@@ -201,7 +165,7 @@ impl<'t, 's> Words<'t, 's> {
             Kind::Quoted => PathPattern::parse_quoted(token.text),
             Kind::Word if token.text == NETWORK => return self.network(level),
             Kind::Word if token.text == "interface" => {
-                return Err(token.fault(Problem::Interface(level.value.to_owned())));
+                return Err(token.spanned(Problem::Interface(level.value.to_owned())));
             }
             Kind::Word => PathPattern::parse_word(token.text),
             _ => {
@@ -219,9 +183,9 @@ impl<'t, 's> Words<'t, 's> {
                     let help = format!("did you mean `{word}`?");
                     return Err(self.expected(Some(token), "a path or `network`", &help));
                 }
-                return Err(token.fault(PathProblem::Relative.into()));
+                return Err(token.spanned(PathProblem::Relative.into()));
             }
-            Err(problem) => return Err(token.fault(problem.into())),
+            Err(problem) => return Err(token.spanned(problem.into())),
         };
         self.path(level, path)
     }
@@ -231,28 +195,25 @@ impl<'t, 's> Words<'t, 's> {
         level: Spanned<&'s str>,
         path: Spanned<PathPattern>,
     ) -> Result<Statement<'s>, Fault> {
-        let child_of = self.rest.first().is_some_and(|token| token.is(CHILD_OF));
-        if child_of {
-            self.next();
-        }
+        let child_of = self.take(CHILD_OF);
         let mut attrs: Vec<Spanned<(&str, Attrs)>> = Vec::new();
         while let Some(token) = self.next() {
             if token.is(CHILD_OF) {
-                return Err(token.fault(Problem::ChildOf));
+                return Err(token.spanned(Problem::ChildOf));
             }
             let known = Attrs::WORDS.into_iter().find(|(word, _)| token.is(word));
             let Some(attr) = known else {
                 let words = Attrs::WORDS.iter().map(|(word, _)| *word).chain([CHILD_OF]);
-                return Err(token.fault(Problem::Attribute {
+                return Err(token.spanned(Problem::Attribute {
                     word: token.text.to_owned(),
                     help: did_you_mean(token.text, "the attributes are", words),
                 }));
             };
             if level.value == NEUTRAL {
-                return Err(token.fault(Problem::NeutralAttribute));
+                return Err(token.spanned(Problem::NeutralAttribute));
             }
             if attrs.iter().any(|earlier| earlier.value == attr) {
-                return Err(token.fault(Problem::AttributeTwice(attr.0.to_owned())));
+                return Err(token.spanned(Problem::AttributeTwice(attr.0.to_owned())));
             }
             attrs.push(token.spanned(attr));
         }
@@ -268,10 +229,10 @@ impl<'t, 's> Words<'t, 's> {
         const HELP: &str =
             "write `loopback`, an address, or a network as 10.0.0.0/8 or 2001:db8::/32";
         if level.value == NEUTRAL {
-            return Err(level.fault(Problem::NeutralNetwork));
+            return Err(level.with(Problem::NeutralNetwork));
         }
         let word = self.word("a network", HELP)?;
-        let networks = network::parse(word.value).map_err(|problem| word.fault(problem.into()))?;
+        let networks = network::parse(word.value).map_err(|problem| word.with(problem.into()))?;
         self.finish(Statement::Network { level, networks })
     }
 }
@@ -279,34 +240,8 @@ impl<'t, 's> Words<'t, 's> {
 /// The fault of a line whose first word looks like a misspelt statement.
 fn statement_like(word: &Spanned<&str>) -> Option<Fault> {
     let statement = closest(word.value, STATEMENTS)?;
-    Some(word.fault(Problem::Statement {
+    Some(word.with(Problem::Statement {
         word: word.value.to_owned(),
         help: format!("did you mean `{statement}`?"),
     }))
-}
-
-impl Token<'_> {
-    fn is(&self, word: &str) -> bool {
-        self.kind == Kind::Word && self.text == word
-    }
-
-    fn spanned<T>(&self, value: T) -> Spanned<T> {
-        Spanned {
-            value,
-            span: self.span.clone(),
-        }
-    }
-
-    fn fault(&self, problem: Problem) -> Fault {
-        self.spanned(problem)
-    }
-}
-
-impl<T> Spanned<T> {
-    pub fn fault(&self, problem: Problem) -> Fault {
-        Spanned {
-            value: problem,
-            span: self.span.clone(),
-        }
-    }
 }

@@ -25,7 +25,7 @@ use self::db::PolicyDb;
 use self::decide::Decider;
 use self::policydb::PolicyDbError;
 pub use self::summary::Summary;
-use crate::map::similar::closest;
+use crate::similar::closest;
 
 /// Initial SIDs by their numbers, from 1 (`SECINITSID_*`), with those that the kernel has given up.
 pub const INITIAL_SIDS: [&str; 27] = [

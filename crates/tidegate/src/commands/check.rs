@@ -11,7 +11,7 @@ use tidegate_flask::{Image, Numbering};
 use tidegate_policy::te::contexts::{FileContexts, Kind};
 use tidegate_policy::{Attrs, Policy, te};
 
-use super::print_json;
+use super::{check_caps, print_json};
 use crate::cli::Check;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{printable, say};
@@ -123,6 +123,9 @@ pub fn run(args: &Check, json: bool) -> Outcome {
                 relative.display()
             ),
         ));
+    }
+    if let Some(file) = &args.caps {
+        return check_caps::run(file, &args.path, json);
     }
     let policy = source.load()?;
     let paths = args.path.iter().map(|path| {

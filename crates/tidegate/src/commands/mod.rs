@@ -2,6 +2,7 @@
 
 mod booleans;
 mod check;
+mod check_caps;
 mod compile;
 mod doctor;
 mod floor;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::dfa::{Dfa, push};
+use crate::automaton::dfa::{Dfa, push};
 
 /// A line of `file_contexts.subs` or `file_contexts.subs_dist`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,15 +4,15 @@
 //! were passed that patterns as `/usr/(.*/)?bin(/.*)?` ask for, and that beside each of thousands of literal paths. A few
 //! automata for neighbouring lines have a sixth of them together, so that is what is made.
 
-use super::Automaton;
 use super::alias::{self, Alias};
-use super::dfa::Dfa;
-use super::minimise::{classes, minimise};
-use super::nfa::Patterns;
 use super::product::product;
 use super::said::Said;
 use super::spec::{Spec, precedence};
-use super::subset::determinise;
+use super::{Automaton, Kind};
+use crate::automaton::dfa::Dfa;
+use crate::automaton::minimise::minimise;
+use crate::automaton::nfa::Patterns;
+use crate::automaton::subset::determinise;
 use crate::limits::{MAX_FILE_AUTOMATA, MAX_STATES};
 
 /// Why lines have no automata, and the line (an index) that it was noticed with.
@@ -75,23 +75,7 @@ fn finished(mut dfa: Dfa<[Said; 7]>, aliases: [&[Alias]; 2]) -> Option<Automaton
     for list in aliases {
         alias::apply(&mut dfa, list);
     }
-    let dfa = minimise(&dfa);
-    let (classes, representatives) = classes(&dfa);
-    let states = u16::try_from(dfa.rows.len() - 1).ok()?;
-    u16::try_from(dfa.answers.len() - 1).ok()?;
-    let next = (0..=u32::from(states)).flat_map(|state| {
-        let dfa = &dfa;
-        let step = move |&byte| dfa.step(state, byte) as u16;
-        representatives.iter().map(step)
-    });
-    Some(Automaton {
-        classes,
-        width: representatives.len() as u16,
-        next: next.collect(),
-        accepts: dfa.accepts.iter().map(|&at| at as u16).collect(),
-        start: dfa.start as u16,
-        answers: dfa.answers,
-    })
+    dfa.finished()
 }
 
 /// An automaton of some neighbouring lines.
@@ -135,10 +119,15 @@ impl Build<'_> {
     }
 
     fn few(&self, numbers: &[usize], none: u8) -> Result<Part, Fault> {
-        let specs: Vec<(usize, &Spec)> = numbers.iter().map(|&at| (at, &self.specs[at])).collect();
-        let patterns = Patterns::new(&specs).map_err(|large| Fault::Large(large.line))?;
+        let mut patterns = Patterns::default();
+        for &line in numbers {
+            let Spec { prefix, hir, .. } = &self.specs[line];
+            let added = patterns.add(line, prefix, hir);
+            added.map_err(|large| Fault::Large(large.line))?;
+        }
         let last = || Fault::States(numbers.last().copied().unwrap_or_default());
-        let dfa = determinise(self.specs, &patterns, none, self.states * EQUAL).ok_or_else(last)?;
+        let said = |lines: &[usize]| said(self.specs, lines, none);
+        let dfa = determinise(&patterns, self.states * EQUAL, said).ok_or_else(last)?;
         let dfa = minimise(&dfa);
         match dfa.rows.len() <= self.states {
             true => Ok(Part { dfa, none }),
@@ -160,4 +149,16 @@ impl Build<'_> {
         };
         (dfa.rows.len() <= most).then_some(Part { dfa, none })
     }
+}
+
+/// What lines say where their patterns match, which stand by precedence. No line before them has a `<<none>>` of a higher
+/// rank than `none`.
+fn said(specs: &[Spec], lines: &[usize], none: u8) -> [Said; 7] {
+    Kind::ALL.map(|kind| {
+        let covering = lines.iter().filter(|&&line| specs[line].covers(kind));
+        covering
+            .map(|&line| Said::by(line, &specs[line]))
+            .fold(Said::default(), |before, own| own.over(before))
+            .before_none(none)
+    })
 }

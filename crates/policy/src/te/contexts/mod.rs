@@ -21,16 +21,12 @@
 
 mod alias;
 mod compile;
-mod dfa;
-mod minimise;
-mod nfa;
 mod pattern;
 mod problem;
 mod product;
 mod read;
 mod said;
 mod spec;
-mod subset;
 #[cfg(test)]
 mod tests;
 
@@ -150,41 +146,8 @@ pub struct FileContexts {
     pub contexts: Vec<String>,
 }
 
-/// An automaton for some of the lines. State 0 leads nowhere but to itself, and says nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Automaton {
-    /// The class of each byte, below `width`.
-    pub classes: Box<[u8; 256]>,
-    /// How many classes there are: 1 to 256.
-    pub width: u16,
-    /// The next states, `width` of them for each state.
-    pub next: Vec<u16>,
-    /// By state, what is said of a path that ends there: an index into `answers`.
-    pub accepts: Vec<u16>,
-    /// What can be said, for each of [`Kind::ALL`].
-    pub answers: Vec<[Said; 7]>,
-    /// The state in which a path begins, before its first slash.
-    pub start: u16,
-}
-
-impl Automaton {
-    /// What it says of a path that ends after these bytes.
-    pub fn walk(&self, path: &[u8]) -> &[Said; 7] {
-        let end = path.iter().fold(self.start, |state, &byte| {
-            let class = usize::from(self.classes[usize::from(byte)]);
-            self.next[usize::from(state) * usize::from(self.width) + class]
-        });
-        &self.answers[usize::from(self.accepts[usize::from(end)])]
-    }
-
-    /// The bytes that it takes.
-    pub fn bytes(&self) -> usize {
-        self.classes.len()
-            + size_of_val(&self.next[..])
-            + size_of_val(&self.accepts[..])
-            + size_of_val(&self.answers[..])
-    }
-}
+/// An automaton for some of the lines, which says something of each of [`Kind::ALL`]. A path begins before its first slash.
+pub type Automaton = crate::automaton::Automaton<[Said; 7]>;
 
 /// What file contexts say of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::dfa::{Dfa, Numbers, Run, push};
 use super::said::Said;
+use crate::automaton::dfa::{Dfa, Numbers, Run, push};
 
 /// What lines say when other lines stand behind them, whose automaton is `over`, unless it takes more than `max` states.
 /// No line before all of them has a `<<none>>` of a higher rank than `none`.

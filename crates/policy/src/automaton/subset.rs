@@ -1,25 +1,21 @@
-//! Some lines, made deterministic: each set of patterns' states that a path can be in at once becomes a state.
+//! Some patterns, made deterministic: each set of patterns' states that a name can be in at once becomes a state.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
-use super::Kind;
 use super::dfa::{Dfa, Numbers, Run, push};
 use super::nfa::Patterns;
-use super::said::Said;
-use super::spec::Spec;
 
-/// Determinises patterns, unless that takes more than `max` states. No line before theirs has a `<<none>>` of a higher rank
-/// than `none`.
-pub(super) fn determinise(
-    specs: &[Spec],
+/// Determinises patterns, unless that takes more than `max` states. `said` tells what is said where the patterns of some
+/// lines match, which are given in the order in which they were added, each once.
+pub(crate) fn determinise<A: Clone + Hash + Eq>(
     patterns: &Patterns,
-    none: u8,
     max: usize,
-) -> Option<Dfa<[Said; 7]>> {
+    said: impl Fn(&[usize]) -> A,
+) -> Option<Dfa<A>> {
     let mut build = Build {
-        specs,
         patterns,
-        none,
+        say: said,
         dfa: Dfa::new(),
         states: Numbers(HashMap::new()),
         sets: Vec::new(),
@@ -39,17 +35,16 @@ pub(super) fn determinise(
     Some(build.dfa)
 }
 
-struct Build<'p> {
-    specs: &'p [Spec],
+struct Build<'p, A, S> {
     patterns: &'p Patterns,
-    none: u8,
-    dfa: Dfa<[Said; 7]>,
+    say: S,
+    dfa: Dfa<A>,
     states: Numbers<Box<[u32]>>,
     sets: Vec<Box<[u32]>>,
-    answers: Numbers<[Said; 7]>,
+    answers: Numbers<A>,
 }
 
-impl Build<'_> {
+impl<A: Clone + Hash + Eq, S: Fn(&[usize]) -> A> Build<'_, A, S> {
     fn state(&mut self, mut nodes: Vec<u32>) -> u32 {
         nodes.sort_unstable();
         nodes.dedup();
@@ -57,7 +52,7 @@ impl Build<'_> {
         let (state, is_new) = self.states.of(set.clone());
         if is_new {
             let said = self.said(&set);
-            let (answer, is_new) = self.answers.of(said);
+            let (answer, is_new) = self.answers.of(said.clone());
             if is_new {
                 self.dfa.answers.push(said);
             }
@@ -98,18 +93,12 @@ impl Build<'_> {
         row
     }
 
-    fn said(&self, set: &[u32]) -> [Said; 7] {
+    fn said(&self, set: &[u32]) -> A {
         let nodes = set.iter().map(|&at| &self.patterns.nodes[at as usize]);
         let matches = nodes.filter(|node| node.is_match);
-        // patterns are laid out by precedence, and so are their nodes
+        // nodes are numbered in the order in which their lines were added
         let mut lines: Vec<usize> = matches.map(|node| node.line).collect();
         lines.dedup();
-        Kind::ALL.map(|kind| {
-            let covering = lines.iter().filter(|&&line| self.specs[line].covers(kind));
-            covering
-                .map(|&line| Said::by(line, &self.specs[line]))
-                .fold(Said::default(), |before, own| own.over(before))
-                .before_none(self.none)
-        })
+        (self.say)(&lines)
     }
 }

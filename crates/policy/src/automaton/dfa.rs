@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// A run of bytes: its last one, and where it leads.
-pub(super) type Run = (u8, u32);
+pub(crate) type Run = (u8, u32);
 
 /// An automaton whose states say something. State 0 leads nowhere but to itself.
 #[derive(Debug, Clone)]
-pub(super) struct Dfa<A> {
+pub(crate) struct Dfa<A> {
     /// By state, its runs from byte 0 to 255, where two neighbours lead to different states.
     pub rows: Vec<Vec<Run>>,
-    /// By state, what is said of a path that ends there: an index into `answers`.
+    /// By state, what is said of a name that ends there: an index into `answers`.
     pub accepts: Vec<u32>,
     /// What can be said. The first is of state 0.
     pub answers: Vec<A>,
-    /// Where paths begin.
+    /// Where names begin.
     pub start: u32,
 }
 
@@ -47,7 +47,7 @@ impl<A> Dfa<A> {
 }
 
 /// Adds a run to a row.
-pub(super) fn push(row: &mut Vec<Run>, last: u8, next: u32) {
+pub(crate) fn push(row: &mut Vec<Run>, last: u8, next: u32) {
     match row.last_mut() {
         Some(run) if run.1 == next => run.0 = last,
         _ => row.push((last, next)),
@@ -56,7 +56,7 @@ pub(super) fn push(row: &mut Vec<Run>, last: u8, next: u32) {
 
 /// Numbers for different things, as they come.
 #[derive(Debug)]
-pub(super) struct Numbers<T>(pub HashMap<T, u32>);
+pub(crate) struct Numbers<T>(pub HashMap<T, u32>);
 
 impl<T: Hash + Eq> Numbers<T> {
     /// The number of a thing, and whether it is a new one.
@@ -69,7 +69,7 @@ impl<T: Hash + Eq> Numbers<T> {
 
 /// Which states lead to a state.
 #[derive(Debug)]
-pub(super) struct Predecessors {
+pub(crate) struct Predecessors {
     begins: Vec<u32>,
     states: Vec<u32>,
 }

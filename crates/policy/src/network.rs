@@ -1,4 +1,4 @@
-//! A `network` statement's operand.
+//! Networks, as both languages write them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -58,7 +58,7 @@ pub enum NetworkProblem {
 }
 
 /// The networks that `word` names.
-pub(super) fn parse(word: &str) -> Result<Vec<Cidr>, NetworkProblem> {
+pub(crate) fn parse(word: &str) -> Result<Vec<Cidr>, NetworkProblem> {
     if word == "loopback" {
         return Ok(vec![
             (Ipv4Addr::new(127, 0, 0, 0).into(), 8),

@@ -13,7 +13,7 @@ use logos::Logos;
 /// A token kind.
 #[derive(Logos, Debug, Clone, Copy, PartialEq, Eq)]
 #[logos(skip r"[ \t\r]+")]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     #[token("\n")]
     Newline,
     /// From a `#` that begins a word to the end of the line.
@@ -34,14 +34,14 @@ pub(super) enum Kind {
 
 /// A token of a statement; never a newline or a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token<'s> {
+pub(crate) struct Token<'s> {
     pub kind: Kind,
     pub text: &'s str,
     pub span: Range<usize>,
 }
 
 /// The lines of `text` that hold at least one token, with their numbers from 1.
-pub(super) fn lines(text: &str) -> impl Iterator<Item = (u32, Vec<Token<'_>>)> {
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (u32, Vec<Token<'_>>)> {
     let mut start = 0;
     text.split_inclusive('\n')
         .zip(1u32..)

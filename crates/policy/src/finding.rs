@@ -1,4 +1,4 @@
-//! Diagnostics with their places.
+//! Diagnostics with their places, in whichever language.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,26 +7,30 @@ use std::sync::Arc;
 use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
 use thiserror::Error;
 
-use super::Problem;
+/// What can be wrong in a language.
+pub trait Labelled: Diagnostic {
+    /// What stands beside the marked words.
+    fn label(&self) -> &'static str;
+}
 
-/// A place in a map: a file of those read, and a span of bytes in it.
+/// A place in a text: a file of those read, and a span of bytes in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub unit: usize,
     pub span: Range<usize>,
 }
 
 /// A problem and its place, as the passes note it.
 #[derive(Debug)]
-pub(super) struct Note {
-    pub problem: Problem,
+pub(crate) struct Note<P> {
+    pub problem: P,
     pub place: Option<Place>,
     /// The earlier statement it clashes with, and what that is.
     pub earlier: Option<(Place, &'static str)>,
 }
 
-impl Note {
-    pub fn at(problem: impl Into<Problem>, unit: usize, span: Range<usize>) -> Self {
+impl<P: Labelled> Note<P> {
+    pub fn at(problem: impl Into<P>, unit: usize, span: Range<usize>) -> Self {
         let place = Some(Place { unit, span });
         Self {
             problem: problem.into(),
@@ -35,7 +39,7 @@ impl Note {
         }
     }
 
-    pub fn nowhere(problem: Problem) -> Self {
+    pub fn nowhere(problem: P) -> Self {
         Self {
             problem,
             place: None,
@@ -53,11 +57,10 @@ impl Note {
     }
 }
 
-/// A problem in a map, with its place: what `miette` shows with the line, the
-/// label and the mend.
+/// A problem with its place: what `miette` shows with the line, the label and the mend.
 #[derive(Debug, Clone)]
-pub struct Finding {
-    problem: Problem,
+pub struct Finding<P> {
+    problem: P,
     source: Option<NamedSource<Arc<str>>>,
     labels: Vec<LabeledSpan>,
     /// The other place, when it is in another file.
@@ -76,8 +79,8 @@ struct Elsewhere {
     span: miette::SourceSpan,
 }
 
-impl Finding {
-    pub(super) fn new(note: Note, source: impl Fn(usize) -> NamedSource<Arc<str>>) -> Self {
+impl<P: Labelled> Finding<P> {
+    fn new(note: Note<P>, source: impl Fn(usize) -> NamedSource<Arc<str>>) -> Self {
         let Note {
             problem,
             place,
@@ -92,7 +95,7 @@ impl Finding {
             };
         };
         let mut labels = vec![LabeledSpan::new_primary_with_span(
-            Some(label(&problem).to_owned()),
+            Some(problem.label().to_owned()),
             place.span.clone(),
         )];
         let mut elsewhere = None;
@@ -121,7 +124,7 @@ impl Finding {
     }
 
     /// What is wrong.
-    pub fn problem(&self) -> &Problem {
+    pub fn problem(&self) -> &P {
         &self.problem
     }
 
@@ -150,36 +153,22 @@ impl Finding {
     }
 }
 
-fn is_error(problem: &Problem) -> bool {
+fn is_error(problem: &impl Diagnostic) -> bool {
     problem.severity().unwrap_or_default() == Severity::Error
 }
 
-/// What stands beside the marked words.
-fn label(problem: &Problem) -> &'static str {
-    match problem {
-        Problem::RuleTwice
-        | Problem::NetworkTwice
-        | Problem::LevelsTwice
-        | Problem::ModeTwice
-        | Problem::LevelTwice(_) => "again here",
-        Problem::Expected(..) => "expected here",
-        Problem::NoRoot(_) => "these levels need a rule for `/`",
-        _ => "here",
-    }
-}
-
-impl fmt::Display for Finding {
+impl<P: Labelled> fmt::Display for Finding<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let (Some(file), Some((line, column))) = (self.file(), self.position()) {
             write!(f, "{file}:{line}:{column}: ")?;
         }
-        self.problem.fmt(f)
+        fmt::Display::fmt(&self.problem, f)
     }
 }
 
-impl std::error::Error for Finding {}
+impl<P: Labelled> std::error::Error for Finding<P> {}
 
-impl Diagnostic for Finding {
+impl<P: Labelled> Diagnostic for Finding<P> {
     fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         self.problem.code()
     }
@@ -206,18 +195,26 @@ impl Diagnostic for Finding {
     }
 }
 
-/// Why a map did not compile: every error found, and the warnings beside them.
-#[derive(Debug, Clone, Error, Diagnostic)]
-#[error("{}", summary(.findings))]
-pub struct MapErrors {
-    /// What was found, by file and place.
-    #[related]
-    pub findings: Vec<Finding>,
+/// Notes in the order of their places, with the texts that they are about.
+pub(crate) fn findings<P: Labelled>(
+    mut notes: Vec<Note<P>>,
+    sources: &[NamedSource<Arc<str>>],
+) -> Vec<Finding<P>> {
+    notes.sort_by_key(|note| {
+        note.place
+            .as_ref()
+            .map(|place| (place.unit, place.span.start))
+    });
+    notes
+        .into_iter()
+        .map(|note| Finding::new(note, |unit| sources[unit].clone()))
+        .collect()
 }
 
-fn summary(findings: &[Finding]) -> String {
+/// In words, how many errors something has.
+pub(crate) fn summary<P: Labelled>(what: &str, findings: &[Finding<P>]) -> String {
     match findings.iter().filter(|finding| finding.is_error()).count() {
-        1 => "the map has an error".to_owned(),
-        errors => format!("the map has {errors} errors"),
+        1 => format!("{what} has an error"),
+        errors => format!("{what} has {errors} errors"),
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
 }
 
 /// A help text: the closest of `known`, or all of them.
-pub(super) fn did_you_mean<'k>(
+pub(crate) fn did_you_mean<'k>(
     word: &str,
     what: &str,
     known: impl IntoIterator<Item = &'k str> + Clone,

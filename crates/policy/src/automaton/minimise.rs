@@ -5,12 +5,12 @@ use std::hash::Hash;
 
 use super::dfa::{Dfa, Numbers, Run, push};
 
-/// Merges states that say the same of whatever follows, and drops those that no path leads to. State 0 stays.
+/// Merges states that say the same of whatever follows, and drops those that no name leads to. State 0 stays.
 ///
 /// States are parted by what they say, and then by which part each byte leads to, until no part is parted further (Moore).
 /// A part that is parted keeps its number for most of its states, so that only those are looked at again that lead to
 /// others (Hopcroft's "smaller half").
-pub(super) fn minimise<A: Clone + Hash + Eq>(dfa: &Dfa<A>) -> Dfa<A> {
+pub(crate) fn minimise<A: Clone + Hash + Eq>(dfa: &Dfa<A>) -> Dfa<A> {
     let dfa = &reachable(dfa);
     let before = dfa.predecessors();
     let mut parts = dfa.accepts.clone();
@@ -84,7 +84,7 @@ fn merged<A: Clone + Hash + Eq>(dfa: &Dfa<A>, parts: &[u32]) -> Dfa<A> {
     least
 }
 
-/// The states that a path can lead to, in the order in which a search by breadth meets them.
+/// The states that a name can lead to, in the order in which a search by breadth meets them.
 fn reachable<A: Clone + Hash + Eq>(dfa: &Dfa<A>) -> Dfa<A> {
     let mut numbers = Numbers(HashMap::new());
     numbers.of(0);
@@ -128,7 +128,7 @@ fn renamed(row: &[Run], mut name: impl FnMut(u32) -> u32) -> Vec<Run> {
 }
 
 /// The class of each byte, and a byte of each class.
-pub(super) fn classes<A>(dfa: &Dfa<A>) -> (Box<[u8; 256]>, Vec<u8>) {
+pub(crate) fn classes<A>(dfa: &Dfa<A>) -> (Box<[u8; 256]>, Vec<u8>) {
     // bytes are told apart where a run ends; what lies between is then compared as columns
     let mut ends = [false; 256];
     ends[255] = true;

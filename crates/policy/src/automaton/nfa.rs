@@ -1,56 +1,45 @@
-//! Some lines' patterns as one nondeterministic automaton over bytes.
+//! Some patterns as one nondeterministic automaton over bytes.
 
 use regex_automata::nfa::thompson::{self, NFA, State, WhichCaptures};
 use regex_automata::util::look::Look;
 use regex_automata::util::primitives::StateID;
 use regex_syntax::hir::Hir;
 
-use super::spec::Spec;
-
 /// Bytes that the states of one pattern may take: repetitions are laid out as often as they count.
 const MAX_PATTERN: usize = 1 << 18;
 
-/// The patterns of some lines.
+/// Some patterns, each of a line's number.
 #[derive(Debug, Default)]
-pub(super) struct Patterns {
+pub(crate) struct Patterns {
     pub nodes: Vec<Node>,
     /// Where bytes lead: sets of nodes.
     pub targets: Vec<Box<[u32]>>,
-    /// The nodes in which a path begins.
+    /// The nodes in which a name begins.
     pub starts: Vec<u32>,
 }
 
 /// A state of a pattern.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// The line's number.
     pub line: usize,
     /// Which bytes lead on, and the targets' set.
     pub edges: Vec<(u8, u8, u32)>,
-    /// The pattern matches if the path ends here; then there are no edges.
+    /// The pattern matches if the name ends here; then there are no edges.
     pub is_match: bool,
 }
 
 /// A pattern that would take too many states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TooLarge {
+pub(crate) struct TooLarge {
     /// The line's number.
     pub line: usize,
 }
 
 impl Patterns {
-    /// Lays out the patterns of lines, which are given with their numbers.
-    pub fn new(specs: &[(usize, &Spec)]) -> Result<Patterns, TooLarge> {
-        let mut patterns = Patterns::default();
-        for &(line, spec) in specs {
-            let nfa = compile(&spec.hir).ok_or(TooLarge { line })?;
-            patterns.add(line, &spec.prefix, &nfa);
-        }
-        Ok(patterns)
-    }
-
-    /// Adds a pattern: the prefix, and what is left of the pattern behind it.
-    fn add(&mut self, line: usize, prefix: &[u8], nfa: &NFA) {
+    /// Adds a line's pattern. It is asked only about what begins with `prefix`.
+    pub fn add(&mut self, line: usize, prefix: &[u8], hir: &Hir) -> Result<(), TooLarge> {
+        let nfa = &compile(hir).ok_or(TooLarge { line })?;
         let mut layout = Layout {
             nfa,
             line,
@@ -73,6 +62,7 @@ impl Patterns {
             set = vec![self.nodes.len() as u32 - 1];
         }
         self.starts.extend(set);
+        Ok(())
     }
 
     fn step(&self, set: &[u32], byte: u8) -> Vec<u32> {

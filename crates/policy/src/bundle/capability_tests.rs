@@ -1,0 +1,298 @@
+//! Capability files that no compiler makes.
+
+use super::*;
+use crate::caps::{Allowed, Capabilities, Class, Needs, Object, Objects, Rights};
+
+const TEXT: &str = r#"
+subject a {
+    file /a/* read
+    file /a/** read write expires 1m
+    program /bin/x execute as b
+    connect tcp 10.0.0.0/8 port 80
+    connect unix /run/s
+    service s x:* read
+    control file read
+}
+subject b {
+    dir / read
+}
+service s on /run/s {
+    permission read write
+    operation 1 open bind operand 1 by operand 2 { 0 read 1 write }
+    operation 2 get active operand 1 read operand 2 write
+    operation 3 ping free
+}
+"#;
+
+fn good() -> Capabilities {
+    Capabilities::compile_str("a.caps", TEXT)
+        .unwrap()
+        .capabilities
+}
+
+fn changed(change: impl FnOnce(&mut Capabilities)) -> &'static str {
+    let mut caps = good();
+    change(&mut caps);
+    match Capabilities::from_bundle(&caps.to_bundle()) {
+        Err(BundleError::Capabilities(what)) => what,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn capability_files_are_kept() {
+    let caps = good();
+    let read = Capabilities::from_bundle(&caps.to_bundle()).unwrap();
+    assert_eq!(read, caps);
+    let file = Object::Path(Class::File, b"/a/b".to_vec());
+    assert_eq!(read.lookup(0, &file).by, [0, 1]);
+}
+
+#[test]
+fn a_bundle_is_of_one_sort() {
+    let caps = good().to_bundle();
+    let of_caps = BundleError::UnknownSection("capability".into());
+    assert_eq!(Policy::from_bundle(&caps), Err(of_caps));
+    let map = Policy::compile_str("m", "levels a > b\na /\n")
+        .unwrap()
+        .policy;
+    let of_map = BundleError::UnknownSection("lomac".into());
+    assert_eq!(Capabilities::from_bundle(&map.to_bundle()), Err(of_map));
+    let none = seal(&section::write_all(&[]));
+    assert_eq!(
+        Capabilities::from_bundle(&none),
+        Err(BundleError::MissingSection("capability"))
+    );
+    let body = open(&caps).unwrap();
+    let content = section::read_all(body).unwrap()[0].1.to_vec();
+    let twice = seal(&section::write_all(&[
+        ("capability", content.clone()),
+        ("capability", content),
+    ]));
+    assert_eq!(
+        Capabilities::from_bundle(&twice),
+        Err(BundleError::SectionTwice("capability".into()))
+    );
+}
+
+#[test]
+fn what_is_cut_off_or_changed_is_refused() {
+    let bundle = good().to_bundle();
+    for end in (0..bundle.len()).step_by(7) {
+        assert!(Capabilities::from_bundle(&bundle[..end]).is_err(), "{end}");
+    }
+    let content = section::read_all(open(&bundle).unwrap()).unwrap()[0]
+        .1
+        .to_vec();
+    for end in (0..content.len()).step_by(5) {
+        let cut = seal(&section::write_all(&[(
+            "capability",
+            content[..end].to_vec(),
+        )]));
+        assert!(Capabilities::from_bundle(&cut).is_err(), "{end}");
+    }
+    let mut changed = bundle.clone();
+    *changed.last_mut().unwrap() ^= 1;
+    assert_eq!(
+        Capabilities::from_bundle(&changed),
+        Err(BundleError::Checksum)
+    );
+}
+
+#[test]
+fn counts_beyond_the_limits_are_refused_before_anything_is_read() {
+    let huge = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+    for (before, what, max) in [(&[][..], "services", 256), (&[0], "subjects", 1_024)] {
+        let content = [before, &huge].concat();
+        let bundle = seal(&section::write_all(&[("capability", content)]));
+        let count = usize::MAX;
+        let limit = BundleError::Limit { what, count, max };
+        assert_eq!(Capabilities::from_bundle(&bundle), Err(limit));
+    }
+}
+
+#[test]
+fn names_and_services() {
+    assert_eq!(changed(|c| c.subjects.clear()), "no subject");
+    assert_eq!(
+        changed(|c| c.subjects[0].name = "A".into()),
+        "a name that is none"
+    );
+    assert_eq!(changed(|c| c.subjects[0].name = "b".into()), "a name twice");
+    assert_eq!(
+        changed(|c| c.services[0].permissions[1] = "read".into()),
+        "a name twice"
+    );
+    assert_eq!(
+        changed(|c| c.services[0].permissions = (0..33).map(|at| format!("p{at}")).collect()),
+        "a service with too many permissions"
+    );
+    assert_eq!(
+        changed(|c| c.services[0].operations.reverse()),
+        "too many operations, or out of order"
+    );
+    let needs = |needs: fn(&mut Vec<crate::caps::Need>)| {
+        changed(move |c| match &mut c.services[0].operations[1].needs {
+            Needs::Active(all) => needs(all),
+            _ => unreachable!("operation 2 is active"),
+        })
+    };
+    assert_eq!(
+        needs(|all| all.clear()),
+        "an operation that needs nothing and is not free"
+    );
+    assert_eq!(
+        needs(|all| all[1].operand = 1),
+        "an operand that cannot be, or twice"
+    );
+    assert_eq!(
+        needs(|all| all[1].operand = 9),
+        "an operand that cannot be, or twice"
+    );
+    let rights = "permissions that an operation cannot need";
+    assert_eq!(needs(|all| all[0].rights = Rights::Fixed(4)), rights);
+    assert_eq!(needs(|all| all[0].rights = Rights::Fixed(0)), rights);
+    for (operand, vector) in [
+        (0, vec![(0, 1)]),
+        (1, vec![]),
+        (1, vec![(1, 1), (1, 2)]),
+        (1, vec![(1, 8)]),
+    ] {
+        let by = Rights::By { operand, vector };
+        let what = changed(move |c| match &mut c.services[0].operations[0].needs {
+            Needs::Bind(all) => all[0].rights = by,
+            _ => unreachable!("operation 1 binds"),
+        });
+        assert_eq!(what, rights);
+    }
+    assert_eq!(
+        changed(|c| *c.sockets.answers.last_mut().unwrap() = 2),
+        "a socket of a service that is not there"
+    );
+    assert_eq!(
+        changed(|c| c.sockets.answers[0] = 1),
+        "an answer in state 0"
+    );
+}
+
+#[test]
+fn capabilities() {
+    let capability = |at: usize, change: fn(&mut crate::caps::Capability)| {
+        changed(move |c| change(&mut c.capabilities[at]))
+    };
+    assert_eq!(
+        capability(0, |c| c.source.text = "x".repeat(4_097)),
+        "an overlong text or file name"
+    );
+    assert_eq!(
+        changed(|c| c.capabilities.swap(0, 6)),
+        "capabilities that do not stand by subject"
+    );
+    assert_eq!(
+        capability(6, |c| c.subject = 2),
+        "a capability of a subject that is not there"
+    );
+    assert_eq!(
+        capability(2, |c| c.becomes = Some(2)),
+        "a capability of a subject that is not there"
+    );
+    assert_eq!(
+        capability(0, |c| c.becomes = Some(1)),
+        "content that is none"
+    );
+    assert_eq!(
+        capability(5, |c| c.class = Class::Service(1)),
+        "a capability for a service that is not there"
+    );
+    assert_eq!(
+        capability(5, |c| c.rights = 4),
+        "a capability with permissions that its class has not"
+    );
+    assert_eq!(
+        capability(0, |c| c.rights = 0),
+        "a capability with permissions that its class has not"
+    );
+    assert_eq!(
+        capability(0, |c| c.uses = Some(0)),
+        "a limit that cannot be"
+    );
+    assert_eq!(
+        capability(2, |c| c.uses = Some(1)),
+        "a limit that cannot be"
+    );
+    assert_eq!(
+        capability(0, |c| c.expires = Some(u32::MAX)),
+        "a limit that cannot be"
+    );
+    assert_eq!(
+        capability(3, |c| c.class = Class::Unix),
+        "objects that its class has not"
+    );
+    assert_eq!(
+        capability(5, |c| c.class = Class::Unix),
+        "a pattern that no such object can have"
+    );
+    assert_eq!(
+        capability(3, |c| match &mut c.objects {
+            Objects::Network { networks, .. } => networks[0].1 = 4,
+            Objects::Named(_) => unreachable!("it is of a network"),
+        }),
+        "a network that is none"
+    );
+}
+
+#[test]
+fn subjects_and_answers() {
+    let automata = "automata of other classes than its capabilities";
+    assert_eq!(changed(|c| drop(c.subjects[0].automata.pop())), automata);
+    assert_eq!(
+        changed(|c| c.subjects[0].automata.swap(0, 1)),
+        "automata out of order"
+    );
+    let control = "controlled operations that cannot be, or out of order";
+    assert_eq!(
+        changed(|c| c.subjects[0].control.push((Class::Program, 1))),
+        control
+    );
+    assert_eq!(
+        changed(|c| c.subjects[0].control.push((Class::File, 1))),
+        control
+    );
+    let answers = |change: fn(&mut Vec<Allowed>)| {
+        changed(move |c| change(&mut c.subjects[0].automata[0].1.answers))
+    };
+    let both = |all: &mut Vec<Allowed>| {
+        all.iter()
+            .position(|said| said.by == [0, 1])
+            .expect("two are for /a/b")
+    };
+    assert_eq!(both(&mut good().subjects[0].automata[0].1.answers), 1);
+    assert_eq!(
+        answers(|all| all[1].by.reverse()),
+        "an answer whose capabilities are out of order"
+    );
+    assert_eq!(
+        answers(|all| all[1].by = vec![0, 0]),
+        "an answer whose capabilities are out of order"
+    );
+    assert_eq!(
+        answers(|all| all[1].by = vec![7]),
+        "an answer of a capability that is not there"
+    );
+    assert_eq!(
+        answers(|all| all[1].by = vec![6]),
+        "an answer of another's capability"
+    );
+    assert_eq!(
+        answers(|all| all[1].rights = 8),
+        "an answer with other rights than its capabilities"
+    );
+    assert_eq!(
+        answers(|all| all[0] = all[1].clone()),
+        "an answer in state 0"
+    );
+    assert_eq!(
+        changed(|c| c.subjects[0].automata[0].1.start = u16::MAX),
+        "a state that is not there"
+    );
+}
