@@ -20,7 +20,7 @@ check: ## The everyday loop, under two minutes: lint, unit tests, one VM
 	@scripts/test.sh --quick
 
 .PHONY: test
-test: ## All but days and long runs, on 6.12 and 7.2; the last line counts
+test: ## All but days, long runs and whole comparisons, on 6.12 and 7.2; the last line counts
 	@scripts/test.sh
 
 .PHONY: fuzz
@@ -43,6 +43,10 @@ long: ## Long runs under load and faults: reloads, deaths, floods, no room, a so
 .PHONY: apparmor
 apparmor: ## AppArmor's own tests whole: all cases that are generated, all regression tests (an hour; docs/testing-apparmor.md)
 	@CASES_EACH=1 REGRESSION=all scripts/test.sh apparmor-cases apparmor-$(KERNEL)
+
+.PHONY: selinux
+selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux (an hour and a half; docs/te.md)
+	@scripts/test.sh te-$(KERNEL) te-debian-6.12 te-enforced-$(KERNEL) te-live-7.2 te-system-$(KERNEL) te-system-debian-6.12 record-te-$(KERNEL)
 
 ##@ Build it
 .PHONY: build

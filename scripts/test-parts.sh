@@ -157,7 +157,7 @@ bench() {
 # REPLAY_OPS=N play others.
 replay() {
 	local seed=1 ops=12000
-	[ "$1" = 6.12 ] || seed=2 ops=2000
+	[ "$1" = 6.12 ] || seed=2 ops=1000
 	scripts/build.sh payload "$payload" tidegate tidegate-replay
 	cp crates/model/policy/replay.plm "$payload"
 	in_vm "$1" /bin/sh -c \
