@@ -159,7 +159,7 @@ pub fn play(system: System, contexts: &str, list: &str) -> io::Result<()> {
         let once = matches!(lacks, "process:fork" | "process:");
         let mut player = None;
         for (number, op) in ops.iter().enumerate() {
-            let plays = asks(op) || (number + turn) % OTHERS == 0;
+            let plays = asks(op) || (number + turn).is_multiple_of(OTHERS);
             if !plays || op.own && system != System::Selinux {
                 continue;
             }
