@@ -291,6 +291,9 @@ static __always_inline u64 te_process_sid(struct inode *inode)
 
 #define TE_SID_FILE 5
 
+/* The policy capability genfs_seclabel_symlinks: without it, links are what their filesystem is. */
+#define TE_CAP_GENFS_LINKS 6
+
 /* What the policy says of an object, by its filesystem and path. */
 __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 {
@@ -306,6 +309,8 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 	behavior = PART(struct te_filesystem, f)->behavior;
 	l.paths = PART(struct te_filesystem, f)->paths;
 	if (behavior == TE_BY_GENFS) {
+		if ((i->i_mode & S_IFMT) == S_IFLNK && !te_in(TE(p)->capabilities, TE_CAP_GENFS_LINKS))
+			return own;
 		l.how = i->i_sb->s_magic == PROC_MAGIC ? TE_OF_PROCESS : TE_WITHIN;
 		sid = te_path_sid(dentry, &l);
 		return sid == TE_NO_ANSWER || sid == TE_NO_LABEL ? own : sid;

@@ -33,6 +33,9 @@ pub struct TeRefusal {
     pub object: String,
 }
 
+/// The policy capability `genfs_seclabel_symlinks`: without it, links are what their filesystem is.
+const GENFS_LINKS: usize = 6;
+
 const INET: u32 = 2;
 const INET6: u32 = 10;
 const UNIX: u32 = 1;
@@ -518,6 +521,11 @@ impl<'p> Domains<'p> {
         let Some(genfs) = db.genfs.iter().find(|it| it.filesystem == fs.kind) else {
             return Some(self.unlabeled.clone());
         };
+        if matches!(Kind::of_mode(kind), Some(Kind::Symlink))
+            && !db.capabilities.contains(GENFS_LINKS)
+        {
+            return Some(self.of_super(&fs.kind));
+        }
         let within = path
             .strip_prefix(fs.at.trim_end_matches('/'))
             .unwrap_or(path);
