@@ -110,21 +110,21 @@ scenarios() {
 # Every command and every exit code, on a kernel.
 commands() {
 	scripts/build.sh payload "$payload" tidegate tidegate-exporter
-	cp tests/command-line/check.sh "$payload"
+	cp tests/command-line/check.sh tests/expect.sh "$payload"
 	in_vm "$1" bash /payload/check.sh
 }
 
 # A refusal mended by `learn`, on a kernel.
 learn() {
 	scripts/build.sh payload "$payload" tidegate
-	cp tests/learn/check.sh tests/learn/expect.sh "$payload"
+	cp tests/learn/check.sh tests/expect.sh "$payload"
 	in_vm "$1" bash /payload/check.sh
 }
 
 # A profile learned from complain mode, on a kernel: with the parser and patch(1) of this machine.
 learn_profile() {
 	scripts/build.sh payload "$payload" tidegate
-	cp tests/learn/profile.sh tests/learn/expect.sh tests/learn/compare.py "$payload"
+	cp tests/learn/profile.sh tests/expect.sh tests/learn/compare.py "$payload"
 	cp "$(command -v apparmor_parser)" "$(command -v patch)" "$payload"
 	in_vm "$1" bash /payload/profile.sh
 }
@@ -137,7 +137,7 @@ learn_te() {
 	# shellcheck source=tests/te/machines.sh
 	. tests/te/machines.sh
 	policy
-	cp tests/learn/te.sh tests/learn/expect.sh tests/te/flat.plm "$payload"
+	cp tests/learn/te.sh tests/expect.sh tests/te/flat.plm "$payload"
 	in_vm "$1" bash /payload/te.sh
 }
 
@@ -149,7 +149,7 @@ bench() {
 	rm -rf "$payload/lab"
 	mkdir "$payload/lab"
 	cp -r "$cache"/programs-* "$payload/lab"
-	cp tests/lab/bench.sh "$payload"
+	cp tests/lab/bench.sh tests/expect.sh "$payload"
 	in_vm "$1" bash /payload/bench.sh
 }
 
@@ -167,7 +167,7 @@ replay() {
 # What `tidegate replay` predicts, against what a kernel then refuses.
 record() {
 	scripts/build.sh payload "$payload" tidegate
-	cp tests/record/* "$payload"
+	cp tests/record/* tests/expect.sh "$payload"
 	in_vm "$1" bash /payload/check.sh
 }
 

@@ -8,29 +8,9 @@ set -u
 cd "$(dirname "$0")" || exit 1
 export PATH="$PWD:$PATH" TIDEGATE_LAB_CACHE=$PWD/lab
 
-passed=0
-failed=0
-
-say() { # RESULT WHAT
-	if [ "$1" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok      $2 (${SECONDS}s)"
-	else
-		failed=$((failed + 1))
-		echo "FAILED  $2 (${SECONDS}s)"
-		sed 's/^/        /' /run/out
-	fi
-}
-
-# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
-expect() {
-	local code=$1 pattern=$2 status=0
-	shift 2
-	"$@" >/run/out 2>&1 </dev/null || status=$?
-	echo "exit $status" >>/run/out
-	[ $status = "$code" ] && grep -qE -- "$pattern" /run/out
-	say $? "$* → $code /$pattern/"
-}
+OUT=/run/out
+# shellcheck source=tests/expect.sh
+. ./expect.sh
 
 # Asks the JSON file: an expression of Python, where `boots` are the boots.
 holds() {

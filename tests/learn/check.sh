@@ -12,7 +12,7 @@ T=$PWD/tidegate
 LEARNED=/etc/tidegate/learned.plm
 OUT=/root/out # nobody lower writes there, so that this shell does not fall
 
-# shellcheck source=tests/learn/expect.sh
+# shellcheck source=tests/expect.sh
 . ./expect.sh
 
 # alice's shell, fallen to untrusted itself; its output comes through a pipe that falls with it

@@ -15,7 +15,7 @@ PATCH=/root/learned.patch
 MAP=/root/flat.plm
 OUT=/root/out
 
-# shellcheck source=tests/learn/expect.sh
+# shellcheck source=tests/expect.sh
 . ./expect.sh
 
 start() { timeout 300 "$T" start --policy "$MAP" "${these[@]}"; }

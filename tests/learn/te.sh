@@ -11,7 +11,7 @@ T=$PWD/tidegate
 POLICY=$PWD/te/policy.33
 OUT=/root/out
 
-# shellcheck source=tests/learn/expect.sh
+# shellcheck source=tests/expect.sh
 . ./expect.sh
 
 these=(--policy "$PWD/flat.plm" --te "$POLICY" --file-contexts "$PWD/te/file_contexts")

@@ -11,31 +11,8 @@ D=$PWD/docstore
 A=$PWD/check-access
 F=$PWD/forge.py
 OUT=/root/out
-passed=0
-failed=0
-
-result() {
-	if [ "$1" = ok ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-	fi
-	echo "$1  $2"
-}
-
-# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
-expect() {
-	local code=$1 pattern=$2 status=0
-	shift 2
-	"$@" >"$OUT" 2>&1 </dev/null || status=$?
-	echo "exit $status" >>"$OUT"
-	if [ $status = "$code" ] && grep -qE -- "$pattern" "$OUT"; then
-		result ok "${*//$PWD\//} → $code /$pattern/"
-	else
-		result FAILED "${*//$PWD\//} → $code /$pattern/"
-		sed 's/^/        /' "$OUT"
-	fi
-}
+# shellcheck source=tests/expect.sh
+. ./expect.sh
 
 # as WHO COMMAND…: in the domain of somebody
 as() {

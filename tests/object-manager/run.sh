@@ -19,7 +19,7 @@ compiled() {
 
 compiled '(handleunknown allow)' open.33
 compiled '(handleunknown deny)' strict.33
-cp "$here/check.sh" "$here/forge.py" "$root/tests/te/flat.plm" "$payload"
+cp "$here/check.sh" "$root/tests/expect.sh" "$here/forge.py" "$root/tests/te/flat.plm" "$payload"
 
 installed=$payload/installed
 rm -rf "$installed"

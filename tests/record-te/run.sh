@@ -7,5 +7,5 @@ lab=$1 payload=$2 kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
 
 secilc --policyvers=33 --output="$payload/record.pol" --filecontext="$payload/record.fc" "$here/record.cil"
-cp "$here/check.sh" "$here/work.sh" "$here/compare.py" "$here/../te/flat.plm" "$payload"
+cp "$here/check.sh" "$here/../expect.sh" "$here/work.sh" "$here/compare.py" "$here/../te/flat.plm" "$payload"
 exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 900 --lsm lockdown,yama,bpf -- bash /payload/check.sh

@@ -5,31 +5,8 @@ cd "$(dirname "$0")" || exit 1
 
 T=$PWD/tidegate
 W=/root/system
-passed=0
-failed=0
-
-say() { # RESULT WHAT
-	if [ "$1" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok      $2"
-	else
-		failed=$((failed + 1))
-		echo "FAILED  $2"
-		sed 's/^/        /' /tmp/out | tail -n 40
-	fi
-}
-
-# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
-expect() {
-	local code=$1 pattern=$2 status=0
-	shift 2
-	"$@" >/tmp/out 2>&1 </dev/null || status=$?
-	echo "exit $status" >>/tmp/out
-	[ $status = "$code" ] && grep -qE -- "$pattern" /tmp/out
-	local result=$?
-	local command=$*
-	say $result "${command//$T/tidegate} → $code /$pattern/"
-}
+# shellcheck source=tests/expect.sh
+. ./expect.sh
 
 start() { # POLICY OPTION…
 	local policy=$1
