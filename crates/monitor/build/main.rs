@@ -67,7 +67,6 @@ fn main() {
 
 /// The compiler: `$TIDEGATE_CLANG`, `clang-19`, or a `clang` that is new enough.
 fn clang() -> PathBuf {
-    println!("cargo:rerun-if-env-changed=PATH");
     if let Some(given) = env::var_os("TIDEGATE_CLANG") {
         return given.into();
     }
