@@ -52,6 +52,7 @@
 #include "profile/rlimit.h"
 #include "profile/mount.h"
 #include "profile/change.h"
+#include "feed.h"
 #include "te/server.h"
 #include "te/avc.h"
 #include "te/judge.h"

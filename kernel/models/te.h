@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_TE_H
 #define TIDEGATE_TE_H
 
+#include "models/automaton.h"
+
 /*
  * A SID is a context's numbers in one word, so that no table of contexts can be full or race:
  * bits 0..15 type, 16..27 role, 28..39 user, 40..63 range. A type is never 0, so neither is a SID.
@@ -562,20 +564,12 @@ te_function u64 te_label(u32 p, u32 kind, struct te_made *m __arg_nonnull)
 	return sid_make(user, role, type, te_new_range(p, kind, source, target, class, own));
 }
 
-/* The state after a byte. */
-static __always_inline u32 te_step(u32 automaton, u32 state, u8 byte)
-{
-	AT(struct te_automaton) *a = PART(struct te_automaton, automaton);
-
-	return PART(u16, a->next)[state * a->width + a->classes[byte]];
-}
-
 /* What a state says of a kind of file. */
 static __always_inline u32 te_said(u32 automaton, u32 state, u32 kind)
 {
-	AT(struct te_automaton) *a = PART(struct te_automaton, automaton);
+	AT(struct tg_automaton) *a = PART(struct tg_automaton, automaton);
 
-	return PART(u32, a->answers)[PART(u16, a->accepts)[state] * TE_FILE_KINDS + (kind & (TE_FILE_KINDS - 1))];
+	return PART(u32, a->answers)[automaton_answer(automaton, state) * TE_FILE_KINDS + (kind & (TE_FILE_KINDS - 1))];
 }
 
 /* What lines say together of which these stand behind others: Said::over(). */

@@ -10,6 +10,8 @@
 #ifndef TIDEGATE_TE_IMAGE_H
 #define TIDEGATE_TE_IMAGE_H
 
+#include "automaton.h"
+
 /* What a rule's triple allows, by the bits of its class. */
 struct te_av {
 	u32 allow;
@@ -178,20 +180,10 @@ enum te_kind {
 };
 
 /*
- * An automaton over bytes: state 0 leads nowhere but to itself. What it says of a path is a word: which line counts, from
- * 1, in its lower half; and above that the highest rank of a line that matches, and that of a <<none>> which nothing hides,
- * a byte each. What several automata say, of which each overrides the one before it, is told by these
- * (crates/policy/src/te/contexts/said.rs).
+ * What an automaton of paths says is u32 of each answer and each kind of file: which line counts, from 1, in its lower half; and
+ * above that the highest rank of a line that matches, and that of a <<none>> which nothing hides, a byte each. What several
+ * automata say, of which each overrides the one before it, is told by these (crates/policy/src/te/contexts/said.rs).
  */
-struct te_automaton {
-	u32 width;
-	u32 start;
-	u32 next;    /* u16 of each state and class of bytes */
-	u32 accepts; /* u16 of each state: which of the answers */
-	u32 answers; /* u32 of each and each kind of file: what it says */
-	u8 classes[256];
-};
-
 #define TE_FILE_KINDS 8 /* regular, directory, character, block, FIFO, link, socket; and one that nothing has */
 /* What a line says in place of a SID, and no line. */
 #define TE_NO_ANSWER 0ull
@@ -202,7 +194,7 @@ struct te_filesystem {
 	char name[24]; /* empty: free */
 	u64 sid;       /* the filesystem's, and that of its files by genfscon's `/` */
 	u32 behavior;  /* enum te_behavior */
-	u32 paths;     /* struct te_automaton: genfscon, whose lines are the image's; 0: none */
+	u32 paths;     /* struct tg_automaton: genfscon, whose lines are the image's; 0: none */
 };
 
 enum te_behavior {
@@ -256,7 +248,7 @@ struct te_image {
 	u32 texts;	     /* struct te_text each, by the hash of the text and the part */
 	u32 texts_mask;
 	u32 initial;	     /* u64 by initial SID, 32 of them */
-	u32 files;	     /* file_contexts: u32 each, a struct te_automaton; */
+	u32 files;	     /* file_contexts: u32 each, a struct tg_automaton; */
 	u32 files_count;     /* so many */
 	u32 lines;	     /* u64 by line: a SID, or TE_NO_LABEL; line 0 says nothing */
 	u32 filesystems;     /* struct te_filesystem each */

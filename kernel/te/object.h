@@ -64,44 +64,15 @@ static __always_inline u32 te_kind_of_mode(u32 mode)
 	return 0;
 }
 
-/* The state after a text of the kernel's. */
-static __always_inline u32 te_feed(u32 automaton, u32 state, u64 text, u32 len)
-{
-	AT(struct te_automaton) *a;
-	u32 width, next;
-	u64 word = 0;
-
-	asm volatile("" ::"r"(&arena));
-	a = PART(struct te_automaton, automaton);
-	width = a->width;
-	next = a->next;
-	for (u32 i = UNKNOWN_ZERO; i < len && MAY_LOOP; i++) {
-		if (!(i & 7))
-			word = name_word(text + i);
-		state = PART(u16, next)[state * width + a->classes[word & 0xff]];
-		word >>= 8;
-	}
-	return state;
-}
-
-/* A slash and a component. */
-__noinline u32 te_feed_component(u32 automaton, u32 state, u64 dentry)
-{
-	struct dentry *d = CAST(struct dentry, dentry);
-
-	asm volatile("" ::"r"(&arena));
-	return te_feed(automaton, te_step(automaton, state, '/'), address(d->d_name.name), d->d_name.len & 255);
-}
-
 /* What an automaton says of a path that has been walked; `skip`: components at its beginning that are not part of it. */
 static __always_inline u32 te_read_path(u32 automaton, struct tg_scratch *w, u32 kind, u32 skip)
 {
-	u32 state = PART(struct te_automaton, automaton)->start, n = w->n, i;
+	u32 state = PART(struct tg_automaton, automaton)->start, n = w->n, i;
 
 	if (n <= skip)
-		state = te_step(automaton, state, '/');
+		state = automaton_step(automaton, state, '/');
 	bpf_for(i, skip, n)
-		state = te_feed_component(automaton, state, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
+		state = automaton_feed_component(automaton, state, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
 	return te_said(automaton, state, kind);
 }
 
@@ -223,9 +194,9 @@ __noinline u64 te_path_state(u64 dentry)
 		bpf_for(k, 0, count) {
 			u32 automaton = PART(u32, TE(p)->files)[k];
 
-			at = PART(struct te_automaton, automaton)->start;
+			at = PART(struct tg_automaton, automaton)->start;
 			bpf_for(i, 0, w->n)
-				at = te_feed_component(automaton, at, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
+				at = automaton_feed_component(automaton, at, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
 			state = te_seal(state + at + 1, k + 1);
 		}
 		if (path_sequence() == before)

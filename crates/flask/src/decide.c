@@ -100,10 +100,10 @@ u64 tidegate_te_file(u32 p, const u8 *path, u32 len, u32 kind)
 	u32 said = 0, i, k;
 
 	for (k = 0; k < TE(p)->files_count; k++) {
-		u32 automaton = PART(u32, TE(p)->files)[k], state = PART(struct te_automaton, automaton)->start;
+		u32 automaton = PART(u32, TE(p)->files)[k], state = PART(struct tg_automaton, automaton)->start;
 
 		for (i = 0; i < len; i++)
-			state = te_step(automaton, state, path[i]);
+			state = automaton_step(automaton, state, path[i]);
 		said = te_over(te_said(automaton, state, kind), said);
 	}
 	return te_line_sid(p, said);

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What user space has the kernel do about domains (crates/monitor/src/caps): programs that it runs, attached to nothing. */
+#ifndef TIDEGATE_CAPS_CHANGE_H
+#define TIDEGATE_CAPS_CHANGE_H
+
+/* A task is given a layer more. */
+struct caps_change {
+	u32 tid;
+	u32 layer;   /* struct caps_subject */
+	u32 session; /* place of the one that begins, where the task is in none */
+	u32 now;     /* at once; else with its next execution */
+	u32 domain;  /* given: what the other threads of the process were brought into, 0: none yet. Back: what this one was */
+	s32 error;   /* an errno, negative */
+};
+
+/* Does somebody else have a process's memory or descriptors? */
+static __always_inline bool caps_is_shared(struct task_struct *task)
+{
+	u32 threads = task->signal->nr_threads;
+	struct files_struct *files = CAST(struct files_struct, address(task->files));
+	struct mm_struct *mm = CAST(struct mm_struct, address(task->mm));
+
+	return !task->files || files->count.counter > threads || !task->mm || mm->mm_users.counter > threads;
+}
+
+/* What all layers of a domain have in common. */
+static __noinline int caps_finish(struct caps_domain *d)
+{
+	u32 i, k;
+
+	d->services = 0;
+	for (k = 0; k < CAPS_CLASSES; k++)
+		d->control[k] = 0;
+	asm volatile("" ::"r"(&arena));
+	bpf_for(i, 0, d->count) {
+		AT(struct caps_subject) *s = PART(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
+
+		for (k = 0; k < CAPS_CLASSES; k++)
+			d->control[k] |= s->control[k];
+		d->services |= PART(struct caps_image, s->image)->services_count;
+	}
+	return 0;
+}
+
+/* Puts a layer in its place among others; false: there are too many. */
+static __noinline bool caps_add(struct caps_domain *d, u32 layer)
+{
+	u32 i, at = 0;
+
+	bpf_for(i, 0, d->count) {
+		u32 have = d->layers[BOUND(i, CAPS_LAYERS)];
+
+		if (have == layer)
+			return true;
+		if (have < layer)
+			at = i + 1;
+	}
+	if (d->count >= CAPS_LAYERS)
+		return false;
+	for (i = CAPS_LAYERS - 1; i > 0; i--)
+		if (i > at)
+			d->layers[i] = d->layers[i - 1];
+	d->layers[BOUND(at, CAPS_LAYERS)] = layer;
+	d->count++;
+	return true;
+}
+
+/* A domain with the layers of another; NULL: there is no place. */
+static __noinline struct caps_domain *caps_domain_like(struct caps_domain *old)
+{
+	struct caps_domain *d = caps_domain_made(old->session);
+	u32 i;
+
+	if (!d)
+		return NULL;
+	d->count = old->count;
+	d->before = 0;
+	for (i = 0; i < CAPS_LAYERS; i++)
+		d->layers[i] = old->layers[i];
+	return d;
+}
+
+/* Has a domain this layer? */
+static __noinline bool caps_has(struct caps_domain *d, u32 layer)
+{
+	u32 i;
+
+	bpf_for(i, 0, d->count)
+		if (d->layers[BOUND(i, CAPS_LAYERS)] == layer)
+			return true;
+	return false;
+}
+
+static __always_inline void caps_exchange(u32 *of, u32 number)
+{
+	u32 old = __sync_lock_test_and_set(of, number);
+
+	if (old)
+		caps_leave(caps_domain_at(old));
+}
+
+static __noinline int caps_changed(struct caps_change *c, struct task_struct *task)
+{
+	struct caps_task *t = caps_tasks_made(task);
+	struct caps_domain *old, *d;
+	u32 number;
+
+	if (!t)
+		return -ENOMEM;
+	number = t->onexec && !c->now ? t->onexec : t->domain;
+	old = number ? caps_domain_at(number) : NULL;
+	if (c->domain) {
+		/* another thread of a process that narrows itself */
+		if (t->domain == c->domain)
+			return 0;
+		d = caps_domain_at(c->domain);
+		caps_enter(d);
+		caps_exchange(&t->domain, c->domain);
+		return 0;
+	}
+	if (old && caps_has(old, c->layer)) {
+		c->domain = number;
+		return 0;
+	}
+	if (c->now && caps_is_shared(task))
+		return -EBUSY;
+	d = old ? caps_domain_like(old) : caps_domain_made(c->session);
+	if (!d)
+		return -ENOSPC;
+	if (!old)
+		d->count = 0;
+	d->before = c->now ? t->domain : 0;
+	if (!caps_add(d, c->layer)) {
+		caps_leave(d);
+		return -E2BIG;
+	}
+	caps_finish(d);
+	c->domain = d->number;
+	caps_exchange(c->now ? &t->domain : &t->onexec, d->number);
+	return 0;
+}
+
+SEC("syscall")
+int ps_caps_change(struct caps_change *ctx)
+{
+	struct task_struct *task = bpf_task_from_pid(ctx->tid);
+	struct caps_change c;
+
+	ctx->error = -ESRCH;
+	if (!task)
+		return 0;
+	c = *ctx;
+	c.error = verdict_of(caps_changed(&c, task));
+	ctx->domain = c.domain;
+	ctx->error = c.error;
+	bpf_task_release(task);
+	return 0;
+}
+
+#endif
