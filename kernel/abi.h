@@ -11,8 +11,10 @@
 #define TG_PATH 256	     /* bytes of a path kept in a record, its end */
 #define TG_DEPTH 128	     /* components of a path looked at, from its root */
 #define TG_HISTORY 65536     /* history records kept, a power of two */
-#define TG_ARENA_PAGES 262144 /* for the images of two policies' profiles */
-#define TG_ARENA_HALF 536870912 /* bytes for one of them */
+#define TG_ARENA_PAGES 327680 /* for the images of two policies' profiles, and behind them of capability files */
+#define TG_ARENA_HALF 536870912 /* bytes for one of the first */
+#define TG_CAPS_AT 1073741824 /* where capability files' images are in the arena: behind both halves */
+#define TG_CAPS_SIZE 268435456 /* bytes for all of them */
 #define TG_RLIMITS 16	     /* resources that have limits: RLIM_NLIMITS */
 
 /* Attributes of a rule: crates/policy, Attrs. */
@@ -98,6 +100,7 @@ enum tg_hook_class {
 	TG_C_TASK,
 	TG_C_SYSTEM,
 	TG_C_TE, /* every question to the `te` model */
+	TG_C_CAPS, /* to the `capability` model */
 	TG_C_COUNT,
 };
 
@@ -182,6 +185,7 @@ enum tg_reason {
 	TG_R_NO_PROFILE,  /* an execution leads to a profile that is not there */
 	TG_R_SOURCE,	  /* the source of a mount may have another name than its text */
 	TG_R_TE,	  /* the rules and constraints of a SELinux policy */
+	TG_R_CAPS,	  /* capability files */
 };
 
 /* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */
@@ -224,8 +228,10 @@ struct tg_event {
 	u64 profile;  /* its id, 0: it was not about a profile */
 	u64 ssid;     /* who, */
 	u64 tsid;     /* and to what, where a SELinux policy decided; */
-	u32 tclass;   /* of this class, 0: none did */
-	u32 pad;
+	u32 tclass;   /* of this class, 0: none did; of capability files, their class */
+	u32 layer;    /* the subject of capability files that did not give it, 0: none is to be named; */
+	u32 why;      /* enum caps_why, 0: none decided */
+	u32 session;  /* and whose, by its place */
 	char comm[16];
 	char path[TG_PATH];
 };
@@ -240,7 +246,7 @@ struct tg_ps {
 	u8 attrs;
 	u8 governed;
 	u8 rings; /* io_uring may hold descriptors that no table shows */
-	u32 pad;
+	u32 caps; /* number of its domain under the `capability` model, 0: not governed */
 	u64 start;
 	u64 cause;
 	u64 exe; /* label of its program's file, 0: none */
