@@ -19,6 +19,11 @@ struct caps_held_image {
 
 struct caps_held_image caps_images[CAPS_IMAGES];
 
+/* Keep the types in the object's BTF, where user space finds them. */
+struct caps_change;
+const struct caps_change *type_caps_change;
+const struct caps_taken_key *type_caps_taken_key;
+
 /* The number of a task's domain; 0: it is not governed. */
 static __always_inline u32 caps_domain_of(struct task_struct *task)
 {

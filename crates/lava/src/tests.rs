@@ -243,9 +243,18 @@ fn each_class_has_a_number_and_each_object_one_of_its_own() {
     assert_eq!(class_number(Class::Service(0)), None);
     assert_eq!(class_of(7), None);
     let file = |class, name: &str| object_id(&Object::Path(class, name.into()));
-    // FNV-1a of no byte but the class's
-    assert_eq!(file(Class::File, ""), Some(0xaf63_bd4c_8601_b7df));
-    assert_ne!(file(Class::File, "/a"), file(Class::Dir, "/a"));
-    assert_ne!(file(Class::File, "/a"), file(Class::File, "/b"));
+    assert_eq!(file(Class::File, "/"), Some(0xcbf2_9ce4_8422_2325));
+    assert_eq!(file(Class::File, "/a"), file(Class::Dir, "/a"));
+    assert_eq!(
+        file(Class::File, "/a"),
+        object_id(&Object::Unix(b"/a".to_vec()))
+    );
+    assert_ne!(
+        file(Class::File, "/a"),
+        object_id(&Object::Unix(b"@a".to_vec()))
+    );
+    for (one, other) in [("/a", "/b"), ("/ab", "/a/b"), ("/abcdefgh", "/abcdefghi")] {
+        assert_ne!(file(Class::File, one), file(Class::File, other));
+    }
     assert_eq!(object_id(&Object::Of(0, b"x".to_vec())), None);
 }
