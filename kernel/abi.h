@@ -98,6 +98,7 @@ enum tg_hook_class {
 	TG_C_TASK,
 	TG_C_SYSTEM,
 	TG_C_TE, /* every question to the `te` model */
+	TG_C_CAPS, /* to the `capability` model */
 	TG_C_COUNT,
 };
 
@@ -182,6 +183,7 @@ enum tg_reason {
 	TG_R_NO_PROFILE,  /* an execution leads to a profile that is not there */
 	TG_R_SOURCE,	  /* the source of a mount may have another name than its text */
 	TG_R_TE,	  /* the rules and constraints of a SELinux policy */
+	TG_R_CAPS,	  /* capability files */
 };
 
 /* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */
@@ -224,8 +226,10 @@ struct tg_event {
 	u64 profile;  /* its id, 0: it was not about a profile */
 	u64 ssid;     /* who, */
 	u64 tsid;     /* and to what, where a SELinux policy decided; */
-	u32 tclass;   /* of this class, 0: none did */
-	u32 pad;
+	u32 tclass;   /* of this class, 0: none did; of capability files, their class */
+	u32 layer;    /* the subject of capability files that did not give it, 0: none is to be named; */
+	u32 why;      /* enum caps_why, 0: none decided */
+	u32 session;  /* and whose, by its place */
 	char comm[16];
 	char path[TG_PATH];
 };
