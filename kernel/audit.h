@@ -122,7 +122,19 @@ __noinline u64 audit(struct tg_note *n)
 	e->detail = n->detail;
 	e->profile = 0;
 	e->ssid = e->tsid = e->tclass = 0;
-	if (n->reason == TG_R_TE) {
+	e->layer = e->why = e->session = 0;
+	if (n->reason == TG_R_CAPS) {
+		struct caps_task *t = caps_tasks_current();
+
+		if (t) {
+			e->layer = t->layer;
+			e->why = t->why;
+			e->tclass = t->class;
+			e->request = t->request;
+			e->denied = t->denied;
+			e->session = t->domain ? caps_domain_at(t->domain)->session : 0;
+		}
+	} else if (n->reason == TG_R_TE) {
 		struct te_subject *t = te_subjects_current();
 
 		if (t) {

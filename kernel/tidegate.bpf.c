@@ -73,5 +73,15 @@
 #include "te/mount.h"
 #include "te/system.h"
 #include "te/other.h"
+#include "caps/ask.h"
+#include "caps/active.h"
+#include "caps/change.h"
+#include "caps/file.h"
+#include "caps/exec.h"
+#include "caps/mmap.h"
+#include "caps/dir.h"
+#include "caps/net.h"
+#include "caps/task.h"
+#include "caps/revoke.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -186,7 +186,7 @@ struct rlimit { unsigned long rlim_max; };
 struct bpf_map;
 struct bpf_prog;
 struct iattr { unsigned int ia_valid; };
-struct msghdr { void *msg_name; int msg_namelen; unsigned int msg_flags; };
+struct msghdr { void *msg_name; int msg_namelen; void *msg_control; unsigned int msg_flags; u64 msg_controllen; };
 struct timespec64;
 struct perf_event_attr;
 struct linux_binprm;
@@ -270,6 +270,8 @@ struct sock {
 	u16 sk_type;
 	u16 sk_protocol;
 	struct sk_buff_head sk_receive_queue;
+	struct pid *sk_peer_pid;
+	struct socket *sk_socket;
 	u8 sk_shutdown;
 };
 struct socket { short type; struct file *file; struct sock *sk; };
@@ -398,10 +400,13 @@ struct mm_struct___ps { struct file *exe_file; };
 #define EAGAIN 11
 #define ENOMEM 12
 #define EACCES 13
+#define ESRCH 3
+#define E2BIG 7
 #define EBUSY 16
 #define EXDEV 18
 #define EINVAL 22
 #define ENOSPC 28
+#define EAFNOSUPPORT 97
 #define ENAMETOOLONG 36
 
 #endif

@@ -20,6 +20,8 @@ struct caps_session {
 	u32 domains;
 	u32 taken;   /* kinds of what was revoked for it: a bit each, by enum caps_taken_kind */
 	u32 uid;     /* who began it */
+	u32 actives; /* capabilities */
+	u32 pad;
 	u64 started; /* ns of CLOCK_BOOTTIME; 0: the place is free */
 	u64 number;  /* of the session, never used again */
 };

@@ -47,7 +47,7 @@ static __always_inline bool caps_is_taken(struct caps_asked *a, u32 capability)
  * Asks one layer, by what its automaton says of the object: a permission is given by the first capability that has it, one that
  * lasts, if there is one. What goes beside is given by one that lasts, or by one that gives what was asked for.
  */
-caps_function void caps_ask_layer(struct caps_asked *a, u32 answer)
+caps_function u32 caps_ask_layer(struct caps_asked *a __arg_nonnull, u32 answer)
 {
 	u32 wanted = a->wanted, beside = a->beside, count, by, i;
 
@@ -77,10 +77,11 @@ caps_function void caps_ask_layer(struct caps_asked *a, u32 answer)
 	}
 	a->given &= ~wanted;
 	a->extra &= ~beside;
+	return a->given;
 }
 
 /* The next subject that content brings, from the capability with this index on, which is moved behind it; 0: no other one. */
-caps_function u32 caps_brings(struct caps_asked *a, u32 answer, u32 *next)
+caps_function u32 caps_brings(struct caps_asked *a __arg_nonnull, u32 answer, u32 *next __arg_nonnull)
 {
 	u32 count, by, i, becomes = 0, from = *next;
 

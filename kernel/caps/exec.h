@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Processes of the `capability` model: births, executions, and what content brings. What is executed, or mapped to be, may bring a
+ * layer with it; the process goes on with what both may do, and so does what it holds.
+ */
+#ifndef TIDEGATE_CAPS_EXEC_H
+#define TIDEGATE_CAPS_EXEC_H
+
+/* A child is what its parent is from its first instant, or is not born. */
+SEC("lsm/task_alloc")
+int BPF_PROG(caps_task_alloc, struct task_struct *task)
+{
+	struct caps_task *me = caps_tasks_current(), *child;
+
+	if (!me || !me->domain)
+		return 0;
+	child = caps_tasks_made(task);
+	if (!child)
+		return -ENOMEM;
+	caps_enter(caps_domain_at(me->domain));
+	child->domain = me->domain;
+	return 0;
+}
+
+SEC("lsm/task_free")
+int BPF_PROG(caps_task_free, struct task_struct *task)
+{
+	caps_task_free_slot(task);
+	return 0;
+}
+
+/*
+ * The number of the domain that one becomes by the layers that an answered question brings: its own, if it has them already; 0: they are too many,
+ * or there is no room. A new one has one task in it.
+ */
+static __noinline u32 caps_brought(struct caps_question *q, u32 number)
+{
+	struct caps_domain *old = caps_domain_at(number), *d = NULL;
+	u32 k, i, next;
+
+	bpf_for(k, 0, caps_domain_at(q->domain)->count) {
+		next = 0;
+		bpf_for(i, 0, CAPS_LAYERS * 4) {
+			u32 layer = caps_brings(&q->asked, q->answers[BOUND(k, CAPS_LAYERS)], &next);
+
+			if (!layer)
+				break;
+			if (caps_has(d ? d : old, layer))
+				continue;
+			if (!d)
+				d = caps_domain_like(old);
+			if (!d)
+				return 0;
+			if (!caps_add(d, layer)) {
+				caps_leave(d);
+				return 0;
+			}
+		}
+	}
+	if (!d)
+		return number;
+	caps_finish(d);
+	return d->number;
+}
+
+/*
+ * A library that brings layers narrows its address space, of which nobody else may have a part then; nor can that be done where the
+ * hook may not wait.
+ */
+static __always_inline int caps_narrowed(u32 domain, bool may_sleep)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct caps_task *t = caps_tasks_current();
+
+	if (!t)
+		return -EACCES;
+	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 || !caps_hand_all(domain)) {
+		caps_leave(caps_domain_at(domain));
+		return caps_never(CAPS_TOO_MANY, TG_OP_MMAP, TG_C_MMAP);
+	}
+	caps_exchange(&t->domain, domain);
+	return 0;
+}
+
+/* An execution begins. What user space asked for comes into force with it. */
+SEC("lsm/bprm_creds_for_exec")
+int BPF_PROG(caps_bprm_creds_for_exec, struct linux_binprm *bprm)
+{
+	struct caps_task *t = caps_tasks_current();
+
+	if (t && t->exec)
+		caps_exchange(&t->exec, 0);
+	return 0;
+}
+
+/* Each file that is executed: a script, its interpreter. */
+SEC("lsm/bprm_check_security")
+int BPF_PROG(caps_bprm_check_security, struct linux_binprm *bprm)
+{
+	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
+	struct file *file = bprm->file;
+	struct caps_task *t = caps_tasks_current();
+	struct caps_question q = {};
+	u32 now, domain;
+	int err;
+
+	if (!t || !caps_begin(&q, CAPS_PROGRAM, CAPS_EXECUTE, 0))
+		return 0;
+	n.dentry = file_dentry(file);
+	n.inode = address(file->f_inode);
+	q.why = CAPS_NO_NAME;
+	err = caps_is_nameless(file->f_inode) ? -EACCES : caps_ask_path(n.dentry, &q);
+	if (err == -EAGAIN)
+		return -EAGAIN;
+	if (err || !q.asked.given)
+		return verdict_of(caps_refuse(&q, &n));
+	now = t->exec ? t->exec : t->onexec ? t->onexec : t->domain;
+	domain = caps_brought(&q, now);
+	if (!domain) {
+		q.why = CAPS_TOO_MANY;
+		return verdict_of(caps_refuse(&q, &n));
+	}
+	if (domain != now)
+		caps_exchange(&t->exec, domain);
+	return 0;
+}
+
+/* Past the point of no return: new memory, one thread, a descriptor table of its own. */
+SEC("lsm.s/bprm_committing_creds")
+int BPF_PROG(caps_bprm_committing_creds, struct linux_binprm *bprm)
+{
+	struct caps_task *t = caps_tasks_current();
+	u32 domain, onexec;
+
+	if (!t || (!t->exec && !t->onexec))
+		return 0;
+	onexec = __sync_lock_test_and_set(&t->onexec, 0);
+	domain = __sync_lock_test_and_set(&t->exec, 0);
+	if (!domain) {
+		/* who narrows itself keeps what it has bound */
+		caps_domain_at(onexec)->before = t->domain;
+		caps_exchange(&t->domain, onexec);
+		return 0;
+	}
+	if (onexec)
+		caps_leave(caps_domain_at(onexec));
+	/* first the domain: what it is handed from now on is handed to that */
+	caps_exchange(&t->domain, domain);
+	if (caps_hand_all(domain))
+		return 0;
+	/* it cannot be refused any more, so it does not live to use what it holds */
+	if (caps_never(CAPS_TOO_MANY, TG_OP_EXEC, TG_C_EXEC))
+		bpf_send_signal(9);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Object manager of the `capability` model: mappings, which are uses of an open file; and where they are code, libraries. */
+#ifndef TIDEGATE_CAPS_MMAP_H
+#define TIDEGATE_CAPS_MMAP_H
+
+/* The program that a process runs: its text may be mapped again. */
+static __always_inline bool caps_is_program(struct file *file)
+{
+	struct mm_struct___ps *mm = CAST(struct mm_struct___ps, address(bpf_get_current_task_btf()->mm));
+
+	return mm && address(CAST(struct file, address(mm->exe_file))->f_inode) == address(file->f_inode);
+}
+
+/* Code is mapped: a library, which is asked for by its name. `narrows`: the domain that it brings about, 0: none. */
+static __noinline int caps_load_asked(struct file *file, u32 *narrows)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
+	struct caps_question q = {};
+	u32 domain;
+	int err;
+
+	*narrows = 0;
+	/* the program itself was asked about as such */
+	if (!caps_begin(&q, CAPS_LIBRARY, CAPS_LOAD, 0) || caps_is_program(file))
+		return 0;
+	n.dentry = file_dentry(file);
+	n.inode = address(file->f_inode);
+	err = caps_ask_path(n.dentry, &q);
+	if (err == -EAGAIN)
+		return -EAGAIN;
+	domain = !err && q.asked.given ? caps_brought(&q, q.domain) : 0;
+	if (domain) {
+		*narrows = domain == q.domain ? 0 : domain;
+		return 0;
+	}
+	if (!err && q.asked.given)
+		q.why = CAPS_TOO_MANY;
+	return verdict_of(caps_refuse(&q, &n));
+}
+
+static __always_inline int caps_load(struct file *file, bool may_sleep)
+{
+	u32 narrows;
+	int err = caps_load_asked(file, &narrows);
+
+	return err || !narrows ? err : caps_narrowed(narrows, may_sleep);
+}
+
+/* 0; 1: so far, and code remains to be asked about. */
+static __always_inline int caps_map_asked(struct file *file, u32 prot, bool shared)
+{
+	u32 right = 0;
+	int err = 0;
+
+	if (!address(file) || caps_is_nameless(file->f_inode) || file->f_mode & FMODE_BACKING)
+		return 0;
+	if (prot & PROT_READ_FLAG)
+		right |= CAPS_READ;
+	if (shared && prot & PROT_WRITE_FLAG)
+		right |= CAPS_WRITE;
+	/* the execution's own mappings are of a file that nobody has bound */
+	if (right && !(file->f_flags & FMODE_EXEC_FLAG))
+		err = caps_use(address(file), right, TG_OP_MMAP);
+	return err ? err : !!(prot & PROT_EXEC_FLAG);
+}
+
+SEC("lsm.s/mmap_file")
+int BPF_PROG(caps_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+{
+	int err = file && caps_me() ? caps_map_asked(file, prot, flags & MAP_TYPE_SHARED) : 0;
+
+	return err <= 0 ? err : caps_load(file, true);
+}
+
+SEC("lsm/file_mprotect")
+int BPF_PROG(caps_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
+{
+	struct file *file = vma->vm_file;
+	int err = file && caps_me() ?
+		  caps_map_asked(file, prot, CAST(struct vm_area_struct, address(vma))->vm_flags & VM_SHARED) : 0;
+
+	return err <= 0 ? err : caps_load(file, false);
+}
+
+#endif

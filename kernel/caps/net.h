@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Object manager of the `capability` model: sockets. To connect one, or to take an address for it, is a bind operation; what is read and written by
+ * it then goes by the active capability that leaves. An address in a message names its object each time.
+ */
+#ifndef TIDEGATE_CAPS_NET_H
+#define TIDEGATE_CAPS_NET_H
+
+/* What automata read of an address and a port: crates/policy/src/caps/object.rs, Object::key(). */
+struct caps_inet {
+	u8 bytes[24];
+	u32 len;
+};
+
+__noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull, struct caps_question *q __arg_nonnull)
+{
+	struct caps_domain *d = caps_domain_at(q->domain);
+	u32 k, i, state, automaton;
+	u64 id = q->class == CAPS_TCP ? CAPS_ID_TCP : CAPS_ID_UDP;
+
+	asm volatile("" ::"r"(&arena));
+	for (i = 0; i < 24; i += 8)
+		if (i < key->len)
+			id = caps_mix(id, *(u64 *)(key->bytes + i));
+	q->object = caps_mix(id, key->len);
+	bpf_for(k, 0, d->count) {
+		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], q->class);
+		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
+		if (!automaton)
+			continue;
+		state = PART(struct tg_automaton, automaton)->start;
+		for (i = 0; i < 19; i++)
+			if (i < key->len)
+				state = automaton_step(automaton, state, key->bytes[i]);
+		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, state);
+	}
+	return caps_judge(q);
+}
+
+/* An IPv4 address that is written as IPv6 is one. */
+static __always_inline void caps_inet_key(struct caps_inet *key, const u32 *words, u32 family, u32 port)
+{
+	u32 i;
+
+	__builtin_memset(key, 0, sizeof(*key));
+	if (family == AF_INET6 && !words[0] && !words[1] && words[2] == bpf_htonl(0xffff)) {
+		family = AF_INET;
+		words += 3;
+	}
+	key->bytes[0] = family == AF_INET ? 4 : 6;
+	for (i = 0; i < 16; i++)
+		if (family != AF_INET || i < 4)
+			key->bytes[1 + i] = ((const u8 *)words)[i];
+	if (family == AF_INET) {
+		key->bytes[5] = port >> 8;
+		key->bytes[6] = port;
+		key->len = 7;
+	} else {
+		key->bytes[17] = port >> 8;
+		key->bytes[18] = port;
+		key->len = 19;
+	}
+}
+
+/* The class of a socket, CAPS_CLASSES: none that a capability is for. */
+static __always_inline u32 caps_class_of_sock(struct sock *sk)
+{
+	struct sock *k = CAST(struct sock, address(sk));
+
+	switch (k->__sk_common.skc_family) {
+	case AF_UNIX:
+		return CAPS_UNIX;
+	case AF_INET:
+	case AF_INET6:
+		return k->sk_type == SOCK_STREAM ? CAPS_TCP : CAPS_UDP;
+	}
+	return CAPS_CLASSES;
+}
+
+/* Only those kinds whose addresses capabilities are for. */
+SEC("lsm/socket_create")
+int BPF_PROG(caps_socket_create, int family, int type, int protocol, int kern)
+{
+	bool inet = family == AF_INET || family == AF_INET6;
+
+	if (kern || !caps_me() || family == AF_UNIX)
+		return 0;
+	type &= 0xf;
+	if (inet && type == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP))
+		return 0;
+	if (inet && type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
+		return 0;
+	return caps_never(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
+}
+
+/* Leaves an active capability on a socket, by which it may be read and written. */
+static __noinline int caps_sock_bound(u64 file, u32 kind, struct caps_question *q)
+{
+	struct caps_active *a = file ? caps_active_made(file, q->domain, kind) : NULL;
+
+	if (!a)
+		return -ENOMEM;
+	caps_active_fill(a, q);
+	a->rights |= CAPS_READ | CAPS_WRITE;
+	return 0;
+}
+
+/* May the current task do this with an address that the kernel has copied? What is bound is left to the caller. */
+static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct caps_question *q, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
+	struct te_address a = {};
+	struct caps_inet key;
+	bool known = te_read_address(at, len, &a);
+
+	/* __inet_bind() takes AF_UNSPEC for AF_INET */
+	if (!known && a.family && a.family != AF_INET)
+		return -EAFNOSUPPORT;
+	if (!known && len < 16)
+		return -EINVAL;
+	caps_inet_key(&key, a.words, a.family == AF_INET6 ? AF_INET6 : AF_INET, a.port);
+	caps_ask_inet(&key, q);
+	n.family = a.family;
+	n.port = a.port;
+	__builtin_memcpy(n.addr, a.words, 16);
+	return q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
+}
+
+/* An abstract name. */
+static __noinline int caps_abstract_asked(u64 text, u32 len, struct caps_question *q, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_UNIX };
+	struct caps_domain *d = caps_domain_at(q->domain);
+	u32 k, automaton, state;
+
+	q->object = caps_object_id(CAPS_ID_ABSTRACT, text, len);
+	asm volatile("" ::"r"(&arena));
+	bpf_for(k, 0, d->count) {
+		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], CAPS_UNIX);
+		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
+		if (!automaton)
+			continue;
+		state = automaton_step(automaton, PART(struct tg_automaton, automaton)->start, '@');
+		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, automaton_feed(automaton, state, text, len & 127));
+	}
+	caps_judge(q);
+	return q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
+}
+
+/* What a Unix socket is bound to; one that has no name may be used. */
+static __noinline int caps_unix_asked(u64 sk, struct caps_question *q, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_UNIX };
+	struct unix_sock *u = CAST(struct unix_sock, sk);
+	u64 addr = address(u->addr), text;
+	int err;
+
+	q->asked.given = q->asked.wanted;
+	if (!addr)
+		return 0;
+	text = unix_text(addr);
+	if (!(u8)name_word(text))
+		return caps_abstract_asked(text + 1, CAST(struct unix_address, addr)->len - 3, q, op);
+	n.dentry = address(u->path.dentry);
+	q->why = CAPS_NO_NAME;
+	err = n.dentry ? caps_ask_path(n.dentry, q) : -EACCES;
+	if (err == -EAGAIN)
+		return -EAGAIN;
+	return !err && q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
+}
+
+SEC("lsm/socket_bind")
+int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len)
+{
+	struct caps_question q = {};
+	struct sock *sk = sock->sk;
+	u64 text = address(at) + 2;
+	int err;
+
+	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_BIND, 0))
+		return 0;
+	if (q.class == CAPS_UNIX) {
+		/* a path is asked about where the name is made; the kernel's own choice is nobody's */
+		if (len <= 2 || (u8)name_word(text))
+			return 0;
+		err = caps_abstract_asked(text + 1, len - 3, &q, TG_OP_SOCKET);
+	} else {
+		err = caps_inet_asked(sk, address(at), len, &q, TG_OP_SOCKET);
+	}
+	return err ? err : caps_sock_bound(address(sock->file), CAPS_ADDRESSED, &q);
+}
+
+SEC("lsm/socket_connect")
+int BPF_PROG(caps_socket_connect, struct socket *sock, struct sockaddr *at, int len)
+{
+	struct caps_question q = {};
+	struct sock *sk = sock->sk;
+	int err;
+
+	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
+		return 0;
+	/* Unix sockets are asked about by what was found for the name; AF_UNSPEC ends a connection */
+	if (q.class == CAPS_UNIX || !(u16)name_word(address(at)))
+		return 0;
+	err = caps_inet_asked(sk, address(at), len, &q, TG_OP_CONNECT);
+	return err ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
+}
+
+SEC("lsm/socket_accept")
+int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
+{
+	struct caps_question q = {};
+	struct caps_active *from, *a;
+	u64 file = address(newsock->file);
+	u32 why, i;
+
+	if (!caps_begin(&q, CAPS_UNIX, CAPS_READ, 0))
+		return 0;
+	from = caps_active_of(address(sock->file), q.domain, CAPS_ADDRESSED);
+	if (!from)
+		return 0;
+	why = caps_ended(from);
+	if (why)
+		return caps_never(why, TG_OP_ACCEPT, TG_C_SOCKET);
+	a = caps_active_made(file, q.domain, CAPS_ADDRESSED);
+	if (!a)
+		return -ENOMEM;
+	a->until = from->until;
+	a->object = from->object;
+	a->class = from->class;
+	a->rights = from->rights;
+	a->wanted = from->wanted;
+	a->counted = from->counted;
+	a->epoch = from->epoch;
+	a->checked = from->checked;
+	a->limited = from->limited;
+	a->uses = from->uses;
+	a->count = from->count;
+	for (i = 0; i < CAPS_LAYERS; i++) {
+		a->layers[i] = from->layers[i];
+		a->answers[i] = from->answers[i];
+	}
+	return 0;
+}
+
+/* A use of what was bound for a socket: as long as it is good for anything. */
+static __noinline int caps_sock_use(u64 file, u32 right, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
+	struct caps_question q = {};
+	struct caps_domain *d = caps_begin(&q, CAPS_UNIX, right, 0);
+	struct caps_active *a;
+	u32 kind;
+
+	if (!d || !file)
+		return 0;
+	for (kind = CAPS_OPENED; kind <= CAPS_ADDRESSED; kind++) {
+		a = caps_active_of(file, q.domain, kind);
+		if (!a)
+			continue;
+		q.class = a->class;
+		q.why = caps_ended_with(a, file, right & a->counted);
+		if (q.why)
+			return verdict_of(caps_refuse(&q, &n));
+	}
+	if (caps_session_at(d->session)->taken & 1 << CAPS_TAKEN_ALL) {
+		q.why = CAPS_REVOKED;
+		return verdict_of(caps_refuse(&q, &n));
+	}
+	return 0;
+}
+
+#define CAPS_SCM_FDS 253 /* SCM_MAX_FD */
+#define SCM_RIGHTS 1
+
+/* Marks what a message hands over as handed over by its sender. */
+static __noinline int caps_sends(u64 control, u64 len, u32 domain)
+{
+	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, address(bpf_get_current_task_btf()->files))->fdt);
+	struct file **fds = fdt->fd;
+	u32 i, k, max = fdt->max_fds;
+	u64 at = 0;
+
+	bpf_for(i, 0, 64) {
+		u64 size = name_word(control + at), what = name_word(control + at + 8);
+
+		if (at + 16 > len || size < 16 || size > len - at)
+			break;
+		if (what == (1ull | (u64)SCM_RIGHTS << 32)) {
+			bpf_for(k, 0, CAPS_SCM_FDS) {
+				u64 file = 0;
+				u32 fd = name_word(control + at + 16 + k * 4);
+				struct caps_active *a;
+
+				if (16 + k * 4 + 4 > size)
+					break;
+				if (fd >= max)
+					continue;
+				bpf_probe_read_kernel(&file, sizeof(file), fds + fd);
+				a = file ? caps_active_of(file, domain, CAPS_OPENED) : NULL;
+				if (a)
+					a->sent = 1;
+			}
+		}
+		at += (size + 7) & ~7ull;
+	}
+	return 0;
+}
+
+SEC("lsm/socket_sendmsg")
+int BPF_PROG(caps_socket_sendmsg, struct socket *sock, struct msghdr *msg)
+{
+	struct caps_question q = {};
+	struct sock *sk = sock->sk;
+	int err;
+
+	if (!caps_me() || !sk)
+		return 0;
+	err = caps_sock_use(address(sock->file), CAPS_WRITE, TG_OP_SEND);
+	if (err || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
+		return err;
+	if (q.class == CAPS_UNIX)
+		return msg->msg_controllen ? caps_sends(address(msg->msg_control), msg->msg_controllen, q.domain) : 0;
+	/* TCP takes an address with a message that is to connect, UDP with each that has one */
+	if (!msg->msg_name || (q.class == CAPS_TCP && !(msg->msg_flags & MSG_FASTOPEN)))
+		return 0;
+	err = caps_inet_asked(sk, address(msg->msg_name), msg->msg_namelen, &q, TG_OP_SEND);
+	return err || q.class != CAPS_TCP ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
+}
+
+SEC("lsm/socket_recvmsg")
+int BPF_PROG(caps_socket_recvmsg, struct socket *sock)
+{
+	return caps_me() ? caps_sock_use(address(sock->file), CAPS_READ, TG_OP_RECEIVE) : 0;
+}
+
+/* Who narrows itself further asks the daemon to, whom everybody may reach. */
+static __always_inline bool caps_is_daemon(u64 sk)
+{
+	struct sock *s = CAST(struct sock, sk);
+	struct pid *pid = CAST(struct pid, address(s->sk_peer_pid));
+
+	return policy.daemon && pid && pid->numbers[0].nr == policy.daemon;
+}
+
+SEC("lsm/unix_stream_connect")
+int BPF_PROG(caps_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
+{
+	struct caps_question q = {};
+	u64 file = address(CAST(struct socket, address(CAST(struct sock, address(sock))->sk_socket))->file);
+	int err;
+
+	if (!caps_begin(&q, CAPS_UNIX, CAPS_CONNECT, 0) || caps_is_daemon(address(other)))
+		return 0;
+	err = caps_unix_asked(address(other), &q, TG_OP_CONNECT);
+	if (err || !CAST(struct unix_sock, address(other))->addr)
+		return err;
+	return caps_sock_bound(file, CAPS_OPENED, &q);
+}
+
+SEC("lsm/unix_may_send")
+int BPF_PROG(caps_unix_may_send, struct socket *sock, struct socket *other)
+{
+	struct caps_question q = {};
+
+	if (!other->sk || !caps_begin(&q, CAPS_UNIX, CAPS_CONNECT, 0))
+		return 0;
+	return caps_unix_asked(address(other->sk), &q, TG_OP_SEND);
+}
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Revocation in the `capability` model, the kernel's part. User space enters what is taken (subject.h) and counts the
+ * revocation: whoever is asked from then on is asked by it, and each active capability once whether it still holds. Then it
+ * attaches the guard, has each governed thread be seen outside of what it began before, and kills who has mapped what it may not
+ * use any more (crates/monitor/src/revoke.rs).
+ */
+#ifndef TIDEGATE_CAPS_REVOKE_H
+#define TIDEGATE_CAPS_REVOKE_H
+
+/* A mapping that its holder may not use any more. */
+struct tg_caps_held {
+	u64 ino;
+	u32 dev;
+	u32 pid; /* thread group id */
+	u32 tid;
+	u32 fd;	 /* ~0 */
+	u32 session; /* place */
+	u32 denied; /* permissions */
+};
+
+const struct tg_caps_held *type_caps_held;
+
+/* What of a mapped file's use a domain has lost. */
+static __noinline u32 caps_mapping_lost(u64 file, u32 domain, u32 rights)
+{
+	struct caps_domain *d = caps_domain_at(domain);
+	struct caps_active *a = caps_active_of(file, domain, CAPS_OPENED);
+	struct caps_question q = { .domain = domain, .class = CAPS_FILE };
+
+	if (a)
+		return caps_ended_with(a, file, false) ? rights : rights & ~a->rights & (CAPS_READ | CAPS_WRITE);
+	if (!caps_session_at(d->session)->taken)
+		return 0;
+	caps_ask_file(file, &q);
+	return q.why == CAPS_REVOKED ? rights : 0;
+}
+
+SEC("iter/task_vma")
+int ps_caps_vma(struct bpf_iter__task_vma *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct vm_area_struct *vma = ctx->vma;
+	struct tg_caps_held line = { .fd = ~0u };
+	struct caps_task *t;
+	struct file *file;
+	struct inode *inode;
+	u32 rights = 0;
+
+	if (!task || !vma || !vma->vm_file)
+		return 0;
+	t = caps_tasks_task(task);
+	if (!t || !t->domain)
+		return 0;
+	file = CAST(struct file, address(vma->vm_file));
+	inode = CAST(struct inode, address(file->f_inode));
+	if (caps_is_nameless(inode) || file->f_flags & FMODE_EXEC_FLAG)
+		return 0;
+	if (vma->vm_flags & VM_READ)
+		rights |= CAPS_READ;
+	if (vma->vm_flags & VM_WRITE && vma->vm_flags & VM_SHARED)
+		rights |= CAPS_WRITE;
+	line.denied = caps_mapping_lost(address(file), t->domain, rights);
+	if (!line.denied)
+		return 0;
+	line.ino = inode->i_ino;
+	line.dev = inode->i_sb->s_dev;
+	line.session = caps_domain_at(t->domain)->session;
+	line.pid = task->tgid;
+	line.tid = task->pid;
+	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
+	return 0;
+}
+
+static long caps_settle_one(void *map, struct caps_active_key *key, struct caps_active *a, void *data)
+{
+	if (key->domain)
+		caps_ended(a);
+	return 0;
+}
+
+/* Before a session's place is used again: what is to be told of its revocations is told. */
+SEC("syscall")
+int ps_caps_settle(void *ctx)
+{
+	bpf_for_each_map_elem(&caps_actives, caps_settle_one, NULL, 0);
+	return 0;
+}
+
+#endif
