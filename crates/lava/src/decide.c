@@ -12,6 +12,7 @@ typedef uint64_t u64;
 #define __always_inline inline __attribute__((always_inline, unused))
 #define caps_function static __attribute__((unused))
 #define caps_for(i, n) for (i = 0; i < (n); i++)
+#define __arg_nonnull
 #define AT(type) const type
 
 /* The image that is asked, where 0 would be in the arena, and its end; one thread asks at a time. */
