@@ -262,6 +262,8 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	struct { s64 counter; } skc_cookie;
+	u16 skc_dport; /* big endian */
+	u16 skc_num;
 };
 struct sk_buff { struct sk_buff *next; struct sock *sk; unsigned int len; unsigned char *data; };
 struct sk_buff_head { struct sk_buff *next; };
