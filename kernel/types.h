@@ -181,6 +181,8 @@ struct mm_struct {
 struct completion;
 struct kern_ipc_perm;
 struct sockaddr { unsigned short sa_family; };
+/* Until Linux did without DCCP. */
+struct dccp_hdr { u16 dccph_sport; };
 struct kernel_siginfo;
 struct rlimit { unsigned long rlim_max; };
 struct bpf_map;
