@@ -11,8 +11,10 @@
 #define TG_PATH 256	     /* bytes of a path kept in a record, its end */
 #define TG_DEPTH 128	     /* components of a path looked at, from its root */
 #define TG_HISTORY 65536     /* history records kept, a power of two */
-#define TG_ARENA_PAGES 262144 /* for the images of two policies' profiles */
-#define TG_ARENA_HALF 536870912 /* bytes for one of them */
+#define TG_ARENA_PAGES 327680 /* for the images of two policies' profiles, and behind them of capability files */
+#define TG_ARENA_HALF 536870912 /* bytes for one of the first */
+#define TG_CAPS_AT 1073741824 /* where capability files' images are in the arena: behind both halves */
+#define TG_CAPS_SIZE 268435456 /* bytes for all of them */
 #define TG_RLIMITS 16	     /* resources that have limits: RLIM_NLIMITS */
 
 /* Attributes of a rule: crates/policy, Attrs. */
@@ -244,7 +246,7 @@ struct tg_ps {
 	u8 attrs;
 	u8 governed;
 	u8 rings; /* io_uring may hold descriptors that no table shows */
-	u32 pad;
+	u32 caps; /* number of its domain under the `capability` model, 0: not governed */
 	u64 start;
 	u64 cause;
 	u64 exe; /* label of its program's file, 0: none */

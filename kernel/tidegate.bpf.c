@@ -17,6 +17,7 @@
 #include "profile/confined.h"
 #include "te/subject.h"
 #include "caps/subject.h"
+#include "caps/table.h"
 #include "audit.h"
 #include "tx.h"
 #include "channel.h"

@@ -30,6 +30,7 @@ part() {
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
 	te-live-*) te_live "${1##*-}" ;;
+	caps-*) caps "${1##*-}" ;;
 	te-system-debian-*) te_system_debian "${1##*-}" ;;
 	te-system-*) te_system "${1##*-}" ;;
 	te-enforced-*) te_enforced "${1##*-}" ;;
@@ -218,6 +219,13 @@ te_live() {
 	scripts/build.sh payload "$payload" tidegate te-live
 	scripts/build.sh lab
 	tests/te-live/run.sh "$LAB" "$payload" "$1" play
+}
+
+# Capability files enforced, on a kernel.
+caps() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/caps/run.sh "$LAB" "$payload" "$1"
 }
 
 # All that runs under a SELinux policy, and labels that outlive the monitor, on a kernel.

@@ -12,7 +12,13 @@ fn main() {
     let here = env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo");
     let kernel = Path::new(&here).join("../../kernel");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
-    for file in ["automaton.h", "te/classmap", "te/image.h", "models/automaton.h", "models/te.h"] {
+    for file in [
+        "automaton.h",
+        "te/classmap",
+        "te/image.h",
+        "models/automaton.h",
+        "models/te.h",
+    ] {
         println!("cargo:rerun-if-changed={}", kernel.join(file).display());
     }
     for file in ["classmap.rs", "src/decide.c"] {

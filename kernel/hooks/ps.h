@@ -139,6 +139,7 @@ int ps_task(struct bpf_iter__task *ctx)
 	line.start = task->start_boottime;
 	line.cause = label.cause;
 	line.sid = te_sid_of(task);
+	line.caps = caps_domain_of(task);
 	mm = CAST(struct mm_struct___ps, task->mm);
 	if (task->mm && mm->exe_file) {
 		struct file *f = CAST(struct file, mm->exe_file);

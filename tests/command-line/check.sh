@@ -66,7 +66,6 @@ cat >/tmp/tools.caps <<-'END'
 	}
 END
 expect 0 'subject tool: 3 capabilities.*tools.caps:1' "$T" check --caps /tmp/tools.caps
-expect 0 'nothing enforces capability files yet' "$T" check --caps /tmp/tools.caps
 expect 0 '^/srv/out/x.tool.file.read.*/tmp/tools.caps:2: file /srv/\*\* read$' "$T" check --caps /tmp/tools.caps --path /srv/out/x
 expect 0 '^/srv/out/x.tool.file.write.*/tmp/tools.caps:3: ' "$T" check --caps /tmp/tools.caps --path /srv/out/x
 expect 0 '^/etc/x.no subject may' "$T" check --caps /tmp/tools.caps --path /etc/x

@@ -15,7 +15,6 @@ mod classes;
 mod decide;
 mod genfs;
 mod image;
-mod layout;
 mod numbering;
 mod rows;
 mod sid;

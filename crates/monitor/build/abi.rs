@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-/// Enumerations that user space names, and what their constants begin with.
+/// Enumerations of `kernel/abi.h` that user space names, and what their constants begin with.
 const ENUMS: [(&str, &str, &str); 5] = [
     ("tg_event_kind", "TG_E_", "Kind"),
     ("tg_op", "TG_OP_", "Op"),
@@ -13,9 +13,17 @@ const ENUMS: [(&str, &str, &str); 5] = [
     ("tg_refusals", "TG_", "Refusals"),
 ];
 
-/// The Rust text for `abi.h`.
-pub fn generate(header: &Path) -> String {
-    let text = std::fs::read_to_string(header).expect("kernel/abi.h can be read");
+/// The same of `kernel/caps/subject.h`.
+const CAPS_ENUMS: [(&str, &str, &str); 2] = [
+    ("caps_taken_kind", "CAPS_TAKEN_", "CapsKind"),
+    ("caps_why", "CAPS_", "CapsWhy"),
+];
+
+/// The Rust text for what the headers in `kernel` say.
+pub fn generate(kernel: &Path) -> String {
+    let read =
+        |file: &str| std::fs::read_to_string(kernel.join(file)).expect("the kernel's headers");
+    let text = read("abi.h");
     let mut out = String::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();
@@ -29,6 +37,10 @@ pub fn generate(header: &Path) -> String {
     for (name, prefix, rust) in ENUMS {
         enumeration(&text, name, prefix, rust, &mut out);
     }
+    let text = read("caps/subject.h");
+    for (name, prefix, rust) in CAPS_ENUMS {
+        enumeration(&text, name, prefix, rust, &mut out);
+    }
     out
 }
 
@@ -38,7 +50,7 @@ fn enumeration(text: &str, name: &str, prefix: &str, rust: &str, out: &mut Strin
     let body = text
         .split_once(&start)
         .and_then(|(_, rest)| rest.split_once('}'))
-        .unwrap_or_else(|| panic!("abi.h has enum {name}"))
+        .unwrap_or_else(|| panic!("the headers have enum {name}"))
         .0;
     let mut next = 0;
     let mut constants = Vec::new();
@@ -61,7 +73,7 @@ fn enumeration(text: &str, name: &str, prefix: &str, rust: &str, out: &mut Strin
     }
     let _ = writeln!(
         out,
-        "#[doc = \"`enum {name}` of kernel/abi.h.\"]\n\
+        "#[doc = \"`enum {name}` of the kernel's side.\"]\n\
          #[allow(missing_docs)]\n\
          #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]\n\
          #[repr(u8)]\npub enum {rust} {{"

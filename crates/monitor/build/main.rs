@@ -59,7 +59,7 @@ fn main() {
     let object = std::fs::read(out.join("tidegate.bpf.o")).expect("it was just built");
     let abi = format!(
         "{}\n/// Which build the monitor is of.\npub(crate) const BUILD: &str = \"{}\";\n",
-        abi::generate(&kernel.join("abi.h")),
+        abi::generate(&kernel),
         &blake3::hash(&object).to_hex()[..16],
     );
     std::fs::write(out.join("abi.rs"), abi).expect("the output directory is writable");

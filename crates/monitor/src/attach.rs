@@ -17,21 +17,24 @@ use crate::sys;
 /// Programs that are attached only while a descriptor has to be revoked.
 pub(crate) const GUARD: &str = "guard_";
 
-/// A model whose programs are loaded for the first policy that has it, and attached only while one has.
+/// A model whose programs are loaded for the first policy that has it, and attached only while one has. In place of policies the
+/// `capability` model has sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
     Profile,
     Te,
+    Caps,
 }
 
 impl Model {
-    pub const ALL: [Model; 2] = [Model::Profile, Model::Te];
+    pub const ALL: [Model; 3] = [Model::Profile, Model::Te, Model::Caps];
 
     /// What its programs' names begin with.
     pub fn prefix(self) -> &'static str {
         match self {
             Model::Profile => "profile_",
             Model::Te => "te_",
+            Model::Caps => "caps_",
         }
     }
 
@@ -40,6 +43,7 @@ impl Model {
         match self {
             Model::Profile => "profile_bprm_committing_creds",
             Model::Te => "te_bprm_committing_creds",
+            Model::Caps => "caps_bprm_committing_creds",
         }
     }
 
@@ -63,6 +67,11 @@ impl Model {
                 "te_bpf_map_free",
                 "te_bpf_prog_free",
             ],
+            Model::Caps => &[
+                "caps_task_alloc",
+                "caps_task_free",
+                "caps_file_free_security",
+            ],
         }
     }
 }
@@ -82,6 +91,9 @@ const TE_SIGHT: &str = "te_sight_";
 
 /// Of `te`, what is attached only while a descriptor has to be revoked that an earlier policy let be opened.
 const TE_GUARD: &str = "te_guard_";
+
+/// Of `caps`, what is attached only while something is checked at each use, or was taken back.
+const CAPS_GUARD: &str = "caps_guard_";
 
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
@@ -235,6 +247,21 @@ impl Monitor {
         attach_model(Model::Te, |p| {
             p.starts_with(prefix) && !p.starts_with(TE_GUARD) && (sight || !p.starts_with(TE_SIGHT))
         })
+    }
+
+    /// Attaches the `capability` model's programs, but for its guard.
+    pub(crate) fn attach_caps(&self) -> Result<()> {
+        object::load_model(Model::Caps)?;
+        attach_late(|p| Model::Caps.account().contains(&p))?;
+        let prefix = Model::Caps.prefix();
+        attach_model(Model::Caps, |p| {
+            p.starts_with(prefix) && !p.starts_with(CAPS_GUARD)
+        })
+    }
+
+    /// Attaches those of its guard that are not.
+    pub(crate) fn attach_caps_guards(&self) -> Result<()> {
+        attach_late(|p| p.starts_with(CAPS_GUARD))
     }
 
     /// Detaches a model's programs, where no policy asks them any more, but for those that keep account.

@@ -66,6 +66,9 @@ pub enum Error {
     /// What the kernel makes, and what neither demotes nor refuses.
     #[error("{0} cannot be given a level: what it is decides")]
     Fixed(String),
+    /// Capabilities that a process cannot be given, or have taken from it.
+    #[error("{0}")]
+    Capabilities(String),
     /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {

@@ -15,7 +15,7 @@ use crate::pins::Pinned;
 use crate::skel::types::tg_event;
 use crate::sys::{Pod, text};
 use crate::tasks::canonical;
-use crate::{Class, Kind, Op, Reason};
+use crate::{CapsWhy, Class, Kind, Op, Reason};
 
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +68,25 @@ pub struct Event {
     pub request: Option<Request>,
     /// What was asked of a SELinux policy, if it was about one.
     pub asked: Option<Asked>,
+    /// What was asked of capability files, if it was about such.
+    pub caps: Option<CapsAsked>,
+}
+
+/// What was asked of capability files. Permissions are those of `tidegate_policy::caps::permission`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapsAsked {
+    /// The class, by its number ([`tidegate_lava::class_of`]).
+    pub class: u32,
+    /// What was asked for.
+    pub asked: u32,
+    /// What of that is not given.
+    pub denied: u32,
+    /// Why not; `None` for a reason that this build does not know.
+    pub why: Option<CapsWhy>,
+    /// The subject that did not give it, by its place; `None`: no single one.
+    pub layer: Option<u32>,
+    /// The place of the session.
+    pub session: u32,
 }
 
 /// What was asked of a SELinux policy. Classes and permissions have the numbers of [`tidegate_flask::Classes`].
@@ -148,7 +167,15 @@ impl Event {
                 number: has_number.then_some(e.port),
                 detail: u16::try_from(e.detail).ok().filter(|&detail| detail != 0),
             }),
-            asked: (e.tclass != 0).then_some(Asked {
+            caps: (e.why != 0).then(|| CapsAsked {
+                class: e.tclass,
+                asked: e.request,
+                denied: e.denied,
+                why: u8::try_from(e.why).ok().and_then(CapsWhy::from_number),
+                layer: some(e.layer),
+                session: e.session,
+            }),
+            asked: (e.tclass != 0 && e.why == 0).then_some(Asked {
                 source: Sid(e.ssid),
                 target: Sid(e.tsid),
                 class: e.tclass,

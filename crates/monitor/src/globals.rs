@@ -10,7 +10,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::rand::GetRandomFlags;
 
 use crate::Refusals;
-use crate::skel::types::{bss, tg_policy};
+use crate::skel::types::{bss, caps_domain, caps_held_image, caps_session, tg_policy};
 use crate::sys::map_info;
 
 /// A mapping of the monitor's zero-initialised globals, shared with the kernel.
@@ -142,6 +142,72 @@ impl Globals {
     pub fn te_first_holds(&self) -> &AtomicU32 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).te_first_holds })
+    }
+
+    /// What there is of a session of the `capability` model, by its place.
+    pub fn caps_session(&self, place: usize) -> caps_session {
+        // SAFETY: in the mapping; a copy, of which the kernel changes counts only.
+        unsafe { ptr::read_volatile(&raw const (*self.base).caps_sessions[place]) }
+    }
+
+    /// Takes a place that is free for a session: all of it, then `started`.
+    pub fn set_caps_session(&self, place: usize, session: caps_session) {
+        let before = caps_session {
+            started: 0,
+            ..session
+        };
+        // SAFETY: in the mapping; a place that is free is nobody's in the kernel.
+        unsafe { ptr::write_volatile(&raw mut (*self.base).caps_sessions[place], before) };
+        self.caps_started(place)
+            .store(session.started, Ordering::SeqCst);
+    }
+
+    /// When a session started; 0: its place is free.
+    pub fn caps_started(&self, place: usize) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).caps_sessions[place].started })
+    }
+
+    /// Tasks in a session, and those who begin it.
+    pub fn caps_tasks(&self, place: usize) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).caps_sessions[place].tasks })
+    }
+
+    /// What kinds of things were taken from a session: a bit each.
+    pub fn caps_taken(&self, place: usize) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).caps_sessions[place].taken })
+    }
+
+    /// What there is at the place of a domain.
+    pub fn caps_domain(&self, place: usize) -> caps_domain {
+        // SAFETY: in the mapping; a copy, which may be of two domains if the place is used again meanwhile.
+        unsafe { ptr::read_volatile(&raw const (*self.base).caps_domains[place]) }
+    }
+
+    /// An entry of the table of capability files' images.
+    pub fn caps_image(&self, index: usize) -> caps_held_image {
+        // SAFETY: in the mapping; only user space uses it.
+        unsafe { ptr::read_volatile(&raw const (*self.base).caps_images[index]) }
+    }
+
+    /// Writes one.
+    pub fn set_caps_image(&self, index: usize, image: caps_held_image) {
+        // SAFETY: as above.
+        unsafe { ptr::write_volatile(&raw mut (*self.base).caps_images[index], image) };
+    }
+
+    /// Revocations of capabilities so far.
+    pub fn caps_epoch(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).caps_epoch })
+    }
+
+    /// As `guard_armed`, of the `capability` model's guard.
+    pub fn caps_guard_armed(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).caps_guard_armed })
     }
 
     pub fn records(&self) -> &AtomicU64 {

@@ -72,6 +72,11 @@ pub(crate) fn write(
     mapping.write(base(seqno), &image.bytes)
 }
 
+/// Writes an image of capability files to its place, where nobody reads yet.
+pub(crate) fn write_caps(arena: BorrowedFd<'_>, at: u32, bytes: &[u8]) -> io::Result<()> {
+    Mapping::of(arena)?.write(at, bytes)
+}
+
 /// Writes names' numbers where no policy is yet, for the first one to take on.
 pub(crate) fn write_names(
     arena: BorrowedFd<'_>,
@@ -111,10 +116,10 @@ impl Mapping {
         let at = ptr::with_exposed_provenance_mut::<u8>(ADDRESS + offset as usize);
         let whole = bytes.len().next_multiple_of(PAGE as usize);
         // what the kernel cannot give is an error here, and no signal below
-        // SAFETY: `offset` and `whole` are of one half of the mapping.
+        // SAFETY: `offset` and `whole` are of one part of the mapping.
         unsafe { madvise(at.cast(), whole, Advice::LinuxPopulateWrite) }
             .map_err(|_| io::Error::from(rustix::io::Errno::NOMEM))?;
-        // SAFETY: mapped, and read by nobody before this policy's number is in force.
+        // SAFETY: mapped, and read by nobody before this policy's number is in force, or a session has these subjects.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
         Ok(())
     }

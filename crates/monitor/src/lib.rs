@@ -23,6 +23,7 @@ mod recorder_skel {
 }
 mod adopt;
 mod attach;
+mod caps;
 mod encode;
 mod error;
 mod event;
@@ -49,10 +50,11 @@ mod sys;
 mod system;
 mod tasks;
 
-pub use abi::{Class, Kind, Op, Reason, Refusals};
+pub use abi::{CapsWhy, Class, Kind, Op, Reason, Refusals};
 pub use adopt::Adopted;
+pub use caps::{Capabilities, Domain, HeldImage, Layer, Session, When, Withdraw, Withdrawn};
 pub use error::{Error, Result};
-pub use event::{Asked, Event, Events, Request, boottime};
+pub use event::{Asked, CapsAsked, Event, Events, Request, boottime};
 pub use floor::Floor;
 pub use given::{Given, boot_id};
 pub use guard::Guard;

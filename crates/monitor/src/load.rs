@@ -1,9 +1,11 @@
 //! Bringing the monitor into the kernel, and finding it there again.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Mutex;
 
 use crate::Refusals;
 use crate::attach;
+use crate::caps;
 use crate::error::{Error, Result, Trying};
 use crate::globals::Globals;
 use crate::object;
@@ -31,6 +33,8 @@ pub struct Monitor {
     pub(crate) te_socks: Map<i32, types::te_sock>,
     pub(crate) te_given: Map<types::tg_given_key, u64>,
     pub(crate) te_adopted: Map<types::te_adopted, u64>,
+    pub(crate) caps_taken: Map<types::caps_taken_key, u32>,
+    pub(crate) caps: Mutex<caps::Quiet>,
     pub(crate) arena: OwnedFd,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_settle: OwnedFd,
@@ -42,6 +46,9 @@ pub struct Monitor {
     pub(crate) ps_te_adopt: OwnedFd,
     pub(crate) ps_te_socket: OwnedFd,
     pub(crate) ps_te_vma: OwnedFd,
+    pub(crate) ps_caps_vma: OwnedFd,
+    pub(crate) ps_caps_change: OwnedFd,
+    pub(crate) ps_caps_settle: OwnedFd,
 }
 
 /// What is decided when the monitor is loaded.
@@ -153,6 +160,8 @@ impl Monitor {
             te_socks: open_map("te_socks")?,
             te_given: open_map("te_given")?,
             te_adopted: open_map("te_adopted")?,
+            caps_taken: open_map("caps_taken")?,
+            caps: Mutex::default(),
             arena: open_pin(Pinned::Maps, "arena")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
@@ -164,6 +173,9 @@ impl Monitor {
             ps_te_adopt: open_pin(Pinned::Programs, "ps_te_adopt")?,
             ps_te_socket: open_pin(Pinned::Programs, "ps_te_socket")?,
             ps_te_vma: open_pin(Pinned::Programs, "ps_te_vma")?,
+            ps_caps_vma: open_pin(Pinned::Programs, "ps_caps_vma")?,
+            ps_caps_change: open_pin(Pinned::Programs, "ps_caps_change")?,
+            ps_caps_settle: open_pin(Pinned::Programs, "ps_caps_settle")?,
         })
     }
 

@@ -67,6 +67,11 @@ pub enum Why {
         /// The label of what it is a descriptor of.
         target: Sid,
     },
+    /// A mapping that went by a capability which was taken back, by the inode's number.
+    Withdrawn {
+        /// The inode's number.
+        ino: u64,
+    },
     /// One of its threads did not leave the kernel in time.
     Busy,
 }
@@ -91,7 +96,7 @@ impl Monitor {
         let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
         doomed.extend(rest::bring(&pids).into_iter().map(|pid| (pid, Why::Busy)));
         let mut revoked = Revoked::default();
-        for _ in 0..LOOKS {
+        revoked.killed = self.kill_all(doomed, |doomed| {
             let held = self.te_held()?;
             // the ring itself is no more than a reason for the guard
             let is_ring = |h: &&tg_te_held| h.fd != u32::MAX && h.ino == 0;
@@ -107,14 +112,28 @@ impl Monitor {
                     doomed.entry(h.pid).or_insert(Why::Ring { target });
                 }
             }
+            Ok(())
+        })?;
+        Ok(revoked)
+    }
+
+    /// Kills who is doomed, and whom a look finds, until it finds nobody.
+    pub(crate) fn kill_all(
+        &self,
+        mut doomed: BTreeMap<u32, Why>,
+        mut look: impl FnMut(&mut BTreeMap<u32, Why>) -> Result<()>,
+    ) -> Result<Vec<Killed>> {
+        let mut killed = Vec::new();
+        for _ in 0..LOOKS {
+            look(&mut doomed)?;
             if doomed.is_empty() {
-                return Ok(revoked);
+                return Ok(killed);
             }
             let names = self.processes()?;
             for (pid, why) in std::mem::take(&mut doomed) {
                 let comm = names.iter().find(|p| p.pid == pid).map(|p| p.comm.clone());
                 kill(pid)?;
-                revoked.killed.push(Killed {
+                killed.push(Killed {
                     pid,
                     comm: comm.unwrap_or_default(),
                     why,

@@ -48,6 +48,9 @@ pod!(
     types::tg_held,
     types::tg_te_held,
     types::tg_te_task,
+    types::tg_caps_held,
+    types::caps_change,
+    types::caps_taken_key,
     types::te_adopted,
     types::te_sock
 );
@@ -134,6 +137,19 @@ pub(crate) fn iterate(program: BorrowedFd<'_>, over: Over<'_>) -> io::Result<Own
     let link = owned(unsafe { libbpf_sys::bpf_link_create(fd, 0, kind, &opts) })?;
     // SAFETY: a valid descriptor.
     owned(unsafe { libbpf_sys::bpf_iter_create(link.as_raw_fd()) })
+}
+
+/// Runs a program that is attached to nothing (`SEC("syscall")`), with what it reads and writes.
+pub(crate) fn run<T: Pod>(program: &impl AsFd, context: &mut T) -> io::Result<()> {
+    let mut opts = libbpf_sys::bpf_test_run_opts {
+        sz: size_of::<libbpf_sys::bpf_test_run_opts>() as u64,
+        ctx_in: ptr::from_mut(context).cast(),
+        ctx_size_in: size_of::<T>() as u32,
+        ..Default::default()
+    };
+    let fd = program.as_fd().as_raw_fd();
+    // SAFETY: a valid descriptor; the options and the context outlive the call, which writes the context as a whole.
+    check(unsafe { libbpf_sys::bpf_prog_test_run_opts(fd, &raw mut opts) }).map(drop)
 }
 
 /// Sizes of a map, from the kernel.

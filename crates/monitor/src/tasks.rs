@@ -36,6 +36,8 @@ pub struct Process {
     pub program: Option<Label>,
     /// Its SID under the `te` model; `None`: that does not govern it.
     pub sid: Option<Sid>,
+    /// Its domain under the `capability` model, by its number; `None`: that does not govern it.
+    pub domain: Option<u32>,
 }
 
 /// A descriptor or a mapping that does not agree with its holder's level.
@@ -73,6 +75,7 @@ impl From<&tg_ps> for Process {
             },
             program: (p.exe != 0).then(|| Label::from_word(p.exe)),
             sid: (p.sid != 0).then_some(Sid(p.sid)),
+            domain: (p.caps != 0).then_some(p.caps),
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod caps;
 mod effects;
 mod escape;
 mod finding;
+pub mod layout;
 mod lexer;
 pub mod limits;
 mod lookup;

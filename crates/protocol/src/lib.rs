@@ -13,11 +13,13 @@ mod client;
 mod metrics;
 mod page;
 mod security;
+mod session;
 
 pub use client::{AskError, ask};
 pub use metrics::{Manager, Metrics, RecordCount};
 pub use page::{PAGE, Page, PageStatus};
 pub use security::{Access, Question, Reply, Told, Verdict};
+pub use session::{Lost, Session, Withdraw};
 
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +60,16 @@ pub enum Ask {
         /// In which context.
         context: String,
     },
+    /// Limit who asks by a subject of the capability files whose bundle comes with the question, from its next execution on,
+    /// or at once: who is in no session begins one. Who is not root has `no_new_privs`.
+    Capabilities {
+        /// The subject's name; `None`: the first.
+        subject: Option<String>,
+        /// At once, for all its threads.
+        now: bool,
+    },
+    /// Sessions of capability files; others' than one's own take root.
+    Sessions,
     /// The booleans of the SELinux policy in force. For everybody.
     Booleans,
     /// What object managers ask.
@@ -77,6 +89,11 @@ pub enum Ask {
     SetBooleans {
         /// Their names and values.
         values: Vec<(String, bool)>,
+    },
+    /// Take capabilities back from the sessions that run.
+    Withdraw {
+        /// Which.
+        what: Withdraw,
     },
     /// Give the object that comes with the question a level.
     Promote {
@@ -123,6 +140,15 @@ pub enum Answer<W> {
     Booleans(Vec<(String, bool)>),
     /// To [`Ask::Security`].
     Security(Reply),
+    /// To [`Ask::Sessions`].
+    Sessions(Vec<Session>),
+    /// To [`Ask::Withdraw`].
+    Withdrawn {
+        /// Sessions that it was taken from.
+        sessions: usize,
+        /// Who was killed, as it held what could not be taken from it.
+        killed: Vec<Lost>,
+    },
     /// It is done.
     Done {
         /// What standard output is told.

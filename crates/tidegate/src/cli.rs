@@ -1,5 +1,6 @@
 //! The command line.
 
+mod caps;
 mod selinux;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use crate::selinux::Syntax;
 use crate::source::Source;
 use crate::te::SelinuxPolicy;
 
+pub use self::caps::{Revoke, RunCaps};
 pub use self::selinux::{Getsebool, Seinfo, Sesearch, Setsebool};
 
 /// Mandatory access control through BPF LSM: what has touched untrusted data
@@ -54,8 +56,15 @@ pub enum Command {
     Status,
     /// Say how the object managers' queries were resolved
     Stats,
-    /// Run a command at a level, confined by a profile, or in a security context
+    /// Run a command at a level, confined by a profile, in a security context, or with the capabilities of a file
     Run(Run),
+    /// Take capabilities back from the sessions that run
+    ///
+    /// What went by them is over when this returns: descriptors are refused, and who has mapped what he may not use any more is
+    /// killed. It is not given again to these sessions; those that begin later go by their files.
+    Revoke(Revoke),
+    /// List the sessions that capability files limit
+    Sessions,
     /// List processes and their levels
     Ps(Ps),
     /// List files and their levels
@@ -139,7 +148,7 @@ pub struct Check {
     /// A map file, like --policy
     #[arg(value_name = "FILE.plm", conflicts_with_all = ["preset", "policy", "bundle"])]
     pub file: Option<PathBuf>,
-    /// A capability file, instead of a policy: say what is wrong with it, or what each subject may do. Nothing enforces them yet
+    /// A capability file, instead of a policy: say what is wrong with it, or what each subject may do. `run --caps` runs a command with it
     #[arg(long, value_name = "FILE.caps", conflicts_with_all = ["file", "preset", "policy", "bundle", "profile", "te"])]
     pub caps: Option<PathBuf>,
     /// Say also what the policy says of this path, its file contexts too, or what subjects of the capability file may do there and
@@ -183,7 +192,7 @@ pub struct Reload {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The level to fall to
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["profile", "context"])]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["profile", "context", "caps"])]
     pub level: Option<String>,
     /// The profile that confines it
     #[arg(long, value_name = "NAME")]
@@ -191,6 +200,9 @@ pub struct Run {
     /// The security context that it runs in, under the policy's SELinux rules
     #[arg(long, value_name = "USER:ROLE:TYPE[:RANGE]")]
     pub context: Option<String>,
+    /// The capability file that limits it
+    #[command(flatten)]
+    pub caps: RunCaps,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,
@@ -208,6 +220,9 @@ pub struct Ps {
     /// Those that the policy's SELinux rules govern, and their contexts
     #[arg(short = 'Z', long)]
     pub context: bool,
+    /// Those that capability files limit, by their sessions and subjects
+    #[arg(long, conflicts_with = "context")]
+    pub caps: bool,
 }
 
 /// Which files.

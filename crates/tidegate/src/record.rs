@@ -6,7 +6,8 @@ use std::fmt;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 use tidegate_flask::Sid;
-use tidegate_monitor::{Class, Event, Kind, Monitor, Op, Reason, boottime};
+use tidegate_lava::Place;
+use tidegate_monitor::{CapsAsked, CapsWhy, Class, Event, Kind, Monitor, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
 use crate::asked;
@@ -68,6 +69,9 @@ pub struct Record {
     /// The object's class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tclass: Option<String>,
+    /// Where capability files decided: who did not give it, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caps: Option<CapsRecord>,
     /// Of an object manager's record: what only such have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manager: Option<ManagerRecord>,
@@ -136,6 +140,23 @@ pub struct ObjectRecord {
     pub profile: Option<String>,
 }
 
+/// What the record of a refusal by capability files has besides.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CapsRecord {
+    /// The session's number, if it was still there to be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<u64>,
+    /// The subject that did not give it, if it is a single one's matter;
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// its place in a capability file,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// and why: `enum caps_why`.
+    pub why: String,
+}
+
 /// What an object manager's record has besides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -191,12 +212,27 @@ fn context_name(policies: &Policies, sid: Sid) -> String {
 }
 
 /// The time of an event, which the kernel counts from boot.
-fn wall_clock(ns: u64) -> Timestamp {
+pub fn wall_clock(ns: u64) -> Timestamp {
     let ago = boottime().saturating_sub(ns);
     let ago = jiff::SignedDuration::from_nanos(ago.min(i64::MAX as u64) as i64);
     Timestamp::now()
         .checked_sub(ago)
         .unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// Who did not give what was asked of capability files.
+fn caps_of(caps: &CapsAsked, policies: &Policies) -> CapsRecord {
+    let layer = caps.layer.and_then(|place| policies.caps.at(place));
+    let subject = layer.as_ref().and_then(|(placed, place)| match place {
+        Place::Subject(number) => placed.caps.subjects.get(*number as usize),
+        Place::Capability(_) => None,
+    });
+    CapsRecord {
+        session: None,
+        subject: subject.map(|subject| subject.name.clone()),
+        file: subject.map(|subject| subject.source.to_string()),
+        why: caps.why.map_or("unknown", CapsWhy::word).to_owned(),
+    }
 }
 
 impl Record {
@@ -233,13 +269,15 @@ impl Record {
                 was: (event.from != event.to).then(|| level(event.from)),
                 profile: event.request.map(|r| profile_name(policy, r.profile)),
             }),
-            request: match &asked {
-                Some(asked) => Some(asked.request.clone()),
-                None => event.request.map(|r| asked::permissions(event.op, r.asked)),
+            request: match (&asked, &event.caps) {
+                (Some(asked), _) => Some(asked.request.clone()),
+                (None, Some(caps)) => asked::of_caps(caps.class, caps.asked),
+                (None, None) => event.request.map(|r| asked::permissions(event.op, r.asked)),
             },
-            denied: match &asked {
-                Some(asked) => Some(asked.denied.clone()),
-                None => event
+            denied: match (&asked, &event.caps) {
+                (Some(asked), _) => Some(asked.denied.clone()),
+                (None, Some(caps)) => asked::of_caps(caps.class, caps.denied),
+                (None, None) => event
                     .request
                     .map(|r| asked::permissions(event.op, r.denied)),
             },
@@ -265,7 +303,15 @@ impl Record {
             }),
             scontext: event.asked.map(|a| context_name(policies, a.source)),
             tcontext: event.asked.map(|a| context_name(policies, a.target)),
-            tclass: asked.as_ref().map(|a| a.class.clone()),
+            tclass: match (&asked, &event.caps) {
+                (Some(asked), _) => Some(asked.class.clone()),
+                (None, Some(caps)) if caps.denied != 0 => {
+                    let class = tidegate_lava::class_of(caps.class);
+                    class.and_then(|class| class.word()).map(str::to_owned)
+                }
+                _ => None,
+            },
+            caps: event.caps.map(|caps| caps_of(&caps, policies)),
             manager: None,
             rule: rule.map(|r| RuleRecord {
                 place: r.to_string(),
@@ -283,6 +329,9 @@ impl Record {
         let mut record = Record::of(event, policies);
         if let Some(subject) = &mut record.subject {
             subject.exe = program::of(event, monitor);
+        }
+        if let (Some(asked), Some(caps)) = (event.caps, &mut record.caps) {
+            caps.session = monitor.session_at(asked.session, event.time);
         }
         if let (Reason::Profile, Some(peer), Some(object)) =
             (event.reason, event.peer, &mut record.object)
@@ -360,6 +409,37 @@ impl Record {
     /// What was done, and to what: `read /etc/passwd`.
     pub fn deed(&self) -> String {
         format!("{}{}", self.verb(), self.what())
+    }
+
+    /// What capability files refuse: `denied: sh(412) as tool may not { write } /etc/passwd (file): no line gives that`.
+    fn told_of_caps(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        who: &str,
+        verb: &str,
+        what: &str,
+    ) -> fmt::Result {
+        let start = match self.kind.as_str() {
+            "denied" => "denied",
+            _ => "would be denied",
+        };
+        let Some(caps) = &self.caps else {
+            return Ok(());
+        };
+        write!(f, "{start}: {who}")?;
+        if let Some(subject) = &caps.subject {
+            write!(f, " as {}", printable(subject))?;
+        }
+        match (&self.denied, &self.tclass) {
+            (Some(denied), Some(class)) => {
+                write!(f, " may not {{ {denied} }}{what} ({class})")?;
+            }
+            _ => write!(f, " may not {verb}{what}")?,
+        }
+        if let Some(session) = caps.session {
+            write!(f, " in session {session}")?;
+        }
+        write!(f, ": {}", because_of_caps(&caps.why))
     }
 
     /// What was done.
@@ -460,6 +540,24 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::NoProfile => "there is no profile that it may change to",
         Reason::Source => "its source may have another name than it was given",
         Reason::Te => "the SELinux policy does not allow that",
+        Reason::Caps => "no capability that it has gives that",
+    }
+}
+
+/// Why capability files did not give something.
+pub fn because_of_caps(why: &str) -> &'static str {
+    match CapsWhy::ALL.into_iter().find(|known| known.word() == why) {
+        Some(CapsWhy::Missing) => "no line gives that",
+        Some(CapsWhy::NotBound) => "it was not opened for that",
+        Some(CapsWhy::Revoked) => "it was taken back",
+        Some(CapsWhy::Expired) => "its time is over",
+        Some(CapsWhy::UsedUp) => "its uses are used up",
+        Some(CapsWhy::TooMany) => "there would be too many layers or domains",
+        Some(CapsWhy::NoName) => "it has no name that a line could be for",
+        Some(CapsWhy::Nobodys) => "no capability file can give that",
+        Some(CapsWhy::Others) => "the other process may do more, or is of another session",
+        Some(CapsWhy::Request) => "the service has no such operation",
+        None => "for a reason that this version does not know",
     }
 }
 
@@ -473,6 +571,7 @@ impl fmt::Display for Record {
         let (who, verb, what) = (self.who(), self.verb(), self.what());
         let level = self.subject.as_ref().map_or("", |s| s.level.as_str());
         match self.kind.as_str() {
+            "denied" | "would" if self.caps.is_some() => self.told_of_caps(f, &who, verb, &what),
             "denied" | "would" if self.tclass.is_some() => {
                 let start = match self.kind.as_str() {
                     "denied" => "denied",
@@ -618,6 +717,42 @@ mod tests {
         assert_eq!(
             record("socket", None, Some("inet")).to_string(),
             "denied: sh(412) untrusted may not use a socket of the family inet"
+        );
+    }
+
+    #[test]
+    fn a_capability_files_refusal_names_the_subject_and_why() {
+        let record = Record {
+            reason: Some("caps".into()),
+            denied: Some("write".into()),
+            tclass: Some("file".into()),
+            rule: None,
+            caps: Some(CapsRecord {
+                session: Some(3),
+                subject: Some("tool".into()),
+                file: Some("tools.caps:9".into()),
+                why: "missing".into(),
+            }),
+            ..denial()
+        };
+        assert_eq!(
+            record.to_string(),
+            "denied: sh(412) as tool may not { write } /home/alice/.bashrc (file) in session 3: no line gives that"
+        );
+        let of_none = Record {
+            denied: None,
+            tclass: None,
+            object: None,
+            op: Some("bpf".into()),
+            caps: Some(CapsRecord {
+                why: "nobodys".into(),
+                ..CapsRecord::default()
+            }),
+            ..record
+        };
+        assert_eq!(
+            of_none.to_string(),
+            "denied: sh(412) may not use bpf: no capability file can give that"
         );
     }
 

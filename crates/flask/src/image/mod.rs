@@ -7,13 +7,13 @@ mod numbers;
 mod objects;
 mod writer;
 
+use tidegate_policy::layout::Layout;
 use tidegate_policy::te::contexts::FileContexts;
 use tidegate_policy::te::db::{Context, PolicyDb};
 
 use self::numbers::Numbers;
 use self::writer::Writer;
 use crate::classes::{ClassError, Classes};
-use crate::layout::Layout;
 use crate::numbering::Numbering;
 use crate::part;
 use crate::rows::{Booleans, Rows};

@@ -67,8 +67,6 @@ impl Writer<'_> {
 
     /// Writes an automaton.
     pub(super) fn automaton(&mut self, a: &Automaton) -> u32 {
-        let next = self.out.list(a.next.iter().copied());
-        let accepts = self.out.list(a.accepts.iter().copied());
         let answers = self.out.list(a.answers.iter().map(|answers| {
             let mut words = [0u32; 8];
             for (word, said) in words.iter_mut().zip(answers) {
@@ -81,11 +79,7 @@ impl Writer<'_> {
             }
             words
         }));
-        let place = self
-            .out
-            .list([a.width.into(), a.start.into(), next, accepts, answers]);
-        self.out.bytes.extend_from_slice(&a.classes[..]);
-        place
+        self.out.automaton(a, answers)
     }
 
     pub(super) fn files(&mut self, files: &FileContexts, contexts: &[Option<Context>]) {

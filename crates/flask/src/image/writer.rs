@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use tidegate_policy::layout::Layout;
 use tidegate_policy::te::db::{Bitmap, Context, Level, PolicyDb, Range, Unknown};
 
 use super::ImageError;
 use super::numbers::Numbers;
 use crate::classes::Classes;
-use crate::layout::Layout;
 use crate::numbering::Numbering;
 use crate::part;
 use crate::rows::{Booleans, Rows};

@@ -103,9 +103,6 @@ pub fn run(file: &Path, paths: &[PathBuf], json: bool) -> Outcome {
     for warning in compiled.warnings {
         tell!("{:?}", Report::new(warning));
     }
-    tell!(
-        "warning: nothing enforces capability files yet: this says what they mean, and no program is held to it"
-    );
     let caps = &compiled.capabilities;
     let found = paths.iter().flat_map(|path| found(caps, path));
     let found: Vec<_> = found.collect();

@@ -16,9 +16,11 @@ mod ps;
 mod record;
 mod reload;
 mod replay;
+mod revoke;
 mod run;
 mod seinfo;
 mod sesearch;
+mod sessions;
 mod settle;
 mod start;
 mod stats;
@@ -56,6 +58,8 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Status => status::run(json),
         Command::Stats => stats::run(json),
         Command::Run(args) => run::run(&args),
+        Command::Revoke(args) => revoke::run(&args, json),
+        Command::Sessions => sessions::run(json),
         Command::Ps(args) => ps::run(&args, json),
         Command::Ls(args) => ls::run(&args, json),
         Command::Promote(args) => promote::run(&args, json),

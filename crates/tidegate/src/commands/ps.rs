@@ -25,6 +25,12 @@ struct Line {
     cause: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<String>,
+    /// The session of capability files that it is in, by its number,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<u64>,
+    /// and the subjects that limit it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    subjects: Vec<String>,
     comm: String,
 }
 
@@ -37,23 +43,37 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
     {
         return Err(Failure::no_level(level, &policy.levels));
     }
-    let lines = monitor.processes()?.into_iter().map(|p| Line {
-        pid: p.pid,
-        ppid: p.ppid,
-        uid: p.uid,
-        level: level_name(policy.as_deref(), p.subject.level),
-        number: p.subject.level,
-        governed: p.governed,
-        attributes: attributes(p.subject.attrs),
-        cause: (p.subject.cause != 0).then_some(p.subject.cause),
-        context: p.sid.and_then(|sid| policies.context(sid)),
-        comm: p.comm,
+    let sessions = monitor.sessions();
+    let lines = monitor.processes()?.into_iter().map(|p| {
+        let domain = p.domain.and_then(|number| monitor.domain(number));
+        let of = domain.as_ref().map(|domain| domain.session);
+        let session = sessions.iter().find(|s| Some(s.place) == of);
+        let layers = domain.iter().flat_map(|domain| &domain.layers);
+        Line {
+            session: session.map(|session| session.number),
+            subjects: layers
+                .map(|&layer| policies.caps.subject_name(layer))
+                .collect(),
+            pid: p.pid,
+            ppid: p.ppid,
+            uid: p.uid,
+            level: level_name(policy.as_deref(), p.subject.level),
+            number: p.subject.level,
+            governed: p.governed,
+            attributes: attributes(p.subject.attrs),
+            cause: (p.subject.cause != 0).then_some(p.subject.cause),
+            context: p.sid.and_then(|sid| policies.context(sid)),
+            comm: p.comm,
+        }
     });
     let lines = lines
         .filter(|l| args.level.as_ref().is_none_or(|level| l.level == *level))
         .filter(|l| l.governed || !args.governed)
-        .filter(|l| l.context.is_some() || !args.context);
-    if !json && args.context {
+        .filter(|l| l.context.is_some() || !args.context)
+        .filter(|l| l.session.is_some() || !args.caps);
+    if !json && args.caps {
+        say!("{:>7} {:>7} {:<16} SUBJECTS", "PID", "SESSION", "PROGRAM");
+    } else if !json && args.context {
         say!("{:>7} {:<16} CONTEXT", "PID", "PROGRAM");
     } else if !json {
         say!(
@@ -70,6 +90,13 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
             print_json(&l)?;
         } else if let (true, Some(context)) = (args.context, &l.context) {
             say!("{:>7} {:<16} {context}", l.pid, printable(&l.comm));
+        } else if let (true, Some(session)) = (args.caps, l.session) {
+            let subjects = printable(&l.subjects.join(", "));
+            say!(
+                "{:>7} {session:>7} {:<16} {subjects}",
+                l.pid,
+                printable(&l.comm)
+            );
         } else {
             let attributes = l.attributes.join(" ");
             say!(

@@ -1,12 +1,19 @@
-//! `run`: a command at a level, confined by a profile, or in a context. It falls by reading the level's
+//! `run`: a command at a level, confined by a profile, in a context, or with the capabilities of a file. It falls by reading the level's
 //! file, asks the daemon whether it did, and only then becomes the command; the daemon also
-//! says by which profile the next execution is to be confined, and what limits that has: the kernel's part cannot set them.
+//! says by which profile the next execution is to be confined, and what limits that has: the kernel's part cannot set them. A
+//! capability file is compiled here, as who runs it may read it; what the daemon gets is its bundle.
 
+use std::fs::{self, File};
+use std::io::{Seek, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use miette::Report;
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tidegate_policy::caps::Capabilities;
 
 use super::fall;
 use crate::cli::Run;
@@ -16,6 +23,8 @@ use crate::places;
 use crate::protocol::{Answer, Ask};
 
 pub fn run(args: &Run) -> Outcome {
+    // before anything is done: it may be wrong
+    let caps = args.caps.caps.as_deref().map(bundle).transpose()?;
     if let Some(level) = &args.level {
         fall_to(level)?;
     }
@@ -35,6 +44,18 @@ pub fn run(args: &Run) -> Outcome {
         let context = context.clone();
         client::ask(&Ask::Enter { context }, None)?;
     }
+    if let Some(caps) = caps {
+        if !rustix::process::geteuid().is_root() {
+            rustix::thread::set_no_new_privs(true)
+                .map_err(|e| Failure::io("do without new privileges", e))?;
+        }
+        let subject = args.caps.caps_subject.clone();
+        let question = Ask::Capabilities {
+            subject,
+            now: false,
+        };
+        client::ask(&question, Some(caps.as_fd()))?;
+    }
     let error = Command::new(&args.command[0])
         .args(&args.command[1..])
         .exec();
@@ -42,6 +63,22 @@ pub fn run(args: &Run) -> Outcome {
         format!("run {}", args.command[0].to_string_lossy()),
         error,
     ))
+}
+
+/// A capability file's bundle, in memory that goes to the daemon.
+fn bundle(file: &Path) -> Outcome<File> {
+    fs::metadata(file).map_err(|e| Failure::io(format!("read {}", file.display()), e))?;
+    let compiled = Capabilities::compile_file(file);
+    let compiled = compiled.map_err(|errors| Failure::policy(Report::new(errors)))?;
+    let failed = |e: std::io::Error| Failure::io("keep the bundle", e);
+    let memory =
+        memfd_create("tidegate-caps", MemfdFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
+    let mut memory = File::from(memory);
+    memory
+        .write_all(&compiled.capabilities.to_bundle())
+        .and_then(|()| memory.rewind())
+        .map_err(failed)?;
+    Ok(memory)
 }
 
 /// By the numbers that AppArmor and x86 have for them.

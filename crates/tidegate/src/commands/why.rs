@@ -62,6 +62,13 @@ fn mending(mending: &Mending, all: bool) -> Vec<String> {
     if let Some(refusal) = &mending.te {
         return selinux::lines(refusal);
     }
+    if let Some(caps) = &mending.caps {
+        let (line, subject) = (printable(&caps.line), printable(&caps.subject));
+        return vec![format!(
+            "mend: {line}   (in subject {subject}, {}; for sessions that begin then)",
+            printable(&caps.file)
+        )];
+    }
     if let Some(advice) = &mending.advice {
         return vec![format!("mend: no statement: {advice}")];
     }

@@ -10,13 +10,14 @@ use tidegate_flask::Sid;
 use tidegate_monitor::{Killed, Monitor, Why};
 use tidegate_policy::te::UnknownBoolean;
 use tidegate_policy::{Policy, limits};
+use tidegate_protocol::Lost;
 
 use super::boot::refusals;
 use super::managers;
 use super::metrics::metrics;
 use super::page::denies_unknown;
 use super::serve::Peer;
-use super::{Policies, Shared};
+use super::{Policies, Shared, sessions};
 use crate::exit::{Code, Failure, Outcome};
 use crate::protocol::{Answer, Ask, Room, Status, You};
 use crate::record::level_name;
@@ -50,6 +51,15 @@ fn decide(
     ask: Ask,
     fd: Option<OwnedFd>,
 ) -> Outcome<(Answer, Then)> {
+    // who is limited by capability files may narrow itself, and no more
+    let narrows = matches!(
+        ask,
+        Ask::Whoami | Ask::Confine { .. } | Ask::Enter { .. } | Ask::Capabilities { .. }
+    );
+    if !narrows && shared.monitor.has_capabilities(peer.pid)? {
+        let message = "this process is limited by a capability file: it may narrow itself, and ask for nothing else";
+        return Err(Failure::new(Code::NotPermitted, message));
+    }
     let answer = match ask {
         Ask::Whoami => Answer::You(whoami(shared, peer)?),
         Ask::Status => {
@@ -66,6 +76,26 @@ fn decide(
             message: enter(shared, peer, &context)?,
             warnings: Vec::new(),
         },
+        Ask::Capabilities { subject, now } => Answer::Done {
+            message: sessions::limit(shared, peer, fd, subject.as_deref(), now)?,
+            warnings: Vec::new(),
+        },
+        Ask::Sessions => {
+            let only = (peer.uid != 0).then_some(peer.uid);
+            Answer::Sessions(sessions::list(shared, only)?)
+        }
+        Ask::Withdraw { what } => {
+            trusted(shared, peer, "load_policy")?;
+            let withdrawn = sessions::withdraw(shared, &what)?;
+            Answer::Withdrawn {
+                sessions: withdrawn.sessions,
+                killed: withdrawn
+                    .killed
+                    .into_iter()
+                    .map(|it| lost(shared, it))
+                    .collect(),
+            }
+        }
         Ask::Security { question } => {
             Answer::Security(super::manager::answer(shared, peer, question, fd)?)
         }
@@ -156,7 +186,6 @@ fn revoke(shared: &Shared) -> Outcome<Vec<String>> {
         return Ok(Vec::new());
     }
     let revoked = shared.monitor.revoke(&shared.guard)?;
-    let name = |sid: Sid| shared.policies.context(sid).unwrap_or_else(|| "?".into());
     let mut said = Vec::new();
     if revoked.descriptors > 0 {
         let count = revoked.descriptors;
@@ -164,21 +193,36 @@ fn revoke(shared: &Shared) -> Outcome<Vec<String>> {
             "{count} open descriptors are revoked: reads and writes through them are refused"
         ));
     }
-    said.extend(revoked.killed.iter().map(|killed| {
-        let Killed { pid, comm, why } = killed;
-        match why {
-            Why::Mapping { ino: 0, .. } => format!("{comm}({pid}) was killed: it may have no memory that is executable"),
-            Why::Mapping { target, ino } => {
-                format!("{comm}({pid}) was killed: it had inode {ino} mapped ({}), which it may not use so", name(*target))
-            }
-            Why::Ring { target } => format!(
-                "{comm}({pid}) was killed: its io_uring has a descriptor that is revoked ({})",
-                name(*target)
-            ),
-            Why::Busy => format!("{comm}({pid}) was killed: what it began earlier could not be interrupted"),
-        }
+    said.extend(revoked.killed.into_iter().map(|killed| {
+        let Lost { pid, comm, why } = lost(shared, killed);
+        format!("{comm}({pid}) was killed: {why}")
     }));
     Ok(said)
+}
+
+/// Who was killed, in words.
+fn lost(shared: &Shared, killed: Killed) -> Lost {
+    let name = |sid: Sid| shared.policies.context(sid).unwrap_or_else(|| "?".into());
+    let why = match killed.why {
+        Why::Mapping { ino: 0, .. } => "it may have no memory that is executable".into(),
+        Why::Mapping { target, ino } => format!(
+            "it had inode {ino} mapped ({}), which it may not use so",
+            name(target)
+        ),
+        Why::Withdrawn { ino } => {
+            format!("it had inode {ino} mapped, which it may not use so any more")
+        }
+        Why::Ring { target } => format!(
+            "its io_uring has a descriptor that is revoked ({})",
+            name(target)
+        ),
+        Why::Busy => "what it began earlier could not be interrupted".into(),
+    };
+    Lost {
+        pid: killed.pid,
+        comm: killed.comm,
+        why,
+    }
 }
 
 /// Has who asks be confined by a profile.
@@ -349,12 +393,18 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
     })
 }
 
-fn bundle(fd: OwnedFd) -> Outcome<Policy> {
+/// The bytes of a bundle, of which there may be too many by one.
+pub fn bytes_of(fd: OwnedFd) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
     File::from(fd)
         .take(limits::MAX_BUNDLE as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|e| Failure::io("read the bundle", e))?;
+    Ok(bytes)
+}
+
+fn bundle(fd: OwnedFd) -> Outcome<Policy> {
+    let bytes = bytes_of(fd)?;
     Policy::from_bundle(&bytes).map_err(|e| Failure::new(Code::Policy, e))
 }
 

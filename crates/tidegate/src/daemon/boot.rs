@@ -12,6 +12,7 @@ use super::metrics::Counts;
 use super::page::Page;
 use super::queue::Queue;
 use super::security::Security;
+use super::sessions::Known;
 use super::system::Governed;
 use super::{Left, Policies, Report, Shared, given, system};
 use crate::cli;
@@ -81,6 +82,7 @@ fn share(monitor: Monitor, queue: Queue, policies: Policies, disks: Disks) -> Ou
         policies,
         disks,
         guard,
+        sessions: Known::default(),
         ending: false.into(),
         queue,
         dropped: 0.into(),

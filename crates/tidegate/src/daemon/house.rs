@@ -51,6 +51,11 @@ fn keep(shared: &Shared, mounts: &File) {
         if let Err(e) = shared.guard.rest(&shared.monitor) {
             shared.complain(&format!("the guard stays attached: {e}"));
         }
+        match shared.monitor.capabilities().rest() {
+            Ok(true) => shared.policies.caps.forget_all(),
+            Ok(false) => {}
+            Err(e) => complain(e.into()),
+        }
         // what fails is tried again as what is saved: a disk that has to be searched takes its time
         let came = mem::take(&mut mounted)
             && arrive(shared).unwrap_or_else(|failure| {

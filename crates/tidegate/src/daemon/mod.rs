@@ -3,6 +3,7 @@
 
 mod answer;
 mod boot;
+mod caps_files;
 mod filesystem;
 mod given;
 mod handle;
@@ -20,6 +21,7 @@ mod rate;
 mod saved;
 mod security;
 mod serve;
+mod sessions;
 mod suspects;
 mod system;
 mod watch;
@@ -65,6 +67,8 @@ pub struct Shared {
     pub policies: Policies,
     /// What is known of disks beside the given levels.
     pub disks: Disks,
+    /// What is known of sessions besides what the kernel knows.
+    pub sessions: sessions::Known,
     /// What revokes descriptors.
     pub guard: Guard,
     /// Set when the daemon is to end.
@@ -251,6 +255,7 @@ pub(crate) mod tests {
             ino: 2,
             request: None,
             asked: None,
+            caps: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use tidegate_monitor::{Monitor, Refusals};
 use tidegate_policy::Policy;
 
 use super::boot::refusals;
+use super::caps_files::CapsFiles;
 use super::instance::{directory, write_whole};
 use super::page::Page;
 use crate::exit::{Code, Failure, Outcome};
@@ -33,6 +34,8 @@ pub struct Policies {
     read: Mutex<BTreeMap<u32, Arc<Policy>>>,
     /// The names of contexts that have been asked for so far.
     numbering: Mutex<Numbering>,
+    /// The capability files that sessions have.
+    pub caps: CapsFiles,
 }
 
 /// Makes room for one more, but not at the cost of a newer one than need be: records come in

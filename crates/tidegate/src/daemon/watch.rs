@@ -65,6 +65,7 @@ fn watch(shared: &Arc<Shared>) {
             ours.monitor.told_records(1);
             let armed = match event.class {
                 Some(Class::Te) => ours.guard.arm_te(&ours.monitor),
+                Some(Class::Caps) => ours.monitor.arm_capabilities(),
                 _ => ours.guard.arm(&ours.monitor),
             };
             if let Err(e) = armed {

@@ -74,6 +74,7 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
         Reason::Te => {
             "a SELinux policy decides about it: an `allow` rule for these types, or another context, mends it"
         }
+        Reason::Caps => "a capability file decides about it: a line of the subject's mends it",
         Reason::Rule | Reason::NoCreator => by_operation(refusal, policy),
     }
 }

@@ -23,6 +23,7 @@
 //! falls included. What would still be refused is not proposed.
 
 mod advice;
+mod caps;
 mod cause;
 mod check;
 mod draft;
@@ -42,6 +43,7 @@ use serde::{Deserialize, Serialize};
 use tidegate_policy::Policy;
 
 pub use advice::advice;
+pub use caps::CapsLine;
 pub use check::{Bench, allows};
 pub use draft::{Draft, Trust};
 pub use name::{any_home, split};
@@ -95,6 +97,9 @@ pub struct Mending {
     /// Of a SELinux policy's refusal: what refuses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub te: Option<TeRefusal>,
+    /// Of a capability file's refusal: the line that would give it, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caps: Option<CapsLine>,
     /// What helps where no mend does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -103,6 +108,9 @@ pub struct Mending {
 /// The mends of a refusal under a policy, given its chain, newest first. `None`: the chain
 /// does not begin with a refusal, or not with one under this policy's levels.
 pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
+    if let Some(mending) = chain.first().and_then(caps::explain) {
+        return Some(mending);
+    }
     if let (Some(record), Some(te)) = (chain.first(), &policy.te)
         && let Some(mending) = selinux::explain(record, te)
     {

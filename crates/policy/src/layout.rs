@@ -1,6 +1,9 @@
-//! Bytes of an image, and the places of its parts.
+//! Bytes of an image that the kernel reads, and the places of its parts.
+
+use crate::automaton::Automaton;
 
 /// An image being laid out. Places are offsets in the arena, of which it begins at `base`.
+#[derive(Debug)]
 pub struct Layout {
     base: u32,
     /// What there is so far.
@@ -82,6 +85,15 @@ impl Layout {
         let mut bytes = Vec::with_capacity(W::SIZE);
         value.put(&mut bytes);
         self.bytes[at..at + bytes.len()].copy_from_slice(&bytes);
+    }
+
+    /// Writes an automaton (`struct tg_automaton` of kernel/automaton.h), whose answers are at a place.
+    pub fn automaton<A>(&mut self, a: &Automaton<A>, answers: u32) -> u32 {
+        let next = self.list(a.next.iter().copied());
+        let accepts = self.list(a.accepts.iter().copied());
+        let place = self.list([a.width.into(), a.start.into(), next, accepts, answers]);
+        self.bytes.extend_from_slice(&a.classes[..]);
+        place
     }
 
     /// Writes a table that is looked up by the key's hash: the first free slot from there on; its place and mask.

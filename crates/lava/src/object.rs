@@ -1,0 +1,59 @@
+//! Classes by their numbers in the kernel, and the numbers of objects.
+
+use tidegate_policy::caps::{Class, Object};
+
+/// The class's number in the kernel (`enum caps_class`); none for a service, whose objects have automata of their own.
+pub fn class_number(class: Class) -> Option<u32> {
+    let at = Class::WORDS.iter().position(|(_, known)| *known == class)?;
+    Some(at as u32)
+}
+
+/// The class of a number in the kernel.
+pub fn class_of(number: u32) -> Option<Class> {
+    let known = Class::WORDS.get(number as usize)?;
+    Some(known.1)
+}
+
+/// With which numbers begin a path's, an abstract name's, and those of addresses of TCP and UDP.
+const PATH: u64 = 0xcbf2_9ce4_8422_2325;
+const ABSTRACT: u64 = PATH + 1;
+const TCP: u64 = PATH + 2;
+const UDP: u64 = PATH + 3;
+
+/// By which number an object is revoked (kernel/caps/ask.h, `caps_object_id()`); none for a service's. Whatever is at a path
+/// has the same, of any class.
+pub fn object_id(object: &Object) -> Option<u64> {
+    let id = match object {
+        Object::Path(_, path) => of_path(path),
+        Object::Unix(name) => match name.split_first() {
+            Some((b'@', name)) => mixed(ABSTRACT, name),
+            _ => of_path(name),
+        },
+        Object::Inet(class, ..) => {
+            let first = if *class == Class::Tcp { TCP } else { UDP };
+            mixed(first, &object.key())
+        }
+        Object::Of(..) => return None,
+    };
+    Some(id)
+}
+
+/// Each component's, one after the other.
+fn of_path(path: &[u8]) -> u64 {
+    let components = path.split(|&byte| byte == b'/').filter(|c| !c.is_empty());
+    components.fold(PATH, mixed)
+}
+
+/// After a component or a key: eight bytes each time, and the length.
+fn mixed(id: u64, text: &[u8]) -> u64 {
+    let mix = |id: u64, word: u64| {
+        let id = (id ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        id ^ id >> 29
+    };
+    let words = text.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    mix(words.fold(id, mix), text.len() as u64)
+}

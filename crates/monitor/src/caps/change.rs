@@ -1,0 +1,193 @@
+//! How sessions begin, and processes are narrowed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use rustix::io::Errno;
+
+use super::{Capabilities, Quiet, SESSIONS};
+use crate::error::{Error, Result, Trying};
+use crate::event::boottime;
+use crate::load::Monitor;
+use crate::rest;
+use crate::skel::types::{caps_change, caps_session};
+use crate::sys;
+
+/// Sessions of one user who is not root, so that nobody keeps others out,
+const OF_ONE: usize = 64;
+/// and of all places, what only root gets.
+const KEPT: usize = SESSIONS / 8;
+
+/// Passes over a process's threads, at most: each finds only those that began meanwhile.
+const PASSES: usize = 64;
+
+/// When a layer comes into force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At the process's next execution.
+    Executed,
+    /// At once, for all its threads.
+    Now,
+}
+
+/// A subject that limits somebody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layer {
+    /// The place of the subject.
+    pub place: u32,
+    /// Whether something in its files is checked at each use, or ends by itself.
+    pub is_watched: bool,
+}
+
+impl Capabilities<'_> {
+    /// Begins a session for a process that is in none. The session's number.
+    ///
+    /// # Errors
+    /// [`Error::Capabilities`] if the user has too many, or there are; [`Error::Hook`], [`Error::Load`] if this kernel does not
+    /// take the model.
+    pub fn begin(&mut self, layer: Layer, pid: u32, uid: u32, when: When) -> Result<u64> {
+        self.sweep()?;
+        *self.quiet = Quiet::default();
+        let monitor = self.monitor;
+        let sessions = monitor.sessions();
+        let own = sessions.iter().filter(|session| session.uid == uid).count();
+        if uid != 0 && (own >= OF_ONE || sessions.len() >= SESSIONS - KEPT) {
+            let text = "there are too many sessions: those that run have to end first";
+            return Err(Error::Capabilities(text.into()));
+        }
+        let Some(place) = (0..SESSIONS).find(|&place| !monitor.is_session(place)) else {
+            return Err(Error::Full("sessions"));
+        };
+        monitor.attach_caps()?;
+        if layer.is_watched {
+            monitor.arm_capabilities()?;
+        }
+        let numbers = (0..SESSIONS).map(|place| monitor.globals.caps_session(place).number);
+        let number = numbers.max().unwrap_or(0) + 1;
+        // held by this process meanwhile
+        let session = caps_session {
+            tasks: 1,
+            uid,
+            started: boottime(),
+            number,
+            ..caps_session::default()
+        };
+        monitor.globals.set_caps_session(place, session);
+        let done = monitor.change(pid, layer.place, place as u32, when);
+        monitor
+            .globals
+            .caps_tasks(place)
+            .fetch_sub(1, Ordering::SeqCst);
+        // a place that nobody is in goes with the next sweep
+        done.map(|()| number)
+    }
+
+    /// Gives a process that is in a session one more layer. Who has it already is left as it is.
+    ///
+    /// # Errors
+    /// [`Error::Capabilities`] if it has as many as there may be, or shares its memory or its descriptors with others.
+    pub fn narrow(&mut self, layer: Layer, pid: u32, when: When) -> Result<()> {
+        if layer.is_watched {
+            self.monitor.arm_capabilities()?;
+        }
+        self.monitor.change(pid, layer.place, 0, when)
+    }
+}
+
+impl Monitor {
+    fn change(&self, pid: u32, layer: u32, session: u32, when: When) -> Result<()> {
+        let change = |tid: u32, domain: u32| {
+            let mut change = caps_change {
+                tid,
+                layer,
+                session,
+                now: (when == When::Now).into(),
+                domain,
+                error: 0,
+            };
+            sys::run(&self.ps_caps_change, &mut change)
+                .trying(|| "give a process a layer".into())?;
+            match change.error {
+                0 => Ok(change.domain),
+                error => Err(refused(error)),
+            }
+        };
+        let all = threads(pid);
+        if when == When::Executed {
+            // any thread may execute, and it alone is then the process
+            if all.len() > 1 {
+                let text = "a process with several threads is narrowed at once, and not at its next execution";
+                return Err(Error::Capabilities(text.into()));
+            }
+            return change(pid, 0).map(drop);
+        }
+        let domain = change(pid, 0)?;
+        let mut seen = HashSet::from([pid]);
+        for pass in 0..PASSES {
+            let all = threads(pid);
+            let mut is_last = all.iter().all(|tid| seen.contains(tid));
+            for tid in all {
+                match change(tid, domain) {
+                    Err(e) if e.errno() == Some(Errno::SRCH.raw_os_error()) => {}
+                    done => drop(done?),
+                }
+                seen.insert(tid);
+            }
+            // what they began earlier is over once: a clone, too, that has its child's domain already
+            if pass == 0 && seen.len() > 1 {
+                if !rest::bring(&[pid]).is_empty() {
+                    let text =
+                        "its threads are busy: what they began earlier could not be interrupted";
+                    return Err(Error::Capabilities(text.into()));
+                }
+                is_last = false;
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+        let text = "it goes on making threads";
+        Err(Error::Capabilities(text.into()))
+    }
+}
+
+/// The threads of a process; none, if it has ended.
+fn threads(pid: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let tids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    tids.collect()
+}
+
+/// Why the kernel gives no layer, by its errno.
+fn refused(error: i32) -> Error {
+    let errno = Errno::from_raw_os_error(-error);
+    let text = match errno {
+        Errno::TOOBIG => "it is limited by 16 layers, which is as many as there may be",
+        Errno::BUSY => "other processes share its memory or its descriptors",
+        Errno::NOSPC => "there are too many domains",
+        errno => return Error::io("give a process a layer", errno),
+    };
+    Error::Capabilities(text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_its_threads() {
+        let pid = std::process::id();
+        assert!(threads(pid).contains(&pid));
+        assert!(threads(u32::MAX).is_empty());
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_said_in_words() {
+        assert!(refused(-7).to_string().contains("16 layers"));
+        let gone = refused(-3);
+        assert_eq!(gone.errno(), Some(3));
+    }
+}

@@ -1,0 +1,206 @@
+//! Sessions of the `capability` model (kernel/caps/subject.h): who there is, how they begin, are narrowed and end, and what is
+//! taken from them.
+//!
+//! One at a time changes what is told here ([`Monitor::capabilities`]): places of sessions, the table of images, what was taken.
+//! All of it is in the object's globals, so that a daemon that takes over finds it.
+//!
+//! A session whose last task is gone leaves its place. If something had been taken from it, the kernel first has each active
+//! capability told of that, as these outlive it in descriptors that others were handed. Images go once there is no session at
+//! all: what is bound refers to them.
+
+mod change;
+mod revoke;
+mod table;
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+pub use self::change::{Layer, When};
+pub use self::revoke::{Withdraw, Withdrawn};
+pub use self::table::HeldImage;
+use crate::attach::Model;
+use crate::error::{Result, Trying};
+use crate::load::Monitor;
+use crate::sys;
+
+/// Places of sessions and of domains: `CAPS_SESSIONS`, `CAPS_DOMAINS`.
+const SESSIONS: usize = 4096;
+const DOMAINS: usize = 4096;
+
+/// How long there must have been no session before the model's programs go.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// Since when there has been no session, in this process.
+#[derive(Debug, Default)]
+pub(crate) struct Quiet {
+    since: Option<Instant>,
+    /// Nothing is left to be let go of.
+    done: bool,
+}
+
+/// A session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its place, which another has later.
+    pub place: u32,
+    /// Its number, which no other has.
+    pub number: u64,
+    /// Who began it.
+    pub uid: u32,
+    /// When, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub started: u64,
+    /// Tasks in it.
+    pub tasks: u32,
+    /// Its domains.
+    pub domains: u32,
+}
+
+/// A session and the layers that limit tasks in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Domain {
+    /// Its number.
+    pub number: u32,
+    /// The place of its session.
+    pub session: u32,
+    /// The places of its layers' subjects.
+    pub layers: Vec<u32>,
+}
+
+/// The right to change sessions, one at a time.
+#[derive(Debug)]
+pub struct Capabilities<'m> {
+    monitor: &'m Monitor,
+    quiet: MutexGuard<'m, Quiet>,
+}
+
+impl Monitor {
+    /// The sessions that there are.
+    pub fn sessions(&self) -> Vec<Session> {
+        let all = (0..SESSIONS).filter(|&place| self.is_session(place));
+        all.map(|place| {
+            let s = self.globals.caps_session(place);
+            Session {
+                place: place as u32,
+                number: s.number,
+                uid: s.uid,
+                started: s.started,
+                tasks: s.tasks,
+                domains: s.domains,
+            }
+        })
+        .collect()
+    }
+
+    fn is_session(&self, place: usize) -> bool {
+        self.globals.caps_started(place).load(Ordering::SeqCst) != 0
+    }
+
+    /// The number of the session that a record's place was of, when it was made.
+    pub fn session_at(&self, place: u32, time: u64) -> Option<u64> {
+        let place = place as usize;
+        let session = (place < SESSIONS).then(|| self.globals.caps_session(place))?;
+        (session.started != 0 && session.started <= time).then_some(session.number)
+    }
+
+    /// What a domain is; `None`: there is no such any more.
+    pub fn domain(&self, number: u32) -> Option<Domain> {
+        let place = number as usize % DOMAINS;
+        let domain = self.globals.caps_domain(place);
+        let layers = domain.layers.get(..domain.count as usize)?;
+        (domain.refs != 0 && domain.number == number).then(|| Domain {
+            number,
+            session: domain.session,
+            layers: layers.to_vec(),
+        })
+    }
+
+    /// All domains that tasks are in.
+    pub fn domains(&self) -> Vec<Domain> {
+        let numbers = (0..DOMAINS).map(|place| self.globals.caps_domain(place).number);
+        numbers.filter_map(|number| self.domain(number)).collect()
+    }
+
+    /// Whether a process is governed by the `capability` model. Who has ended is.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
+    pub fn has_capabilities(&self, pid: u32) -> Result<bool> {
+        let process = self.process(pid)?;
+        Ok(process.is_none_or(|process| process.domain.is_some()))
+    }
+
+    /// The right to change sessions; whoever has it has them stand still, but for tasks that come and go.
+    pub fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            monitor: self,
+            quiet: self.caps.lock().unwrap_or_else(|e| e.into_inner()),
+        }
+    }
+
+    /// Attaches the guard of the `capability` model: something is checked at each use, or was taken back.
+    ///
+    /// # Errors
+    /// [`crate::Error::Hook`]; who waits for it is refused in time.
+    pub fn arm_capabilities(&self) -> Result<()> {
+        let armed = self.globals.caps_guard_armed();
+        if armed.load(Ordering::SeqCst) == 0 {
+            self.attach_caps_guards()?;
+            armed.store(1, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}
+
+impl Capabilities<'_> {
+    /// Has sessions that have ended leave their places, and all that the model takes go where none is left for a while. To be
+    /// called often. Whether the images of capability files went.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`]: what is to go stays for now.
+    pub fn rest(&mut self) -> Result<bool> {
+        self.sweep()?;
+        if (0..SESSIONS).any(|place| self.monitor.is_session(place)) {
+            *self.quiet = Quiet::default();
+            return Ok(false);
+        }
+        let since = *self.quiet.since.get_or_insert_with(Instant::now);
+        if self.quiet.done || since.elapsed() < QUIET {
+            return Ok(false);
+        }
+        self.monitor
+            .globals
+            .caps_guard_armed()
+            .store(0, Ordering::SeqCst);
+        self.monitor.detach_model(Model::Caps)?;
+        self.clear_images();
+        self.quiet.done = true;
+        Ok(true)
+    }
+
+    /// Has sessions that have ended leave their places.
+    fn sweep(&self) -> Result<()> {
+        let globals = &self.monitor.globals;
+        let ended: Vec<usize> = (0..SESSIONS)
+            .filter(|&place| self.monitor.is_session(place))
+            .filter(|&place| globals.caps_tasks(place).load(Ordering::SeqCst) == 0)
+            .collect();
+        let was_taken = |&&place: &&usize| globals.caps_taken(place).load(Ordering::SeqCst) != 0;
+        let lost: Vec<usize> = ended.iter().filter(was_taken).copied().collect();
+        if !lost.is_empty() {
+            let what = || "settle what was taken from a session that has ended".to_string();
+            sys::run(&self.monitor.ps_caps_settle, &mut 0u64).trying(what)?;
+            let entries = self.monitor.caps_taken.entries().trying(what)?;
+            for (key, _) in entries {
+                if lost.contains(&(key.session as usize)) {
+                    self.monitor.caps_taken.delete(&key).trying(what)?;
+                }
+            }
+        }
+        for place in ended {
+            globals.caps_taken(place).store(0, Ordering::SeqCst);
+            globals.caps_started(place).store(0, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! Sessions of capability files: how who asks is limited, who there is, and what is taken back.
+
+use std::collections::HashMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Mutex;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tidegate_lava::{Image, object_id};
+use tidegate_monitor::{When, Withdrawn};
+use tidegate_policy::RuleSource;
+use tidegate_policy::caps::{Capabilities, Class, Object};
+use tidegate_protocol::{Session, Withdraw};
+
+use super::Shared;
+use super::answer::bytes_of;
+use super::serve::Peer;
+use crate::exit::{Code, Failure, Outcome};
+use crate::record::wall_clock;
+
+/// Names of objects that are remembered, at most.
+const NAMES: usize = 1 << 12;
+
+/// What is known of sessions besides what the kernel knows.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What objects are called that were taken back, by their numbers.
+    objects: Mutex<HashMap<u64, String>>,
+}
+
+/// Has who asks be limited by a subject of the capability files whose bundle came along.
+pub fn limit(
+    shared: &Shared,
+    peer: &Peer,
+    bundle: Option<OwnedFd>,
+    subject: Option<&str>,
+    now: bool,
+) -> Outcome<String> {
+    if peer.uid != 0 && !has_no_new_privs(peer.pid)? {
+        let message = "who is not root gives up new privileges first (prctl(2), PR_SET_NO_NEW_PRIVS): \
+                       `tidegate run` does";
+        return Err(Failure::new(Code::NotPermitted, message));
+    }
+    let bundle = bundle.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
+    let bytes = bytes_of(bundle)?;
+    let caps = Capabilities::from_bundle(&bytes).map_err(|e| Failure::new(Code::Policy, e))?;
+    let number = match subject {
+        None => 0,
+        Some(name) => caps.subject(name).ok_or_else(|| no_subject(name, &caps))?,
+    };
+    let subject = &caps.subjects[number as usize];
+    let when = match now {
+        true => When::Now,
+        false => When::Executed,
+    };
+    let mut sessions = shared.monitor.capabilities();
+    let hash = *blake3::hash(&bytes).as_bytes();
+    let image = sessions.place(hash, peer.uid, |at| Image::of(&caps, at))?;
+    shared.policies.caps.keep(image.at, image.number, &bytes)?;
+    let layer = tidegate_monitor::Layer {
+        place: tidegate_lava::Places::of(&caps, image.at).subject(number),
+        is_watched: is_watched(&caps),
+    };
+    // it is still the one that asked, and not another of the same number
+    still_there(peer)?;
+    let session = match shared.monitor.has_capabilities(peer.pid)? {
+        true => {
+            sessions.narrow(layer, peer.pid, when)?;
+            None
+        }
+        false => Some(sessions.begin(layer, peer.pid, peer.uid, when)?),
+    };
+    still_there(peer)?;
+    let name = format!("{} ({})", subject.name, subject.source.file);
+    Ok(match session {
+        Some(session) => format!("session {session}: {name}"),
+        None => format!("limited by {name}, too"),
+    })
+}
+
+/// Whether something in it is checked at each use, or ends by itself.
+fn is_watched(caps: &Capabilities) -> bool {
+    let controls = caps.subjects.iter().any(|it| !it.control.is_empty());
+    controls || caps.capabilities.iter().any(|it| !it.lasts())
+}
+
+fn no_subject(name: &str, caps: &Capabilities) -> Failure {
+    let known: Vec<&str> = caps.subjects.iter().map(|it| &*it.name).collect();
+    let known = known.join(", ");
+    let message = format!("the file has no subject `{name}`: it has {known}");
+    Failure::new(Code::Usage, message)
+}
+
+/// Whether a process has given up to get new privileges.
+fn has_no_new_privs(pid: u32) -> Outcome<bool> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).map_err(|e| Failure::io(format!("read {path}"), e))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NoNewPrivs:"));
+    Ok(line.is_some_and(|value| value.trim() == "1"))
+}
+
+fn still_there(peer: &Peer) -> Outcome {
+    let process = peer.process();
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    match poll(&mut ended, Some(&Timespec::default())) {
+        Ok(0) => Ok(()),
+        _ => Err(Failure::new(Code::Internal, "who asked has ended")),
+    }
+}
+
+/// The sessions that there are, of one user or of all.
+pub fn list(shared: &Shared, only: Option<u32>) -> Outcome<Vec<Session>> {
+    let monitor = &shared.monitor;
+    let (domains, mut taken) = (monitor.domains(), monitor.withdrawn()?);
+    let objects = shared.sessions.objects.lock();
+    let objects = objects.unwrap_or_else(|e| e.into_inner());
+    let files = &shared.policies.caps;
+    let told = |what: &tidegate_monitor::Withdraw| match *what {
+        tidegate_monitor::Withdraw::Session(_) => "all".to_owned(),
+        tidegate_monitor::Withdraw::Subject(place) => {
+            format!("subject {}", files.subject_name(place))
+        }
+        tidegate_monitor::Withdraw::Capability(place) => files.capability_name(place),
+        tidegate_monitor::Withdraw::Object(id) => match objects.get(&id) {
+            Some(name) => name.clone(),
+            None => format!("object {id:016x}"),
+        },
+    };
+    let sessions = monitor.sessions().into_iter();
+    let wanted = sessions.filter(|s| s.tasks > 0 && only.is_none_or(|uid| uid == s.uid));
+    let session = |s: tidegate_monitor::Session| {
+        let own = domains.iter().filter(|domain| domain.session == s.place);
+        let mut layers: Vec<u32> = own.flat_map(|domain| domain.layers.clone()).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        let mut revoked: Vec<String> = taken
+            .remove(&s.place)
+            .unwrap_or_default()
+            .iter()
+            .map(told)
+            .collect();
+        revoked.sort_unstable();
+        Session {
+            number: s.number,
+            uid: s.uid,
+            since: format!("{:.0}", wall_clock(s.started)),
+            tasks: s.tasks,
+            subjects: layers.iter().map(|&at| files.subject_name(at)).collect(),
+            revoked,
+        }
+    };
+    let mut all: Vec<Session> = wanted.map(session).collect();
+    all.sort_unstable_by_key(|session| session.number);
+    Ok(all)
+}
+
+/// Takes capabilities back.
+pub fn withdraw(shared: &Shared, what: &Withdraw) -> Outcome<Withdrawn> {
+    use tidegate_monitor::Withdraw as Kernel;
+    let no = |text: String| Failure::new(Code::No, text);
+    let files = shared.policies.caps.all();
+    let is_of = |source: &RuleSource, file: &str| {
+        source.file == file || source.file.ends_with(&format!("/{file}"))
+    };
+    let what = match what {
+        Withdraw::Session { number } => {
+            let sessions = shared.monitor.sessions();
+            let known = |s: &tidegate_monitor::Session| s.number == *number && s.tasks > 0;
+            if !sessions.iter().any(known) {
+                return Err(no(format!("there is no session {number}")));
+            }
+            vec![Kernel::Session(*number)]
+        }
+        Withdraw::Subject { file, name } => {
+            let mut found = Vec::new();
+            for placed in &files {
+                for (number, subject) in (0..).zip(&placed.caps.subjects) {
+                    let is_file = |file: &String| is_of(&subject.source, file);
+                    if subject.name == *name && file.as_ref().is_none_or(is_file) {
+                        found.push(Kernel::Subject(placed.places.subject(number)));
+                    }
+                }
+            }
+            if found.is_empty() {
+                return Err(no(format!("no session's files have a subject `{name}`")));
+            }
+            found
+        }
+        Withdraw::Capability { file, line } => {
+            let mut found = Vec::new();
+            for placed in &files {
+                for (number, capability) in (0..).zip(&placed.caps.capabilities) {
+                    let source = &capability.source;
+                    if source.line == *line && is_of(source, file) {
+                        found.push(Kernel::Capability(placed.places.capability(number)));
+                    }
+                }
+            }
+            if found.is_empty() {
+                let text = format!("no session's files have a capability at {file}:{line}");
+                return Err(no(text));
+            }
+            found
+        }
+        Withdraw::Object { class, name } => {
+            let object = object(class, name).map_err(|e| Failure::new(Code::Usage, e))?;
+            let Some(id) = object_id(&object) else {
+                let text = "objects of services cannot be taken back yet";
+                return Err(Failure::new(Code::Usage, text));
+            };
+            let objects = shared.sessions.objects.lock();
+            let mut objects = objects.unwrap_or_else(|e| e.into_inner());
+            if objects.len() < NAMES {
+                objects.insert(id, format!("{class} {name}"));
+            }
+            vec![Kernel::Object(id)]
+        }
+    };
+    Ok(shared.monitor.capabilities().revoke(&what)?)
+}
+
+/// An object by its class's word and its name.
+fn object(class: &str, name: &str) -> Result<Object, String> {
+    let known = Class::WORDS.into_iter().find(|(word, _)| *word == class);
+    let words = || Class::WORDS.map(|(word, _)| word).join(", ");
+    let (_, class) = known.ok_or_else(|| format!("`{class}` is none of {}", words()))?;
+    match class {
+        Class::Tcp | Class::Udp => {
+            let address: SocketAddr = name.parse().map_err(|_| {
+                format!("`{name}` is no ADDRESS:PORT, as 192.0.2.1:443 and [::1]:80 are")
+            })?;
+            Ok(Object::Inet(
+                class,
+                address.ip().to_canonical(),
+                address.port(),
+            ))
+        }
+        _ if name.starts_with('/') => Ok(Object::Path(class, name.into())),
+        Class::Unix if name.starts_with('@') => Ok(Object::Unix(name.into())),
+        _ => Err(format!("`{name}` is no absolute path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_by_class() {
+        assert!(matches!(
+            object("file", "/srv/a"),
+            Ok(Object::Path(Class::File, _))
+        ));
+        assert!(matches!(object("unix", "@a"), Ok(Object::Unix(_))));
+        let v4 = object("tcp", "[::ffff:10.0.0.1]:80").unwrap();
+        assert_eq!(v4, object("tcp", "10.0.0.1:80").unwrap());
+        for (class, name) in [
+            ("fil", "/a"),
+            ("file", "a"),
+            ("tcp", "10.0.0.1"),
+            ("file", "@a"),
+        ] {
+            assert!(object(class, name).is_err(), "{class} {name}");
+        }
+    }
+
+    #[test]
+    fn this_process_says_whether_it_has_given_up_new_privileges() {
+        assert!(has_no_new_privs(std::process::id()).is_ok());
+        assert!(has_no_new_privs(u32::MAX).is_err());
+    }
+}

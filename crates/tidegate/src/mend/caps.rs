@@ -1,0 +1,180 @@
+//! The line of a capability file that would give what it refused.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Mending;
+use crate::record::{Record, because_of_caps};
+
+/// A line, and where it belongs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapsLine {
+    /// The subject,
+    pub subject: String,
+    /// its place,
+    pub file: String,
+    /// and what it lacks.
+    pub line: String,
+}
+
+/// What is known of mending a refusal by capability files; `None`: it is none.
+pub fn explain(record: &Record) -> Option<Mending> {
+    let caps = record.caps.as_ref().filter(|_| record.is_denial())?;
+    let line = (caps.why == "missing").then(|| {
+        Some(CapsLine {
+            subject: caps.subject.clone()?,
+            file: caps.file.clone()?,
+            line: line(record)?,
+        })
+    });
+    let line = line.flatten();
+    let advice = match caps.why.as_str() {
+        _ if line.is_some() => None,
+        "revoked" => Some("it was taken back from this session: one that begins anew has it again"),
+        "expired" | "used-up" => {
+            Some("a line without that limit gives it for longer; or open it anew")
+        }
+        "not-bound" => Some("have it opened for that, which takes a line that gives it then"),
+        _ => Some(because_of_caps(&caps.why)),
+    };
+    Some(Mending {
+        caps: line,
+        advice: advice.map(str::to_owned),
+        ..Mending::default()
+    })
+}
+
+/// The line that gives it, and nothing else.
+fn line(record: &Record) -> Option<String> {
+    let (class, denied) = (record.tclass.as_deref()?, record.denied.as_deref()?);
+    let object = record.object.as_ref()?;
+    let path = || {
+        let path = object
+            .path
+            .as_deref()
+            .filter(|path| !path.starts_with('…'))?;
+        Some(pattern(path))
+    };
+    match class {
+        "file" | "dir" | "program" | "library" => Some(format!("{class} {} {denied}", path()?)),
+        "tcp" | "udp" | "unix" => {
+            let bind = denied.split(' ').any(|word| word == "bind");
+            let verb = if bind { "bind" } else { "connect" };
+            let place = match class {
+                "unix" => path()?,
+                _ => {
+                    let address: SocketAddr = object.address.as_deref()?.parse().ok()?;
+                    format!("{} port {}", address.ip(), address.port())
+                }
+            };
+            Some(format!("{verb} {class} {place}"))
+        }
+        _ => None,
+    }
+}
+
+/// The pattern that matches a path and nothing else.
+fn pattern(path: &str) -> String {
+    let mut text = String::new();
+    for c in path.chars() {
+        match c {
+            c if c.is_control() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
+            '*' | '?' | '[' | ']' | '{' | '}' | '^' | ',' | '\\' | '"' => {
+                text.push('\\');
+                text.push(c);
+            }
+            c => text.push(c),
+        }
+    }
+    match text.contains([' ', '>', '#']) {
+        true => format!("\"{text}\""),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_policy::caps::{Capabilities, Class, Object};
+
+    use super::*;
+    use crate::record::{CapsRecord, ObjectRecord};
+
+    fn refusal(class: &str, denied: &str, object: ObjectRecord) -> Record {
+        Record {
+            kind: "denied".into(),
+            tclass: Some(class.into()),
+            denied: Some(denied.into()),
+            object: Some(object),
+            caps: Some(CapsRecord {
+                subject: Some("tool".into()),
+                file: Some("tools.caps:1".into()),
+                why: "missing".into(),
+                ..CapsRecord::default()
+            }),
+            ..Record::default()
+        }
+    }
+
+    fn of_path(path: &str) -> ObjectRecord {
+        ObjectRecord {
+            path: Some(path.into()),
+            ..ObjectRecord::default()
+        }
+    }
+
+    #[test]
+    fn the_line_gives_what_was_refused_and_compiles() {
+        for path in [
+            "/srv/a",
+            "/srv/a b",
+            "/srv/*{x}[y]?",
+            "/a#b",
+            "/q\"q",
+            "/back\\slash",
+        ] {
+            let mending = explain(&refusal("file", "read lock", of_path(path))).unwrap();
+            let line = mending.caps.unwrap().line;
+            let text = format!("subject tool {{\n {line}\n}}\n");
+            let caps = Capabilities::compile_str("t.caps", &text);
+            let caps = caps
+                .unwrap_or_else(|e| panic!("{e:?}: {text}"))
+                .capabilities;
+            let rights = |path: &str| {
+                let object = Object::Path(Class::File, path.into());
+                let said = caps.lookup(0, &object);
+                caps.words(Class::File, said.rights).join(" ")
+            };
+            assert_eq!(rights(path), "read lock", "{line}");
+            assert_eq!(rights("/srv/x"), "");
+        }
+    }
+
+    #[test]
+    fn addresses_and_sockets_have_their_lines() {
+        let of = |class: &str, denied: &str, object| {
+            let mending = explain(&refusal(class, denied, object)).unwrap();
+            mending.caps.map(|caps| caps.line)
+        };
+        let address = |text: &str| ObjectRecord {
+            address: Some(text.into()),
+            ..ObjectRecord::default()
+        };
+        let line = of("tcp", "connect read write", address("192.0.2.1:443"));
+        assert_eq!(line.as_deref(), Some("connect tcp 192.0.2.1 port 443"));
+        let line = of("udp", "bind", address("[::1]:53"));
+        assert_eq!(line.as_deref(), Some("bind udp ::1 port 53"));
+        let line = of("unix", "connect", of_path("/run/x"));
+        assert_eq!(line.as_deref(), Some("connect unix /run/x"));
+        assert_eq!(of("file", "read", of_path("…/cut")), None);
+    }
+
+    #[test]
+    fn what_no_line_mends_has_advice() {
+        let mut record = refusal("file", "read", of_path("/a"));
+        record.caps.as_mut().unwrap().why = "revoked".into();
+        let mending = explain(&record).unwrap();
+        assert!(mending.caps.is_none() && mending.advice.unwrap().contains("begins anew"));
+        assert!(explain(&Record::default()).is_none());
+    }
+}
