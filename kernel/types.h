@@ -181,6 +181,8 @@ struct mm_struct {
 struct completion;
 struct kern_ipc_perm;
 struct sockaddr { unsigned short sa_family; };
+/* Until Linux did without DCCP. */
+struct dccp_hdr { u16 dccph_sport; };
 struct kernel_siginfo;
 struct rlimit { unsigned long rlim_max; };
 struct bpf_map;
@@ -262,6 +264,8 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	struct { s64 counter; } skc_cookie;
+	u16 skc_dport; /* big endian */
+	u16 skc_num;
 };
 struct sk_buff { struct sk_buff *next; struct sock *sk; unsigned int len; unsigned char *data; };
 struct sk_buff_head { struct sk_buff *next; };

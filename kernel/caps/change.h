@@ -74,7 +74,6 @@ static __noinline struct caps_domain *caps_domain_like(struct caps_domain *old)
 	if (!d)
 		return NULL;
 	d->count = old->count;
-	d->before = 0;
 	for (i = 0; i < CAPS_LAYERS; i++)
 		d->layers[i] = old->layers[i];
 	return d;
@@ -96,7 +95,7 @@ static __always_inline void caps_exchange(u32 *of, u32 number)
 	u32 old = __sync_lock_test_and_set(of, number);
 
 	if (old)
-		caps_leave(caps_domain_at(old));
+		caps_leave(old);
 }
 
 static __noinline int caps_changed(struct caps_change *c, struct task_struct *task)
@@ -113,8 +112,8 @@ static __noinline int caps_changed(struct caps_change *c, struct task_struct *ta
 		/* another thread of a process that narrows itself */
 		if (t->domain == c->domain)
 			return 0;
-		d = caps_domain_at(c->domain);
-		caps_enter(d);
+		if (!caps_enter(c->domain))
+			return -ESRCH;
 		caps_exchange(&t->domain, c->domain);
 		return 0;
 	}
@@ -129,11 +128,12 @@ static __noinline int caps_changed(struct caps_change *c, struct task_struct *ta
 		return -ENOSPC;
 	if (!old)
 		d->count = 0;
-	d->before = c->now ? t->domain : 0;
 	if (!caps_add(d, c->layer)) {
-		caps_leave(d);
+		caps_leave(d->number);
 		return -E2BIG;
 	}
+	/* its own domain has the task in it, and whoever asks for it waits */
+	caps_keep(d, c->now ? t->domain : 0);
 	caps_finish(d);
 	c->domain = d->number;
 	caps_exchange(c->now ? &t->domain : &t->onexec, d->number);

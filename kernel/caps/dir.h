@@ -3,17 +3,6 @@
 #ifndef TIDEGATE_CAPS_DIR_H
 #define TIDEGATE_CAPS_DIR_H
 
-/*
- * Is the current task to be asked? Not where the kernel acts for it with other credentials, as on what is behind an overlay,
- * which was asked about itself; but where it writes its memory down.
- */
-static __always_inline bool caps_asks(void)
-{
-	struct task_struct *me = bpf_get_current_task_btf();
-
-	return caps_me() && (address(me->cred) == address(me->real_cred) || me->flags & PF_DUMPCORE);
-}
-
 static __always_inline int caps_dir_asked(struct dentry *dentry, u32 class, u32 wanted, u8 op)
 {
 	return caps_asks() ? caps_named_asked(address(dentry), class, wanted, op) : 0;

@@ -11,14 +11,17 @@ SEC("lsm/task_alloc")
 int BPF_PROG(caps_task_alloc, struct task_struct *task)
 {
 	struct caps_task *me = caps_tasks_current(), *child;
+	u32 domain = me ? *(volatile u32 *)&me->domain : 0;
 
-	if (!me || !me->domain)
+	if (!domain)
 		return 0;
 	child = caps_tasks_made(task);
 	if (!child)
 		return -ENOMEM;
-	caps_enter(caps_domain_at(me->domain));
-	child->domain = me->domain;
+	/* user space may have brought it into another one at this moment */
+	if (!caps_enter(domain))
+		return -EAGAIN;
+	child->domain = domain;
 	return 0;
 }
 
@@ -52,7 +55,7 @@ static __noinline u32 caps_brought(struct caps_question *q, u32 number)
 			if (!d)
 				return 0;
 			if (!caps_add(d, layer)) {
-				caps_leave(d);
+				caps_leave(d->number);
 				return 0;
 			}
 		}
@@ -75,7 +78,7 @@ static __always_inline int caps_narrowed(u32 domain, bool may_sleep)
 	if (!t)
 		return -EACCES;
 	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 || !caps_hand_all(domain)) {
-		caps_leave(caps_domain_at(domain));
+		caps_leave(domain);
 		return caps_never(CAPS_TOO_MANY, TG_OP_MMAP, TG_C_MMAP);
 	}
 	caps_exchange(&t->domain, domain);
@@ -138,12 +141,12 @@ int BPF_PROG(caps_bprm_committing_creds, struct linux_binprm *bprm)
 	domain = __sync_lock_test_and_set(&t->exec, 0);
 	if (!domain) {
 		/* who narrows itself keeps what it has bound */
-		caps_domain_at(onexec)->before = t->domain;
+		caps_keep(caps_domain_at(onexec), t->domain);
 		caps_exchange(&t->domain, onexec);
 		return 0;
 	}
 	if (onexec)
-		caps_leave(caps_domain_at(onexec));
+		caps_leave(onexec);
 	/* first the domain: what it is handed from now on is handed to that */
 	caps_exchange(&t->domain, domain);
 	if (caps_hand_all(domain))

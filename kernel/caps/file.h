@@ -82,12 +82,23 @@ static __noinline int caps_open_asked(struct file *file, u32 wanted)
 	return 0;
 }
 
+/*
+ * Is the current task to be asked? Not where the kernel acts for it with other credentials, as on what is behind an overlay,
+ * which was asked about itself; but where it writes its memory down.
+ */
+static __always_inline bool caps_asks(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	return caps_me() && (address(me->cred) == address(me->real_cred) || me->flags & PF_DUMPCORE);
+}
+
 SEC("lsm/file_open")
 int BPF_PROG(caps_file_open, struct file *file)
 {
 	u32 class, wanted;
 
-	if (!caps_me())
+	if (!caps_asks())
 		return 0;
 	/* to be executed, which the execution is asked about, and mapping; of what is behind an overlay, where the overlay was asked */
 	if (file->f_flags & FMODE_EXEC_FLAG || file->f_mode & FMODE_BACKING || caps_is_nameless(file->f_inode))
@@ -175,6 +186,8 @@ static __noinline int caps_ask_file(u64 file, struct caps_question *q)
 	return caps_ask_path(address(f->f_path.dentry), q);
 }
 
+int caps_hand_socket(u64 file, u32 domain, bool keeps); /* net.h */
+
 /* What a domain may do with a file that was handed over, of `had`, what those had who did that. */
 __noinline int caps_hand_asked(u64 file, u32 domain, u32 had, bool keeps)
 {
@@ -208,14 +221,15 @@ __noinline int caps_hand(u64 file, u32 domain, bool keeps)
 {
 	struct file *f = CAST(struct file, file);
 	struct inode *inode = CAST(struct inode, address(f->f_inode));
+	bool socket = inode->i_sb->s_magic == SOCKFS_MAGIC;
 	struct caps_active *a;
 	u32 had = ~0u;
 
-	if (f->f_mode & FMODE_PATH || caps_is_nameless(inode))
+	if (f->f_mode & FMODE_PATH || (!socket && caps_is_nameless(inode)))
 		return CAPS_HANDED;
 	a = caps_active_at(file, domain, CAPS_OPENED);
 	if (a) {
-		if (caps_mode_of(f, a->class) & ~a->rights)
+		if (socket ? !a->rights : caps_mode_of(f, a->class) & ~a->rights)
 			return keeps ? CAPS_HANDED_PART : -EACCES;
 		return CAPS_HANDED;
 	}
@@ -223,11 +237,11 @@ __noinline int caps_hand(u64 file, u32 domain, bool keeps)
 	if (!a)
 		return -ENOMEM;
 	if (!caps_inherit(a, file, domain, &had)) {
-		a->class = caps_class_of_mode(inode->i_mode);
+		a->class = socket ? CAPS_UNIX : caps_class_of_mode(inode->i_mode);
 		a->revoked = 1;
 		return keeps ? CAPS_HANDED_PART : -EACCES;
 	}
-	return caps_hand_asked(file, domain, had, keeps);
+	return socket ? caps_hand_socket(file, domain, keeps) : caps_hand_asked(file, domain, had, keeps);
 }
 
 static __noinline int caps_hand_refused(struct file *file)

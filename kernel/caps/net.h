@@ -127,9 +127,8 @@ static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct c
 }
 
 /* An abstract name. */
-static __noinline int caps_abstract_asked(u64 text, u32 len, struct caps_question *q, u8 op)
+__noinline int caps_ask_abstract(u64 text, u32 len, struct caps_question *q __arg_nonnull)
 {
-	struct tg_note n = { .op = op, .class = TG_C_UNIX };
 	struct caps_domain *d = caps_domain_at(q->domain);
 	u32 k, automaton, state;
 
@@ -143,35 +142,106 @@ static __noinline int caps_abstract_asked(u64 text, u32 len, struct caps_questio
 		state = automaton_step(automaton, PART(struct tg_automaton, automaton)->start, '@');
 		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, automaton_feed(automaton, state, text, len & 127));
 	}
-	caps_judge(q);
-	return q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
+	return caps_judge(q);
 }
 
-/* What a Unix socket is bound to; one that has no name may be used. */
-static __noinline int caps_unix_asked(u64 sk, struct caps_question *q, u8 op)
+/* About what a Unix socket is bound to; one that has no name may be used. */
+static __always_inline int caps_ask_unix(u64 sk, struct caps_question *q)
 {
-	struct tg_note n = { .op = op, .class = TG_C_UNIX };
 	struct unix_sock *u = CAST(struct unix_sock, sk);
-	u64 addr = address(u->addr), text;
-	int err;
+	u64 addr = address(u->addr), text, dentry;
 
 	q->asked.given = q->asked.wanted;
+	q->why = 0;
 	if (!addr)
 		return 0;
 	text = unix_text(addr);
 	if (!(u8)name_word(text))
-		return caps_abstract_asked(text + 1, CAST(struct unix_address, addr)->len - 3, q, op);
-	n.dentry = address(u->path.dentry);
+		return caps_ask_abstract(text + 1, CAST(struct unix_address, addr)->len - 3, q);
 	q->why = CAPS_NO_NAME;
-	err = n.dentry ? caps_ask_path(n.dentry, q) : -EACCES;
+	q->asked.given = 0;
+	dentry = address(u->path.dentry);
+	return dentry ? caps_ask_path(dentry, q) : -EACCES;
+}
+
+/* The same, and the record of a refusal. */
+static __noinline int caps_unix_asked(u64 sk, struct caps_question *q, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_UNIX };
+	int err = caps_ask_unix(sk, q);
+
 	if (err == -EAGAIN)
 		return -EAGAIN;
+	n.dentry = address(CAST(struct unix_sock, sk)->path.dentry);
 	return !err && q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
+}
+
+/* About what an inet socket is connected to, or its own address. */
+static __always_inline int caps_ask_sock(struct sock *k, bool peer, struct caps_question *q)
+{
+	u32 family = k->__sk_common.skc_family, words[4] = {};
+	struct caps_inet key;
+	u32 port;
+
+	if (family == AF_INET) {
+		words[0] = peer ? k->__sk_common.skc_daddr : k->__sk_common.skc_rcv_saddr;
+	} else if (peer) {
+		bpf_probe_read_kernel(words, sizeof(words), &k->__sk_common.skc_v6_daddr);
+	} else {
+		bpf_probe_read_kernel(words, sizeof(words), &k->__sk_common.skc_v6_rcv_saddr);
+	}
+	port = peer ? bpf_ntohs(k->__sk_common.skc_dport) : k->__sk_common.skc_num;
+	caps_inet_key(&key, words, family, port);
+	return caps_ask_inet(&key, q);
+}
+
+/*
+ * A socket that a domain has not made becomes one of its: what it is connected to it may connect to, or it may have its address; else it is not
+ * to be had, or with no rights where `keeps`. One that is neither connected nor bound is anybody's.
+ */
+__noinline int caps_hand_socket(u64 file, u32 domain, bool keeps)
+{
+	u64 sock = address(CAST(struct file, file)->private_data), sk = address(CAST(struct socket, sock)->sk);
+	struct caps_question q = { .domain = domain };
+	struct caps_active *a = caps_active_at(file, domain, CAPS_OPENED);
+	struct sock *k = CAST(struct sock, sk);
+	int err = 0;
+
+	if (!a)
+		return -ENOMEM;
+	q.class = sk ? caps_class_of_sock(k) : CAPS_CLASSES;
+	q.asked.wanted = CAPS_CONNECT;
+	if (q.class == CAPS_UNIX) {
+		u64 peer = address(CAST(struct unix_sock, sk)->peer);
+
+		/* a client has no name of its own */
+		if (CAST(struct unix_sock, sk)->addr || !peer) {
+			q.asked.wanted = CAPS_BIND;
+			peer = sk;
+		}
+		err = caps_ask_unix(peer, &q);
+	} else if (q.class != CAPS_CLASSES) {
+		q.asked.given = q.asked.wanted;
+		if (k->__sk_common.skc_dport)
+			caps_ask_sock(k, true, &q);
+		if (k->__sk_common.skc_num && (!k->__sk_common.skc_dport || !q.asked.given)) {
+			/* it has an address of its own, or somebody else has connected it */
+			q.asked.wanted = CAPS_BIND;
+			caps_ask_sock(k, false, &q);
+		}
+	}
+	if (err == -EAGAIN && keeps)
+		return -EAGAIN;
+	caps_active_fill(a, &q);
+	if (q.asked.given)
+		a->rights |= CAPS_READ | CAPS_WRITE;
+	return q.asked.given || keeps ? CAPS_HANDED : -EACCES;
 }
 
 SEC("lsm/socket_bind")
 int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len)
 {
+	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_UNIX };
 	struct caps_question q = {};
 	struct sock *sk = sock->sk;
 	u64 text = address(at) + 2;
@@ -183,7 +253,8 @@ int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len
 		/* a path is asked about where the name is made; the kernel's own choice is nobody's */
 		if (len <= 2 || (u8)name_word(text))
 			return 0;
-		err = caps_abstract_asked(text + 1, len - 3, &q, TG_OP_SOCKET);
+		caps_ask_abstract(text + 1, len - 3, &q);
+		err = q.asked.given ? 0 : verdict_of(caps_refuse(&q, &n));
 	} else {
 		err = caps_inet_asked(sk, address(at), len, &q, TG_OP_SOCKET);
 	}
@@ -206,6 +277,65 @@ int BPF_PROG(caps_socket_connect, struct socket *sock, struct sockaddr *at, int 
 	return err ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
 }
 
+/* What a revocation took of a Unix socket's own name, which leaves nothing bound when it is made. */
+static __noinline bool caps_name_is_taken(u64 sk, u32 domain)
+{
+	struct caps_question q = { .domain = domain, .class = CAPS_UNIX };
+
+	q.asked.wanted = CAPS_BIND;
+	caps_ask_unix(sk, &q);
+	return q.why == CAPS_REVOKED;
+}
+
+/* A use of what was bound for a socket: as long as it is good for anything. */
+static __noinline int caps_sock_use(struct socket *sock, u32 right, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
+	struct caps_question q = {};
+	struct caps_domain *d = caps_begin(&q, CAPS_UNIX, right, 0);
+	u64 file = address(sock->file), sk = address(sock->sk);
+	struct caps_active *a;
+	u32 kind;
+
+	if (!d || !file || !sk)
+		return 0;
+	for (kind = CAPS_OPENED; kind <= CAPS_ADDRESSED; kind++) {
+		a = caps_active_of(file, q.domain, kind);
+		if (!a)
+			continue;
+		q.class = a->class;
+		q.why = right & ~a->rights ? CAPS_NOT_BOUND : caps_ended_with(a, file, right & a->counted);
+		if (q.why)
+			return verdict_of(caps_refuse(&q, &n));
+	}
+	if (caps_session_at(d->session)->taken &&
+	    (caps_session_at(d->session)->taken & 1 << CAPS_TAKEN_ALL ||
+	     (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX && caps_name_is_taken(sk, q.domain)))) {
+		q.why = CAPS_REVOKED;
+		return verdict_of(caps_refuse(&q, &n));
+	}
+	return 0;
+}
+
+/* Who has no address yet gets one when it listens. */
+SEC("lsm/socket_listen")
+int BPF_PROG(caps_socket_listen, struct socket *sock)
+{
+	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
+	struct caps_question q = {};
+	struct sock *sk = sock->sk;
+	u64 file = address(sock->file);
+
+	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_BIND, 0) || q.class == CAPS_UNIX)
+		return 0;
+	if (caps_active_of(file, q.domain, CAPS_ADDRESSED) || caps_active_of(file, q.domain, CAPS_OPENED))
+		return 0;
+	caps_ask_sock(CAST(struct sock, address(sk)), false, &q);
+	if (!q.asked.given)
+		return verdict_of(caps_refuse(&q, &n));
+	return caps_sock_bound(file, CAPS_ADDRESSED, &q);
+}
+
 SEC("lsm/socket_accept")
 int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 {
@@ -218,7 +348,7 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 		return 0;
 	from = caps_active_of(address(sock->file), q.domain, CAPS_ADDRESSED);
 	if (!from)
-		return 0;
+		return caps_sock_use(sock, CAPS_READ, TG_OP_ACCEPT);
 	why = caps_ended(from);
 	if (why)
 		return caps_never(why, TG_OP_ACCEPT, TG_C_SOCKET);
@@ -239,33 +369,6 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 	for (i = 0; i < CAPS_LAYERS; i++) {
 		a->layers[i] = from->layers[i];
 		a->answers[i] = from->answers[i];
-	}
-	return 0;
-}
-
-/* A use of what was bound for a socket: as long as it is good for anything. */
-static __noinline int caps_sock_use(u64 file, u32 right, u8 op)
-{
-	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
-	struct caps_question q = {};
-	struct caps_domain *d = caps_begin(&q, CAPS_UNIX, right, 0);
-	struct caps_active *a;
-	u32 kind;
-
-	if (!d || !file)
-		return 0;
-	for (kind = CAPS_OPENED; kind <= CAPS_ADDRESSED; kind++) {
-		a = caps_active_of(file, q.domain, kind);
-		if (!a)
-			continue;
-		q.class = a->class;
-		q.why = caps_ended_with(a, file, right & a->counted);
-		if (q.why)
-			return verdict_of(caps_refuse(&q, &n));
-	}
-	if (caps_session_at(d->session)->taken & 1 << CAPS_TAKEN_ALL) {
-		q.why = CAPS_REVOKED;
-		return verdict_of(caps_refuse(&q, &n));
 	}
 	return 0;
 }
@@ -307,18 +410,15 @@ static __noinline int caps_sends(u64 control, u64 len, u32 domain)
 	return 0;
 }
 
-SEC("lsm/socket_sendmsg")
-int BPF_PROG(caps_socket_sendmsg, struct socket *sock, struct msghdr *msg)
+/* What a message says besides its content: whom it goes to, and what it hands over. */
+static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg)
 {
 	struct caps_question q = {};
 	struct sock *sk = sock->sk;
 	int err;
 
-	if (!caps_me() || !sk)
+	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
 		return 0;
-	err = caps_sock_use(address(sock->file), CAPS_WRITE, TG_OP_SEND);
-	if (err || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
-		return err;
 	if (q.class == CAPS_UNIX)
 		return msg->msg_controllen ? caps_sends(address(msg->msg_control), msg->msg_controllen, q.domain) : 0;
 	/* TCP takes an address with a message that is to connect, UDP with each that has one */
@@ -328,10 +428,21 @@ int BPF_PROG(caps_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 	return err || q.class != CAPS_TCP ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
 }
 
+SEC("lsm/socket_sendmsg")
+int BPF_PROG(caps_socket_sendmsg, struct socket *sock, struct msghdr *msg)
+{
+	int err;
+
+	if (!caps_me())
+		return 0;
+	err = caps_sock_use(sock, CAPS_WRITE, TG_OP_SEND);
+	return err ? err : caps_message_asked(sock, msg);
+}
+
 SEC("lsm/socket_recvmsg")
 int BPF_PROG(caps_socket_recvmsg, struct socket *sock)
 {
-	return caps_me() ? caps_sock_use(address(sock->file), CAPS_READ, TG_OP_RECEIVE) : 0;
+	return caps_me() ? caps_sock_use(sock, CAPS_READ, TG_OP_RECEIVE) : 0;
 }
 
 /* Who narrows itself further asks the daemon to, whom everybody may reach. */

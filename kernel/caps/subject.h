@@ -31,7 +31,7 @@ struct caps_session {
  * layers do not change.
  */
 struct caps_domain {
-	u32 refs;    /* tasks that are in it, or about to be; 0: the place is free */
+	u32 refs;    /* tasks that are in it, or about to be, and domains narrowed from it; 0: the place is free */
 	u32 number;
 	u32 session; /* place */
 	u32 count;   /* layers */
@@ -123,21 +123,50 @@ static __always_inline struct caps_domain *caps_me(void)
 	return t && t->domain ? caps_domain_at(t->domain) : NULL;
 }
 
-/* One more task is in a domain. Whoever calls this is in it, so that it is not freed. */
-static __always_inline void caps_enter(struct caps_domain *d)
+/* One more task is in a domain, unless that has been freed meanwhile. */
+static __noinline bool caps_enter(u32 number)
 {
-	__sync_fetch_and_add(&d->refs, 1);
-	__sync_fetch_and_add(&caps_session_at(d->session)->tasks, 1);
+	struct caps_domain *d = caps_domain_at(number);
+	u32 try, refs;
+
+	bpf_for(try, 0, 1024) {
+		refs = *(volatile u32 *)&d->refs;
+		if (!refs || d->number != number)
+			return false;
+		if (__sync_val_compare_and_swap(&d->refs, refs, refs + 1) == refs) {
+			__sync_fetch_and_add(&caps_session_at(d->session)->tasks, 1);
+			return true;
+		}
+	}
+	return false;
 }
 
-/* One fewer; the last one frees its place. */
-static __always_inline void caps_leave(struct caps_domain *d)
+/* One fewer; the last one frees its place, and lets go of the domain that it was narrowed from. */
+static __noinline int caps_leave(u32 number)
 {
+	struct caps_domain *d = caps_domain_at(number);
 	struct caps_session *s = caps_session_at(d->session);
+	u32 i, before;
 
-	if (__sync_fetch_and_sub(&d->refs, 1) == 1)
+	bpf_for(i, 0, CAPS_DOMAINS) {
+		before = d->before;
+		if (__sync_fetch_and_sub(&d->refs, 1) != 1)
+			break;
 		__sync_fetch_and_sub(&s->domains, 1);
+		if (!before)
+			break;
+		d = caps_domain_at(before);
+	}
 	__sync_fetch_and_sub(&s->tasks, 1);
+	return 0;
+}
+
+/* A domain keeps the one that it was narrowed from: what that has bound is to be found by way of it. */
+static __always_inline void caps_keep(struct caps_domain *d, u32 before)
+{
+	d->before = before;
+	if (before)
+		__sync_fetch_and_add(&caps_domain_at(before)->refs, 1);
 }
 
 /*
@@ -164,6 +193,7 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 		if (!(d->number >> CAPS_NUMBER_BITS))
 			d->number += 1 << CAPS_NUMBER_BITS;
 		d->session = session;
+		d->before = 0;
 		__sync_fetch_and_add(&s->tasks, 1);
 		return d;
 	}
@@ -179,11 +209,11 @@ static __always_inline void caps_task_free_slot(struct task_struct *task)
 	if (!t)
 		return;
 	if (t->domain)
-		caps_leave(caps_domain_at(t->domain));
+		caps_leave(t->domain);
 	if (t->onexec)
-		caps_leave(caps_domain_at(t->onexec));
+		caps_leave(t->onexec);
 	if (t->exec)
-		caps_leave(caps_domain_at(t->exec));
+		caps_leave(t->exec);
 	t->domain = t->onexec = t->exec = 0;
 	slot = caps_tasks_slot(address(task));
 	if (slot->task != address(task))

@@ -27,11 +27,16 @@ static __noinline bool caps_reaches(struct caps_domain *me, struct task_struct *
 	return true;
 }
 
-static __always_inline int caps_task_asked(struct task_struct *target, u8 op)
+static __always_inline bool caps_is_mine(struct task_struct *target)
 {
 	struct caps_domain *me = caps_me();
 
-	if (!me || target->tgid == bpf_get_current_pid_tgid() >> 32 || caps_reaches(me, target))
+	return !me || target->tgid == bpf_get_current_pid_tgid() >> 32 || caps_reaches(me, target);
+}
+
+static __always_inline int caps_task_asked(struct task_struct *target, u8 op)
+{
+	if (caps_is_mine(target))
 		return 0;
 	return caps_never(CAPS_OTHERS, op, TG_C_TASK);
 }
@@ -39,6 +44,9 @@ static __always_inline int caps_task_asked(struct task_struct *target, u8 op)
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(caps_ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
+	/* PTRACE_MODE_NOAUDIT */
+	if (mode & 4 && caps_me())
+		return caps_is_mine(child) ? 0 : -EACCES;
 	return caps_task_asked(child, TG_OP_PTRACE);
 }
 

@@ -142,6 +142,14 @@ static __always_inline bool te_is_label(const char *name)
 	return true;
 }
 
+/* Whoever relabels a file: is there room for its label, or has it one already that is written over? */
+static __noinline int te_relabel_full(struct inode *inode, u64 dentry)
+{
+	struct tg_note n = { .op = TG_OP_XATTR, .class = TG_C_FILE, .dentry = dentry, .inode = address(inode) };
+
+	return te_gives() || (!given_closed && te_given_sid(inode)) ? 0 : te_full(&n);
+}
+
 /* May the current task give a file this label? The label is given once the kernel has written it. */
 static __noinline int te_relabel_asked(struct inode *inode, u64 dentry, u64 value, u32 size)
 {
@@ -164,7 +172,8 @@ static __noinline int te_relabel_asked(struct inode *inode, u64 dentry, u64 valu
 		return err;
 	if (!te_validates(p, te_valid(p, old), new, te_valid(p, who.sid), class))
 		return -EPERM;
-	return te_may(new, te_super_sid(p, CAST(struct inode, address(inode))->i_sb), SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, &n);
+	err = te_may(new, te_super_sid(p, CAST(struct inode, address(inode))->i_sb), SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, &n);
+	return err ? err : te_relabel_full(inode, dentry);
 }
 
 /* An argument that the verifier lets nobody read, as it points to no structure. */
@@ -180,11 +189,18 @@ SEC("lsm/inode_setxattr")
 int BPF_PROG(te_inode_setxattr, struct mnt_idmap *idmap, struct dentry *dentry, const char *name)
 {
 	struct inode *inode = dentry->d_inode;
+	u64 value;
+	u32 size;
 
-	if (!inode || !te_me().subject || !te_is_file(inode))
+	if (!inode || !te_is_file(inode))
 		return 0;
-	if (te_is_label(name))
-		return te_relabel_asked(inode, address(dentry), te_void(ctx, 3), te_void(ctx, 4));
+	if (te_is_label(name)) {
+		value = te_void(ctx, 3);
+		size = te_void(ctx, 4);
+		if (te_me().subject)
+			return te_relabel_asked(inode, address(dentry), value, size);
+		return te_context(value, size) ? te_relabel_full(inode, address(dentry)) : 0;
+	}
 	return te_attr_asked(dentry, FILE__SETATTR, TG_OP_XATTR);
 }
 
@@ -198,9 +214,8 @@ int BPF_PROG(te_inode_post_setxattr, struct dentry *dentry, const char *name)
 	if (!inode || !te_is_label(name))
 		return 0;
 	sid = te_context(te_void(ctx, 2), te_void(ctx, 3));
-	/* it cannot be refused any more */
 	if (sid && te_give(inode, sid))
-		bpf_send_signal(9);
+		te_not_given();
 	/* who has it open by the label of before is asked from now on, as soon as that is there */
 	if (sid)
 		te_guard_now();

@@ -46,8 +46,8 @@ static __always_inline u32 te_inet_class(u32 type, u32 protocol)
 		if (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6)
 			return SECCLASS_ICMP_SOCKET;
 		return SECCLASS_RAWIP_SOCKET;
-	case 6: /* SOCK_DCCP */
-		return SECCLASS_DCCP_SOCKET;
+	case 6: /* SOCK_DCCP, where the kernel's SELinux knows its packets */
+		return bpf_core_type_exists(struct dccp_hdr) ? SECCLASS_DCCP_SOCKET : SECCLASS_RAWIP_SOCKET;
 	}
 	return SECCLASS_RAWIP_SOCKET;
 }

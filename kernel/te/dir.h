@@ -65,7 +65,7 @@ __noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 cl
 	if (f && PART(struct te_filesystem, f)->behavior == TE_BY_GENFS)
 		return 0;
 	if (!te_gives())
-		return -ENOSPC;
+		return te_full(n);
 	who.subject->made = sid;
 	who.subject->made_parent = address(d->d_parent);
 	who.subject->made_dentry = dentry;
@@ -130,7 +130,7 @@ static __noinline int te_memory_made(struct te_who *who, struct inode *inode __a
 	made.target = PART(struct te_filesystem, f)->sid;
 	sid = te_new_label(TE_TRANSITION, &made);
 	if (!sid || te_give(inode, sid))
-		bpf_send_signal(9); /* nothing can be refused here */
+		te_not_given();
 	return 0;
 }
 
@@ -146,7 +146,7 @@ int BPF_PROG(te_d_instantiate, struct dentry *dentry, struct inode *inode)
 	/* what nobody is asked about when it is made is its maker's: a pipe */
 	if (inode->i_sb->s_magic == PIPEFS_MAGIC) {
 		if (te_give(inode, who.sid))
-			bpf_send_signal(9); /* nothing can be refused here */
+			te_not_given();
 		return 0;
 	}
 	/* memory that is given out by descriptors: memfd_create(2) */
@@ -159,20 +159,21 @@ int BPF_PROG(te_d_instantiate, struct dentry *dentry, struct inode *inode)
 		return 0;
 	s->made_dentry = 0;
 	if (te_give(inode, s->made))
-		bpf_send_signal(9);
+		te_not_given();
 	return 0;
 }
 
-/* Its number may be used again by another object. */
+/* Its number may be used again by another object. Filesystems in memory lose an inode with its last name, or end with all of theirs. */
 SEC("lsm/inode_free_security")
 int BPF_PROG(te_inode_free_security, struct inode *inode)
 {
+	u64 magic = inode->i_sb->s_magic;
 	struct tg_given_key key;
 
-	if (inode->i_nlink && !te_is_nameless(inode->i_sb->s_magic))
+	if (inode->i_nlink && !te_is_nameless(magic) && !fs_is_memory(magic))
 		return 0;
 	key = given_key(inode);
-	bpf_map_delete_elem(&te_given, &key);
+	te_given_forget(&key);
 	return 0;
 }
 
@@ -205,6 +206,7 @@ int BPF_PROG(te_inode_rmdir, struct inode *dir, struct dentry *dentry)
  */
 static __noinline int te_keeps(struct inode *inode, u64 old_dentry, u64 new_dentry)
 {
+	struct tg_note n = { .op = new_dentry ? TG_OP_RENAME : TG_OP_LINK, .class = TG_C_DIR, .dentry = old_dentry };
 	u64 sid, old, new;
 
 	if ((inode->i_mode & S_IFMT) == S_IFDIR) {
@@ -220,7 +222,7 @@ static __noinline int te_keeps(struct inode *inode, u64 old_dentry, u64 new_dent
 	/* a label that was given goes wherever the name does */
 	if (te_given_sid(inode) == sid)
 		return 0;
-	return !te_gives() || te_give(inode, sid) ? -ENOSPC : 0;
+	return !te_gives() || te_give(inode, sid) ? te_full(&n) : 0;
 }
 
 SEC("lsm/inode_link")

@@ -72,7 +72,9 @@ static __noinline int te_unnamed(struct file *file)
 		err = te_may(who.sid, sid, SECCLASS_FILE, FILE__CREATE, &n);
 	if (err)
 		return err;
-	return !te_gives() || te_give(file->f_inode, sid) ? -ENOSPC : 0;
+	n.inode = address(file->f_inode);
+	n.dentry = file_dentry(file);
+	return !te_gives() || te_give(file->f_inode, sid) ? te_full(&n) : 0;
 }
 
 SEC("lsm/file_open")

@@ -31,7 +31,7 @@ struct {
 	__type(value, struct te_inode);
 } te_inodes SEC(".maps");
 
-/* SIDs that no path gives back. */
+/* SIDs that no path gives back; as many as `given` has levels. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -39,6 +39,32 @@ struct {
 	__type(key, struct tg_given_key);
 	__type(value, u64);
 } te_given SEC(".maps");
+
+u64 te_given_used; /* entries in it */
+
+/*
+ * Room for one more given SID. What can be refused is, before the last eighth is used: that is for what cannot, as creations that
+ * are under way, pipes, and memory that is given out by descriptors. What is only recorded is no reason to refuse.
+ */
+static __always_inline bool te_has_room(void)
+{
+	return te_given_used + policy.given_max / 8 <= policy.given_max || policy.permissive;
+}
+
+static __always_inline int te_given_put(struct tg_given_key *key, u64 sid)
+{
+	if (!bpf_map_update_elem(&te_given, key, &sid, BPF_NOEXIST)) {
+		__sync_fetch_and_add(&te_given_used, 1);
+		return 0;
+	}
+	return bpf_map_update_elem(&te_given, key, &sid, BPF_EXIST) ? -ENOSPC : 0;
+}
+
+static __always_inline void te_given_forget(struct tg_given_key *key)
+{
+	if (!bpf_map_delete_elem(&te_given, key))
+		__sync_fetch_and_sub(&te_given_used, 1);
+}
 
 /* In place of a SID: it cannot be known now; there is no path to it. */
 #define TE_LATER (~1ull)
@@ -426,10 +452,28 @@ static __always_inline u64 te_inode_sid(struct inode *inode, u64 dentry)
 	return sid != TE_NO_ANSWER ? sid : te_inode_find(inode, dentry);
 }
 
-/* Whether SIDs are given: not once they have been written down for the last time. What is only recorded is no reason to refuse. */
+/* Whether a file can be given a SID: there is room, and they have not been written down for the last time. */
 static __always_inline bool te_gives(void)
 {
-	return !given_closed || policy.permissive;
+	return te_has_room() && (!given_closed || policy.permissive);
+}
+
+/* It cannot: ENOSPC, and the record of it. */
+static __noinline int te_full(struct tg_note *n)
+{
+	if (!n)
+		return -ENOSPC;
+	n->reason = TG_R_TABLE_FULL;
+	n->source = ~0u;
+	return deny(NULL, n, -ENOSPC);
+}
+
+/* What cannot be refused any more has no SID: who made it ends. Where refusals are only recorded it has what its place says. */
+static __always_inline void te_not_given(void)
+{
+	__sync_fetch_and_add(&labels_failed, 1);
+	if (!policy.permissive)
+		bpf_send_signal(9);
 }
 
 /* Gives an object a SID for good. */
@@ -442,8 +486,8 @@ __noinline int te_give(struct inode *inode __arg_trusted, u64 sid)
 	if (!inode)
 		return -EACCES;
 	key = given_key(inode);
-	if (bpf_map_update_elem(&te_given, &key, &sid, BPF_ANY))
-		return -ENOMEM;
+	if (te_given_put(&key, sid))
+		return -ENOSPC;
 	memo = INODE_STORAGE_MADE(&te_inodes, inode);
 	if (!memo)
 		return -ENOMEM;

@@ -53,7 +53,9 @@ int BPF_PROG(te_inode_init_security_anon, struct inode *inode, const struct qstr
 	if (!sid)
 		return -EACCES;
 	err = te_may(who.sid, sid, SECCLASS_ANON_INODE, FILE__CREATE, &n);
-	return err ? err : te_give(inode, sid) ? -ENOMEM : 0;
+	if (err)
+		return err;
+	return !te_has_room() || te_give(inode, sid) ? te_full(&n) : 0;
 }
 
 static __always_inline int te_ring_asked(u64 target, u32 request)

@@ -54,9 +54,10 @@ static __always_inline int te_socket_label(struct socket *sock, u64 sid)
 {
 	u64 at = address(sock) - bpf_core_field_offset(struct socket_alloc, socket) +
 		 bpf_core_field_offset(struct socket_alloc, vfs_inode);
+	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
 	struct tg_given_key key = given_key(CAST(struct inode, at));
 
-	return bpf_map_update_elem(&te_given, &key, &sid, BPF_ANY) ? -ENOMEM : 0;
+	return !te_has_room() || te_given_put(&key, sid) ? te_full(&n) : 0;
 }
 
 SEC("lsm/socket_post_create")

@@ -236,35 +236,75 @@ int BPF_PROG(te_kernel_module_request, char *name)
 	return te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM, SYSTEM__MODULE_REQUEST, &n);
 }
 
-#define READING_MODULE_ID 2
+/* What is loaded, by the numbers of enum kernel_read_file_id and of enum kernel_load_data_id, which are the same. */
+static const u32 te_load_requests[8] = {
+	[1] = SYSTEM__FIRMWARE_LOAD, [2] = SYSTEM__MODULE_LOAD, [3] = SYSTEM__KEXEC_IMAGE_LOAD,
+	[4] = SYSTEM__KEXEC_INITRAMFS_LOAD, [5] = SYSTEM__POLICY_LOAD, [6] = SYSTEM__X509_CERTIFICATE_LOAD,
+};
 
+/* Since Linux 7.0: a module that the kernel decompresses. */
+enum kernel_read_file_id { READING_MODULE_COMPRESSED = 7 };
+#define HAS_MODULE_COMPRESSED bpf_core_enum_value_exists(enum kernel_read_file_id, READING_MODULE_COMPRESSED)
+#define MODULE_COMPRESSED bpf_core_enum_value(enum kernel_read_file_id, READING_MODULE_COMPRESSED)
+
+/* Since Linux 6.15 SELinux asks about all that is loaded, before that about modules. A newer one may be without SELinux. */
+extern int selinux_kernel_load_from_file(struct file *file, u32 requested) __ksym __weak;
+
+/* The permission that loading takes; 0: it is not asked for. */
+static __always_inline u32 te_load_request(u32 id)
+{
+	u32 request;
+
+	if (HAS_MODULE_COMPRESSED && id == MODULE_COMPRESSED)
+		return SYSTEM__MODULE_LOAD;
+	request = id < 8 ? te_load_requests[BOUND(id, 8)] : 0;
+	if (request != SYSTEM__MODULE_LOAD && !HAS_MODULE_COMPRESSED && !bpf_ksym_exists(selinux_kernel_load_from_file))
+		return 0;
+	return request;
+}
+
+/* Who has something loaded. Firmware is looked for by credentials of the kernel's own, whoever it is for. */
+static __always_inline struct te_who te_loader(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct te_who who = te_me();
+
+	if (!who.subject || address(me->cred) == address(me->real_cred))
+		return who;
+	who.sid = te_cred_sid(address(me->cred));
+	if (!who.sid && !te_everyone)
+		who.subject = NULL;
+	return who;
+}
+
+/* selinux_kernel_read_file() */
 SEC("lsm/kernel_read_file")
 int BPF_PROG(te_kernel_read_file, struct file *file, int id)
 {
 	struct tg_note n = { .op = TG_OP_MODULE, .class = TG_C_SYSTEM };
-	struct te_who who = te_me();
+	u32 request = te_load_request(id);
+	struct te_who who = te_loader();
 	u64 sid;
 
-	if (id != READING_MODULE_ID || !who.subject || !file)
+	if (!request || !who.subject || !file)
 		return 0;
 	n.inode = address(file->f_inode);
 	n.dentry = file_dentry(file);
 	sid = te_inode_sid(file->f_inode, file_dentry(file));
-	return sid == TE_LATER ? -EAGAIN : te_may(who.sid, sid, SECCLASS_SYSTEM, SYSTEM__MODULE_LOAD, &n);
+	return sid == TE_LATER ? -EAGAIN : te_may(who.sid, sid, SECCLASS_SYSTEM, request, &n);
 }
 
-#define LOADING_MODULE_ID 2
-
-/* init_module(2): of memory. */
+/* What comes from memory, as by init_module(2): selinux_kernel_load_data() */
 SEC("lsm/kernel_load_data")
 int BPF_PROG(te_kernel_load_data, int id)
 {
 	struct tg_note n = { .op = TG_OP_MODULE, .class = TG_C_SYSTEM };
-	struct te_who who = te_me();
+	u32 request = te_load_request(id);
+	struct te_who who = te_loader();
 
-	if (id != LOADING_MODULE_ID || !who.subject)
+	if (!request || !who.subject)
 		return 0;
-	return te_may(who.sid, who.sid, SECCLASS_SYSTEM, SYSTEM__MODULE_LOAD, &n);
+	return te_may(who.sid, who.sid, SECCLASS_SYSTEM, request, &n);
 }
 
 SEC("lsm/bpf")

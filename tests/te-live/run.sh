@@ -17,7 +17,7 @@ cp "$payload/te-live" "$payload/other-live"
 cat >"$payload/live.sh" <<-'END'
 	set -eu
 	mkdir -p /root/live
-	/payload/tidegate start --policy /payload/flat.plm --te /payload/live.pol --file-contexts /payload/live.fc
+	/payload/tidegate start --given-entries 4096 --policy /payload/flat.plm --te /payload/live.pol --file-contexts /payload/live.fc
 	/payload/te-live "$1" || status=$?
 	/payload/tidegate stop
 	exit ${status:-0}

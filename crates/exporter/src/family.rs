@@ -77,7 +77,7 @@ const fn gauge(
 }
 
 /// All metrics.
-pub const FAMILIES: [Family; 19] = [
+pub const FAMILIES: [Family; 21] = [
     gauge("tidegate_up", "Whether the daemon answered.", |s| {
         one(s.metrics.is_some().into())
     }),
@@ -120,6 +120,16 @@ pub const FAMILIES: [Family; 19] = [
         "tidegate_given_levels_max",
         "Objects whose level the kernel has room to remember.",
         |s| told(s, |m| one(m.status.given.max)),
+    ),
+    gauge(
+        "tidegate_given_labels",
+        "Objects whose context is remembered because no path gives it back.",
+        |s| told(s, |m| one(m.status.labels.used)),
+    ),
+    gauge(
+        "tidegate_given_labels_max",
+        "Objects whose context the kernel has room to remember.",
+        |s| told(s, |m| one(m.status.labels.max)),
     ),
     gauge(
         "tidegate_processes",
@@ -255,6 +265,7 @@ pub mod tests {
             attached: 90,
             guard_armed: true,
             given: Room { used: 5, max: 512 },
+            labels: Room { used: 3, max: 512 },
             records: 40,
             events_lost: 3,
             labels_failed: 0,

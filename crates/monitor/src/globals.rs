@@ -244,6 +244,11 @@ impl Globals {
         self.u64_at(|b| unsafe { &raw mut (*b).given_used })
     }
 
+    pub fn te_given_used(&self) -> &AtomicU64 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).te_given_used })
+    }
+
     /// Not 0: no level is given any more.
     pub fn given_closed(&self) -> &AtomicU32 {
         // SAFETY: an address in the mapping, never dereferenced here.

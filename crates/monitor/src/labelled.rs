@@ -1,6 +1,7 @@
 //! The table of SIDs that no path gives back, for those who keep it over a reboot.
 
 use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
 
 use tidegate_flask::Sid;
 
@@ -95,6 +96,10 @@ impl Monitor {
         let keys: Vec<tg_given_key> = labelled.iter().map(Labelled::key).collect();
         let values: Vec<u64> = labelled.iter().map(sid).collect();
         let put = self.te_given.put_all(&keys, &values);
+        // those that found room count, too
+        let used = self.te_given.entries();
+        let used = used.trying(|| "read the given labels".into())?.len() as u64;
+        self.globals.te_given_used().store(used, Ordering::Relaxed);
         put.trying(|| "restore the given labels".into())
     }
 
@@ -105,7 +110,10 @@ impl Monitor {
     pub fn forget_labelled(&self, gone: &[Labelled]) -> Result<()> {
         for labelled in gone {
             let deleted = self.te_given.delete(&labelled.key());
-            deleted.trying(|| "forget a given label".into())?;
+            if deleted.trying(|| "forget a given label".into())? {
+                let used = self.globals.te_given_used();
+                used.fetch_sub(1, Ordering::Relaxed);
+            }
         }
         Ok(())
     }

@@ -54,7 +54,7 @@ pub struct Monitor {
 /// What is decided when the monitor is loaded.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Room in the table of given levels, in entries.
+    /// Room in the table of given levels, and in that of given labels, in entries.
     pub given_entries: u32,
 }
 

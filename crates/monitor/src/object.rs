@@ -24,7 +24,10 @@ pub(crate) fn load(options: Options) -> Result<()> {
                 .iter()
                 .any(|model| program.starts_with(model.prefix()))
         },
-        |open| open.maps.given.set_max_entries(options.given_entries),
+        |open| {
+            open.maps.given.set_max_entries(options.given_entries)?;
+            open.maps.te_given.set_max_entries(options.given_entries)
+        },
         |skel| {
             for map in skel.object_mut().maps_mut() {
                 if let Some(name) = shared(&map.name().to_string_lossy()) {

@@ -47,8 +47,10 @@ pub struct Status {
     pub events_lost: u64,
     /// Objects whose label could not be stored.
     pub labels_failed: u64,
-    /// Room in the table of given levels.
+    /// Room in the table of given levels, and in that of given labels.
     pub given_max: u32,
+    /// Entries in the table of given labels.
+    pub labels_used: u64,
 }
 
 impl Monitor {
@@ -71,6 +73,7 @@ impl Monitor {
             events_lost: self.globals.events_lost(),
             labels_failed: self.globals.labels_failed(),
             given_max: self.given.max_entries,
+            labels_used: self.globals.te_given_used().load(Ordering::Relaxed),
         })
     }
 

@@ -196,6 +196,8 @@ pub struct Status {
     pub guard_armed: bool,
     /// Room in the table of given levels, and how much of it is used.
     pub given: Room,
+    /// The same of the table of labels that a SELinux policy gave.
+    pub labels: Room,
     /// Records written since the start.
     pub records: u64,
     /// Records that found no room on their way to the log, in the kernel or in the daemon.

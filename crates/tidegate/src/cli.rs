@@ -438,7 +438,7 @@ pub struct Daemon {
     /// start; best with --permissive at first
     #[arg(long)]
     pub te_system: bool,
-    /// Objects whose level no path rule gives back: room in the kernel's table
+    /// Objects whose level no path rule gives back: room in the kernel's table, and as much in that of labels
     #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub given_entries: u32,
     /// Bytes after which the audit log is rotated

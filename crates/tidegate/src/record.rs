@@ -530,7 +530,7 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::Launder => "a lower object may not get a higher name",
         Reason::NoCreator => "lower subjects may not create there",
         Reason::TopOnly => "it belongs to the top level",
-        Reason::TableFull => "the table of given levels is full",
+        Reason::TableFull => "the table of given levels or labels is full",
         Reason::Async => "asynchronous I/O is under way",
         Reason::Channel => "it reads what a lower one writes",
         Reason::Tree => "the directory's rules would change for what is below it",

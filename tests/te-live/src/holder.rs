@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use nix::cmsg_space;
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg,
@@ -133,6 +134,15 @@ impl Held {
             // what it asks for itself
             ["attr", which, context] => fs::write(format!("/proc/self/attr/{which}"), context)?,
             ["create", name] => File::create_new(place(name)).map(drop)?,
+            // files, one after the other, until that fails
+            ["flood", dir] => {
+                for n in 0.. {
+                    File::create_new(place(&format!("{dir}/{n}")))?;
+                }
+            }
+            ["pipe"] => drop(nix::unistd::pipe()?),
+            ["socket"] => drop(made(AddressFamily::Inet, None)?),
+            ["memory"] => drop(memfd_create(c"", MFdFlags::empty())?),
             ["relabel", name, context] => relabel(&place(name), context)?,
             ["rename", from, to] => fs::rename(place(from), place(to))?,
             // made without a name, which it gets later

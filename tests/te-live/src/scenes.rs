@@ -1,5 +1,6 @@
 //! The scenes: each binds something, takes the permission back, and uses it.
 
+mod flood;
 mod labels;
 mod objects;
 
@@ -108,6 +109,7 @@ const SCENES: &[Scene] = &[
     ("unix", unix),
     ("served", served),
     ("numbering", numbering),
+    ("labels-flood", flood::labels),
     ("permissive", permissive),
 ];
 

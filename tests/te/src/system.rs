@@ -112,6 +112,33 @@ pub fn perf(kind: u32, config: u64, pid: i32, cpu: i32, flags: u64) -> io::Resul
     ))
 }
 
+/// What the kernel takes for the image of one until it looks closer: `struct setup_header` of its boot protocol. It is too
+/// short.
+fn image() -> io::Result<()> {
+    let mut bytes = [0; 1024];
+    for (place, part) in [
+        (0x1fe, [0x55, 0xaa].as_slice()),
+        (0x202, b"HdrS\x0c\x02"), // and its version
+        (0x211, &[1]),            // loaded high
+        (0x236, &[3]),            // of 64 bits, at any address
+    ] {
+        bytes[place..place + part.len()].copy_from_slice(part);
+    }
+    crate::file::make()?;
+    std::fs::write(at("f"), bytes)
+}
+
+fn kexec(kernel: i32, initramfs: i32, flags: i32) -> io::Result<()> {
+    past(sys!(libc::syscall(
+        libc::SYS_kexec_file_load,
+        kernel,
+        initramfs,
+        1,
+        c"".as_ptr(),
+        flags
+    )))
+}
+
 const EXCLUDE_KERNEL: u64 = 1 << 5 | 1 << 6;
 
 pub fn add(ops: &mut Ops) {
@@ -127,26 +154,26 @@ pub fn add(ops: &mut Ops) {
     ops.plain("the kernel's log: read the file", || {
         open("/proc/kmsg", libc::O_RDONLY | libc::O_NONBLOCK).map(drop)
     });
-    ops.with("load a module", crate::file::make, |()| {
-        let file = open(&at("f"), libc::O_RDONLY)?;
-        past(sys!(libc::syscall(
-            libc::SYS_finit_module,
-            file.as_raw_fd(),
-            c"".as_ptr(),
-            0
-        )))
-    });
+    // MODULE_INIT_COMPRESSED_FILE: the kernel decompresses it
+    for (name, flags) in [("load a module", 0), ("load a compressed module", 4)] {
+        ops.with(name, crate::file::make, move |()| {
+            let file = open(&at("f"), libc::O_RDONLY)?;
+            past(sys!(libc::syscall(
+                libc::SYS_finit_module,
+                file.as_raw_fd(),
+                c"".as_ptr(),
+                flags
+            )))
+        });
+    }
     ops.with("load a kernel", crate::file::make, |()| {
         let file = open(&at("f"), libc::O_RDONLY)?;
-        let flags = 4; // KEXEC_FILE_NO_INITRAMFS
-        past(sys!(libc::syscall(
-            libc::SYS_kexec_file_load,
-            file.as_raw_fd(),
-            -1,
-            1,
-            c"".as_ptr(),
-            flags
-        )))
+        // KEXEC_FILE_NO_INITRAMFS
+        kexec(file.as_raw_fd(), -1, 4)
+    });
+    ops.with("load a kernel and an initramfs", image, |()| {
+        let file = open(&at("f"), libc::O_RDONLY)?;
+        kexec(file.as_raw_fd(), file.as_raw_fd(), 0)
     });
     ops.plain("a ring", || ring(0).map(drop));
     // IORING_SETUP_SQPOLL

@@ -118,8 +118,8 @@ impl Class {
     /// What access operations need: the rights that an active capability can have.
     pub fn access(self) -> u32 {
         match self {
-            Class::File => READ | WRITE | APPEND | SETATTR | LOCK | IOCTL,
-            Class::Dir => READ | SETATTR,
+            Class::File => READ | WRITE | APPEND | LOCK | IOCTL,
+            Class::Dir => READ,
             Class::Tcp | Class::Udp | Class::Unix => READ | WRITE,
             Class::Program | Class::Library | Class::Service(_) => 0,
         }

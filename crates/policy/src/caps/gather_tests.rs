@@ -154,9 +154,9 @@ fn an_example() {
     let host = &caps.subjects[host as usize];
     assert_eq!(
         host.controlled(Class::File),
-        READ | WRITE | SETATTR | LOCK | IOCTL
+        READ | WRITE | LOCK | IOCTL
     );
-    assert_eq!(host.controlled(Class::Dir), SETATTR);
+    assert_eq!(host.controlled(Class::Dir), 0);
     let open = caps.services[0].operation(1).unwrap();
     let Needs::Bind(needs) = &open.needs else {
         panic!("{open:?}");

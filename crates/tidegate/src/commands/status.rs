@@ -35,9 +35,11 @@ pub fn run(json: bool) -> Outcome {
     let guard = if status.guard_armed { "armed" } else { "idle" };
     say!("guard:    {guard}");
     say!(
-        "given:    {} of {} levels",
+        "given:    {} of {} levels, {} of {} labels",
         status.given.used,
-        status.given.max
+        status.given.max,
+        status.labels.used,
+        status.labels.max
     );
     say!("records:  {}, {} lost", status.records, status.events_lost);
     if status.labels_failed > 0 {

@@ -383,6 +383,10 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
             used: monitor.given_used()?,
             max: s.given_max.into(),
         },
+        labels: Room {
+            used: s.labels_used,
+            max: s.given_max.into(),
+        },
         records: s.records,
         events_lost: s.events_lost,
         labels_failed: s.labels_failed,

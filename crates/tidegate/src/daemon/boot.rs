@@ -61,7 +61,7 @@ fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Re
     }
 }
 
-/// Room in the table of given levels: what was asked for, and where a crash has left much, what
+/// Room in the table of given levels, and in that of labels: what was asked for, and where a crash has left much, what
 /// is there, with the eighth that is kept back, and half of what was asked for besides.
 fn room(asked: u32, given: usize) -> u32 {
     let needed = given.saturating_add(given / 4) + asked as usize / 2;

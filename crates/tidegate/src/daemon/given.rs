@@ -372,11 +372,13 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Levels that will be in the table, with those of disks that are away.
+    /// Levels that will be in their table, or labels in theirs if they are more; with those of disks that are away.
     pub fn count(&self) -> usize {
         let known = self.disks.lock();
-        let away: usize = known.away.values().map(|a| a.given.len()).sum();
-        self.given.len() + away
+        let away = |count: fn(&Away) -> usize| known.away.values().map(count).sum::<usize>();
+        let levels = self.given.len() + away(|a| a.given.len());
+        let labels = self.labelled.len() + away(|a| a.labelled.len());
+        levels.max(labels)
     }
 }
 

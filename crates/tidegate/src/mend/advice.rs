@@ -37,7 +37,7 @@ fn chosen(refusal: &Refusal) -> Option<&str> {
 fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
     match refusal.reason {
         Reason::TableFull => {
-            "start with a larger `--given-entries`, or remove files that lower subjects have left"
+            "start with a larger `--given-entries`, or remove files that lower subjects, or those of a SELinux policy, have left"
         }
         Reason::Mapping => {
             "close what it has mapped shared and writable before it reads this, or read it in a process of its own"

@@ -10,7 +10,7 @@ use crate::holder::relabel;
 use crate::place;
 
 /// The context of a file, by `ls -Z`.
-fn context(name: &str) -> String {
+pub fn context(name: &str) -> String {
     let json = tidegate(&["--json", "ls", "-dZ", &place(name)]).unwrap_or_else(|e| e);
     let context = json
         .split_once("\"context\":\"")

@@ -330,6 +330,10 @@ pub mod tests {
                     used: 12,
                     max: 262_144,
                 },
+                labels: Room {
+                    used: 0,
+                    max: 262_144,
+                },
                 records: 321,
                 events_lost: 4,
                 labels_failed: 0,
