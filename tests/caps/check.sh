@@ -47,7 +47,9 @@ end() {
 	exec {fd}>&-
 	fd=${ANSWERS[$1]}
 	exec {fd}<&-
-	wait "${PID[$1]}"
+	# others that began later have its input open, too
+	kill "${PID[$1]}"
+	wait "${PID[$1]}" 2>/dev/null
 }
 # once NAME OP…: in a session of its own
 once() {
@@ -90,6 +92,7 @@ cat >/srv/t.caps <<-END
 	    file /srv/short read expires 3s
 	    file /srv/given read write
 	    file /srv/mapped read
+	    program /usr/bin/perl execute
 	    program /srv/bin/echo execute
 	    program /srv/bin/script execute
 	    program /srv/bin/tool execute as tool
@@ -337,9 +340,10 @@ expect 0 '^EACCES' ask host open x /srv/in/c r
 expect 0 '^ok' ask host open n /srv/out/newer r
 expect 0 '^ok' ask host read n
 # who has it mapped is killed
-expect 0 '^ok' ask later open m /srv/mapped r
-expect 0 '^ok' ask later map m
-expect 0 "python3\\(${PID[later]}\\) was killed: it had inode [0-9]+ mapped" "$T" revoke --object file:/srv/mapped
+mapper=$(ask later spawn /usr/bin/perl -e 'open(F,"<","/srv/mapped");syscall(9,0,4096,1,1,fileno(F),0);sleep(1000)' | sed 's/ok //')
+sleep 2
+expect 0 "perl\\($mapper\\) was killed: it had inode [0-9]+ mapped" "$T" revoke --object file:/srv/mapped
+expect 0 '^ok' ask later open n /srv/out/newer r
 end later
 expect 1 'no session 1000' "$T" revoke --caps-session 1000
 expect 1 'no subject|have a subject' "$T" revoke --subject nobody
