@@ -83,5 +83,9 @@
 #include "caps/net.h"
 #include "caps/task.h"
 #include "caps/revoke.h"
+#include "caps/service.h"
+#include "caps/request.h"
+#include "caps/packet.h"
+#include "caps/stream.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -188,7 +188,16 @@ struct rlimit { unsigned long rlim_max; };
 struct bpf_map;
 struct bpf_prog;
 struct iattr { unsigned int ia_valid; };
-struct msghdr { void *msg_name; int msg_namelen; void *msg_control; unsigned int msg_flags; u64 msg_controllen; };
+struct iovec { void *iov_base; u64 iov_len; };
+struct iov_iter { u8 iter_type; u64 iov_offset; const struct iovec *__iov; void *ubuf; u64 count; u64 nr_segs; };
+struct msghdr {
+	void *msg_name;
+	int msg_namelen;
+	struct iov_iter msg_iter;
+	void *msg_control;
+	unsigned int msg_flags;
+	u64 msg_controllen;
+};
 struct timespec64;
 struct perf_event_attr;
 struct linux_binprm;
@@ -267,7 +276,20 @@ struct sock_common {
 	u16 skc_dport; /* big endian */
 	u16 skc_num;
 };
-struct sk_buff { struct sk_buff *next; struct sock *sk; unsigned int len; unsigned char *data; };
+struct sk_buff {
+	struct sk_buff *next;
+	struct sock *sk;
+	char cb[48];
+	unsigned int len;
+	unsigned int data_len;
+	unsigned int end;
+	unsigned char *head;
+	unsigned char *data;
+};
+struct skb_frag { u64 netmem; unsigned int len; unsigned int offset; };
+struct skb_shared_info { u8 nr_frags; struct skb_frag frags[17]; };
+struct unix_skb_parms { u32 consumed; };
+struct page { u64 flags; };
 struct sk_buff_head { struct sk_buff *next; };
 struct sock {
 	struct sock_common __sk_common;
@@ -319,6 +341,12 @@ struct mm_struct___ps { struct file *exe_file; };
 #define SOCK_DGRAM 2
 #define SOCK_SEQPACKET 5
 #define SHUTDOWN_BOTH 3
+#define RCV_SHUTDOWN 1
+#define MSG_OOB 0x1
+#define MSG_PEEK 0x2
+#define MSG_SPLICE_PAGES 0x8000000
+#define ITER_UBUF 0
+#define ITER_IOVEC 1
 #define TCP_LISTEN 10
 #define AF_UNIX 1
 #define AF_INET 2
@@ -410,7 +438,11 @@ struct mm_struct___ps { struct file *exe_file; };
 #define EXDEV 18
 #define EINVAL 22
 #define ENOSPC 28
+#define EPROTO 71
+#define EOPNOTSUPP 95
 #define EAFNOSUPPORT 97
+#define EISCONN 106
+#define ENOTCONN 107
 #define ENAMETOOLONG 36
 
 #endif

@@ -221,7 +221,7 @@ impl Player {
             let Some(expected) = world.step(op) else {
                 continue;
             };
-            let got = self.attempt(op, root, &before, expected, tally)?;
+            let got = self.attempt(op, root, (&before, &world), expected, tally)?;
             tally.count(&before, op, expected, &world);
             let wrong = match self.verdict(op, got)? {
                 (verdict, _) if verdict == Some(expected) => match self.wrong_level(&world)? {
@@ -249,12 +249,12 @@ impl Player {
         }))
     }
 
-    /// Has an operation tried, and again while the kernel is too busy for it.
+    /// Has an operation tried, and again while the kernel is too busy for it. The worlds are the model's before and after it.
     fn attempt(
         &mut self,
         op: &Op,
         root: &str,
-        before: &World,
+        (before, after): (&World, &World),
         expected: Verdict,
         tally: &mut Tally,
     ) -> Result<Outcome> {
@@ -282,7 +282,10 @@ impl Player {
             let busy = match outcome {
                 Outcome::Answered(Answer { errno: 0, .. }) => false,
                 Outcome::Answered(Answer { errno, .. }) => {
-                    errno == libc::EAGAIN || expected == Verdict::Done && hides_busy(&op.act)
+                    // a refusal with a fall is told from one that had no time for it by the levels
+                    errno == libc::EAGAIN
+                        || hides_busy(&op.act)
+                            && (expected == Verdict::Done || self.wrong_level(after)?.is_some())
                 }
                 _ => false,
             };

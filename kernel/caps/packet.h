@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The service monitor on sockets of packets (SOCK_SEQPACKET): a message is a request, or a reply. A request is authorised in
+ * its sender's call, which is refused if it is not, as it lies in user memory; then, where the kernel delivers its own copy,
+ * that has to be what was authorised. So who changes it meanwhile loses it.
+ */
+#ifndef TIDEGATE_CAPS_PACKET_H
+#define TIDEGATE_CAPS_PACKET_H
+
+#define CAPS_IOVECS 8 /* that a head may be spread over */
+
+/* Copies `n` bytes of what is to be sent, from `from` on, behind each other into a room's head. */
+static __noinline bool caps_gathered(struct caps_room *r, u64 msg, u32 from, u32 n)
+{
+	struct iov_iter *it = &CAST(struct msghdr, msg)->msg_iter;
+	u64 skip = it->iov_offset + from, base, len;
+	u32 i, at = from, some;
+	long err;
+
+	if (it->iter_type == ITER_UBUF) {
+		base = address(it->ubuf);
+		return !bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(n, CAPS_HEAD), (void *)(base + skip));
+	}
+	if (it->iter_type != ITER_IOVEC)
+		return false;
+	bpf_for(i, 0, CAPS_IOVECS) {
+		struct iovec *v = CAST(struct iovec, address(it->__iov) + i * sizeof(struct iovec));
+
+		if (i >= it->nr_segs)
+			break;
+		len = v->iov_len;
+		if (skip >= len) {
+			skip -= len;
+			continue;
+		}
+		base = address(v->iov_base) + skip;
+		some = len - skip < n ? len - skip : n;
+		skip = 0;
+		err = bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(some, CAPS_HEAD), (void *)base);
+		if (err)
+			return false;
+		at += some;
+		n -= some;
+		if (!n)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Head and operands of a request that a message begins with, in the sender's memory: 0; -EPROTO: it is none; 1: there is not
+ * all of it.
+ */
+static __noinline int caps_request_peeked(struct caps_room *r, u64 msg)
+{
+	u32 len;
+
+	if (r->size < sizeof(struct caps_wire_request))
+		return 1;
+	if (!caps_gathered(r, msg, 0, sizeof(struct caps_wire_request)))
+		return 1;
+	len = caps_request_size(r->head);
+	if (!len)
+		return -EPROTO;
+	if (len > r->size)
+		return 1;
+	len -= sizeof(struct caps_wire_request);
+	if (len && !caps_gathered(r, msg, sizeof(struct caps_wire_request), len))
+		return 1;
+	return caps_request_read(r) ? 0 : -EPROTO;
+}
+
+/* What is wrong with a request, before its record: -EACCES, or -EPROTO. */
+static __always_inline int caps_request_refused(struct caps_room *r, int err)
+{
+	if (err == -EPROTO) {
+		r->why = CAPS_REQUEST;
+		r->layer = r->wanted = r->denied = 0;
+	}
+	return caps_service_refused(r) ? err : 0;
+}
+
+/* A packet that is about to be sent. */
+static __always_inline int caps_packet_sent(struct caps_room *r, struct caps_conn *c, u64 msg)
+{
+	int err = caps_request_peeked(r, msg);
+
+	r->conn = c->number;
+	if (err || caps_request_of(r)->length != r->size) {
+		r->len = 0;
+		return caps_request_refused(r, -EPROTO);
+	}
+	if (caps_request_judged(r) || caps_request_made(r, c))
+		return caps_request_refused(r, -EACCES);
+	return 0;
+}
+
+/* Is a packet that is about to be delivered the one that was authorised? */
+static __noinline bool caps_packet_is(struct caps_room *r, struct caps_conn *c, u64 skb)
+{
+	struct sk_buff *s = CAST(struct sk_buff, skb);
+	u64 data = address(s->data);
+	u32 i;
+
+	if (r->conn != c->number || s->len != r->size || s->len - s->data_len < r->len)
+		return false;
+	bpf_for(i, 0, r->len / 8)
+		if (name_word(data + i * 8) != caps_head_word(r, i * 8))
+			return false;
+	return true;
+}
+
+/* A packet goes from a service to who asked it. */
+static __noinline int caps_packet_replies(struct caps_conn *c, u64 skb)
+{
+	struct sk_buff *s = CAST(struct sk_buff, skb);
+	u64 data = address(s->data), first = name_word(data), second = name_word(data + 8);
+
+	if (s->len - s->data_len < sizeof(struct caps_wire_reply) || (u32)first != s->len)
+		return 0;
+	return caps_reply_made(c, first >> 32, second >> 32, name_word(data + 16));
+}
+
+/* Of every packet of any socket; those of Unix sockets come in their sender's call. */
+SEC("lsm/socket_sock_rcv_skb")
+int BPF_PROG(caps_service_socket_sock_rcv_skb, struct sock *sk, struct sk_buff *skb)
+{
+	u64 to = address(sk), from;
+	struct caps_conn *c;
+	struct caps_room *r;
+
+	if (!caps_is_unix(to) || CAST(struct sock, to)->sk_type != SOCK_SEQPACKET)
+		return 0;
+	from = address(CAST(struct sk_buff, address(skb))->sk);
+	c = caps_conn_of(from);
+	if (!c) {
+		c = caps_conn_of(to);
+		if (c)
+			caps_packet_replies(c, address(skb));
+		return 0;
+	}
+	r = caps_room();
+	return r && caps_packet_is(r, c, address(skb)) ? 0 : -EPERM;
+}
+
+#endif
