@@ -175,6 +175,7 @@ mod tests {
             // each model asks of its own
             ("lsm", "inode_file_setattr"),
             ("lsm", "inode_file_setattr"),
+            ("lsm", "inode_file_setattr"),
             ("lsm", "uring_allowed"),
         ];
         assert_eq!(found, expected.map(|(kind, of)| (kind.into(), of.into())));

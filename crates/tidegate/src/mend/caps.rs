@@ -79,8 +79,9 @@ fn pattern(path: &str) -> String {
     let mut text = String::new();
     for c in path.chars() {
         match c {
-            c if c.is_control() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
-            '*' | '?' | '[' | ']' | '{' | '}' | '^' | ',' | '\\' | '"' => {
+            // a quotation mark would end a word, whatever stands before it
+            c if c.is_control() || c == '"' => text.push_str(&format!("\\x{:02x}", u32::from(c))),
+            '*' | '?' | '[' | ']' | '{' | '}' | '^' | ',' | '\\' => {
                 text.push('\\');
                 text.push(c);
             }
