@@ -9,7 +9,7 @@
 
 #define CAPS_IOVECS 8 /* that a head may be spread over */
 
-/* Copies `n` bytes of what is to be sent, from `from` on, behind each other into a room's head. */
+/* Copies `n` bytes, fewer than CAPS_PART, of what is to be sent, from `from` on, behind each other into a room's head. */
 static __noinline bool caps_gathered(struct caps_room *r, u64 msg, u32 from, u32 n)
 {
 	struct iov_iter *it = &CAST(struct msghdr, msg)->msg_iter;
@@ -19,7 +19,7 @@ static __noinline bool caps_gathered(struct caps_room *r, u64 msg, u32 from, u32
 
 	if (it->iter_type == ITER_UBUF) {
 		base = address(it->ubuf);
-		return !bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(n, CAPS_HEAD), (void *)(base + skip));
+		return !bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(n, CAPS_PART), (void *)(base + skip));
 	}
 	if (it->iter_type != ITER_IOVEC)
 		return false;
@@ -36,7 +36,7 @@ static __noinline bool caps_gathered(struct caps_room *r, u64 msg, u32 from, u32
 		base = address(v->iov_base) + skip;
 		some = len - skip < n ? len - skip : n;
 		skip = 0;
-		err = bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(some, CAPS_HEAD), (void *)base);
+		err = bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(some, CAPS_PART), (void *)base);
 		if (err)
 			return false;
 		at += some;
@@ -53,7 +53,7 @@ static __noinline bool caps_gathered(struct caps_room *r, u64 msg, u32 from, u32
  */
 static __noinline int caps_request_peeked(struct caps_room *r, u64 msg)
 {
-	u32 len;
+	u32 len, at;
 
 	if (r->size < sizeof(struct caps_wire_request))
 		return 1;
@@ -64,9 +64,9 @@ static __noinline int caps_request_peeked(struct caps_room *r, u64 msg)
 		return -EPROTO;
 	if (len > r->size)
 		return 1;
-	len -= sizeof(struct caps_wire_request);
-	if (len && !caps_gathered(r, msg, sizeof(struct caps_wire_request), len))
-		return 1;
+	for (at = sizeof(struct caps_wire_request); at < len; at += CAPS_PART / 2)
+		if (!caps_gathered(r, msg, at, len - at < CAPS_PART / 2 ? len - at : CAPS_PART / 2))
+			return 1;
 	return caps_request_read(r) ? 0 : -EPROTO;
 }
 

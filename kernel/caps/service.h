@@ -13,7 +13,9 @@
 #define CAPS_CONNS (1 << 14)
 #define CAPS_SLOTS 1024 /* objects that a connection may have bound */
 #define CAPS_ASKED 64	/* requests of a connection to bind one that are not answered yet */
-#define CAPS_HEAD 4096	/* more than head and operands of a request */
+#define CAPS_HEAD 4096	/* more than head and operands of a request: a bound, */
+#define CAPS_PART 2048	/* that of what is copied at once, */
+#define CAPS_HEAD_ROOM (CAPS_HEAD + CAPS_PART) /* and so the room for it. What is kept of a task may take 8192 bytes at most */
 #define CAPS_SERVED 4	/* domains of which a connection remembers what they call a service there */
 #define CAPS_OF_SERVICE 7 /* the class of a service's object, in records */
 
@@ -45,7 +47,7 @@ struct caps_conn {
 	u32 slots_used; /* and up to which any was */
 	u32 open; /* by a policy that is permissive, what cannot be told is let through, and all that follows */
 	struct caps_served served[CAPS_SERVED];
-	u8 head[2 * CAPS_HEAD]; /* of the request, */
+	u8 head[CAPS_HEAD_ROOM]; /* of the request, */
 	u8 reply[64];		/* and of the reply that comes */
 };
 
@@ -154,7 +156,7 @@ struct caps_room {
 	u32 answer; /* to the question asked last, */
 	u64 object; /* and about what it was */
 	struct caps_asked asked;
-	u8 head[2 * CAPS_HEAD];
+	u8 head[CAPS_HEAD_ROOM];
 };
 
 struct {

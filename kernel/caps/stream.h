@@ -60,9 +60,9 @@ static __noinline u32 caps_chunk_copied(u8 *to, u64 skb, u32 at, u32 n)
 		return 0;
 	if (some > n)
 		some = n;
-	if (some >= CAPS_HEAD)
-		return 0;
-	return bpf_probe_read_kernel(to, BOUND(some, CAPS_HEAD), (void *)from) ? 0 : some;
+	if (some >= CAPS_PART)
+		some = CAPS_PART - 1;
+	return bpf_probe_read_kernel(to, BOUND(some, CAPS_PART), (void *)from) ? 0 : some;
 }
 
 /* The head that came is what the room has, and that is authorised; else it comes there, and is asked about. */
