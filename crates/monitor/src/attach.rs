@@ -95,6 +95,9 @@ const TE_GUARD: &str = "te_guard_";
 /// Of `caps`, what is attached only while something is checked at each use, or was taken back.
 const CAPS_GUARD: &str = "caps_guard_";
 
+/// Those that look at requests to services: attached once files describe some, as they are asked at each message of everybody.
+const CAPS_SERVICES: &str = "caps_service_";
+
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
 
@@ -249,14 +252,19 @@ impl Monitor {
         })
     }
 
-    /// Attaches the `capability` model's programs, but for its guard.
+    /// Attaches the `capability` model's programs, but for its guard and the service monitor.
     pub(crate) fn attach_caps(&self) -> Result<()> {
         object::load_model(Model::Caps)?;
         attach_late(|p| Model::Caps.account().contains(&p))?;
         let prefix = Model::Caps.prefix();
         attach_model(Model::Caps, |p| {
-            p.starts_with(prefix) && !p.starts_with(CAPS_GUARD)
+            p.starts_with(prefix) && !p.starts_with(CAPS_GUARD) && !p.starts_with(CAPS_SERVICES)
         })
+    }
+
+    /// Attaches those of the service monitor that are not.
+    pub(crate) fn attach_caps_services(&self) -> Result<()> {
+        attach_late(|p| p.starts_with(CAPS_SERVICES))
     }
 
     /// Attaches those of its guard that are not.

@@ -38,6 +38,8 @@ pub struct Layer {
     pub place: u32,
     /// Whether something in its files is checked at each use, or ends by itself.
     pub is_watched: bool,
+    /// Whether its files describe services, whose requests are looked at.
+    pub has_services: bool,
 }
 
 impl Capabilities<'_> {
@@ -60,9 +62,7 @@ impl Capabilities<'_> {
             return Err(Error::Full("sessions"));
         };
         monitor.attach_caps()?;
-        if layer.is_watched {
-            monitor.arm_capabilities()?;
-        }
+        self.prepare(layer)?;
         let numbers = (0..SESSIONS).map(|place| monitor.globals.caps_session(place).number);
         let number = numbers.max().unwrap_or(0) + 1;
         // held by this process meanwhile
@@ -88,10 +88,19 @@ impl Capabilities<'_> {
     /// # Errors
     /// [`Error::Capabilities`] if it has as many as there may be, or shares its memory or its descriptors with others.
     pub fn narrow(&mut self, layer: Layer, pid: u32, when: When) -> Result<()> {
+        self.prepare(layer)?;
+        self.monitor.change(pid, layer.place, 0, when)
+    }
+
+    /// Attaches what a layer takes besides, before it comes into force.
+    fn prepare(&self, layer: Layer) -> Result<()> {
         if layer.is_watched {
             self.monitor.arm_capabilities()?;
         }
-        self.monitor.change(pid, layer.place, 0, when)
+        if layer.has_services {
+            self.monitor.attach_caps_services()?;
+        }
+        Ok(())
     }
 }
 

@@ -61,6 +61,7 @@ pub fn limit(
     let layer = tidegate_monitor::Layer {
         place: tidegate_lava::Places::of(&caps, image.at).subject(number),
         is_watched: is_watched(&caps),
+        has_services: !caps.services.is_empty(),
     };
     // it is still the one that asked, and not another of the same number
     still_there(peer)?;
