@@ -287,33 +287,39 @@ static __noinline bool caps_name_is_taken(u64 sk, u32 domain)
 	return q.why == CAPS_REVOKED;
 }
 
-/* A use of what was bound for a socket: as long as it is good for anything. */
-static __noinline int caps_sock_use(struct socket *sock, u32 right, u8 op)
+/* A use of it that is refused. Of its own: with its record beside them, names of sockets would find no room on the stack. */
+static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
 	struct caps_question q = {};
-	struct caps_domain *d = caps_begin(&q, CAPS_UNIX, right, 0);
-	u64 file = address(sock->file), sk = address(sock->sk);
-	struct caps_active *a;
-	u32 kind;
 
-	if (!d || !file || !sk)
+	caps_begin(&q, class, right, 0);
+	q.why = why;
+	return verdict_of(caps_refuse(&q, &n));
+}
+
+/* A use of what was bound for a socket: as long as it is good for anything. */
+static __noinline int caps_sock_use(struct socket *sock, u32 right, u8 op)
+{
+	struct caps_task *t = caps_tasks_current();
+	u64 file = address(sock->file), sk = address(sock->sk);
+	u32 domain = t ? t->domain : 0, kind, taken, why;
+	struct caps_active *a;
+
+	if (!domain || !file || !sk)
 		return 0;
 	for (kind = CAPS_OPENED; kind <= CAPS_ADDRESSED; kind++) {
-		a = caps_active_of(file, q.domain, kind);
+		a = caps_active_of(file, domain, kind);
 		if (!a)
 			continue;
-		q.class = a->class;
-		q.why = right & ~a->rights ? CAPS_NOT_BOUND : caps_ended_with(a, file, right & a->counted);
-		if (q.why)
-			return verdict_of(caps_refuse(&q, &n));
+		why = right & ~a->rights ? CAPS_NOT_BOUND : caps_ended_with(a, file, right & a->counted);
+		if (why)
+			return caps_sock_refused(a->class, right, why, op);
 	}
-	if (caps_session_at(d->session)->taken &&
-	    (caps_session_at(d->session)->taken & 1 << CAPS_TAKEN_ALL ||
-	     (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX && caps_name_is_taken(sk, q.domain)))) {
-		q.why = CAPS_REVOKED;
-		return verdict_of(caps_refuse(&q, &n));
-	}
+	taken = caps_session_at(caps_domain_at(domain)->session)->taken;
+	if (taken && (taken & 1 << CAPS_TAKEN_ALL ||
+		      (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX && caps_name_is_taken(sk, domain))))
+		return caps_sock_refused(CAPS_UNIX, right, CAPS_REVOKED, op);
 	return 0;
 }
 
