@@ -1,6 +1,6 @@
 //! What the fuzz targets (`targets.rs`) do with an input: each function
 //! panics if a policy compiler, the bundle loader or the reader of compiled profiles, of SELinux's
-//! binary policies or of recordings breaks a promise.
+//! binary policies, of recordings, or of requests to services breaks a promise.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
@@ -8,6 +8,7 @@ pub mod caps;
 pub mod contexts;
 pub mod profile;
 pub mod recording;
+pub mod service;
 #[cfg(test)]
 mod targets;
 pub mod te;

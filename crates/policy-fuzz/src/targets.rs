@@ -12,6 +12,7 @@ use crate::caps;
 use crate::contexts;
 use crate::profile::{changed_profiles, profiles};
 use crate::recording::{bytes_as_recording, lines_as_recording, replay};
+use crate::service;
 use crate::te::{context, context_words, good_policy, policy};
 use crate::{changed, changed_far, compile, good_bundle, good_bundle_with_profiles, load, words};
 
@@ -152,4 +153,19 @@ fn caps_bundle_of_a_changed_body() {
     check!()
         .with_test_time(SMOKE)
         .for_each(|bytes: &[u8]| caps::read(&changed_far(&good, bytes)));
+}
+
+#[test]
+fn service_message_of_bytes() {
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| service::read(bytes));
+}
+
+#[test]
+fn service_message_with_changes() {
+    let good = service::good();
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| service::read(&service::changed(&good, bytes)));
 }
