@@ -152,10 +152,7 @@ fn an_example() {
     assert_eq!(caps.service_at(b"/run/notes"), Some(0));
     assert_eq!(caps.service_at(b"/run/notes2"), None);
     let host = &caps.subjects[host as usize];
-    assert_eq!(
-        host.controlled(Class::File),
-        READ | WRITE | LOCK | IOCTL
-    );
+    assert_eq!(host.controlled(Class::File), READ | WRITE | LOCK | IOCTL);
     assert_eq!(host.controlled(Class::Dir), 0);
     let open = caps.services[0].operation(1).unwrap();
     let Needs::Bind(needs) = &open.needs else {
