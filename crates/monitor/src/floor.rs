@@ -1,17 +1,14 @@
 //! The mechanism's floor: empty programs on the hooks that the monitor attaches to. What
 //! they cost no policy can undercut.
 
-use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 
 use libbpf_rs::ProgramType;
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 
 use crate::attach::is_late;
 use crate::error::{Error, Result, io_of};
 use crate::object;
 use crate::probe;
-use crate::skel::TidegateSkelBuilder;
 
 /// Empty programs on hooks, until it is dropped.
 #[derive(Debug)]
@@ -23,15 +20,12 @@ impl Floor {
     /// # Errors
     /// [`Error::Hook`] for the first that this kernel refuses.
     pub fn attach() -> Result<Self> {
-        let mut room = MaybeUninit::uninit();
-        let open = TidegateSkelBuilder::default()
-            .open(&mut room)
-            .map_err(|e| Error::Load {
-                log: String::new(),
-                source: io_of(e),
-            })?;
+        let open = object::open().map_err(|e| Error::Load {
+            log: String::new(),
+            source: io_of(e),
+        })?;
         let mut links = Vec::new();
-        for program in open.open_object().progs() {
+        for program in open.progs() {
             let name = program.name().to_string_lossy().into_owned();
             if program.prog_type() != ProgramType::Lsm || is_late(&name) {
                 continue;

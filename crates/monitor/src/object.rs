@@ -2,19 +2,30 @@
 //! `profile` and `te` models, and these beside them once a policy has such a model, as a kernel takes as long to
 //! verify each as all others.
 
-use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{MapCore, OpenProgram, PrintLevel, ProgramType};
+use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, OpenProgram, PrintLevel, ProgramType};
 
 use crate::attach::{Model, is_late};
 use crate::error::{Error, Result, Trying, io_of};
 use crate::load::Options;
 use crate::pins::{self, Pinned};
 use crate::probe;
-use crate::skel::{OpenTidegateSkel, TidegateSkel, TidegateSkelBuilder};
+
+/// What the build made of the kernel's part; as ELF wants its headers to lie. The skeleton has a field for each program and map, which
+/// a compiler takes minutes to look through, and nobody asks for: of it only the types are used.
+#[repr(align(8))]
+struct Aligned<T: ?Sized>(T);
+static OBJECT: &Aligned<[u8]> =
+    &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/tidegate.bpf.o")));
+
+/// The object, opened: nothing of it is in the kernel yet.
+pub(crate) fn open() -> libbpf_rs::Result<OpenObject> {
+    ObjectBuilder::default()
+        .name("tidegate_bpf")?
+        .open_memory(&OBJECT.0)
+}
 
 /// Loads and pins all maps, and all programs but those of the models that a policy may be without.
 pub(crate) fn load(options: Options) -> Result<()> {
@@ -25,16 +36,24 @@ pub(crate) fn load(options: Options) -> Result<()> {
                 .any(|model| program.starts_with(model.prefix()))
         },
         |open| {
-            open.maps.given.set_max_entries(options.given_entries)?;
-            open.maps.te_given.set_max_entries(options.given_entries)
-        },
-        |skel| {
-            for map in skel.object_mut().maps_mut() {
-                if let Some(name) = shared(&map.name().to_string_lossy()) {
-                    Pinned::Maps.pin(map.as_fd(), &name)?;
+            for mut map in open.maps_mut() {
+                if ["given", "te_given"].iter().any(|name| map.name() == *name) {
+                    map.set_max_entries(options.given_entries)?;
                 }
             }
-            Pinned::Maps.pin(skel.maps.bss.as_fd(), &pins::build())
+            Ok(())
+        },
+        |object| {
+            for map in object.maps() {
+                let Some(name) = shared(&map.name().to_string_lossy()) else {
+                    continue;
+                };
+                Pinned::Maps.pin(map.as_fd(), &name)?;
+                if name == "bss" {
+                    Pinned::Maps.pin(map.as_fd(), &pins::build())?;
+                }
+            }
+            Ok(())
         },
     )
 }
@@ -52,7 +71,7 @@ pub(crate) fn load_model(model: Model) -> Result<()> {
     bring_in(
         |program| program.starts_with(model.prefix()),
         |open| {
-            for mut map in open.open_object_mut().maps_mut() {
+            for mut map in open.maps_mut() {
                 if let Some(name) = shared(&map.name().to_string_lossy()) {
                     map.reuse_pinned_map(Pinned::Maps.path(&name))?;
                 }
@@ -97,26 +116,23 @@ fn failed(e: libbpf_rs::Error) -> Error {
 /// Loads the wanted programs with the maps as they are prepared, has the maps pinned, and pins the programs.
 fn bring_in(
     wanted: impl Fn(&str) -> bool,
-    prepare: impl FnOnce(&mut OpenTidegateSkel) -> libbpf_rs::Result<()>,
-    pin_maps: impl FnOnce(&mut TidegateSkel) -> Result<()>,
+    prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
+    pin_maps: impl FnOnce(&Object) -> Result<()>,
 ) -> Result<()> {
     if let Ok(mut said) = SAID.lock() {
         said.clear();
     }
     let before = libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
     let loaded = (|| {
-        let mut room = MaybeUninit::uninit();
-        let mut open = TidegateSkelBuilder::default()
-            .open(&mut room)
-            .map_err(failed)?;
+        let mut open = open().map_err(failed)?;
         prepare(&mut open).map_err(failed)?;
-        for mut program in open.open_object_mut().progs_mut() {
+        for mut program in open.progs_mut() {
             let wanted = wanted(&program.name().to_string_lossy()) && is_possible(&program)?;
             program.set_autoload(wanted);
         }
-        let mut skel = open.load().map_err(failed)?;
-        pin_maps(&mut skel)?;
-        let mut programs: Vec<_> = skel.object().progs().collect();
+        let object = open.load().map_err(failed)?;
+        pin_maps(&object)?;
+        let mut programs: Vec<_> = object.progs().collect();
         let is_last = |name: &str| Model::ALL.iter().any(|model| name == model.executed());
         programs.sort_by_key(|program| is_last(&program.name().to_string_lossy()));
         for program in programs {
@@ -161,10 +177,8 @@ mod tests {
 
     #[test]
     fn what_not_every_kernel_has_is_asked_for() {
-        let mut room = MaybeUninit::uninit();
-        let open = TidegateSkelBuilder::default().open(&mut room).unwrap();
-        let mut found: Vec<_> = open
-            .open_object()
+        let mut found: Vec<_> = open()
+            .unwrap()
             .progs()
             .filter_map(|program| optional(&program))
             .collect();
