@@ -56,6 +56,13 @@ fn main() {
         }
     }
 
+    // the monitor's object is opened as it is: of the skeleton, whose functions have a part for each program and take a compiler
+    // minutes, only the types are taken
+    let skeleton =
+        std::fs::read_to_string(out.join("tidegate.skel.rs")).expect("it was just built");
+    let types = types(&skeleton).expect("a skeleton has a module `types`");
+    std::fs::write(out.join("tidegate.types.rs"), types).expect("the output directory is writable");
+
     let object = std::fs::read(out.join("tidegate.bpf.o")).expect("it was just built");
     let abi = format!(
         "{}\n/// Which build the monitor is of.\npub(crate) const BUILD: &str = \"{}\";\n",
@@ -63,6 +70,14 @@ fn main() {
         &blake3::hash(&object).to_hex()[..16],
     );
     std::fs::write(out.join("abi.rs"), abi).expect("the output directory is writable");
+}
+
+/// A skeleton's module `types`.
+fn types(skeleton: &str) -> Option<&str> {
+    let (_, rest) = skeleton.split_once("\n    pub mod types {\n")?;
+    let end = rest.find("\n    }\n")?;
+    let begin = skeleton.len() - rest.len() - "    pub mod types {\n".len();
+    Some(&skeleton[begin..begin + "    pub mod types {\n".len() + end + "\n    }\n".len()])
 }
 
 /// The compiler: `$TIDEGATE_CLANG`, `clang-19`, or a `clang` that is new enough.

@@ -13,9 +13,10 @@ mod abi {
     #![allow(dead_code)]
     include!(concat!(env!("OUT_DIR"), "/abi.rs"));
 }
-#[allow(clippy::all, clippy::undocumented_unsafe_blocks, unused_imports)]
+#[allow(clippy::all, clippy::undocumented_unsafe_blocks)]
+#[allow(dead_code, missing_docs, non_camel_case_types, non_snake_case, unused_imports)]
 mod skel {
-    include!(concat!(env!("OUT_DIR"), "/tidegate.skel.rs"));
+    include!(concat!(env!("OUT_DIR"), "/tidegate.types.rs"));
 }
 #[allow(clippy::all, clippy::undocumented_unsafe_blocks, unused_imports)]
 mod recorder_skel {

@@ -13,8 +13,7 @@ use crate::load::Options;
 use crate::pins::{self, Pinned};
 use crate::probe;
 
-/// What the build made of the kernel's part; as ELF wants its headers to lie. The skeleton has a field for each program and map, which
-/// a compiler takes minutes to look through, and nobody asks for: of it only the types are used.
+/// What the build made of the kernel's part, where ELF's headers may lie.
 #[repr(align(8))]
 struct Aligned<T: ?Sized>(T);
 static OBJECT: &Aligned<[u8]> =
