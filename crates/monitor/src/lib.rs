@@ -14,7 +14,13 @@ mod abi {
     include!(concat!(env!("OUT_DIR"), "/abi.rs"));
 }
 #[allow(clippy::all, clippy::undocumented_unsafe_blocks)]
-#[allow(dead_code, missing_docs, non_camel_case_types, non_snake_case, unused_imports)]
+#[allow(
+    dead_code,
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    unused_imports
+)]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/tidegate.types.rs"));
 }
