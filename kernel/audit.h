@@ -78,6 +78,43 @@ __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 	return w->off < TG_PATH ? w->off : TG_PATH;
 }
 
+/* What the model whose refusal it is says of it. A function of its own: the callers' stacks are nearly full. */
+static __noinline int audit_model(struct tg_event *e, u32 reason)
+{
+	e->profile = 0;
+	e->ssid = e->tsid = e->tclass = 0;
+	e->layer = e->why = e->session = 0;
+	if (reason == TG_R_CAPS) {
+		struct caps_task *t = caps_tasks_current();
+
+		if (t) {
+			e->layer = t->layer;
+			e->why = t->why;
+			e->tclass = t->class;
+			e->request = t->request;
+			e->denied = t->denied;
+			e->session = t->domain ? caps_domain_at(t->domain)->session : 0;
+		}
+	} else if (reason == TG_R_TE) {
+		struct te_subject *t = te_subjects_current();
+
+		if (t) {
+			e->ssid = t->source;
+			e->tsid = t->target;
+			e->tclass = t->class;
+			e->request = t->request;
+			e->denied = t->denied;
+		}
+	} else if (reason >= TG_R_PROFILE) {
+		struct tg_confined *c = confined_current();
+
+		e->profile = c ? c->profile : 0;
+		e->request = c ? c->request : 0;
+		e->denied = c ? c->denied : 0;
+	}
+	return 0;
+}
+
 /* Writes a record; its id. */
 __noinline u64 audit(struct tg_note *n)
 {
@@ -120,37 +157,7 @@ __noinline u64 audit(struct tg_note *n)
 		__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
 	e->port = n->port;
 	e->detail = n->detail;
-	e->profile = 0;
-	e->ssid = e->tsid = e->tclass = 0;
-	e->layer = e->why = e->session = 0;
-	if (n->reason == TG_R_CAPS) {
-		struct caps_task *t = caps_tasks_current();
-
-		if (t) {
-			e->layer = t->layer;
-			e->why = t->why;
-			e->tclass = t->class;
-			e->request = t->request;
-			e->denied = t->denied;
-			e->session = t->domain ? caps_domain_at(t->domain)->session : 0;
-		}
-	} else if (n->reason == TG_R_TE) {
-		struct te_subject *t = te_subjects_current();
-
-		if (t) {
-			e->ssid = t->source;
-			e->tsid = t->target;
-			e->tclass = t->class;
-			e->request = t->request;
-			e->denied = t->denied;
-		}
-	} else if (n->reason >= TG_R_PROFILE) {
-		struct tg_confined *c = confined_current();
-
-		e->profile = c ? c->profile : 0;
-		e->request = c ? c->request : 0;
-		e->denied = c ? c->denied : 0;
-	}
+	audit_model(e, n->reason);
 	e->path_len = 0;
 	e->ino = 0;
 	e->dev = 0;
