@@ -259,7 +259,7 @@ expect 0 '^enforcing' begin --given-entries 512
 low_out
 full() { low 'for i in $(seq 512); do echo x >/tmp/full$i; done'; }
 expect 1 'No space left' full
-expect 0 'the table of given levels is full' "$T" why
+expect 0 'the table of given levels or labels is full' "$T" why
 expect 0 'nothing is enforced' "$T" stop
 
 # to read what a low one wrote would lower this shell
