@@ -89,23 +89,6 @@ __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratc
 	return 0;
 }
 
-/* The same of a key. */
-__noinline int caps_said_of_key(struct caps_question *q __arg_nonnull, u64 text, u32 len)
-{
-	struct caps_domain *d = caps_domain_at(q->domain);
-	u32 k, automaton;
-
-	asm volatile("" ::"r"(&arena));
-	bpf_for(k, 0, d->count) {
-		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], q->class);
-		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
-		if (automaton)
-			q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton,
-				automaton_feed(automaton, PART(struct tg_automaton, automaton)->start, text, len));
-	}
-	return 0;
-}
-
 /* What the answers give together. `wanted` and `beside` are in `asked`. */
 __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 {
@@ -180,14 +163,6 @@ __noinline int caps_ask_path(u64 dentry, struct caps_question *q __arg_nonnull)
 	if (!err)
 		caps_judge(q);
 	return err;
-}
-
-/* About an object by a key in the kernel's memory. */
-__noinline int caps_ask_key(u64 kind, u64 text, u32 len, struct caps_question *q __arg_nonnull)
-{
-	q->object = caps_object_id(kind, text, len);
-	caps_said_of_key(q, text, len);
-	return caps_judge(q);
 }
 
 /* A refusal, and its record. */
