@@ -75,6 +75,7 @@
 #include "te/other.h"
 #include "caps/ask.h"
 #include "caps/active.h"
+#include "caps/room.h"
 #include "caps/change.h"
 #include "caps/file.h"
 #include "caps/exec.h"

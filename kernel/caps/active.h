@@ -74,7 +74,7 @@ static __noinline struct caps_active *caps_active_of(u64 file, u32 domain, u32 k
 	struct caps_active *a = NULL;
 	u32 i;
 
-	bpf_for(i, 0, CAPS_LAYERS + 1) {
+	EACH(i, CAPS_LAYERS + 1) {
 		a = caps_active_at(file, domain, kind);
 		if (a || !domain)
 			break;
@@ -201,7 +201,7 @@ __noinline u32 caps_ended_with(struct caps_active *a __arg_nonnull, u64 file, bo
 		return why;
 	if (counts && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0)
 		return CAPS_USED_UP;
-	bpf_for(i, 0, CAPS_ANCESTORS) {
+	EACH(i, CAPS_ANCESTORS) {
 		u32 domain = a->ancestors[BOUND(i, CAPS_ANCESTORS)];
 		struct caps_active *from;
 

@@ -29,6 +29,7 @@ SEC("lsm/task_free")
 int BPF_PROG(caps_task_free, struct task_struct *task)
 {
 	caps_task_free_slot(task);
+	caps_room_free_slot(task);
 	return 0;
 }
 

@@ -298,7 +298,7 @@ static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
 	return verdict_of(caps_refuse(&q, &n));
 }
 
-/* A use of what was bound for a socket: as long as it is good for anything. */
+/* A use of what was bound for a socket: as long as it is good for anything. A task that is not governed may. */
 static __noinline int caps_sock_use(struct socket *sock, u32 right, u8 op)
 {
 	struct caps_task *t = caps_tasks_current();
@@ -438,18 +438,20 @@ static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg
 SEC("lsm/socket_sendmsg")
 int BPF_PROG(caps_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 {
-	int err;
+	return msg->msg_name || msg->msg_controllen ? caps_message_asked(sock, msg) : 0;
+}
 
-	if (!caps_me())
-		return 0;
-	err = caps_sock_use(sock, CAPS_WRITE, TG_OP_SEND);
-	return err ? err : caps_message_asked(sock, msg);
+/* The guard of sockets, as that of files (file.h). */
+SEC("lsm/socket_sendmsg")
+int BPF_PROG(caps_guard_socket_sendmsg, struct socket *sock)
+{
+	return caps_sock_use(sock, CAPS_WRITE, TG_OP_SEND);
 }
 
 SEC("lsm/socket_recvmsg")
-int BPF_PROG(caps_socket_recvmsg, struct socket *sock)
+int BPF_PROG(caps_guard_socket_recvmsg, struct socket *sock)
 {
-	return caps_me() ? caps_sock_use(sock, CAPS_READ, TG_OP_RECEIVE) : 0;
+	return caps_sock_use(sock, CAPS_READ, TG_OP_RECEIVE);
 }
 
 /* Who narrows itself further asks the daemon to, whom everybody may reach. */

@@ -8,6 +8,7 @@
 #define TIDEGATE_CAPS_PACKET_H
 
 #define CAPS_IOVECS 8 /* that a head may be spread over */
+#define CAPS_SHORT 64
 
 /* Copies `n` bytes, fewer than CAPS_PART, of what is to be sent, from `from` on, behind each other into a room's head. */
 static __noinline bool caps_gathered(struct caps_room *r, u64 msg, u32 from, u32 n)
@@ -57,14 +58,16 @@ static __noinline int caps_request_peeked(struct caps_room *r, u64 msg)
 
 	if (r->size < sizeof(struct caps_wire_request))
 		return 1;
-	if (!caps_gathered(r, msg, 0, sizeof(struct caps_wire_request)))
+	/* most are not longer */
+	at = r->size < CAPS_SHORT ? r->size : CAPS_SHORT;
+	if (!caps_gathered(r, msg, 0, at))
 		return 1;
 	len = caps_request_size(r->head);
 	if (!len)
 		return -EPROTO;
 	if (len > r->size)
 		return 1;
-	for (at = sizeof(struct caps_wire_request); at < len; at += CAPS_PART / 2)
+	for (; at < len; at += CAPS_PART / 2)
 		if (!caps_gathered(r, msg, at, len - at < CAPS_PART / 2 ? len - at : CAPS_PART / 2))
 			return 1;
 	return caps_request_read(r) ? 0 : -EPROTO;
@@ -95,19 +98,18 @@ static __always_inline int caps_packet_sent(struct caps_room *r, struct caps_con
 	return 0;
 }
 
-/* Is a packet that is about to be delivered the one that was authorised? */
-static __noinline bool caps_packet_is(struct caps_room *r, struct caps_conn *c, u64 skb)
+/* Is a packet that is about to be delivered the one that its sender was authorised to send? */
+static __noinline bool caps_packet_is(struct caps_room *r, u64 skb)
 {
 	struct sk_buff *s = CAST(struct sk_buff, skb);
-	u64 data = address(s->data);
-	u32 i;
+	u64 data = address(s->data), differs = 0;
+	u32 i, len = r->len;
 
-	if (r->conn != c->number || s->len != r->size || s->len - s->data_len < r->len)
+	if (s->len != r->size || s->len - s->data_len < len)
 		return false;
-	bpf_for(i, 0, r->len / 8)
-		if (name_word(data + i * 8) != caps_head_word(r, i * 8))
-			return false;
-	return true;
+	for (i = UNKNOWN_ZERO; i < len && MAY_LOOP; i += 8)
+		differs |= name_word(data + i) ^ caps_head_word(r, i);
+	return !differs;
 }
 
 /* A packet goes from a service to who asked it. */
@@ -116,6 +118,9 @@ static __noinline int caps_packet_replies(struct caps_conn *c, u64 skb)
 	struct sk_buff *s = CAST(struct sk_buff, skb);
 	u64 data = address(s->data), first = name_word(data), second = name_word(data + 8);
 
+	/* nothing is to be bound, or unbound */
+	if (!c->asked && !(second >> 32 & CAPS_WIRE_DROPPED))
+		return 0;
 	if (s->len - s->data_len < sizeof(struct caps_wire_reply) || (u32)first != s->len)
 		return 0;
 	return caps_reply_made(c, first >> 32, second >> 32, name_word(data + 16));
@@ -133,14 +138,14 @@ int BPF_PROG(caps_service_socket_sock_rcv_skb, struct sock *sk, struct sk_buff *
 		return 0;
 	from = address(CAST(struct sk_buff, address(skb))->sk);
 	c = caps_conn_of(from);
-	if (!c) {
-		c = caps_conn_of(to);
-		if (c)
-			caps_packet_replies(c, address(skb));
-		return 0;
+	if (c) {
+		r = caps_rooms_current();
+		return r && r->conn == c->number && caps_packet_is(r, address(skb)) ? 0 : -EPERM;
 	}
-	r = caps_room();
-	return r && caps_packet_is(r, c, address(skb)) ? 0 : -EPERM;
+	c = caps_conn_of(to);
+	if (c)
+		caps_packet_replies(c, address(skb));
+	return 0;
 }
 
 #endif

@@ -41,7 +41,7 @@ __noinline bool caps_name_is_good(struct caps_room *r __arg_nonnull, u32 at, u32
 {
 	u32 i, rest = len & 7;
 
-	bpf_for(i, 0, len / 8)
+	EACH(i, len / 8)
 		if (caps_has_zero(caps_head_word(r, at + i * 8)))
 			return false;
 	if (rest) {
@@ -76,7 +76,7 @@ __noinline bool caps_request_read(struct caps_room *r __arg_nonnull)
 	r->len = caps_request_size(r->head);
 	if (!r->len)
 		return false;
-	bpf_for(i, 0, caps_request_of(r)->operands) {
+	EACH(i, caps_request_of(r)->operands) {
 		if (at + sizeof(struct caps_wire_operand) > r->len)
 			return false;
 		at = caps_operand_read(r, i, at);
@@ -125,7 +125,7 @@ static __noinline u32 caps_operation_of(u32 layer, u32 service, u32 number)
 		return 0;
 	s = PART(struct caps_service, image->services) + (service - 1);
 	high = s->count;
-	bpf_for(i, 0, 16) {
+	EACH(i, 16) {
 		u32 middle = (low + high) / 2, at = s->operations + middle * sizeof(struct caps_operation), has;
 
 		if (low >= high)
@@ -149,7 +149,7 @@ static __noinline u32 caps_service_automaton(u32 layer, u32 service)
 
 	asm volatile("" ::"r"(&arena));
 	s = PART(struct caps_subject, layer);
-	bpf_for(i, 0, s->services_count) {
+	EACH(i, s->services_count) {
 		AT(struct caps_of_service) *of = PART(struct caps_of_service, s->services) + i;
 
 		if (of->service + 1 == service)
@@ -183,27 +183,22 @@ __noinline u32 caps_service_given(struct caps_room *r __arg_nonnull, u32 layer, 
 	return r->denied ? CAPS_MISSING : 0;
 }
 
-/* Does a descriptor stand for nothing, or for what is good for nothing any more? */
-__noinline u32 caps_descriptor_ended(struct caps_room *r __arg_nonnull, u64 number)
+/* Is what a descriptor stands for good for nothing any more? 0, or why. */
+static __noinline u32 caps_bound_ended(struct caps_room *r, struct caps_bound *b, u32 slot)
 {
-	u32 slot, i, why;
-	struct caps_bound *b = caps_bound_by(r->conn, number, true, &slot);
 	struct caps_active *a;
+	u32 i, why;
 
-	if (!b)
-		return CAPS_NOT_BOUND;
 	if (!caps_session_is(b->session, b->session_number))
 		return CAPS_REVOKED;
-	bpf_for(i, 0, b->count) {
+	EACH(i, b->count) {
 		a = caps_service_active_at(r->conn, slot, b->layers[BOUND(i, CAPS_LAYERS)]);
-		if (!a)
-			return CAPS_NOT_BOUND;
-		why = caps_ended(a);
+		why = a ? caps_ended(a) : CAPS_NOT_BOUND;
 		if (why)
 			return why;
 	}
-	/* nor for longer than the connection, for who asked for it */
-	a = r->file && b->domain ? caps_active_of(r->file, b->domain, CAPS_OPENED) : NULL;
+	/* nor for longer than the connection, for who asked for it; that of the sender's own domain is the guard's (net.h) */
+	a = r->file && b->domain && b->serial != r->serial ? caps_active_of(r->file, b->domain, CAPS_OPENED) : NULL;
 	return a ? caps_ended_with(a, r->file, false) : 0;
 }
 
@@ -211,21 +206,16 @@ __noinline u32 caps_descriptor_ended(struct caps_room *r __arg_nonnull, u64 numb
 __noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u32 service, u32 operand, u32 how)
 {
 	bool is_own = how & 1, counts = how & 2;
+	u32 i = BOUND(operand - 1, CAPS_WIRE_OPERANDS);
 	struct caps_active *a;
 	struct caps_bound *b;
-	u32 slot;
-	u64 number;
 
 	r->denied = r->wanted;
 	if (!caps_operand_is(r, operand, CAPS_WIRE_DESCRIPTOR))
 		return CAPS_REQUEST;
-	number = caps_head_word(r, caps_operand_at(r, operand));
-	if (!counts && r->ended[BOUND(operand - 1, CAPS_WIRE_OPERANDS)])
-		return r->ended[BOUND(operand - 1, CAPS_WIRE_OPERANDS)];
-	b = caps_bound_by(r->conn, number, true, &slot);
-	if (!b)
-		return CAPS_NOT_BOUND;
-	a = caps_service_active_at(r->conn, slot, layer);
+	if (!counts && r->ended[i])
+		return r->ended[i];
+	a = caps_service_active_at(r->conn, r->slots[i], layer);
 	if (counts)
 		return a && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0 ? CAPS_USED_UP : 0;
 	if (a) {
@@ -235,9 +225,10 @@ __noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u
 		r->limited |= a->limited;
 	}
 	/* who did not open it is asked as if it opened it now */
-	if (is_own && (!a || b->session_number != r->session_number))
-		return caps_service_given(r, layer, service, address(b->name), b->len);
-	return 0;
+	if (!is_own || (a && r->sessions[i] == r->session_number))
+		return 0;
+	b = caps_bound_at(r->conn, r->slots[i]);
+	return b ? caps_service_given(r, layer, service, address(b->name), b->len) : CAPS_NOT_BOUND;
 }
 
 /* An operand that is an object's name: does the layer, the room's `own`, from 1, give `wanted` of it? */
@@ -279,7 +270,7 @@ static __noinline bool caps_need_wants(struct caps_room *r, AT(struct caps_need)
 	if (!caps_operand_is(r, by, CAPS_WIRE_NUMBER))
 		return false;
 	value = caps_head_word(r, caps_operand_at(r, by));
-	bpf_for(i, 0, need->values) {
+	EACH(i, need->values) {
 		AT(struct caps_value) *v = PART(struct caps_value, need->vector) + i;
 
 		if (v->value != value)
@@ -306,7 +297,7 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 	/* nothing is bound for who has only opened what is used */
 	if (kind == CAPS_FREE || (kind == CAPS_BINDS && (!own || counts)))
 		return 0;
-	bpf_for(i, 0, count) {
+	EACH(i, count) {
 		AT(struct caps_need) *need = PART(struct caps_need, needs) + i;
 
 		if (!caps_need_wants(r, need))
@@ -334,16 +325,23 @@ static __noinline bool caps_room_has(struct caps_room *r, u32 layer)
 	return false;
 }
 
-/* The layers that a descriptor was opened with are asked, too, whoever uses it. */
-__noinline u32 caps_request_opened_by(struct caps_room *r __arg_nonnull, u64 number)
+/* An operand that is a descriptor, from 0. The layers that it was opened with are asked, too, whoever uses it. */
+__noinline u32 caps_descriptor_read(struct caps_room *r __arg_nonnull, u32 operand)
 {
-	u32 slot, i;
-	struct caps_bound *b = caps_bound_by(r->conn, number, true, &slot);
+	u32 slot, i, o = BOUND(operand, CAPS_WIRE_OPERANDS);
+	struct caps_bound *b = caps_bound_by(r->conn, caps_head_word(r, r->at[o]), true, &slot);
 
+	r->ended[o] = CAPS_NOT_BOUND;
 	if (!b)
 		return 0;
+	r->slots[o] = slot;
+	r->sessions[o] = b->session_number;
+	r->ended[o] = caps_bound_ended(r, b, slot);
 	if (!caps_session_is(b->session, b->session_number))
 		return CAPS_REVOKED;
+	/* mostly it has them */
+	if (b->serial && b->serial == r->serial)
+		return 0;
 	bpf_for(i, 0, b->count) {
 		u32 layer = b->layers[BOUND(i, CAPS_LAYERS)];
 
@@ -363,7 +361,7 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 {
 	u32 k, why;
 
-	bpf_for(k, 0, r->count) {
+	EACH(k, r->count) {
 		u32 service = r->services[BOUND(k, CAPS_LAYERS)];
 
 		if (!service)
@@ -372,7 +370,7 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 		if (why)
 			return why;
 	}
-	bpf_for(k, 0, r->others_count) {
+	EACH(k, r->others_count) {
 		why = caps_request_asks(r, r->others[BOUND(k, CAPS_LAYERS)], r->others_services[BOUND(k, CAPS_LAYERS)], 0, counts);
 		if (why)
 			return why;
@@ -384,16 +382,13 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 __noinline u32 caps_request_judged(struct caps_room *r __arg_nonnull)
 {
 	u32 i, why;
-	u64 number;
 
 	r->judged = r->binds = r->giving = r->limited = r->others_count = r->layer = r->wanted = r->denied = 0;
 	r->epoch = *(volatile u32 *)&caps_epoch;
-	bpf_for(i, 0, caps_request_of(r)->operands) {
+	EACH(i, caps_request_of(r)->operands) {
 		if (r->kinds[BOUND(i, CAPS_WIRE_OPERANDS)] != CAPS_WIRE_DESCRIPTOR)
 			continue;
-		number = caps_head_word(r, r->at[BOUND(i, CAPS_WIRE_OPERANDS)]);
-		r->ended[BOUND(i, CAPS_WIRE_OPERANDS)] = caps_descriptor_ended(r, number);
-		why = caps_request_opened_by(r, number);
+		why = caps_descriptor_read(r, i);
 		if (why)
 			return r->why = why;
 	}
@@ -449,6 +444,7 @@ __noinline bool caps_bound_fill(struct caps_room *r __arg_nonnull, u32 slot)
 	b->session_number = r->session_number;
 	__sync_fetch_and_add(&caps_session_at(r->session)->actives, 1);
 	b->domain = r->domain;
+	b->serial = r->serial;
 	b->len = len;
 	bpf_for(i, 0, (len + 7) / 8)
 		*(u64 *)(b->name + BOUND(i, 32) * 8) = caps_head_word(r, at + i * 8);

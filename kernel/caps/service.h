@@ -8,14 +8,11 @@
 #ifndef TIDEGATE_CAPS_SERVICE_H
 #define TIDEGATE_CAPS_SERVICE_H
 
-#include "caps/wire.h"
+#include "caps/room.h"
 
 #define CAPS_CONNS (1 << 14)
 #define CAPS_SLOTS 1024 /* objects that a connection may have bound */
 #define CAPS_ASKED 64	/* requests of a connection to bind one that are not answered yet */
-#define CAPS_HEAD 4096	/* more than head and operands of a request: a bound, */
-#define CAPS_PART 2048	/* that of what is copied at once, */
-#define CAPS_HEAD_ROOM (CAPS_HEAD + CAPS_PART) /* and so the room for it. What is kept of a task may take 8192 bytes at most */
 #define CAPS_SERVED 4	/* domains of which a connection remembers what they call a service there */
 #define CAPS_OF_SERVICE 7 /* the class of a service's object, in records */
 
@@ -30,11 +27,15 @@ struct caps_way {
 
 struct caps_served {
 	u32 version; /* odd while this is written */
-	u32 domain;  /* number */
+	u32 pad;
+	u64 serial;  /* the domain's; 0: of who is not governed */
 	u32 services[CAPS_LAYERS]; /* of each of its layers; from 1, 0: none */
 };
 
 struct caps_conn {
+	u64 sock;   /* which connected, while it is in a slot, */
+	u64 holder; /* and whose the slot is, also before and after; 0: it is free */
+	u64 spilled; /* so many connections whose slot this would be are in the map */
 	u64 number; /* never used again */
 	u64 session_number; /* of who connected, */
 	u32 session; /* and its place */
@@ -47,11 +48,21 @@ struct caps_conn {
 	u32 slots_used; /* and up to which any was */
 	u32 open; /* by a policy that is permissive, what cannot be told is let through, and all that follows */
 	struct caps_served served[CAPS_SERVED];
-	u8 head[CAPS_HEAD_ROOM]; /* of the request, */
-	u8 reply[64];		/* and of the reply that comes */
+	u8 reply[64]; /* of streams: the head of the reply that comes */
 };
 
-/* By the address of the sock that was connected: it does not go before the other end. */
+/* Of streams: the head of the request that comes. */
+struct caps_coming {
+	u8 head[CAPS_HEAD_ROOM];
+};
+
+/*
+ * By the address of the sock that was connected, which does not go before the other end: in the slot for it, or where that is
+ * another's in the map, which takes five times as long to find.
+ */
+#define CAPS_CONN_BITS 9
+struct caps_conn caps_conn_slots[1 << CAPS_CONN_BITS];
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -60,9 +71,15 @@ struct {
 	__type(value, struct caps_conn);
 } caps_conns SEC(".maps");
 
-/* How many hash to a place: who has none of them finds that out here. */
-#define CAPS_CONN_BITS 12
-u32 caps_conn_counts[1 << CAPS_CONN_BITS];
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, CAPS_CONNS);
+	__type(key, u64);
+	__type(value, struct caps_coming);
+} caps_comings SEC(".maps");
+
+u32 caps_conns_count;
 u64 caps_conns_made;
 
 /* An object of a service that was asked for, or is bound. Of each layer that gave it there is a struct caps_active. */
@@ -70,7 +87,8 @@ struct caps_bound {
 	u64 number;  /* the request's, or the descriptor */
 	u64 session_number;
 	u32 session; /* place */
-	u32 domain;  /* who asked for it */
+	u32 domain;  /* who asked for it, */
+	u64 serial;  /* and its serial */
 	u32 is_descriptor;
 	u32 count;   /* layers */
 	u32 layers[CAPS_LAYERS];
@@ -116,56 +134,6 @@ struct {
 	__type(value, u32); /* slot */
 } caps_numbers SEC(".maps");
 
-/* What a task sends, while it does. */
-struct caps_room {
-	u64 conn; /* number of the connection; 0: none, */
-	u64 file; /* its file, 0: none, */
-	u64 peer; /* and the service's sock */
-	u64 size; /* bytes that are to be sent, */
-	u64 seen; /* and those that were copied */
-	u64 session_number;
-	u32 session;
-	u32 domain; /* 0: it is not governed */
-	u32 count;  /* layers */
-	u32 layers[CAPS_LAYERS];
-	u32 services[CAPS_LAYERS]; /* what each calls the service there; from 1, 0: none */
-	/* a request: */
-	u32 len;    /* bytes of head and operands */
-	u32 judged; /* it is authorised */
-	u32 at[CAPS_WIRE_OPERANDS]; /* where in `head` operands' contents are, */
-	u32 lens[CAPS_WIRE_OPERANDS];
-	u32 kinds[CAPS_WIRE_OPERANDS]; /* and what; */
-	u32 ended[CAPS_WIRE_OPERANDS]; /* of descriptors: why it is good for nothing; 0: it is */
-	/* what was found: */
-	u32 layer; /* by which layer it is not authorised, */
-	u32 wanted;
-	u32 denied;
-	u32 why;     /* and why: enum caps_why */
-	u32 limited; /* uses are to be counted */
-	u32 binds;   /* the operand whose object is bound, from 1; 0: none */
-	u32 giving;  /* a bit for each layer that gives it, */
-	u32 epoch;
-	u32 answers[CAPS_LAYERS]; /* by what, */
-	u32 rights[CAPS_LAYERS];
-	u32 expires[CAPS_LAYERS];
-	u32 uses[CAPS_LAYERS];
-	u64 objects[CAPS_LAYERS];
-	u32 others[CAPS_LAYERS]; /* layers that descriptors were opened with, and the sender has not, */
-	u32 others_services[CAPS_LAYERS];
-	u32 others_count;
-	u32 answer; /* to the question asked last, */
-	u64 object; /* and about what it was */
-	struct caps_asked asked;
-	u8 head[CAPS_HEAD_ROOM];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct caps_room);
-} caps_rooms SEC(".maps");
-
 /* The domain for which a connected socket leads to no service. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
@@ -175,17 +143,24 @@ struct {
 } caps_no_service SEC(".maps");
 
 static const struct caps_conn caps_conn_none;
+static const struct caps_coming caps_coming_none;
 static const struct caps_bound caps_bound_none;
 
-static __always_inline u32 *caps_conn_count(u64 sk)
+static __always_inline struct caps_conn *caps_conn_slot(u64 sk)
 {
-	return &caps_conn_counts[BOUND(sk * 0x9e3779b97f4a7c15ull >> (64 - CAPS_CONN_BITS), 1 << CAPS_CONN_BITS)];
+	return &caps_conn_slots[BOUND(sk * 0x9e3779b97f4a7c15ull >> (64 - CAPS_CONN_BITS), 1 << CAPS_CONN_BITS)];
 }
 
 /* The connection that a sock made; NULL: it is none that is monitored. */
 static __always_inline struct caps_conn *caps_conn_of(u64 sk)
 {
-	return sk && *caps_conn_count(sk) ? bpf_map_lookup_elem(&caps_conns, &sk) : NULL;
+	struct caps_conn *slot = caps_conn_slot(sk);
+
+	if (!sk)
+		return NULL;
+	if (slot->sock == sk)
+		return slot;
+	return slot->spilled ? bpf_map_lookup_elem(&caps_conns, &sk) : NULL;
 }
 
 /* The sock at the other end, which stays there until this one goes. */
@@ -197,11 +172,6 @@ static __always_inline u64 caps_peer_of(u64 sk)
 static __always_inline bool caps_is_unix(u64 sk)
 {
 	return CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX;
-}
-
-static __always_inline struct caps_room *caps_room(void)
-{
-	return bpf_task_storage_get(&caps_rooms, bpf_get_current_task_btf(), 0, 0);
 }
 
 /* Does a session that something was bound in still run? Images of others may be gone. */
@@ -301,7 +271,7 @@ static __always_inline void caps_slot_left(struct caps_conn *c, u32 slot)
 /* A connection has ended, or its sock begins another one. */
 __noinline int caps_conn_forget(u64 sk)
 {
-	struct caps_conn *c = caps_conn_of(sk);
+	struct caps_conn *c = caps_conn_of(sk), *slot;
 	u32 i;
 
 	if (!c)
@@ -310,53 +280,68 @@ __noinline int caps_conn_forget(u64 sk)
 		if (c->slots[BOUND(i / 64, CAPS_SLOTS / 64)] >> (i & 63) & 1)
 			caps_bound_forget(c->number, i);
 	caps_count_down(c->session, c->session_number);
-	if (!bpf_map_delete_elem(&caps_conns, &sk))
-		__sync_fetch_and_sub(caps_conn_count(sk), 1);
+	__sync_fetch_and_sub(&caps_conns_count, 1);
+	bpf_map_delete_elem(&caps_comings, &sk);
+	slot = caps_conn_slot(sk);
+	if (c != slot) {
+		bpf_map_delete_elem(&caps_conns, &sk);
+		__sync_fetch_and_sub(&slot->spilled, 1);
+		return 0;
+	}
+	__sync_lock_test_and_set(&slot->sock, 0);
+	__sync_lock_test_and_set(&slot->holder, 0);
+	return 0;
+}
+
+/* A slot that is the caller's alone is as new. */
+static __noinline int caps_conn_emptied(struct caps_conn *c)
+{
+	u32 i;
+
+	c->requests = c->replies = (struct caps_way){};
+	c->asked = c->slots_used = c->open = 0;
+	c->verified = c->taken = c->reader = 0;
+	for (i = 0; i < CAPS_SLOTS / 64; i++)
+		c->slots[i] = 0;
+	for (i = 0; i < CAPS_SERVED; i++)
+		c->served[i].serial = 0;
 	return 0;
 }
 
 static __noinline struct caps_conn *caps_conn_made(u64 sk, struct caps_domain *d)
 {
 	struct caps_session *s = caps_session_at(d->session);
-	struct caps_conn *c;
+	struct caps_conn *c = caps_conn_slot(sk), *slot = c;
+	bool is_stream = CAST(struct sock, sk)->sk_type == SOCK_STREAM;
 
 	caps_conn_forget(sk);
 	if (s->actives >= CAPS_ACTIVES_OF_ONE)
 		return NULL;
-	__sync_fetch_and_add(caps_conn_count(sk), 1);
-	if (bpf_map_update_elem(&caps_conns, &sk, &caps_conn_none, BPF_NOEXIST)) {
-		__sync_fetch_and_sub(caps_conn_count(sk), 1);
-		return NULL;
+	if (__sync_fetch_and_add(&caps_conns_count, 1) >= CAPS_CONNS ||
+	    (is_stream && bpf_map_update_elem(&caps_comings, &sk, &caps_coming_none, BPF_ANY)))
+		goto none;
+	if (!__sync_val_compare_and_swap(&slot->holder, 0, sk)) {
+		caps_conn_emptied(slot);
+	} else {
+		__sync_fetch_and_add(&slot->spilled, 1);
+		if (!bpf_map_update_elem(&caps_conns, &sk, &caps_conn_none, BPF_NOEXIST))
+			c = bpf_map_lookup_elem(&caps_conns, &sk);
+		if (!c || c == slot) {
+			__sync_fetch_and_sub(&slot->spilled, 1);
+			goto none;
+		}
 	}
-	c = bpf_map_lookup_elem(&caps_conns, &sk);
-	if (!c)
-		return NULL;
 	__sync_fetch_and_add(&s->actives, 1);
 	c->session = d->session;
 	c->session_number = s->number;
 	c->number = __sync_fetch_and_add(&caps_conns_made, 1) + 1;
+	if (c == slot)
+		__sync_lock_test_and_set(&slot->sock, sk);
 	return c;
-}
-
-/* Whom a task's room is for: its layers, as they are now. False: it is not governed, and has none. */
-static __noinline bool caps_room_mine(struct caps_room *r)
-{
-	struct caps_task *t = caps_tasks_current();
-	struct caps_domain *d;
-	u32 i;
-
-	r->conn = r->domain = r->count = r->judged = 0;
-	r->file = r->size = r->seen = r->session_number = 0;
-	if (!t || !t->domain)
-		return false;
-	d = caps_domain_at(t->domain);
-	r->domain = t->domain;
-	r->session = d->session;
-	r->session_number = caps_session_at(d->session)->number;
-	r->count = d->count;
-	for (i = 0; i < CAPS_LAYERS; i++)
-		r->layers[i] = d->layers[i];
-	return d->services;
+none:
+	bpf_map_delete_elem(&caps_comings, &sk);
+	__sync_fetch_and_sub(&caps_conns_count, 1);
+	return NULL;
 }
 
 /* What its layers call the service at a path that has been walked, */
@@ -444,6 +429,7 @@ static __noinline int caps_served_at(u64 sk, struct caps_room *r)
 	u32 k, any = 0;
 	int err = 0;
 
+	r->served = 0;
 	for (k = 0; k < CAPS_LAYERS; k++)
 		r->services[k] = 0;
 	if (!addr)
@@ -462,8 +448,8 @@ static __noinline int caps_served_at(u64 sk, struct caps_room *r)
 	return err ? err : !!any;
 }
 
-/* The same of a connection, which remembers it: 0, or an errno. */
-static __noinline int caps_served_by(struct caps_conn *c, struct caps_room *r)
+/* The same of a connection, which remembers it for some domains: 0, or an errno. */
+static __noinline int caps_served_looked_up(struct caps_conn *c, struct caps_room *r)
 {
 	struct caps_served *s;
 	u32 i, k, version;
@@ -472,24 +458,34 @@ static __noinline int caps_served_by(struct caps_conn *c, struct caps_room *r)
 	bpf_for(i, 0, CAPS_SERVED) {
 		s = &c->served[BOUND(i, CAPS_SERVED)];
 		version = entry_version(&s->version);
-		if (s->domain != r->domain)
+		if (s->serial != r->serial)
 			continue;
+		r->served = 0;
 		for (k = 0; k < CAPS_LAYERS; k++)
 			r->services[k] = s->services[k];
-		if (entry_is_whole(&s->version, version))
+		if (entry_is_whole(&s->version, version)) {
+			r->served = c->number;
 			return 0;
+		}
 	}
 	err = r->peer ? caps_served_at(r->peer, r) : -ENOTCONN;
 	if (err < 0)
 		return err;
+	r->served = c->number;
 	s = &c->served[BOUND(bpf_get_prandom_u32(), CAPS_SERVED)];
 	if (!entry_begin(&s->version))
 		return 0;
-	s->domain = r->domain;
+	s->serial = r->serial;
 	for (k = 0; k < CAPS_LAYERS; k++)
 		s->services[k] = r->services[k];
 	entry_end(&s->version);
 	return 0;
+}
+
+/* And so does a room of the one that it was for last. */
+static __always_inline int caps_served_by(struct caps_conn *c, struct caps_room *r)
+{
+	return r->served == c->number ? 0 : caps_served_looked_up(c, r);
 }
 
 /* A refusal of what a room holds, and its record. */
@@ -558,7 +554,7 @@ int BPF_PROG(caps_service_unix_stream_connect, struct sock *sock, struct sock *o
 	caps_conn_forget(address(sock));
 	if (!d || !d->services)
 		return 0;
-	r = TASK_STORAGE_MADE(&caps_rooms, bpf_get_current_task_btf(), 0);
+	r = caps_rooms_made(bpf_get_current_task_btf());
 	if (!r)
 		return -ENOMEM;
 	if (!caps_room_mine(r) || caps_is_daemon(address(other)))
@@ -570,7 +566,7 @@ int BPF_PROG(caps_service_unix_stream_connect, struct sock *sock, struct sock *o
 	if (!c)
 		return -ENOMEM;
 	s = &c->served[0];
-	s->domain = r->domain;
+	s->serial = r->serial;
 	for (k = 0; k < CAPS_LAYERS; k++)
 		s->services[k] = r->services[k];
 	return 0;

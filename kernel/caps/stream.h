@@ -66,18 +66,19 @@ static __noinline u32 caps_chunk_copied(u8 *to, u64 skb, u32 at, u32 n)
 }
 
 /* The head that came is what the room has, and that is authorised; else it comes there, and is asked about. */
-static __always_inline u32 caps_stream_judged(struct caps_room *r, struct caps_conn *c, u32 len)
+static __always_inline u32 caps_stream_judged(struct caps_room *r, struct caps_coming *coming, u32 len)
 {
-	bool same = r->judged && r->len == len;
+	bool judged = r->judged && r->len == len;
+	u64 differs = 0;
 	u32 i;
 
-	bpf_for(i, 0, len / 8) {
-		u64 word = *(u64 *)(c->head + BOUND(i * 8, CAPS_HEAD));
+	for (i = UNKNOWN_ZERO; i < len && MAY_LOOP; i += 8) {
+		u64 word = *(u64 *)(coming->head + BOUND(i, CAPS_HEAD));
 
-		same &= word == caps_head_word(r, i * 8);
-		*(u64 *)(r->head + BOUND(i * 8, CAPS_HEAD)) = word;
+		differs |= word ^ caps_head_word(r, i);
+		*(u64 *)(r->head + BOUND(i, CAPS_HEAD)) = word;
 	}
-	if (same)
+	if (judged && !differs)
 		return 0;
 	if (!caps_request_read(r)) {
 		r->judged = r->layer = r->wanted = r->denied = 0;
@@ -103,11 +104,11 @@ static __always_inline int caps_stream_lost(struct caps_room *r, struct caps_con
 }
 
 /* All of a head is there. */
-static __always_inline int caps_stream_head(struct caps_room *r, struct caps_conn *c, u32 len)
+static __always_inline int caps_stream_head(struct caps_room *r, struct caps_conn *c, struct caps_coming *coming, u32 len)
 {
-	struct caps_wire_request *q = (struct caps_wire_request *)c->head;
+	struct caps_wire_request *q = (struct caps_wire_request *)coming->head;
 
-	if ((caps_stream_judged(r, c, len) || caps_request_made(r, c)) && caps_stream_lost(r, c, false))
+	if ((caps_stream_judged(r, coming, len) || caps_request_made(r, c)) && caps_stream_lost(r, c, false))
 		return 0;
 	c->requests.left = q->length - len;
 	c->requests.have = 0;
@@ -117,7 +118,8 @@ static __always_inline int caps_stream_head(struct caps_room *r, struct caps_con
 #define CAPS_CHUNK 8192 /* steps: more than there can be messages in what is copied at once */
 
 /* A chunk of requests. */
-__noinline int caps_stream_requests(struct caps_room *r __arg_nonnull, struct caps_conn *c __arg_nonnull, u64 skb, u32 len)
+__noinline int caps_stream_requests(struct caps_room *r __arg_nonnull, struct caps_conn *c __arg_nonnull,
+				     struct caps_coming *coming __arg_nonnull, u64 skb, u32 len)
 {
 	struct caps_way *w = &c->requests;
 	u32 at = 0, need, some, i;
@@ -136,22 +138,22 @@ __noinline int caps_stream_requests(struct caps_room *r __arg_nonnull, struct ca
 		}
 		need = sizeof(struct caps_wire_request);
 		if (w->have >= need)
-			need = caps_request_size(c->head);
+			need = caps_request_size(coming->head);
 		if (w->have < need) {
 			some = need - w->have < len - at ? need - w->have : len - at;
-			some = caps_chunk_copied(c->head + BOUND(w->have, CAPS_HEAD), skb, at, some);
+			some = caps_chunk_copied(coming->head + BOUND(w->have, CAPS_HEAD), skb, at, some);
 			if (!some)
 				break;
 			w->have += some;
 			at += some;
 			if (w->have < sizeof(struct caps_wire_request))
 				continue;
-			need = caps_request_size(c->head);
+			need = caps_request_size(coming->head);
 		}
 		if (!need)
 			caps_stream_lost(r, c, true);
 		else if (w->have == need)
-			caps_stream_head(r, c, need);
+			caps_stream_head(r, c, coming, need);
 	}
 	/* up to the head of which there is not all, or which is not authorised */
 	c->verified = w->seen - len + at - w->have;
@@ -285,7 +287,7 @@ static __noinline int caps_stream_sent(struct caps_room *r, struct caps_conn *c,
 /* Replies that are about to be. */
 static __noinline int caps_stream_answers(struct caps_conn *c, u32 size)
 {
-	struct caps_room *r = TASK_STORAGE_MADE(&caps_rooms, bpf_get_current_task_btf(), 0);
+	struct caps_room *r = caps_rooms_made(bpf_get_current_task_btf());
 	int turn;
 
 	if (!r)
@@ -302,18 +304,17 @@ static __noinline int caps_stream_answers(struct caps_conn *c, u32 size)
 }
 
 /* A socket without a state: it was connected by somebody else, or before. What leads to a service takes one. */
-static __noinline int caps_stateless(struct sock *sk, u64 peer)
+static __noinline int caps_stateless(struct caps_domain *d, struct sock *sk, u64 peer)
 {
-	struct caps_domain *d = caps_me();
 	u64 at = address(sk);
 	struct caps_room *r;
 	u32 *known;
 	int err;
 
-	if (!d || !d->services || !peer || !CAST(struct unix_sock, peer)->addr || caps_is_daemon(at))
+	if (!peer || !CAST(struct unix_sock, peer)->addr || caps_is_daemon(at))
 		return 0;
 	known = bpf_sk_storage_get(&caps_no_service, sk, 0, 0);
-	r = known && *known == d->number ? NULL : TASK_STORAGE_MADE(&caps_rooms, bpf_get_current_task_btf(), 0);
+	r = known && *known == d->number ? NULL : caps_rooms_made(bpf_get_current_task_btf());
 	if (!r)
 		return known && *known == d->number ? 0 : -ENOMEM;
 	caps_room_mine(r);
@@ -338,6 +339,7 @@ int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *ms
 {
 	struct sock *sk = sock->sk;
 	u64 at = address(sk), peer;
+	struct caps_domain *d;
 	struct caps_conn *c;
 	struct caps_room *r;
 	u32 type;
@@ -352,9 +354,10 @@ int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *ms
 	c = caps_conn_of(at);
 	if (!c) {
 		c = caps_conn_of(peer);
-		if (!c)
-			return verdict_of(caps_stateless(sk, peer));
-		return type == SOCK_STREAM ? verdict_of(caps_stream_answers(c, size)) : 0;
+		if (c)
+			return type == SOCK_STREAM ? verdict_of(caps_stream_answers(c, size)) : 0;
+		d = caps_me();
+		return d && d->services ? verdict_of(caps_stateless(d, sk, peer)) : 0;
 	}
 	/* of further messages to a name no hook would tell */
 	if (msg->msg_name)
@@ -362,10 +365,11 @@ int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *ms
 	/* pages that the sender has still, and what overtakes */
 	if (msg->msg_flags & (MSG_OOB | MSG_SPLICE_PAGES))
 		return -EOPNOTSUPP;
-	r = TASK_STORAGE_MADE(&caps_rooms, bpf_get_current_task_btf(), 0);
+	r = caps_rooms_made(bpf_get_current_task_btf());
 	if (!r)
 		return -ENOMEM;
 	caps_room_mine(r);
+	r->sock = at;
 	r->file = address(sock->file);
 	r->peer = peer;
 	r->size = (u32)size;
@@ -382,6 +386,7 @@ int BPF_PROG(caps_service_copied, struct sk_buff *skb, int offset, struct iov_it
 	u64 at = address(CAST(struct sk_buff, address(skb))->sk);
 	struct caps_conn *c = caps_conn_of(at);
 	bool asks = c;
+	struct caps_coming *coming;
 	struct caps_way *w;
 	struct caps_room *r;
 
@@ -392,7 +397,7 @@ int BPF_PROG(caps_service_copied, struct sk_buff *skb, int offset, struct iov_it
 	if (!c || c->open)
 		return 0;
 	w = asks ? &c->requests : &c->replies;
-	r = caps_room();
+	r = caps_rooms_current();
 	if (!r || r->conn != c->number || !caps_turn_is_mine(&w->turn)) {
 		w->lost = 1;
 		return 0;
@@ -400,10 +405,15 @@ int BPF_PROG(caps_service_copied, struct sk_buff *skb, int offset, struct iov_it
 	r->seen += (u32)len;
 	if (r->seen + CAST(struct iov_iter, address(from))->count != r->size)
 		w->lost = 1;
-	if (asks)
-		caps_stream_requests(r, c, address(skb), len);
-	else
+	if (asks) {
+		coming = bpf_map_lookup_elem(&caps_comings, &at);
+		if (coming)
+			caps_stream_requests(r, c, coming, address(skb), len);
+		else
+			w->lost = 1;
+	} else {
 		caps_stream_replies(c, address(skb), len);
+	}
 	return 0;
 }
 
@@ -424,7 +434,7 @@ int BPF_PROG(caps_service_sent, struct socket *sock, struct msghdr *msg, u64 len
 	w = asks ? &c->requests : &c->replies;
 	if (!caps_turn_is_mine(&w->turn))
 		return 0;
-	r = caps_room();
+	r = caps_rooms_current();
 	if (!r || r->conn != c->number || r->seen != (ret > 0 ? ret : 0))
 		w->lost = 1;
 	caps_turn_left(&w->turn);
@@ -489,9 +499,10 @@ int BPF_PROG(caps_service_received, struct socket *sock, struct msghdr *msg, u64
 SEC("lsm/unix_may_send")
 int BPF_PROG(caps_service_unix_may_send, struct socket *sock, struct socket *other)
 {
+	struct caps_domain *d = caps_me();
 	struct sock *sk = other->sk;
 
-	return sk ? verdict_of(caps_stateless(sk, address(sk))) : 0;
+	return sk && d && d->services ? verdict_of(caps_stateless(d, sk, address(sk))) : 0;
 }
 
 #endif

@@ -37,12 +37,14 @@ struct caps_domain {
 	u32 count;   /* layers */
 	u32 before;  /* the domain that was narrowed to it by its tasks themselves, which keep what they had bound; 0: none */
 	u32 services; /* any layer describes services */
+	u64 serial; /* no other domain has it */
 	u32 layers[CAPS_LAYERS]; /* struct caps_subject each, rising */
 	u32 control[CAPS_CLASSES];
 };
 
 struct caps_session caps_sessions[CAPS_SESSIONS];
 struct caps_domain caps_domains[CAPS_DOMAINS];
+u64 caps_domains_made;
 
 #define CAPS_NUMBER_BITS 12 /* of the place */
 
@@ -192,6 +194,7 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 		d->number = (d->number & ~(CAPS_DOMAINS - 1)) | ((first + i) & (CAPS_DOMAINS - 1));
 		if (!(d->number >> CAPS_NUMBER_BITS))
 			d->number += 1 << CAPS_NUMBER_BITS;
+		d->serial = __sync_fetch_and_add(&caps_domains_made, 1) + 1;
 		d->session = session;
 		d->before = 0;
 		__sync_fetch_and_add(&s->tasks, 1);
