@@ -46,11 +46,9 @@ payload() {
 	done
 }
 
-# Libraries for C, by their names: unlike the programs they go with the machine's C library.
+# library NAME: for C. Unlike the programs it goes with the machine's C library.
 library() {
-	for name in "$@"; do
-		cargo build --release --locked -p "tidegate-$name-c"
-	done
+	cargo build --release --locked -p "tidegate-$1-c"
 	echo "$TARGET/release"
 }
 
@@ -89,7 +87,11 @@ payload)
 	shift
 	payload "$@"
 	;;
-library) library ${2:-$LIBRARIES} ;;
+library)
+	for name in ${2:-$LIBRARIES}; do
+		library "$name"
+	done
+	;;
 install)
 	for name in ${3:-$LIBRARIES}; do
 		install_library "${2:-}" "$name"
