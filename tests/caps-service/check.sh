@@ -32,7 +32,7 @@ serve() {
 	./notes serve --stream /srv/run/notes.stream >/tmp/stream.log 2>&1 &
 	SERVICE[stream]=$!
 	for kind in packets stream; do
-		timeout 20 sh -c "until [ -e /srv/run/notes.$kind ]; do sleep 0.1; done"
+		timeout 60 sh -c "until [ -e /srv/run/notes.$kind ]; do sleep 0.1; done"
 	done
 }
 declare -A SERVICE
@@ -48,7 +48,7 @@ helper() {
 	rm -f "$2"
 	python3 helper.py "$1" "$2" &
 	HELPER=$!
-	timeout 20 sh -c "until [ -e '$2' ]; do sleep 0.1; done"
+	timeout 60 sh -c "until [ -e '$2' ]; do sleep 0.1; done"
 }
 
 # why PATTERN: what the newest refusal was
@@ -296,7 +296,7 @@ done
 
 for kind in packets stream; do
 	echo "# what comes through, $kind"
-	timeout 400 "$T" run --caps /srv/s.caps -- /usr/bin/python3 -IBSu /payload/play.py "$kind" >"/tmp/play.$kind" 2>&1
+	timeout 900 "$T" run --caps /srv/s.caps -- /usr/bin/python3 -IBSu /payload/play.py "$kind" >"/tmp/play.$kind" 2>&1
 	played "/tmp/play.$kind"
 	# the log is full of refusals then; in emulation the two processors may take turns for long: enough tries for all that can happen
 	"$T" run --caps /srv/s.caps -- /payload/race "$kind" "/srv/run/notes-race" 50000 >"/tmp/race.$kind" 2>&1

@@ -15,13 +15,13 @@ KINDS = {"packets": socket.SOCK_SEQPACKET, "stream": socket.SOCK_STREAM}
 
 
 def call(end, message):
-    end.s.settimeout(20)
+    end.s.settimeout(60)
     end.s.sendall(message)
     return answered(end)
 
 
 def answered(end):
-    end.s.settimeout(20)
+    end.s.settimeout(60)
     head = end.s.recv(1 << 16)
     _, _, status, flags, which = wire.struct.unpack("<IIIIQ", head[:24])
     if status:
@@ -73,7 +73,7 @@ def do(op, *args):
         fds = array.array("i", [ends[args[1]].s.fileno()])
         ends[args[0]].s.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
     elif op == "take":
-        ends[args[0]].s.settimeout(5)
+        ends[args[0]].s.settimeout(60)
         _, ancillary, _, _ = ends[args[0]].s.recvmsg(1, socket.CMSG_SPACE(4))
         if not ancillary:
             return "nothing"

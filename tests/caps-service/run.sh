@@ -24,7 +24,7 @@ for type in "" --stream; do
 	rm -f "$socket"
 	LD_LIBRARY_PATH=$installed/usr/lib "$example/notes" serve $type "$socket" &
 	service=$!
-	timeout 20 sh -c "until [ -e '$socket' ]; do sleep 0.1; done"
+	timeout 60 sh -c "until [ -e '$socket' ]; do sleep 0.1; done"
 	LD_LIBRARY_PATH=$installed/usr/lib "$example/notes" put "$socket" a text
 	said=$(LD_LIBRARY_PATH=$installed/usr/lib "$example/notes" get "$socket" a)
 	kill $service
@@ -44,4 +44,4 @@ mv "$example/notes" "$payload"
 cc -O2 -Wall -Wextra -Werror -static "$here/race.c" -o "$payload/race"
 rm -rf "$installed"
 
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 1500 --lsm lockdown,yama,bpf -- /bin/bash /payload/check.sh
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 2400 --lsm lockdown,yama,bpf -- /bin/bash /payload/check.sh
