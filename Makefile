@@ -62,7 +62,7 @@ lab: ## The program behind `tidegate lab` and `tidegate bench`, static too
 	@scripts/build.sh lab
 
 .PHONY: install
-install: ## The library for object managers (libtidegate-avc, its header, pkg-config) into PREFIX=/usr below DESTDIR
+install: ## The libraries for C (libtidegate-avc, libtidegate-service, headers, pkg-config) into PREFIX=/usr below DESTDIR
 	@scripts/build.sh install "$(DESTDIR)"
 
 .PHONY: man

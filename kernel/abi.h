@@ -224,7 +224,7 @@ struct tg_event {
 	u16 path_len; /* bytes used in path; TG_PATH: cut at its start */
 	u32 request;  /* of a profile or a SELinux policy: permissions asked for, */
 	u32 denied;   /* and those of them that it does not allow */
-	u32 detail;   /* of a signal its number, as AppArmor counts them, of a socket its type; 0: neither */
+	u32 detail;   /* of a signal its number, as AppArmor counts them, of a socket its type, of a request its operation */
 	u64 profile;  /* its id, 0: it was not about a profile */
 	u64 ssid;     /* who, */
 	u64 tsid;     /* and to what, where a SELinux policy decided; */

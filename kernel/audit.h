@@ -11,7 +11,7 @@
 struct tg_note {
 	union {
 		struct {
-			u64 dentry; /* address, 0: no file; of TG_OP_CHANGE_* without an inode a text's */
+			u64 dentry; /* address, 0: no file; of TG_OP_CHANGE_* without an inode, and with text_len, a text's */
 			u64 inode;  /* address */
 		};
 		u8 addr[16]; /* where family is not 0 */
@@ -27,7 +27,8 @@ struct tg_note {
 	u8 reason;
 	u8 to;	   /* level after */
 	u8 object; /* level of the object */
-	u16 detail; /* as the record has it */
+	u8 text_len; /* bytes of a text, which is told instead of a path; 0: there is none */
+	u32 detail; /* as the record has it */
 };
 
 /* A process other than the current one that a record is about; under tx.lock. */
@@ -173,6 +174,9 @@ __noinline u64 audit(struct tg_note *n)
 		long len = n->dentry ? bpf_probe_read_kernel_str(e->path, TG_PATH, (void *)n->dentry) : 0;
 
 		e->path_len = len > 0 ? len - 1 : 0;
+	} else if (n->text_len) {
+		if (!bpf_probe_read_kernel(e->path, BOUND(n->text_len, TG_PATH), (void *)n->dentry))
+			e->path_len = n->text_len;
 	} else if (!n->family && n->dentry) {
 		w = scratch_get();
 		if (w) {

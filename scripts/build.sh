@@ -3,8 +3,8 @@
 #   build.sh static              the static program; its path is the last line
 #   build.sh lab                 the lab's program, static too; beside the other
 #   build.sh payload DIR BIN…    static programs, in DIR for a VM
-#   build.sh library             libtidegate-avc for C; the directory it is in is the last line
-#   build.sh install DIR         the same, its header and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
+#   build.sh library [NAME]      libtidegate-avc and libtidegate-service for C, or one; the directory they are in is the last line
+#   build.sh install DIR [NAME]  the same, its header and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
 #   build.sh man                 manual pages and completions
 #   build.sh clean               all of target/ but target/lab
 set -eu
@@ -12,6 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 TARGET=${CARGO_TARGET_DIR:-target}
 TRIPLE=x86_64-unknown-linux-gnu
+LIBRARIES="avc service"
 
 # The release form of one program.
 static() {
@@ -45,27 +46,27 @@ payload() {
 	done
 }
 
-# The library for C: unlike the programs it goes with the machine's C library.
+# library NAME: for C. Unlike the programs it goes with the machine's C library.
 library() {
-	cargo build --release --locked -p tidegate-avc-c
+	cargo build --release --locked -p "tidegate-$1-c"
 	echo "$TARGET/release"
 }
 
-# As packages have it, and `make install`.
+# install_library DIR NAME: as packages have it, and `make install`.
 install_library() {
-	root=$1
+	root=$1 name=$2
 	prefix=${PREFIX:-/usr}
 	libdir=${LIBDIR:-$prefix/lib}
 	version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
-	library
-	install -D -m 644 include/tidegate/avc.h "$root$prefix/include/tidegate/avc.h"
-	install -D -s -m 644 "$TARGET/release/libtidegate_avc_c.so" "$root$libdir/libtidegate-avc.so.$version"
-	install -D -m 644 "$TARGET/release/libtidegate_avc_c.a" "$root$libdir/libtidegate-avc.a"
-	ln -sf "libtidegate-avc.so.$version" "$root$libdir/libtidegate-avc.so.0"
-	ln -sf libtidegate-avc.so.0 "$root$libdir/libtidegate-avc.so"
+	library "$name"
+	install -D -m 644 "include/tidegate/$name.h" "$root$prefix/include/tidegate/$name.h"
+	install -D -s -m 644 "$TARGET/release/libtidegate_${name}_c.so" "$root$libdir/libtidegate-$name.so.$version"
+	install -D -m 644 "$TARGET/release/libtidegate_${name}_c.a" "$root$libdir/libtidegate-$name.a"
+	ln -sf "libtidegate-$name.so.$version" "$root$libdir/libtidegate-$name.so.0"
+	ln -sf "libtidegate-$name.so.0" "$root$libdir/libtidegate-$name.so"
 	mkdir -p "$root$libdir/pkgconfig"
-	sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|" packaging/tidegate-avc.pc.in \
-		>"$root$libdir/pkgconfig/tidegate-avc.pc"
+	sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|" "packaging/tidegate-$name.pc.in" \
+		>"$root$libdir/pkgconfig/tidegate-$name.pc"
 }
 
 clean() {
@@ -86,9 +87,15 @@ payload)
 	shift
 	payload "$@"
 	;;
-library) library ;;
+library)
+	for name in ${2:-$LIBRARIES}; do
+		library "$name"
+	done
+	;;
 install)
-	install_library "${2:-}"
+	for name in ${3:-$LIBRARIES}; do
+		install_library "${2:-}" "$name"
+	done
 	;;
 man) man ;;
 clean) clean ;;

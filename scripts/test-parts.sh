@@ -30,6 +30,7 @@ part() {
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
 	te-live-*) te_live "${1##*-}" ;;
+	caps-service-*) caps_service "${1##*-}" ;;
 	caps-*) caps "${1##*-}" ;;
 	te-system-debian-*) te_system_debian "${1##*-}" ;;
 	te-system-*) te_system "${1##*-}" ;;
@@ -226,6 +227,13 @@ caps() {
 	scripts/build.sh payload "$payload" tidegate
 	scripts/build.sh lab
 	tests/caps/run.sh "$LAB" "$payload" "$1"
+}
+
+# Requests to services, and the library for C, on a kernel.
+caps_service() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/caps-service/run.sh "$LAB" "$payload" "$1"
 }
 
 # All that runs under a SELinux policy, and labels that outlive the monitor, on a kernel.

@@ -60,6 +60,9 @@ __noinline u64 caps_object_id(u64 id, u64 text, u32 len)
 	return caps_mix(id, len);
 }
 
+/* The class of the first service's objects, in records; the next one's is the next. */
+#define CAPS_OF_SERVICE 7
+
 /* What every layer's automaton says of a path that has been walked. */
 __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratch *w __arg_nonnull)
 {
@@ -171,7 +174,7 @@ __noinline int caps_refuse(struct caps_question *q __arg_nonnull, struct tg_note
 	struct caps_task *t = caps_tasks_current();
 
 	if (t) {
-		t->layer = q->why == CAPS_MISSING ? q->layer : 0;
+		t->layer = q->why == CAPS_MISSING || q->class >= CAPS_OF_SERVICE ? q->layer : 0;
 		t->class = q->class;
 		t->request = q->asked.wanted;
 		t->denied = q->asked.wanted & ~q->asked.given;

@@ -288,7 +288,8 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 
 	asm volatile("" ::"r"(&arena));
 	r->layer = layer;
-	r->wanted = r->denied = 0;
+	r->service = service;
+	r->operand = r->wanted = r->denied = 0;
 	if (!at)
 		return CAPS_REQUEST;
 	kind = PART(struct caps_operation, at)->kind;
@@ -302,6 +303,7 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 
 		if (!caps_need_wants(r, need))
 			return CAPS_REQUEST;
+		r->operand = need->operand;
 		if (kind == CAPS_BINDS)
 			why = caps_request_binds(r, own, service, need->operand, !i);
 		else

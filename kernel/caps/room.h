@@ -42,6 +42,8 @@ struct caps_room {
 	u64 sessions[CAPS_WIRE_OPERANDS]; /* and the session, by its number, that opened it */
 	/* what was found: */
 	u32 layer; /* by which layer it is not authorised, */
+	u32 service; /* what that calls the service, from 1, */
+	u32 operand; /* for which operand, from 1; 0: none, */
 	u32 wanted;
 	u32 denied;
 	u32 why;     /* and why: enum caps_why */

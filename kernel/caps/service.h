@@ -14,7 +14,6 @@
 #define CAPS_SLOTS 1024 /* objects that a connection may have bound */
 #define CAPS_ASKED 64	/* requests of a connection to bind one that are not answered yet */
 #define CAPS_SERVED 4	/* domains of which a connection remembers what they call a service there */
-#define CAPS_OF_SERVICE 7 /* the class of a service's object, in records */
 
 /* One direction of a connection. */
 struct caps_way {
@@ -488,15 +487,40 @@ static __always_inline int caps_served_by(struct caps_conn *c, struct caps_room 
 	return r->served == c->number ? 0 : caps_served_looked_up(c, r);
 }
 
+/* The name of the object that is not given, in a note; false: it is none's matter. */
+static __noinline bool caps_object_noted(struct caps_room *r, struct tg_note *n)
+{
+	u32 i = BOUND(r->operand - 1, CAPS_WIRE_OPERANDS), at = BOUND(r->at[i], CAPS_HEAD), slot;
+	struct caps_bound *b;
+
+	if (!r->layer || !r->operand || r->operand > ((struct caps_wire_request *)r->head)->operands)
+		return false;
+	if (r->kinds[i] == CAPS_WIRE_NAME_OF) {
+		n->dentry = address(r->head + at);
+		n->text_len = r->lens[i];
+		return true;
+	}
+	b = r->kinds[i] == CAPS_WIRE_DESCRIPTOR ? caps_bound_by(r->conn, *(u64 *)(r->head + at), true, &slot) : NULL;
+	if (!b)
+		return false;
+	n->dentry = address(b->name);
+	n->text_len = b->len;
+	return true;
+}
+
 /* A refusal of what a room holds, and its record. */
 static __noinline int caps_service_refused(struct caps_room *r)
 {
 	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_UNIX };
 	struct caps_question q = { .class = CAPS_OF_SERVICE };
 
-	n.dentry = address(CAST(struct unix_sock, r->peer)->path.dentry);
-	if (n.dentry)
-		n.inode = address(CAST(struct dentry, n.dentry)->d_inode);
+	if (r->layer)
+		q.class += r->service - 1;
+	if (!caps_object_noted(r, &n)) {
+		n.dentry = address(CAST(struct unix_sock, r->peer)->path.dentry);
+		if (n.dentry)
+			n.inode = address(CAST(struct dentry, n.dentry)->d_inode);
+	}
 	n.detail = ((struct caps_wire_request *)r->head)->operation;
 	q.why = r->why;
 	q.layer = r->layer;

@@ -10,57 +10,15 @@ T=$PWD/tidegate
 # shellcheck source=tests/expect.sh
 . ./expect.sh
 
-# who is killed hears nothing any more
-trap '' PIPE
-declare -A IN ANSWERS PID
-# begin NAME ARG…: ops.py, run with these arguments of `tidegate run`; none: not governed
-begin() {
-	local name=$1
-	shift
-	rm -f "/tmp/$name.in" "/tmp/$name.out"
-	mkfifo "/tmp/$name.in" "/tmp/$name.out"
-	if [ $# -gt 0 ]; then
-		"$T" run "$@" -- /usr/bin/python3 -IBSu /payload/ops.py <"/tmp/$name.in" >"/tmp/$name.out" 2>"/tmp/$name.err" &
-	else
-		/usr/bin/python3 -IBSu /payload/ops.py <"/tmp/$name.in" >"/tmp/$name.out" 2>"/tmp/$name.err" &
-	fi
-	PID[$name]=$!
-	exec {fd}>"/tmp/$name.in"
-	IN[$name]=$fd
-	exec {fd}<"/tmp/$name.out"
-	ANSWERS[$name]=$fd
-	# what it does first takes its time
-	expect 0 '^ok' ask "$name" stat /
-}
-# ask NAME WORD…: has it do something; what came of it
-ask() {
-	local name=$1 answer
-	shift
-	echo "$*" >&"${IN[$name]}" || return 1
-	if ! read -r -t 30 -u "${ANSWERS[$name]}" answer; then
-		echo "no answer"
-		cat "/tmp/$name.err"
-		return 1
-	fi
-	echo "$answer"
-}
-end() {
-	local fd=${IN[$1]}
-	exec {fd}>&-
-	fd=${ANSWERS[$1]}
-	exec {fd}<&-
-	# others that began later have its input open, too
-	kill "${PID[$1]}"
-	wait "${PID[$1]}" 2>/dev/null
-}
+OPS=/payload/ops.py
+# shellcheck source=tests/ask.sh
+. ./ask.sh
 # once NAME OP…: in a session of its own
 once() {
 	local subject=$1
 	shift
 	"$T" run --caps /srv/t.caps --caps-subject "$subject" -- /usr/bin/python3 -IBSu /payload/ops.py "$@"
 }
-# the number of NAME's session
-session_of() { "$T" ps --caps --json | grep "\"pid\":${PID[$1]}," | sed 's/.*"session":\([0-9]*\).*/\1/'; }
 
 base='    file /etc/ld.so.cache read
     file /usr/** read

@@ -23,7 +23,7 @@ cp "$here/check.sh" "$root/tests/expect.sh" "$here/forge.py" "$root/tests/te/fla
 
 installed=$payload/installed
 rm -rf "$installed"
-"$root/scripts/build.sh" install "$installed" >&2
+"$root/scripts/build.sh" install "$installed" avc >&2
 # as an administrator would have it, but for the directory before it
 export PKG_CONFIG_SYSROOT_DIR=$installed PKG_CONFIG_LIBDIR=$installed/usr/lib/pkgconfig
 make -s -C "$root/examples/check-access" clean check-access

@@ -8,15 +8,16 @@
 
 mod outcome;
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::os::fd::BorrowedFd;
 use std::ptr;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use tidegate_avc::{Avc, Class, Sid};
+use tidegate_boundary::{Fault, last_error, put, text, there};
 
-use crate::outcome::{Fault, done, guarded, last_error};
+use crate::outcome::{CHANGING, Failed, done, guarded};
 
 /// `struct tg_avc`.
 pub struct Handle {
@@ -45,44 +46,11 @@ pub struct Status {
     enabled: u32,
 }
 
-/// What a pointer points to.
-///
-/// # Safety
-/// It is NULL, or points to such a thing that is not changed meanwhile.
-unsafe fn there<'a, T>(pointer: *const T) -> Result<&'a T, Fault> {
-    // SAFETY: as the caller has it.
-    unsafe { pointer.as_ref() }.ok_or(Fault::NULL)
-}
-
-/// A text.
-///
-/// # Safety
-/// It is NULL, or points to a string.
-unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Fault> {
-    // SAFETY: as the caller has it.
-    let text = unsafe { CStr::from_ptr(there(text)?) };
-    text.to_str()
-        .map_err(|_| Fault::invalid("what is no UTF-8 is no name"))
-}
-
-/// Puts a result where C wants it.
-///
-/// # Safety
-/// It is NULL, or there is room for one.
-unsafe fn put<T>(at: *mut T, value: T) -> Result<(), Fault> {
-    if at.is_null() {
-        return Err(Fault::NULL);
-    }
-    // SAFETY: as the caller has it.
-    unsafe { at.write(value) };
-    Ok(())
-}
-
 /// A text for C to free.
-unsafe fn put_text(at: *mut *mut c_char, value: &str) -> Result<(), Fault> {
+unsafe fn put_text(at: *mut *mut c_char, value: &str) -> Result<(), Failed> {
     let text = CString::new(value).map_err(|_| Fault::invalid("a context with a NUL in it"))?;
     if at.is_null() {
-        return Err(Fault::NULL);
+        return Err(Fault::NULL.into());
     }
     // SAFETY: as `put`.
     unsafe { put(at, text.into_raw()) }
@@ -165,7 +133,7 @@ pub unsafe extern "C" fn tg_string_to_security_class(
         let name = unsafe { text(name)? };
         let mut names = Vec::new();
         if permissions.is_null() {
-            return Err(Fault::NULL);
+            return Err(Fault::NULL.into());
         }
         loop {
             // SAFETY: the list goes on until NULL.
@@ -198,7 +166,7 @@ pub unsafe extern "C" fn tg_string_to_av_perm(
         // SAFETY: as the header has it.
         let (class, name) = unsafe { (there(class)?, text(permission)?) };
         let unknown = || Fault::invalid(&format!("{} has no `{name}`", class.name()));
-        class.permission(name).ok_or_else(unknown)
+        Ok(class.permission(name).ok_or_else(unknown)?)
     })
 }
 
@@ -248,7 +216,7 @@ pub unsafe extern "C" fn tg_avc_has_perm_noaudit(
                 permissive: known.permissive.into(),
             };
             // SAFETY: as the header has it.
-            unsafe { put(decision, known)? };
+            unsafe { put::<_, Fault>(decision, known)? };
         }
         Ok(handle
             .avc
@@ -412,7 +380,7 @@ pub unsafe extern "C" fn tg_freecon(context: *mut c_char) {
 pub unsafe extern "C" fn tg_avc_status(avc: *const Handle, to: *mut Status) -> c_int {
     done(|| {
         // SAFETY: as the header has it.
-        let status = unsafe { there(avc)? }.avc.status().ok_or(Fault::CHANGING)?;
+        let status = unsafe { there(avc)? }.avc.status().ok_or(CHANGING)?;
         let status = Status {
             sequence: status.sequence,
             enforcing: status.enforcing.into(),
@@ -464,7 +432,6 @@ mod tests {
             assert_eq!(tg_avc_wait(null, 0, 0), -1);
             tg_freecon(ptr::null_mut());
             tg_avc_close(ptr::null_mut());
-            assert!(text(c"\xff".as_ptr()).is_err());
         }
     }
 }

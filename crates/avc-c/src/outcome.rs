@@ -1,56 +1,32 @@
-//! What a call of C's comes to: a value, or errno and some words.
+//! What a call of C's comes to.
 
-use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ffi::c_int;
 
 use tidegate_avc::{AvcError, Denied};
+use tidegate_boundary::Fault;
+use tidegate_boundary::errno::{EACCES, EAGAIN, EINVAL, EIO, ENOSPC, ENOTCONN, EPERM};
 
-/// Numbers of errors, as Linux has them on all that Tidegate runs on.
-const EPERM: i32 = 1;
-const EIO: i32 = 5;
-const EAGAIN: i32 = 11;
-const EACCES: i32 = 13;
-const EFAULT: i32 = 14;
-const EINVAL: i32 = 22;
-const ENOSPC: i32 = 28;
-const ENOTCONN: i32 = 107;
+/// The page is being changed.
+pub const CHANGING: Fault = Fault::fixed(EAGAIN, "the status page is being changed: ask again");
 
-/// Why a call failed.
-pub struct Fault {
-    errno: i32,
-    words: Words,
-}
+/// Why a call failed, the cache's errors among it.
+#[derive(Debug)]
+pub struct Failed(Fault);
 
-enum Words {
-    Fixed(&'static str),
-    Made(String),
-}
-
-impl Fault {
-    /// An argument is NULL that may not be.
-    pub const NULL: Fault = Fault::fixed(EINVAL, "an argument is NULL");
-    /// The page is being changed.
-    pub const CHANGING: Fault = Fault::fixed(EAGAIN, "the status page is being changed: ask again");
-
-    const fn fixed(errno: i32, words: &'static str) -> Fault {
-        let words = Words::Fixed(words);
-        Fault { errno, words }
-    }
-
-    /// An argument is none.
-    pub fn invalid(words: &str) -> Fault {
-        Fault::made(EINVAL, words)
-    }
-
-    fn made(errno: i32, words: impl ToString) -> Fault {
-        let words = Words::Made(words.to_string());
-        Fault { errno, words }
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Failed {
+        Failed(fault)
     }
 }
 
-impl From<AvcError> for Fault {
-    fn from(e: AvcError) -> Fault {
+impl From<Failed> for Fault {
+    fn from(failed: Failed) -> Fault {
+        failed.0
+    }
+}
+
+impl From<AvcError> for Failed {
+    fn from(e: AvcError) -> Failed {
         let errno = match &e {
             AvcError::NotRunning => ENOTCONN,
             AvcError::Invalid(_) => EINVAL,
@@ -59,58 +35,26 @@ impl From<AvcError> for Fault {
             AvcError::Full(..) => ENOSPC,
             _ => EIO,
         };
-        Fault::made(errno, e)
+        Failed(Fault::made(errno, e))
     }
 }
 
-impl From<Denied> for Fault {
-    fn from(e: Denied) -> Fault {
+impl From<Denied> for Failed {
+    fn from(e: Denied) -> Failed {
         match e {
             Denied::Undecided(e) => e.into(),
-            refused => Fault::made(EACCES, refused),
+            refused => Failed(Fault::made(EACCES, refused)),
         }
     }
 }
 
-thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
-}
-
-unsafe extern "C" {
-    fn __errno_location() -> *mut c_int;
-}
-
-fn fail(fault: &Fault) {
-    let words = match &fault.words {
-        Words::Fixed(words) => words,
-        Words::Made(words) => words.as_str(),
-    };
-    let words = CString::new(words.replace('\0', "?")).unwrap_or_default();
-    // a thread that ends has no place for words any more
-    let _ = LAST.try_with(|last| *last.borrow_mut() = words);
-    // SAFETY: the C library's own place for this thread.
-    unsafe { *__errno_location() = fault.errno };
-}
-
-/// The words of the last failure.
-pub fn last_error() -> *const c_char {
-    LAST.try_with(|last| last.borrow().as_ptr())
-        .unwrap_or(c"".as_ptr())
-}
-
 /// What a call gives back; this if it fails, or panics, with errno set.
-pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, Fault>) -> T {
-    let fault = match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(value)) => return value,
-        Ok(Err(fault)) => fault,
-        Err(_) => Fault::fixed(EFAULT, "a fault of the library's own"),
-    };
-    fail(&fault);
-    failed
+pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, Failed>) -> T {
+    tidegate_boundary::guarded(failed, call)
 }
 
 /// The same of a call that only succeeds or not.
-pub fn done(call: impl FnOnce() -> Result<(), Fault>) -> c_int {
+pub fn done(call: impl FnOnce() -> Result<(), Failed>) -> c_int {
     guarded(-1, || call().map(|()| 0))
 }
 
@@ -119,26 +63,16 @@ mod tests {
     use super::*;
     use std::ffi::CStr;
 
+    use tidegate_boundary::last_error;
+
     fn errno() -> c_int {
-        // SAFETY: the C library's own place for this thread.
-        unsafe { *__errno_location() }
+        std::io::Error::last_os_error().raw_os_error().unwrap()
     }
 
     fn words() -> String {
         // SAFETY: good until the next call.
         let words = unsafe { CStr::from_ptr(last_error()) };
         words.to_str().unwrap().to_owned()
-    }
-
-    #[test]
-    fn a_panic_ends_in_an_errno() {
-        std::panic::set_hook(Box::new(|_| {}));
-        assert_eq!(done(|| panic!("a fault")), -1);
-        let _ = std::panic::take_hook();
-        assert_eq!(
-            (errno(), words().as_str()),
-            (EFAULT, "a fault of the library's own")
-        );
     }
 
     #[test]

@@ -241,20 +241,30 @@ fn each_class_has_a_number_and_each_object_one_of_its_own() {
         assert_eq!(class_of(number), Some(class));
     }
     assert_eq!(class_number(Class::Service(0)), None);
-    assert_eq!(class_of(7), None);
-    let file = |class, name: &str| object_id(&Object::Path(class, name.into()));
-    assert_eq!(file(Class::File, "/"), Some(0xcbf2_9ce4_8422_2325));
+    assert_eq!(class_of(7), Some(Class::Service(0)));
+    assert_eq!(class_of(7 + 255), Some(Class::Service(255)));
+    assert_eq!(class_of(u32::MAX), None);
+    let file = |class, name: &str| object_id(&Object::Path(class, name.into()), BASE);
+    assert_eq!(file(Class::File, "/"), 0xcbf2_9ce4_8422_2325);
     assert_eq!(file(Class::File, "/a"), file(Class::Dir, "/a"));
     assert_eq!(
         file(Class::File, "/a"),
-        object_id(&Object::Unix(b"/a".to_vec()))
+        object_id(&Object::Unix(b"/a".to_vec()), BASE)
     );
     assert_ne!(
         file(Class::File, "/a"),
-        object_id(&Object::Unix(b"@a".to_vec()))
+        object_id(&Object::Unix(b"@a".to_vec()), BASE)
     );
     for (one, other) in [("/a", "/b"), ("/ab", "/a/b"), ("/abcdefgh", "/abcdefghi")] {
         assert_ne!(file(Class::File, one), file(Class::File, other));
     }
-    assert_eq!(object_id(&Object::Of(0, b"x".to_vec())), None);
+    let note = |service, name: &str, image| object_id(&Object::Of(service, name.into()), image);
+    assert_eq!(note(0, "a", BASE), note(0, "a", BASE));
+    for other in [
+        note(1, "a", BASE),
+        note(0, "b", BASE),
+        note(0, "a", BASE + 1),
+    ] {
+        assert_ne!(note(0, "a", BASE), other);
+    }
 }

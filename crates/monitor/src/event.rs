@@ -87,6 +87,8 @@ pub struct CapsAsked {
     pub layer: Option<u32>,
     /// The place of the session.
     pub session: u32,
+    /// Of a request to a service: the operation's number.
+    pub operation: u32,
 }
 
 /// What was asked of a SELinux policy. Classes and permissions have the numbers of [`tidegate_flask::Classes`].
@@ -174,6 +176,7 @@ impl Event {
                 why: u8::try_from(e.why).ok().and_then(CapsWhy::from_number),
                 layer: some(e.layer),
                 session: e.session,
+                operation: e.detail,
             }),
             asked: (e.tclass != 0 && e.why == 0).then_some(Asked {
                 source: Sid(e.ssid),

@@ -4,15 +4,6 @@ use tidegate_flask::Class;
 use tidegate_monitor::{Asked, Op};
 use tidegate_policy::Policy;
 
-/// Permissions that capability files were asked for, by the class's number; none: it was about none.
-pub fn of_caps(class: u32, permissions: u32) -> Option<String> {
-    let class = tidegate_lava::class_of(class)?;
-    let words = class.permissions().iter();
-    let words = words.filter(|(_, bit)| permissions & bit != 0);
-    let words: Vec<&str> = words.map(|(word, _)| *word).collect();
-    (!words.is_empty()).then(|| words.join(" "))
-}
-
 /// The capabilities, by number.
 const CAPABILITIES: [&str; 41] = [
     "chown",

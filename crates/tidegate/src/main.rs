@@ -7,6 +7,7 @@
 
 mod amend;
 mod asked;
+mod caps_record;
 mod cli;
 mod client;
 mod commands;

@@ -6,11 +6,11 @@ use std::fmt;
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 use tidegate_flask::Sid;
-use tidegate_lava::Place;
-use tidegate_monitor::{CapsAsked, CapsWhy, Class, Event, Kind, Monitor, Op, Reason, boottime};
+use tidegate_monitor::{Class, Event, Kind, Monitor, Op, Reason, boottime};
 use tidegate_policy::Policy;
 
 use crate::asked;
+use crate::caps_record::{CapsRecord, OfCaps, told};
 use crate::daemon::Policies;
 use crate::output::printable;
 use crate::program;
@@ -140,23 +140,6 @@ pub struct ObjectRecord {
     pub profile: Option<String>,
 }
 
-/// What the record of a refusal by capability files has besides.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CapsRecord {
-    /// The session's number, if it was still there to be asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session: Option<u64>,
-    /// The subject that did not give it, if it is a single one's matter;
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subject: Option<String>,
-    /// its place in a capability file,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// and why: `enum caps_why`.
-    pub why: String,
-}
-
 /// What an object manager's record has besides.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -220,21 +203,6 @@ pub fn wall_clock(ns: u64) -> Timestamp {
         .unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// Who did not give what was asked of capability files.
-fn caps_of(caps: &CapsAsked, policies: &Policies) -> CapsRecord {
-    let layer = caps.layer.and_then(|place| policies.caps.at(place));
-    let subject = layer.as_ref().and_then(|(placed, place)| match place {
-        Place::Subject(number) => placed.caps.subjects.get(*number as usize),
-        Place::Capability(_) => None,
-    });
-    CapsRecord {
-        session: None,
-        subject: subject.map(|subject| subject.name.clone()),
-        file: subject.map(|subject| subject.source.to_string()),
-        why: caps.why.map_or("unknown", CapsWhy::word).to_owned(),
-    }
-}
-
 impl Record {
     /// What the kernel recorded, in the words of the policy it was decided under.
     pub fn of(event: &Event, policies: &Policies) -> Record {
@@ -252,6 +220,10 @@ impl Record {
         let detail = event.request.and_then(|r| r.detail);
         let is_capability = event.op == Some(Op::Capable);
         let asked = event.asked.map(|asked| asked::of_te(policy, &asked));
+        let caps = event.caps.map(|asked| OfCaps::of(asked, policies));
+        let names_object = caps
+            .as_ref()
+            .is_some_and(|caps| caps.object(event).is_some());
         Record {
             id: event.id,
             time: format!("{:.6}", wall_clock(event.time)),
@@ -269,14 +241,14 @@ impl Record {
                 was: (event.from != event.to).then(|| level(event.from)),
                 profile: event.request.map(|r| profile_name(policy, r.profile)),
             }),
-            request: match (&asked, &event.caps) {
+            request: match (&asked, &caps) {
                 (Some(asked), _) => Some(asked.request.clone()),
-                (None, Some(caps)) => asked::of_caps(caps.class, caps.asked),
+                (None, Some(caps)) => caps.words(caps.asked.asked),
                 (None, None) => event.request.map(|r| asked::permissions(event.op, r.asked)),
             },
-            denied: match (&asked, &event.caps) {
+            denied: match (&asked, &caps) {
                 (Some(asked), _) => Some(asked.denied.clone()),
-                (None, Some(caps)) => asked::of_caps(caps.class, caps.denied),
+                (None, Some(caps)) => caps.words(caps.asked.denied),
                 (None, None) => event
                     .request
                     .map(|r| asked::permissions(event.op, r.denied)),
@@ -289,7 +261,7 @@ impl Record {
             signal: detail
                 .filter(|_| event.op == Some(Op::Signal))
                 .and_then(asked::signal),
-            object: (has_object || file).then(|| ObjectRecord {
+            object: ((has_object && !names_object) || file).then(|| ObjectRecord {
                 level: level(event.object),
                 path: event.path.clone(),
                 dev: file.then(|| format!("{}:{}", event.dev >> 20, event.dev & 0xf_ffff)),
@@ -303,15 +275,12 @@ impl Record {
             }),
             scontext: event.asked.map(|a| context_name(policies, a.source)),
             tcontext: event.asked.map(|a| context_name(policies, a.target)),
-            tclass: match (&asked, &event.caps) {
+            tclass: match (&asked, &caps) {
                 (Some(asked), _) => Some(asked.class.clone()),
-                (None, Some(caps)) if caps.denied != 0 => {
-                    let class = tidegate_lava::class_of(caps.class);
-                    class.and_then(|class| class.word()).map(str::to_owned)
-                }
+                (None, Some(caps)) if caps.asked.denied != 0 => caps.class_word(),
                 _ => None,
             },
-            caps: event.caps.map(|caps| caps_of(&caps, policies)),
+            caps: caps.as_ref().map(|caps| caps.record(event)),
             manager: None,
             rule: rule.map(|r| RuleRecord {
                 place: r.to_string(),
@@ -409,37 +378,6 @@ impl Record {
     /// What was done, and to what: `read /etc/passwd`.
     pub fn deed(&self) -> String {
         format!("{}{}", self.verb(), self.what())
-    }
-
-    /// What capability files refuse: `denied: sh(412) as tool may not { write } /etc/passwd (file): no line gives that`.
-    fn told_of_caps(
-        &self,
-        f: &mut fmt::Formatter<'_>,
-        who: &str,
-        verb: &str,
-        what: &str,
-    ) -> fmt::Result {
-        let start = match self.kind.as_str() {
-            "denied" => "denied",
-            _ => "would be denied",
-        };
-        let Some(caps) = &self.caps else {
-            return Ok(());
-        };
-        write!(f, "{start}: {who}")?;
-        if let Some(subject) = &caps.subject {
-            write!(f, " as {}", printable(subject))?;
-        }
-        match (&self.denied, &self.tclass) {
-            (Some(denied), Some(class)) => {
-                write!(f, " may not {{ {denied} }}{what} ({class})")?;
-            }
-            _ => write!(f, " may not {verb}{what}")?,
-        }
-        if let Some(session) = caps.session {
-            write!(f, " in session {session}")?;
-        }
-        write!(f, ": {}", because_of_caps(&caps.why))
     }
 
     /// What was done.
@@ -544,23 +482,6 @@ pub fn because(reason: Reason) -> &'static str {
     }
 }
 
-/// Why capability files did not give something.
-pub fn because_of_caps(why: &str) -> &'static str {
-    match CapsWhy::ALL.into_iter().find(|known| known.word() == why) {
-        Some(CapsWhy::Missing) => "no line gives that",
-        Some(CapsWhy::NotBound) => "it was not opened for that",
-        Some(CapsWhy::Revoked) => "it was taken back",
-        Some(CapsWhy::Expired) => "its time is over",
-        Some(CapsWhy::UsedUp) => "its uses are used up",
-        Some(CapsWhy::TooMany) => "there would be too many layers or domains",
-        Some(CapsWhy::NoName) => "it has no name that a line could be for",
-        Some(CapsWhy::Nobodys) => "no capability file can give that",
-        Some(CapsWhy::Others) => "the other process may do more, or is of another session",
-        Some(CapsWhy::Request) => "the service has no such operation",
-        None => "for a reason that this version does not know",
-    }
-}
-
 /// The type in a context.
 fn kind_of(context: &str) -> &str {
     context.split(':').nth(2).unwrap_or(context)
@@ -571,7 +492,7 @@ impl fmt::Display for Record {
         let (who, verb, what) = (self.who(), self.verb(), self.what());
         let level = self.subject.as_ref().map_or("", |s| s.level.as_str());
         match self.kind.as_str() {
-            "denied" | "would" if self.caps.is_some() => self.told_of_caps(f, &who, verb, &what),
+            "denied" | "would" if self.caps.is_some() => told(self, f, &who, verb, &what),
             "denied" | "would" if self.tclass.is_some() => {
                 let start = match self.kind.as_str() {
                     "denied" => "denied",
@@ -732,6 +653,7 @@ mod tests {
                 subject: Some("tool".into()),
                 file: Some("tools.caps:9".into()),
                 why: "missing".into(),
+                ..CapsRecord::default()
             }),
             ..denial()
         };

@@ -30,7 +30,8 @@ pub struct Revoke {
     /// What a line of a capability file gives
     #[arg(long, value_name = "FILE:LINE", value_parser = of_line)]
     pub capability: Option<(String, u32)>,
-    /// What anybody gives of an object: file:PATH, tcp:ADDRESS:PORT, udp:ADDRESS:PORT, unix:PATH or unix:@NAME
+    /// What anybody gives of an object: file:PATH, tcp:ADDRESS:PORT, udp:ADDRESS:PORT, unix:PATH or unix:@NAME; or of a
+    /// service's, as the capability files call it that describe one of this name: service:SERVICE:NAME
     #[arg(long, value_name = "CLASS:NAME")]
     pub object: Option<OfObject>,
 }

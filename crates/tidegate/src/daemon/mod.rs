@@ -36,6 +36,7 @@ use tidegate_monitor::{Event, Guard, Monitor};
 use tidegate_policy::Policy;
 
 pub use self::answer::status;
+pub use self::caps_files::Placed;
 pub use self::given::Disks;
 pub use self::instance::{Instance, directory};
 pub use self::metrics::managers;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_lava::{Image, object_id};
@@ -15,12 +15,15 @@ use tidegate_protocol::{Session, Withdraw};
 
 use super::Shared;
 use super::answer::bytes_of;
+use super::caps_files::Placed;
 use super::serve::Peer;
 use crate::exit::{Code, Failure, Outcome};
 use crate::record::wall_clock;
 
 /// Names of objects that are remembered, at most.
 const NAMES: usize = 1 << 12;
+/// Bytes of the name of a service's object, at most (`CAPS_WIRE_NAME`).
+const MAX_NAME: usize = 255;
 
 /// What is known of sessions besides what the kernel knows.
 #[derive(Debug, Default)]
@@ -207,26 +210,57 @@ pub fn withdraw(shared: &Shared, what: &Withdraw) -> Outcome<Withdrawn> {
             found
         }
         Withdraw::Object { class, name } => {
-            let object = object(class, name).map_err(|e| Failure::new(Code::Usage, e))?;
-            let Some(id) = object_id(&object) else {
-                let text = "objects of services cannot be taken back yet";
-                return Err(Failure::new(Code::Usage, text));
+            let ids = match class.as_str() {
+                "service" => of_services(name, &files)?,
+                _ => {
+                    let object = object(class, name).map_err(|e| Failure::new(Code::Usage, e))?;
+                    vec![object_id(&object, 0)]
+                }
             };
             let objects = shared.sessions.objects.lock();
             let mut objects = objects.unwrap_or_else(|e| e.into_inner());
-            if objects.len() < NAMES {
+            for &id in ids.iter().take(NAMES.saturating_sub(objects.len())) {
                 objects.insert(id, format!("{class} {name}"));
             }
-            vec![Kernel::Object(id)]
+            ids.into_iter().map(Kernel::Object).collect()
         }
     };
     Ok(shared.monitor.capabilities().revoke(&what)?)
 }
 
+/// The numbers of `SERVICE:NAME`, an object of a service of that name: one for each file that describes such a service.
+fn of_services(name: &str, files: &[Arc<Placed>]) -> Outcome<Vec<u64>> {
+    let parts = name.split_once(':');
+    let parts = parts.filter(|(_, object)| (1..=MAX_NAME).contains(&object.len()));
+    let (service, object) = parts.ok_or_else(|| {
+        let text = format!(
+            "`{name}` is no SERVICE:NAME of an object of a service, whose name has 1 to {MAX_NAME} bytes"
+        );
+        Failure::new(Code::Usage, text)
+    })?;
+    let mut found = Vec::new();
+    for placed in files {
+        let services = (0..).zip(&placed.caps.services);
+        let named = services.filter(|(_, known)| known.name == service);
+        found.extend(
+            named.map(|(number, _)| {
+                object_id(&Object::Of(number, object.into()), placed.places.base)
+            }),
+        );
+    }
+    match found.is_empty() {
+        true => {
+            let text = format!("no session's files have a service `{service}`");
+            Err(Failure::new(Code::No, text))
+        }
+        false => Ok(found),
+    }
+}
+
 /// An object by its class's word and its name.
 fn object(class: &str, name: &str) -> Result<Object, String> {
     let known = Class::WORDS.into_iter().find(|(word, _)| *word == class);
-    let words = || Class::WORDS.map(|(word, _)| word).join(", ");
+    let words = || Class::WORDS.map(|(word, _)| word).join(", ") + ", service";
     let (_, class) = known.ok_or_else(|| format!("`{class}` is none of {}", words()))?;
     match class {
         Class::Tcp | Class::Udp => {
@@ -265,6 +299,35 @@ mod tests {
             ("file", "@a"),
         ] {
             assert!(object(class, name).is_err(), "{class} {name}");
+        }
+    }
+
+    #[test]
+    fn objects_of_services_are_found_in_each_file_that_has_one_of_that_name() {
+        let placed = |text: &str, base| {
+            let caps = Capabilities::compile_str("t.caps", text)
+                .unwrap()
+                .capabilities;
+            let places = tidegate_lava::Places::of(&caps, base);
+            Arc::new(Placed { caps, places })
+        };
+        let service = "service notes on /run/n {\n permission read\n operation 1 ping free\n}\n";
+        let subject = "subject a {\n file /a read\n}\n";
+        let files = [
+            placed(&format!("{subject}{service}"), 0x1000),
+            placed(subject, 0x2000),
+            placed(&format!("{service}{subject}"), 0x3000),
+        ];
+        let found = of_services("notes:pub:a", &files).unwrap();
+        let object = Object::Of(0, b"pub:a".to_vec());
+        let expected = [0x1000, 0x3000].map(|image| object_id(&object, image));
+        assert_eq!(found, expected);
+        for (name, code) in [
+            ("other:a", Code::No),
+            ("notes", Code::Usage),
+            ("notes:", Code::Usage),
+        ] {
+            assert_eq!(of_services(name, &files).unwrap_err().code, code, "{name}");
         }
     }
 

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 
 use super::Mending;
-use crate::record::{Record, because_of_caps};
+use crate::caps_record::{CapsRecord, because};
+use crate::record::Record;
 
 /// A line, and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,23 +32,50 @@ pub fn explain(record: &Record) -> Option<Mending> {
     let line = line.flatten();
     let advice = match caps.why.as_str() {
         _ if line.is_some() => None,
-        "revoked" => Some("it was taken back from this session: one that begins anew has it again"),
+        "revoked" => Some(
+            "it was taken back from this session: one that begins anew has it again".to_owned(),
+        ),
         "expired" | "used-up" => {
-            Some("a line without that limit gives it for longer; or open it anew")
+            Some("a line without that limit gives it for longer; or open it anew".to_owned())
         }
-        "not-bound" => Some("have it opened for that, which takes a line that gives it then"),
-        _ => Some(because_of_caps(&caps.why)),
+        "not-bound" => {
+            Some("have it opened for that, which takes a line that gives it then".to_owned())
+        }
+        "request" if caps.service.is_some() => Some(request(caps)),
+        _ => Some(because(&caps.why).to_owned()),
     };
     Some(Mending {
         caps: line,
-        advice: advice.map(str::to_owned),
+        advice,
         ..Mending::default()
     })
+}
+
+/// What a service's operations lack.
+fn request(caps: &CapsRecord) -> String {
+    let service = caps.service.as_deref().unwrap_or_default();
+    match caps.operation.as_deref() {
+        Some(number) if number.parse::<u32>().is_ok() => {
+            format!("`operation {number} …` in service {service} would list it")
+        }
+        operation => format!(
+            "operation {} in service {service} has no such operand, or no such value of one",
+            operation.unwrap_or_default()
+        ),
+    }
 }
 
 /// The line that gives it, and nothing else.
 fn line(record: &Record) -> Option<String> {
     let (class, denied) = (record.tclass.as_deref()?, record.denied.as_deref()?);
+    if let Some(CapsRecord {
+        service: Some(service),
+        object: Some(object),
+        ..
+    }) = &record.caps
+    {
+        return Some(format!("service {service} {} {denied}", pattern(object)));
+    }
     let object = record.object.as_ref()?;
     let path = || {
         let path = object
@@ -99,7 +127,7 @@ mod tests {
     use tidegate_policy::caps::{Capabilities, Class, Object};
 
     use super::*;
-    use crate::record::{CapsRecord, ObjectRecord};
+    use crate::record::ObjectRecord;
 
     fn refusal(class: &str, denied: &str, object: ObjectRecord) -> Record {
         Record {
@@ -168,6 +196,26 @@ mod tests {
         let line = of("unix", "connect", of_path("/run/x"));
         assert_eq!(line.as_deref(), Some("connect unix /run/x"));
         assert_eq!(of("file", "read", of_path("…/cut")), None);
+    }
+
+    #[test]
+    fn objects_of_services_have_their_lines_and_operations_advice() {
+        let of = |why: &str, operation: &str, object: Option<&str>| {
+            let denied = if why == "missing" { "write" } else { "" };
+            let mut record = refusal("service", denied, ObjectRecord::default());
+            let caps = record.caps.as_mut().unwrap();
+            caps.why = why.into();
+            caps.service = Some("notes".into());
+            caps.operation = Some(operation.into());
+            caps.object = object.map(str::to_owned);
+            explain(&record).unwrap()
+        };
+        let line = of("missing", "put", Some("pub:*")).caps.unwrap().line;
+        assert_eq!(line, r"service notes pub:\* write");
+        let advice = of("request", "9", None).advice.unwrap();
+        assert!(advice.contains("`operation 9 …` in service notes"));
+        let advice = of("request", "put", None).advice.unwrap();
+        assert!(advice.contains("operation put in service notes has no such operand"));
     }
 
     #[test]
