@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
+use tidegate_lab::monitor;
 use tidegate_lab::report;
 use tidegate_lab::results::Run;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
@@ -79,6 +80,9 @@ enum Command {
     },
     /// Say which accelerator machines use here, and why
     Doctor,
+    /// Authorise requests to a service and pass them on, as a process, which was Lava's way
+    #[command(hide = true)]
+    Monitor(monitor::Options),
     /// Print a script that completes the command line
     #[command(hide = true)]
     Completions {
@@ -152,6 +156,7 @@ fn main() -> ExitCode {
             args,
         } => apparmor_parser(source, profiles, &args),
         Command::Doctor => doctor(),
+        Command::Monitor(options) => monitor::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             let command = &mut Cli::command();
             clap_complete::generate(shell, command, "tidegate-lab", &mut io::stdout());

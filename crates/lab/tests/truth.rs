@@ -53,6 +53,7 @@ fn plan(dir: &Path, systems: &[(&str, String)], workloads: &[(&str, &str)], boot
         },
         boots,
         tidegate: "/nonexistent".into(),
+        lab: "/nonexistent".into(),
         commit: None,
         payload: None,
         jobs: 2,

@@ -79,6 +79,7 @@ impl Options {
             },
             boots,
             tidegate: super::measured(self.tidegate),
+            lab: std::env::current_exe().context("where this program is")?,
             commit: self.commit,
             payload: self.payload,
             jobs,

@@ -23,6 +23,8 @@ pub struct Plan {
     pub boots: u32,
     /// The static `tidegate` that is measured.
     pub tidegate: PathBuf,
+    /// The lab's own program, static too, for systems that need it.
+    pub lab: PathBuf,
     /// The commit it was built from, if known.
     pub commit: Option<String>,
     /// A directory that the guest sees as /payload/own.
@@ -59,7 +61,7 @@ impl Plan {
                 let mut workloads: Vec<&Workload> = self
                     .workloads
                     .iter()
-                    .filter(|w| self.measures(w, disturbance))
+                    .filter(|w| self.measures(w, disturbance) && system.measures(w))
                     .collect();
                 if !workloads.is_empty() {
                     let first = disturbance as usize % workloads.len();
@@ -117,6 +119,7 @@ mod tests {
             workloads: Workload::all().unwrap(),
             boots: 3,
             tidegate: PathBuf::new(),
+            lab: PathBuf::new(),
             commit: None,
             payload: None,
             jobs: 1,
