@@ -15,6 +15,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::monitor;
 use tidegate_lab::report;
+use tidegate_lab::report::published::Source;
 use tidegate_lab::results::Run;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
 
@@ -145,8 +146,11 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Setup { rebuild, kernel } => setup(rebuild, kernel),
         Command::Vm(options) => vm(options),
-        Command::Run(options) => options.run().and_then(|run| shown(&run)),
-        Command::Bench(options) => options.run().and_then(|run| shown(&run)),
+        Command::Run(options) => {
+            let like = options.like;
+            options.run().and_then(|run| shown(&run, like))
+        }
+        Command::Bench(options) => options.run().and_then(|run| shown(&run, None)),
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
         Command::Report(options) => report::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
@@ -171,8 +175,8 @@ fn main() -> ExitCode {
 }
 
 /// Prints what a run gave; a run in which anything failed says so by its status.
-fn shown(run: &Run) -> Result<ExitCode> {
-    report::show(run)?;
+fn shown(run: &Run, like: Option<Source>) -> Result<ExitCode> {
+    report::show(run, like)?;
     Ok(ExitCode::from(u8::from(!run.whole())))
 }
 

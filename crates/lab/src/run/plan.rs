@@ -160,7 +160,18 @@ mod tests {
         let boots = wanted.iter().filter(|w| w.system.name == *system);
         assert_eq!(boots.count(), 2);
         let has = |w: &&Wanted<'_>| w.workloads.iter().any(|w| w.name == *workload);
-        assert_eq!(wanted.iter().filter(has).count(), plan.systems.len());
+        let of_it = plan.systems.iter().filter(|s| s.only.is_empty());
+        assert_eq!(wanted.iter().filter(has).count(), of_it.count());
+    }
+
+    #[test]
+    fn a_system_for_some_workloads_is_not_measured_by_others() {
+        let plan = plan();
+        let wanted = plan.wanted();
+        let of = |name: &str| wanted.iter().filter(move |w| w.system.name == name);
+        let of_two = || of("monitors").flat_map(|w| &w.workloads);
+        assert!(of_two().count() > 0 && of_two().all(|w| w.name == "lava"));
+        assert!(of("none").any(|w| w.workloads.len() > 1));
     }
 
     #[test]

@@ -6,6 +6,7 @@
  *   lava packets|stream DIR        requests; the service's socket is in DIR
  *   lava names DIR                 binding, by the length of a name
  *   lava many DIR                  the same, for capabilities of the number $LAB_RULES
+ *   lava paced DIR                 30,000 requests a second: the processor's time that they take
  *   lava probe packets|stream DIR  a request that nobody may make who is governed
  */
 #define _GNU_SOURCE
@@ -117,6 +118,55 @@ static void many(const char *dir)
 	must(!unlink(path), path);
 }
 
+/* What the authors' requests come at, in bursts of so many each millisecond, for so long. */
+#define BURST 30
+#define SECONDS 2
+
+/* Processor time of this process and the service, in nanoseconds. */
+static long long spent(pid_t service)
+{
+	struct timespec own, its;
+	clockid_t clock;
+
+	must(!clock_getcpuclockid(service, &clock), "the service's clock");
+	must(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) && !clock_gettime(clock, &its), "processor time");
+	return (own.tv_sec + its.tv_sec) * 1000000000ll + own.tv_nsec + its.tv_nsec;
+}
+
+/* One request of so many is `call`, the rest are `other`. */
+static void pace(const char *item, pid_t service, int among)
+{
+	long long next = now(), before = spent(service);
+	int n = 0;
+
+	for (int ms = 0; ms < SECONDS * 1000; ms++) {
+		struct timespec t;
+
+		for (int i = 0; i < BURST; i++)
+			must(ask(fd, ++n % among ? &other : &call, &reply), item);
+		next += 1000000;
+		t.tv_sec = next / 1000000000;
+		t.tv_nsec = next % 1000000000;
+		must(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), "sleep");
+	}
+	if (now() - next > 100000000) {
+		fprintf(stderr, "%s: 30,000 requests a second are more than this machine gets done\n", item);
+		exit(1);
+	}
+	figure(item, "second of 30,000 requests", (double)(spent(service) - before) / SECONDS);
+}
+
+static void paced(pid_t service)
+{
+	of_name(&call, OPEN, SHORT, SHORTEST);
+	must(ask(fd, &call, &reply), "opening");
+	of_descriptor(&call, PUT, reply.descriptor, PAYLOAD);
+	of_descriptor(&other, PUT, reply.descriptor, PAYLOAD);
+	pace("active", service, 10);
+	of_name(&call, LOOK, SHORT, SHORTEST);
+	pace("a bind among ten", service, 10);
+}
+
 /* A request that is refused, if anybody looks. */
 static void probe(void)
 {
@@ -131,7 +181,7 @@ int main(int argc, char **argv)
 	const int is_stream = !strcmp(what, "stream"), is_packets = !strcmp(what, "packets");
 	pid_t service;
 
-	if (!is_stream && !is_packets && (probes || (strcmp(what, "names") && strcmp(what, "many"))))
+	if (!is_stream && !is_packets && (probes || (strcmp(what, "names") && strcmp(what, "many") && strcmp(what, "paced"))))
 		return 2;
 	share_a_processor();
 	service = start_service(dir, is_stream);
@@ -142,6 +192,8 @@ int main(int argc, char **argv)
 		requests();
 	else if (!strcmp(what, "names"))
 		names(dir);
+	else if (!strcmp(what, "paced"))
+		paced(service);
 	else
 		many(dir);
 	end_service(dir, is_stream, service, fd);
