@@ -295,9 +295,9 @@ impl System {
         Ok(files)
     }
 
-    /// Whether it is measured by this workload.
-    pub(crate) fn measures(&self, workload: &Workload) -> bool {
-        self.only.is_empty() || self.only.contains(&workload.name)
+    /// Whether it is measured by the workload of this name.
+    pub(crate) fn is_measured_by(&self, workload: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == workload)
     }
 
     /// Those that come with the lab, in order.

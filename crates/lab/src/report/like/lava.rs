@@ -234,7 +234,9 @@ fn at_the_rate(section: &Section) -> Option<Sheet> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sample;
+    use super::super::super::gather::NOT_FOR_IT;
+    use super::super::super::sheet::Row;
+    use super::super::super::{overview, sample};
     use super::*;
     use crate::define::Workload;
     use crate::results::{Figure, Run};
@@ -352,6 +354,20 @@ mod tests {
         run.clock = Clock::Vm;
         let section = Section::new(&run, "none").unwrap();
         assert_eq!(sheets(&section).len(), 2);
+    }
+
+    #[test]
+    fn a_system_that_a_workload_is_not_for_has_not_failed() {
+        let mut run = run();
+        let system = run.systems.get_mut("selinux").unwrap();
+        system.only = vec!["micro".into()];
+        let section = Section::new(&run, "none").unwrap();
+        let at = section.systems.iter().position(|s| s.name == "selinux");
+        let cell = &section.item("lava/free").unwrap().cells[at.unwrap()];
+        assert_eq!(cell.reason.as_deref(), Some(NOT_FOR_IT));
+        let failures = overview::failures(&section).unwrap();
+        let of_it = |r: &&Row| r.cells[0].text == "SELinux" && r.cells[1].text.contains("lava");
+        assert_eq!(failures.rows.iter().find(of_it), None);
     }
 
     #[test]
