@@ -5,7 +5,7 @@ use crate::report::mapping::{self, Means};
 use crate::report::published::{self, Row, Source};
 use crate::report::section::{Item, Section};
 use crate::report::sheet::{Sheet, Text, amount, percent};
-use crate::report::stats;
+use crate::report::stats::{self, Standing};
 use crate::results::Clock;
 
 const NONE: &str = "no system of this run was measured by requests: no lava/… item";
@@ -109,17 +109,43 @@ fn measured(
             let sum = |ids: &[&'static str]| -> Result<f64, &'static str> {
                 ids.iter().map(|id| more(section, id, at).ok_or(*id)).sum()
             };
-            sum(plus).and_then(|plus| Ok(plus - sum(minus)?))
+            let more = sum(plus).and_then(|plus| Ok(plus - sum(minus)?));
+            let floor = floor(section, &[plus, minus].concat());
+            return match more {
+                Ok(more) => told(more, floor, said(more, row)),
+                Err(id) => sheet.gap(&why_not(section, id, at)),
+            };
         }
         Some(Means::Half(id)) => mean(section, id, at).map(|whole| whole / 2.0).ok_or(id),
     };
     match value {
-        Ok(value) => match mapping::convert(value, &row.unit, "") {
-            Some(said) => amount(said).into(),
-            None => sheet.gap("the source has another unit"),
-        },
+        Ok(value) => said(value, row).into(),
         Err(id) => sheet.gap(&why_not(section, id, at)),
     }
+}
+
+/// A figure in the source's unit.
+fn said(value: f64, row: &Row) -> String {
+    mapping::convert(value, &row.unit, "").map_or_else(String::new, amount)
+}
+
+/// By how much figures of these items lie apart without any reason; none if that is not known.
+fn floor(section: &Section, ids: &[&str]) -> Option<f64> {
+    let of = |id: &&str| -> Option<f64> {
+        let item = section.item(id)?;
+        Some(item.noise? / 100.0 * item.cells[section.base()].mean()?)
+    };
+    ids.iter().map(of).sum()
+}
+
+/// What is added, marked as long as it is not told from noise.
+fn told(more: f64, floor: Option<f64>, text: String) -> Text {
+    let standing = match floor {
+        None => Standing::Untested,
+        Some(floor) if more.abs() <= floor => Standing::Noise,
+        Some(_) => return text.into(),
+    };
+    Text::from(format!("{}{text}", standing.mark())).faint()
 }
 
 /// Why a system has no figure of an item.
@@ -177,7 +203,7 @@ fn added(section: &Section) -> Option<Sheet> {
         });
         for at in &others {
             cells.push(match added_to(section, item, *at) {
-                Some(more) => signed(more).into(),
+                Some(more) => told(more, floor(section, &[&item.id]), signed(more)),
                 None => sheet.gap(&why_not(section, &item.id, *at)),
             });
         }
@@ -329,6 +355,22 @@ mod tests {
             .find(|r| r.cells[0].text.starts_with("ideal, 10%"));
         let share = &share.unwrap().cells[3];
         assert!(share.text.is_empty() && !share.notes.is_empty());
+    }
+
+    #[test]
+    fn what_is_added_and_not_told_from_noise_is_marked() {
+        for (more, floor, expected) in [
+            (5.0, Some(4.0), "5"),
+            (5.0, Some(5.0), "~5"),
+            (-5.0, Some(6.0), "~5"),
+            (5.0, None, "?5"),
+        ] {
+            let text = told(more, floor, "5".into());
+            assert_eq!(
+                (text.text.as_str(), text.faint),
+                (expected, expected != "5")
+            );
+        }
     }
 
     #[test]
