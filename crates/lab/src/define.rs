@@ -71,6 +71,12 @@ pub struct System {
     /// Whether it needs the program that is measured: /payload/bin/tidegate.
     #[serde(default)]
     pub tidegate: bool,
+    /// Whether it needs this program: /payload/bin/tidegate-lab.
+    #[serde(default)]
+    pub lab: bool,
+    /// The only workloads that it is measured by; empty: all.
+    #[serde(default)]
+    pub only: Vec<String>,
     /// C files of `workloads/programs` that it needs, as [`Workload::programs`].
     #[serde(default)]
     pub programs: Vec<String>,
@@ -263,6 +269,8 @@ impl System {
             decisions: String::new(),
             rules: String::new(),
             tidegate: false,
+            lab: false,
+            only: Vec::new(),
             boots: every(),
             programs: Vec::new(),
             mediates_all: false,
@@ -285,6 +293,11 @@ impl System {
         }
         files.extend(self.files.clone());
         Ok(files)
+    }
+
+    /// Whether it is measured by the workload of this name.
+    pub(crate) fn is_measured_by(&self, workload: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == workload)
     }
 
     /// Those that come with the lab, in order.

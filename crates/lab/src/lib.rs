@@ -21,6 +21,7 @@
 pub mod artefact;
 pub mod bench;
 pub mod define;
+pub mod monitor;
 pub mod progress;
 pub mod report;
 pub mod results;

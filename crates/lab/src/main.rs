@@ -13,7 +13,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
+use tidegate_lab::monitor;
 use tidegate_lab::report;
+use tidegate_lab::report::published::Source;
 use tidegate_lab::results::Run;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
 
@@ -79,6 +81,9 @@ enum Command {
     },
     /// Say which accelerator machines use here, and why
     Doctor,
+    /// Authorise requests to a service and pass them on, as a process, which was Lava's way
+    #[command(hide = true)]
+    Monitor(monitor::Options),
     /// Print a script that completes the command line
     #[command(hide = true)]
     Completions {
@@ -141,8 +146,11 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Setup { rebuild, kernel } => setup(rebuild, kernel),
         Command::Vm(options) => vm(options),
-        Command::Run(options) => options.run().and_then(|run| shown(&run)),
-        Command::Bench(options) => options.run().and_then(|run| shown(&run)),
+        Command::Run(options) => {
+            let like = options.like;
+            options.run().and_then(|run| shown(&run, like))
+        }
+        Command::Bench(options) => options.run().and_then(|run| shown(&run, None)),
         Command::List => commands::list::list().map(|()| ExitCode::SUCCESS),
         Command::Report(options) => report::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cbmc { args } => cbmc(&args),
@@ -152,6 +160,7 @@ fn main() -> ExitCode {
             args,
         } => apparmor_parser(source, profiles, &args),
         Command::Doctor => doctor(),
+        Command::Monitor(options) => monitor::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             let command = &mut Cli::command();
             clap_complete::generate(shell, command, "tidegate-lab", &mut io::stdout());
@@ -166,8 +175,8 @@ fn main() -> ExitCode {
 }
 
 /// Prints what a run gave; a run in which anything failed says so by its status.
-fn shown(run: &Run) -> Result<ExitCode> {
-    report::show(run)?;
+fn shown(run: &Run, like: Option<Source>) -> Result<ExitCode> {
+    report::show(run, like)?;
     Ok(ExitCode::from(u8::from(!run.whole())))
 }
 

@@ -53,6 +53,7 @@ fn plan(dir: &Path, systems: &[(&str, String)], workloads: &[(&str, &str)], boot
         },
         boots,
         tidegate: "/nonexistent".into(),
+        lab: "/nonexistent".into(),
         commit: None,
         payload: None,
         jobs: 2,
@@ -350,4 +351,29 @@ fn what_is_known_is_not_booted_again() {
         assert!(refused.contains("name another file"), "{refused}");
     }
     assert_eq!(Run::read(&file).unwrap(), third);
+}
+
+/// The monitors that are processes refuse what nobody may ask for, and a request that they pass on takes six messages where
+/// it takes two without them.
+#[test]
+#[ignore = "boots machines"]
+fn requests_go_by_the_monitors() {
+    let dir = TempDir::new().unwrap();
+    let mut plan = plan(dir.path(), &[("one", system("one", 1, ""))], &[], 1);
+    plan.systems.extend(System::pick("monitors").unwrap());
+    plan.workloads = Workload::pick("lava").unwrap();
+    plan.lab = env!("CARGO_BIN_EXE_tidegate-lab").into();
+    let run = measure(&plan, None);
+    let section = Section::new(&run, "one").unwrap();
+    let monitors = run.boots.iter().find(|b| b.system == "monitors").unwrap();
+    assert_eq!(monitors.failed, "");
+    let denied = |p: &String| p.contains("a request for a secret: Permission denied");
+    assert!(monitors.proof.iter().any(denied), "{:?}", monitors.proof);
+    assert_eq!(section.items.len(), 6);
+    for item in &section.items {
+        let of = |system| cell(&section, item, system).mean().unwrap();
+        let times = of("monitors") / of("one");
+        println!("{}: {times:.2} times", item.id);
+        assert!((2.5..8.0).contains(&times), "{}: {times}", item.id);
+    }
 }

@@ -6,6 +6,8 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::define::{System, Workload};
+use tidegate_lab::report::like;
+use tidegate_lab::report::published::Source;
 use tidegate_lab::results::{Clock, Run};
 use tidegate_lab::run::{Plan, run};
 
@@ -14,11 +16,15 @@ use tidegate_lab::run::{Plan, run};
 pub struct Options {
     /// Systems by name, `core`, `all`, or files such as ./mine.toml, by comma; `none`
     /// is always among them
-    #[arg(long, value_name = "LIST", default_value = "core")]
-    systems: String,
-    /// Workloads in the same way
-    #[arg(long, value_name = "LIST", default_value = "core")]
-    items: String,
+    /// [default: core; with --like those that the paper is about]
+    #[arg(long, value_name = "LIST")]
+    systems: Option<String>,
+    /// Workloads in the same way [default: core; with --like what the paper measured]
+    #[arg(long, value_name = "LIST")]
+    items: Option<String>,
+    /// Measure what a published chapter did, and show its tables
+    #[arg(long, value_name = "PAPER", conflicts_with_all = ["items", "workload"])]
+    pub like: Option<Source>,
     /// Measure this command, by sh, in place of the workloads
     #[arg(long, value_name = "CMD", conflicts_with = "items")]
     workload: Option<String>,
@@ -56,6 +62,8 @@ pub struct Options {
 
 /// What everything is compared with.
 const BASELINE: &str = "none";
+/// What is measured unless told otherwise.
+const CORE: &str = "core";
 
 impl Options {
     /// Measures.
@@ -68,17 +76,21 @@ impl Options {
         let boots = self.boots.unwrap_or(if timed { 10 } else { 2 });
         ensure!(boots > 0, "--boots 0 measures nothing");
         let jobs = self.jobs.unwrap_or(if timed { 1 } else { processors });
+        let of_paper = |its: fn(Source) -> String| self.like.map_or_else(|| CORE.to_owned(), its);
+        let systems = self.systems.unwrap_or_else(|| of_paper(like::systems));
+        let items = self.items.unwrap_or_else(|| of_paper(like::workloads));
         let plan = Plan {
             kernel: self.kernel,
             image: self.image,
             clock: self.clock,
-            systems: System::pick(&format!("{BASELINE},{}", self.systems))?,
+            systems: System::pick(&format!("{BASELINE},{systems}"))?,
             workloads: match &self.workload {
                 Some(command) => vec![Workload::command(command)],
-                None => Workload::pick(&self.items)?,
+                None => Workload::pick(&items)?,
             },
             boots,
             tidegate: super::measured(self.tidegate),
+            lab: std::env::current_exe().context("where this program is")?,
             commit: self.commit,
             payload: self.payload,
             jobs,

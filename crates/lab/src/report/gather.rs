@@ -6,6 +6,8 @@ use super::section::{Cell, Column, Item};
 use crate::define::System;
 use crate::results::{Boot, Clock, Run};
 
+/// Why a system has no figure of a workload that is not for it: nothing failed.
+pub const NOT_FOR_IT: &str = "this system is not measured by that";
 /// What stands for the items of a workload that printed none.
 const NO_ITEM: &str = "no figure";
 
@@ -63,6 +65,12 @@ fn figure(boot: &Boot, item: &Item) -> Result<f64, String> {
 
 /// A system's figures for an item.
 pub fn cell(run: &Run, system: &System, item: &Item) -> Cell {
+    if !system.is_measured_by(&item.workload) {
+        return Cell {
+            reason: Some(NOT_FOR_IT.to_owned()),
+            ..Cell::default()
+        };
+    }
     let boots = || run.boots.iter().filter(|b| b.system == system.name);
     // A workload may be meant for the first few boots only: that is no failure of the others.
     let meant = |b: &&Boot| !b.failed.is_empty() || b.results.contains_key(&item.workload);

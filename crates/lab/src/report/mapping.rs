@@ -6,19 +6,38 @@
 pub enum Means {
     /// The lab's items that do the same; the first that was measured is taken.
     Items(&'static [&'static str]),
+    /// What a system adds to the first items together, less what it adds to the second ones.
+    More(&'static [&'static str], &'static [&'static str]),
+    /// Half of the item, which is a way and the way back.
+    Half(&'static str),
     /// Nothing: shown as it was published only, for this reason.
     Absolute(&'static str),
+}
+
+impl Means {
+    /// All items that it is made from.
+    #[must_use]
+    pub fn ids(&self) -> Vec<&'static str> {
+        match self {
+            Self::Items(ids) => ids.to_vec(),
+            Self::More(plus, minus) => [*plus, *minus].concat(),
+            Self::Half(id) => vec![id],
+            Self::Absolute(_) => Vec::new(),
+        }
+    }
 }
 
 /// A row of the mapping: part of the source's name, part of the benchmark's name, the
 /// item's beginning, and what they mean. The first row that fits counts.
 pub type Entry = (&'static str, &'static str, &'static str, Means);
 
-use Means::{Absolute, Items};
+use Means::{Absolute, Half, Items, More};
 
 const SHARE: &str = "a share of a processor that is computed from other rows";
 const FLUKE: &str = "IPC between Fluke's servers; Linux has no such path";
 const CACHES: &str = "counts cache misses, which the lab cannot see";
+const SMALL: &str = "Linux has no small address spaces";
+const RETRIEVAL: &str = "a part of what an active operation takes, which is not to be had apart";
 const OTHERS: &str = "cited from others, not measured";
 const DECISIONS: &str = "counts of decisions, not of time: the table of decisions has them";
 const LATENCY: &str = "a latency of communication, of which the lab has no item";
@@ -88,20 +107,23 @@ pub const TABLE: &[Entry] = &[
     ("", "lmbench", "prot fault", Items(&["lmbench/protection fault"])),
     ("", "lmbench", "page fault", Items(&["lmbench/page fault"])),
 
-    ("Lava", "fixed interception", "minimum", Items(&["lava/fixed actions, 8 bytes"])),
-    ("Lava", "fixed interception", "maximum", Items(&["lava/fixed actions, largest message"])),
-    ("Lava", "authorization", "create active", Items(&["lava/descriptor creation"])),
-    ("Lava", "authorization", "derive requirements, write", Items(&["lava/requirements of a write"])),
-    ("Lava", "authorization", "derive requirements, open", Items(&["lava/requirements of an open"])),
-    ("Lava", "authorization", "retrieve active", Items(&["lava/descriptor retrieval"])),
-    ("Lava", "one-way IPC, ideal", "fastest", Items(&["lava/authorisation at access, 8 bytes"])),
-    ("Lava", "one-way IPC, ideal", "typical upper", Items(&["lava/authorisation at access, largest message"])),
-    ("Lava", "one-way IPC, ideal", "bind operation, minimum", Items(&["lava/authorisation at bind"])),
-    ("Lava", "one-way IPC, ideal", "bind operation, upper", Items(&["lava/authorisation at bind, long name"])),
-    ("Lava", "one-way IPC, actual", "monitors and", Items(&["lava/one way, 8 bytes"])),
-    ("Lava", "one-way IPC, actual", "only monitors", Items(&["lava/one way, 8 bytes, large address spaces"])),
+    ("Lava", "fixed interception", "minimum", More(&["lava/free"], &[])),
+    ("Lava", "fixed interception", "maximum", More(&["lava/free, 4 KB"], &[])),
+    ("Lava", "authorization", "create active", More(&["lava/bind with a descriptor, and its end"], &["lava/bind", "lava/active"])),
+    ("Lava", "authorization", "derive requirements, write", More(&["lava/active"], &["lava/free"])),
+    ("Lava", "authorization", "derive requirements, open", More(&["lava/bind"], &["lava/free"])),
+    ("Lava", "authorization", "retrieve active", Absolute(RETRIEVAL)),
+    ("Lava", "one-way IPC, ideal", "fastest", Half("lava/active")),
+    ("Lava", "one-way IPC, ideal", "typical upper", Half("lava/active, 4 KB")),
+    ("Lava", "one-way IPC, ideal", "bind operation, minimum", Half("lava/bind")),
+    ("Lava", "one-way IPC, ideal", "bind operation, upper", Half("lava-names/bind of a name, 255 bytes")),
+    ("Lava", "one-way IPC, actual", "monitors and", Absolute(SMALL)),
+    ("Lava", "one-way IPC, actual", "only monitors", Absolute(SMALL)),
     ("Lava", "one-way IPC, actual", "data cache", Absolute(CACHES)),
-    ("Lava", "CPU share", "", Absolute(SHARE)),
+    ("Lava", "CPU share", "ideal, 10% bind", Items(&["lava-paced/a bind among ten"])),
+    ("Lava", "CPU share", "ideal, 4 us", Absolute(SHARE)),
+    ("Lava", "CPU share", "actual, small", Absolute(SMALL)),
+    ("Lava", "CPU share", "actual, large", Items(&["lava-paced/active"])),
     ("Lava", "IPC alone", "", Absolute(OTHERS)),
 
     ("Flask", "make of 20", "elapsed", Items(&["build-flask/make"])),
@@ -136,12 +158,9 @@ pub const IDS: &[&str] = &[
     "apache/latency, 8 clients", "apache/latency, 16 clients", "apache/latency, 24 clients",
     "apache/latency, 32 clients", "apache/KB, 8 clients", "apache/KB, 16 clients",
     "apache/KB, 24 clients", "apache/KB, 32 clients",
-    "lava/fixed actions, 8 bytes", "lava/fixed actions, largest message",
-    "lava/descriptor creation", "lava/requirements of a write",
-    "lava/requirements of an open", "lava/descriptor retrieval",
-    "lava/authorisation at access, 8 bytes", "lava/authorisation at access, largest message",
-    "lava/authorisation at bind", "lava/authorisation at bind, long name",
-    "lava/one way, 8 bytes", "lava/one way, 8 bytes, large address spaces",
+    "lava/free", "lava/free, 4 KB", "lava/active", "lava/active, 4 KB", "lava/bind",
+    "lava/bind with a descriptor, and its end", "lava-names/bind of a name, 255 bytes",
+    "lava-paced/active", "lava-paced/a bind among ten",
 ];
 
 /// The number that `UnixBench` divides a rate by before it multiplies by 10, by the lab's
@@ -179,6 +198,7 @@ pub fn convert(value: f64, unit: &str, id: &str) -> Option<f64> {
         "s" => Some(value / 1e9),
         "ms" => Some(value / 1e6),
         "us" => Some(value / 1e3),
+        "percent" => Some(value / 1e7),
         "loops/s" | "KByte/s" | "MB/s" | "connections/s" => Some(rate),
         "loops/minute" => Some(rate * 60.0),
         "Mbit/s" => Some(rate * KILOBYTE_IN_MEGABITS),
@@ -210,11 +230,11 @@ mod tests {
     #[test]
     fn every_target_is_an_item_that_workloads_print() {
         for (_, benchmark, item, means) in TABLE {
-            if let Items(ids) = means {
-                assert!(!ids.is_empty(), "{benchmark} {item}");
-                for id in *ids {
-                    assert!(IDS.contains(id), "{id}");
-                }
+            let ids = means.ids();
+            let is_absolute = matches!(means, Absolute(_));
+            assert_eq!(ids.is_empty(), is_absolute, "{benchmark} {item}");
+            for id in ids {
+                assert!(IDS.contains(&id), "{id}");
             }
         }
         for (id, _) in INDEX_BASES {
@@ -246,6 +266,8 @@ mod tests {
         ));
         assert!(near(convert(1e9, "index", "shell8/8 shell scripts"), 100.0));
         assert!(near(convert(5.9e9, "s", ""), 5.9));
+        // a fifth of a second in a second
+        assert!(near(convert(2e8, "percent", ""), 20.0));
         assert_eq!(convert(1.0, "index", "unixbench/whetstone"), None);
     }
 }

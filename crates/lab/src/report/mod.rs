@@ -121,18 +121,18 @@ fn print(text: String) -> Result<()> {
     }
 }
 
-/// Prints the tables of one run, as `report` of its file would.
+/// Prints the tables of one run, or those of a paper, as `report` of its file would.
 ///
 /// # Errors
 /// When it has no baseline, or standard output cannot be written to.
-pub fn show(run: &Run) -> Result<()> {
+pub fn show(run: &Run, like: Option<Source>) -> Result<()> {
     let section = Section::new(run, BASELINE)?;
-    let document = Document::new(&[section], &[])?;
+    let document = Document::new(&[section], like.as_slice())?;
     print(
         document
             .parts
             .iter()
-            .map(|p| tables(p, false, WIDTH))
+            .map(|p| tables(p, like.is_some(), WIDTH))
             .collect(),
     )
 }

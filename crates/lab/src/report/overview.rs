@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::gather::NOT_FOR_IT;
 use super::section::{Item, Section};
 use super::sheet::{Sheet, Text, amount, percent};
 use super::stats::{self, Standing};
@@ -159,7 +160,7 @@ fn noted(sheet: &mut Sheet, mut text: Text, reason: Option<&String>) -> Text {
 pub fn failures(section: &Section) -> Option<Sheet> {
     let mut sheet = Sheet::new(
         "What failed",
-        "Every gap in the tables, with its reason.",
+        "Every gap in the tables where there should be a figure, with its reason.",
         &["system", "what", "why"],
     )
     .words(&[1, 2]);
@@ -176,7 +177,8 @@ pub fn failures(section: &Section) -> Option<Sheet> {
         }
         let mut gaps: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
         for item in &section.items {
-            if let Some(reason) = &item.cells[at].reason {
+            let reason = item.cells[at].reason.as_ref();
+            if let Some(reason) = reason.filter(|r| *r != NOT_FOR_IT) {
                 let key = (item.workload.as_str(), reason.as_str());
                 gaps.entry(key).or_default().push(&item.name);
             }

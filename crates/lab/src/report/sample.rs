@@ -59,7 +59,7 @@ fn items() -> Vec<(String, String, f64)> {
     }
     for id in mapping::IDS {
         let (workload, name) = id.split_once('/').unwrap();
-        if workload != "lava" {
+        if !workload.starts_with("lava") {
             let cost = if workload.starts_with("build") {
                 5.9e9
             } else {

@@ -107,6 +107,10 @@ impl Payload {
                 )
             })?;
         }
+        if system.lab {
+            fs::copy(&plan.lab, bin.join("tidegate-lab"))
+                .with_context(|| format!("copying {}", plan.lab.display()))?;
+        }
         if let Some(own) = &plan.payload {
             copy_tree(own, &self.subdir("own")?)?;
         }

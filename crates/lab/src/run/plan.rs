@@ -23,6 +23,8 @@ pub struct Plan {
     pub boots: u32,
     /// The static `tidegate` that is measured.
     pub tidegate: PathBuf,
+    /// The lab's own program, static too, for systems that need it.
+    pub lab: PathBuf,
     /// The commit it was built from, if known.
     pub commit: Option<String>,
     /// A directory that the guest sees as /payload/own.
@@ -59,7 +61,7 @@ impl Plan {
                 let mut workloads: Vec<&Workload> = self
                     .workloads
                     .iter()
-                    .filter(|w| self.measures(w, disturbance))
+                    .filter(|w| self.measures(w, disturbance) && system.is_measured_by(&w.name))
                     .collect();
                 if !workloads.is_empty() {
                     let first = disturbance as usize % workloads.len();
@@ -117,6 +119,7 @@ mod tests {
             workloads: Workload::all().unwrap(),
             boots: 3,
             tidegate: PathBuf::new(),
+            lab: PathBuf::new(),
             commit: None,
             payload: None,
             jobs: 1,
@@ -157,7 +160,21 @@ mod tests {
         let boots = wanted.iter().filter(|w| w.system.name == *system);
         assert_eq!(boots.count(), 2);
         let has = |w: &&Wanted<'_>| w.workloads.iter().any(|w| w.name == *workload);
-        assert_eq!(wanted.iter().filter(has).count(), plan.systems.len());
+        let of_it = plan.systems.iter().filter(|s| s.only.is_empty());
+        assert_eq!(wanted.iter().filter(has).count(), of_it.count());
+    }
+
+    #[test]
+    fn a_system_for_some_workloads_is_not_measured_by_others() {
+        let plan = plan();
+        let wanted = plan.wanted();
+        let of = |name| -> Vec<&str> {
+            let boots = wanted.iter().filter(|w| w.system.name == name);
+            let workloads = boots.flat_map(|w| &w.workloads);
+            workloads.map(|w| w.name.as_str()).collect()
+        };
+        assert!(!of("monitors").is_empty() && of("monitors").iter().all(|w| *w == "lava"));
+        assert!(of("none").contains(&"micro"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::results::Clock;
 #[must_use]
 pub fn sheets(source: Source, section: &Section) -> Vec<Sheet> {
     match source {
-        Source::Lava => vec![lava::sheet(section)],
+        Source::Lava => lava::sheets(section),
         Source::Flask => vec![
             flask::sheet(section),
             decisions::sheet(section),
@@ -30,6 +30,38 @@ pub fn sheets(source: Source, section: &Section) -> Vec<Sheet> {
             sheets
         }
     }
+}
+
+/// The workloads that do what a source measured, by comma: those that its rows are mapped to.
+#[must_use]
+pub fn workloads(source: Source) -> String {
+    let mut names: Vec<&str> = match source {
+        // beyond its own rows: the stream, and how cost grows
+        Source::Lava => vec!["lava", "lava-stream", "lava-names", "lava-many"],
+        _ => Vec::new(),
+    };
+    for row in published::of(source) {
+        let means = mapping::means(source.as_str(), &row.benchmark, &row.item);
+        for id in means.iter().flat_map(Means::ids) {
+            let name = id.split('/').next().unwrap_or(id);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names.join(",")
+}
+
+/// The systems that a source is about, by comma.
+#[must_use]
+pub fn systems(source: Source) -> String {
+    match source {
+        Source::Lava => {
+            "apparmor-confined,selinux-confined,tidegate,tidegate-caps-attached,tidegate-caps,tidegate-caps-control,monitors"
+        }
+        _ => "core",
+    }
+    .to_owned()
 }
 
 /// What the measured columns are in.
@@ -234,6 +266,7 @@ fn printed(source: Source) -> Sheet {
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::define::{System, Workload};
 
     fn section() -> Section {
         Section::new(&sample::run(), "none").unwrap()
@@ -293,50 +326,6 @@ mod tests {
     }
 
     #[test]
-    fn lavas_cells_are_empty_with_the_reason() {
-        let sheet = &sheets(Source::Lava, &section())[0];
-        for row in sheet.rows.iter().filter(|r| !r.group) {
-            assert!(
-                row.cells[3..]
-                    .iter()
-                    .all(|c| c.text.is_empty() && !c.notes.is_empty())
-            );
-        }
-        assert!(sheet.notes.iter().any(|n| n.contains("lava/…")));
-    }
-
-    #[test]
-    fn a_lava_item_that_was_measured_is_filled_in() {
-        let mut run = sample::run();
-        let workload = run.workloads["micro"].clone();
-        run.workloads.insert(
-            "lava".into(),
-            crate::define::Workload {
-                name: "lava".into(),
-                ..workload
-            },
-        );
-        for boot in run.boots.iter_mut().filter(|b| b.system == "lomac") {
-            let figure = crate::results::Figure {
-                item: "one way, 8 bytes".into(),
-                value: 9_500.0,
-                per: "message".into(),
-            };
-            boot.results
-                .entry("lava".into())
-                .or_default()
-                .figures
-                .push(figure);
-        }
-        let section = Section::new(&run, "none").unwrap();
-        let sheet = &sheets(Source::Lava, &section)[0];
-        assert_eq!(sheet.head[3..], ["Tidegate lomac"]);
-        let printed = |r: &&super::super::sheet::Row| r.cells.len() > 2 && r.cells[2].text == "9.5";
-        let row = sheet.rows.iter().find(printed).unwrap();
-        assert_eq!(row.cells[3].text, "9.500");
-    }
-
-    #[test]
     fn a_failed_build_is_a_gap_in_table_5() {
         let sheet = &sheets(Source::Flask, &section())[0];
         let row = sheet
@@ -347,6 +336,20 @@ mod tests {
         assert!(row.cells[1..].iter().all(|c| c.text.is_empty()));
         assert!(sheet.notes.contains(&"gcc: exit status 1".to_owned()));
         assert!(text(sheet).contains("Flask-memfs"));
+    }
+
+    #[test]
+    fn what_a_source_measured_is_there_to_be_measured() {
+        for source in Source::ALL {
+            assert!(!System::pick(&systems(source)).unwrap().is_empty());
+            let picked = Workload::pick(&workloads(source)).unwrap();
+            let named: Vec<&str> = picked.iter().map(|w| w.name.as_str()).collect();
+            assert!(!named.is_empty(), "{source:?}");
+        }
+        assert_eq!(
+            workloads(Source::Lava),
+            "lava,lava-stream,lava-names,lava-many,lava-paced"
+        );
     }
 
     #[test]

@@ -20,10 +20,12 @@ const APART: i32 = 26;
 
 /// What is swept: the last word of its items' names, what is said of it, whether what the
 /// baseline itself costs is taken off, and whether the axis is logarithmic.
-const SWEEPS: [(&str, &str, bool, bool); 3] = [
+const SWEEPS: [(&str, &str, bool, bool); 5] = [
     ("components", "components of the path", true, false),
     ("rules", "rules in the policy", true, true),
     ("CPUs", "processors", false, false),
+    ("bytes", "bytes of the name", true, false),
+    ("capabilities", "capabilities of the subject", true, true),
 ];
 
 struct Line {
@@ -228,6 +230,10 @@ mod tests {
         );
         assert_eq!(parse("open+close, 1 CPUs"), Some(("open+close", 1.0, 2)));
         assert_eq!(parse("open+close, 1 CPU"), Some(("open+close", 1.0, 2)));
+        assert_eq!(
+            parse("bind of a name, 8 bytes"),
+            Some(("bind of a name", 8.0, 3))
+        );
         assert_eq!(parse("open+close, 8 directories down"), None);
     }
 
