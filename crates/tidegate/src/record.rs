@@ -144,7 +144,7 @@ pub struct ObjectRecord {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CapsRecord {
-    /// The session's number, if it was still there to be asked.
+    /// The session's number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<u64>,
     /// The subject that did not give it, if it is a single one's matter;
@@ -228,7 +228,7 @@ fn caps_of(caps: &CapsAsked, policies: &Policies) -> CapsRecord {
         Place::Capability(_) => None,
     });
     CapsRecord {
-        session: None,
+        session: caps.session,
         subject: subject.map(|subject| subject.name.clone()),
         file: subject.map(|subject| subject.source.to_string()),
         why: caps.why.map_or("unknown", CapsWhy::word).to_owned(),
@@ -329,9 +329,6 @@ impl Record {
         let mut record = Record::of(event, policies);
         if let Some(subject) = &mut record.subject {
             subject.exe = program::of(event, monitor);
-        }
-        if let (Some(asked), Some(caps)) = (event.caps, &mut record.caps) {
-            caps.session = monitor.session_at(asked.session, event.time);
         }
         if let (Reason::Profile, Some(peer), Some(object)) =
             (event.reason, event.peer, &mut record.object)
