@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds packages from the tree as it is, into target/package.
-#   build.sh deb    tidegate, tidegate-exporter, tidegate-lab and libtidegate-avc for Debian, by debhelper
+#   build.sh deb    tidegate, tidegate-exporter, tidegate-lab and the libraries for C for Debian, by debhelper
 #   build.sh rpm    the same for distributions with rpm
 set -eu
 
@@ -76,8 +76,10 @@ trees() {
 	for page in docs/cost.*; do
 		ln -sf "../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
 	done
-	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-avc"
+	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-avc" avc
 	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/object-managers.md examples/check-access/check-access.c
+	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-restrict" restrict
+	install -D -m 644 -t "$OUT/trees/libtidegate-restrict/usr/share/doc/libtidegate-restrict" docs/capability.md examples/narrow/narrow.c
 	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
 }
 
@@ -99,7 +101,7 @@ deb() {
 	CHANGELOG
 	(cd "$OUT" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps)
 	# it puts them beside its directory
-	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$TARGET"/tidegate-exporter_* "$TARGET"/libtidegate-avc_* "$OUT"
+	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$TARGET"/tidegate-exporter_* "$TARGET"/libtidegate-*_* "$OUT"
 	ls "$OUT"/*.deb
 }
 

@@ -3,8 +3,8 @@
 #   build.sh static              the static program; its path is the last line
 #   build.sh lab                 the lab's program, static too; beside the other
 #   build.sh payload DIR BIN…    static programs, in DIR for a VM
-#   build.sh library             libtidegate-avc for C; the directory it is in is the last line
-#   build.sh install DIR         the same, its header and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
+#   build.sh library             the libraries for C; the directory they are in is the last line
+#   build.sh install DIR [NAME…] the same, their headers and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
 #   build.sh man                 manual pages and completions
 #   build.sh clean               all of target/ but target/lab
 set -eu
@@ -45,27 +45,37 @@ payload() {
 	done
 }
 
-# The library for C: unlike the programs it goes with the machine's C library.
+# The libraries for C: unlike the programs they go with the machine's C library.
+libraries() {
+	[ $# != 0 ] || set -- avc restrict
+	echo "$@"
+}
+
 library() {
-	cargo build --release --locked -p tidegate-avc-c
+	for name in $(libraries "$@"); do
+		cargo build --release --locked -p "tidegate-$name-c"
+	done
 	echo "$TARGET/release"
 }
 
-# As packages have it, and `make install`.
-install_library() {
+# As packages have them, and `make install`: those that are named, or all.
+install_libraries() {
 	root=$1
+	shift
 	prefix=${PREFIX:-/usr}
 	libdir=${LIBDIR:-$prefix/lib}
 	version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
-	library
-	install -D -m 644 include/tidegate/avc.h "$root$prefix/include/tidegate/avc.h"
-	install -D -s -m 644 "$TARGET/release/libtidegate_avc_c.so" "$root$libdir/libtidegate-avc.so.$version"
-	install -D -m 644 "$TARGET/release/libtidegate_avc_c.a" "$root$libdir/libtidegate-avc.a"
-	ln -sf "libtidegate-avc.so.$version" "$root$libdir/libtidegate-avc.so.0"
-	ln -sf libtidegate-avc.so.0 "$root$libdir/libtidegate-avc.so"
+	library "$@"
 	mkdir -p "$root$libdir/pkgconfig"
-	sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|" packaging/tidegate-avc.pc.in \
-		>"$root$libdir/pkgconfig/tidegate-avc.pc"
+	for name in $(libraries "$@"); do
+		install -D -m 644 "include/tidegate/$name.h" "$root$prefix/include/tidegate/$name.h"
+		install -D -s -m 644 "$TARGET/release/libtidegate_${name}_c.so" "$root$libdir/libtidegate-$name.so.$version"
+		install -D -m 644 "$TARGET/release/libtidegate_${name}_c.a" "$root$libdir/libtidegate-$name.a"
+		ln -sf "libtidegate-$name.so.$version" "$root$libdir/libtidegate-$name.so.0"
+		ln -sf "libtidegate-$name.so.0" "$root$libdir/libtidegate-$name.so"
+		sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|" "packaging/tidegate-$name.pc.in" \
+			>"$root$libdir/pkgconfig/tidegate-$name.pc"
+	done
 }
 
 clean() {
@@ -88,7 +98,10 @@ payload)
 	;;
 library) library ;;
 install)
-	install_library "${2:-}"
+	shift
+	root=${1:-}
+	[ $# = 0 ] || shift
+	install_libraries "$root" "$@"
 	;;
 man) man ;;
 clean) clean ;;

@@ -1,22 +1,21 @@
 //! `libtidegate-avc`: the cache of [`tidegate_avc`] for C. `include/tidegate/avc.h` says what each function does; what
-//! crosses the boundary is checked here, and no panic does.
-//!
-//! What C hands over is taken at its word in one thing only: a pointer that is not NULL points to what the header says.
+//! crosses the boundary is checked here and in [`tidegate_c_call`], and no panic does.
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 // each is documented in the header, and as safe as that is kept to
 #![allow(clippy::missing_safety_doc)]
 
 mod outcome;
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::os::fd::BorrowedFd;
 use std::ptr;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use tidegate_avc::{Avc, Class, Sid};
+use tidegate_c_call::{last_error, text, there};
 
-use crate::outcome::{Fault, done, guarded, last_error};
+use crate::outcome::{Fault, done, guarded};
 
 /// `struct tg_avc`.
 pub struct Handle {
@@ -43,26 +42,6 @@ pub struct Status {
     policyload: u32,
     deny_unknown: u32,
     enabled: u32,
-}
-
-/// What a pointer points to.
-///
-/// # Safety
-/// It is NULL, or points to such a thing that is not changed meanwhile.
-unsafe fn there<'a, T>(pointer: *const T) -> Result<&'a T, Fault> {
-    // SAFETY: as the caller has it.
-    unsafe { pointer.as_ref() }.ok_or(Fault::NULL)
-}
-
-/// A text.
-///
-/// # Safety
-/// It is NULL, or points to a string.
-unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Fault> {
-    // SAFETY: as the caller has it.
-    let text = unsafe { CStr::from_ptr(there(text)?) };
-    text.to_str()
-        .map_err(|_| Fault::invalid("what is no UTF-8 is no name"))
 }
 
 /// Puts a result where C wants it.
@@ -464,7 +443,6 @@ mod tests {
             assert_eq!(tg_avc_wait(null, 0, 0), -1);
             tg_freecon(ptr::null_mut());
             tg_avc_close(ptr::null_mut());
-            assert!(text(c"\xff".as_ptr()).is_err());
         }
     }
 }
