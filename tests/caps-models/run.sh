@@ -1,0 +1,13 @@
+#!/bin/bash
+# All four models at once, in a machine with Tidegate: check.sh there.
+#   run.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate
+# Needs secilc and apparmor_parser here. The last line is `N passed, N failed`.
+set -eu
+lab=$1 payload=$(realpath "$2") kernel=$3
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+
+"$payload/tidegate" compile "$here/models.plm" --profile "$here/profile" --te "$root/examples/docstore/policy/base.cil" \
+	--te "$here/models.cil" --output "$payload/models.bundle"
+cp "$here/check.sh" "$here/../expect.sh" "$payload"
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 --lsm lockdown,yama,bpf -- bash /payload/check.sh
