@@ -67,7 +67,7 @@ lab: ## The program behind `tidegate lab` and `tidegate bench`, static too
 	@scripts/build.sh lab
 
 .PHONY: install
-install: ## The libraries for C (libtidegate-avc, libtidegate-restrict: headers, pkg-config) into PREFIX=/usr below DESTDIR
+install: ## The libraries for C (libtidegate-avc, -restrict, -service, headers, pkg-config) into PREFIX=/usr below DESTDIR
 	@scripts/build.sh install "$(DESTDIR)"
 
 .PHONY: man

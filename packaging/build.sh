@@ -77,7 +77,9 @@ trees() {
 		ln -sf "../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
 	done
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-avc" avc
+	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-service" service
 	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/object-managers.md examples/check-access/check-access.c
+	install -D -m 644 -t "$OUT/trees/libtidegate-service/usr/share/doc/libtidegate-service" docs/service-monitor.md examples/notes/notes.c examples/notes/notes.caps
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-restrict" restrict
 	install -D -m 644 -t "$OUT/trees/libtidegate-restrict/usr/share/doc/libtidegate-restrict" docs/capability.md examples/narrow/narrow.c
 	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"

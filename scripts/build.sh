@@ -3,8 +3,8 @@
 #   build.sh static              the static program; its path is the last line
 #   build.sh lab                 the lab's program, static too; beside the other
 #   build.sh payload DIR BIN…    static programs, in DIR for a VM
-#   build.sh library             the libraries for C; the directory they are in is the last line
-#   build.sh install DIR [NAME…] the same, their headers and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
+#   build.sh library [NAME]      libtidegate-avc and libtidegate-service for C, or one; the directory they are in is the last line
+#   build.sh install DIR [NAME]  the same, its header and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
 #   build.sh man                 manual pages and completions
 #   build.sh clean               all of target/ but target/lab
 set -eu
@@ -12,6 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 TARGET=${CARGO_TARGET_DIR:-target}
 TRIPLE=x86_64-unknown-linux-gnu
+LIBRARIES="avc restrict service"
 
 # The release form of one program.
 static() {
@@ -45,37 +46,29 @@ payload() {
 	done
 }
 
-# The libraries for C: unlike the programs they go with the machine's C library.
-libraries() {
-	[ $# != 0 ] || set -- avc restrict
-	echo "$@"
-}
-
+# Libraries for C, by their names: unlike the programs they go with the machine's C library.
 library() {
-	for name in $(libraries "$@"); do
+	for name in "$@"; do
 		cargo build --release --locked -p "tidegate-$name-c"
 	done
 	echo "$TARGET/release"
 }
 
-# As packages have them, and `make install`: those that are named, or all.
-install_libraries() {
-	root=$1
-	shift
+# install_library DIR NAME: as packages have it, and `make install`.
+install_library() {
+	root=$1 name=$2
 	prefix=${PREFIX:-/usr}
 	libdir=${LIBDIR:-$prefix/lib}
 	version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
-	library "$@"
+	library "$name"
+	install -D -m 644 "include/tidegate/$name.h" "$root$prefix/include/tidegate/$name.h"
+	install -D -s -m 644 "$TARGET/release/libtidegate_${name}_c.so" "$root$libdir/libtidegate-$name.so.$version"
+	install -D -m 644 "$TARGET/release/libtidegate_${name}_c.a" "$root$libdir/libtidegate-$name.a"
+	ln -sf "libtidegate-$name.so.$version" "$root$libdir/libtidegate-$name.so.0"
+	ln -sf "libtidegate-$name.so.0" "$root$libdir/libtidegate-$name.so"
 	mkdir -p "$root$libdir/pkgconfig"
-	for name in $(libraries "$@"); do
-		install -D -m 644 "include/tidegate/$name.h" "$root$prefix/include/tidegate/$name.h"
-		install -D -s -m 644 "$TARGET/release/libtidegate_${name}_c.so" "$root$libdir/libtidegate-$name.so.$version"
-		install -D -m 644 "$TARGET/release/libtidegate_${name}_c.a" "$root$libdir/libtidegate-$name.a"
-		ln -sf "libtidegate-$name.so.$version" "$root$libdir/libtidegate-$name.so.0"
-		ln -sf "libtidegate-$name.so.0" "$root$libdir/libtidegate-$name.so"
-		sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|" "packaging/tidegate-$name.pc.in" \
-			>"$root$libdir/pkgconfig/tidegate-$name.pc"
-	done
+	sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|" "packaging/tidegate-$name.pc.in" \
+		>"$root$libdir/pkgconfig/tidegate-$name.pc"
 }
 
 clean() {
@@ -96,12 +89,11 @@ payload)
 	shift
 	payload "$@"
 	;;
-library) library ;;
+library) library ${2:-$LIBRARIES} ;;
 install)
-	shift
-	root=${1:-}
-	[ $# = 0 ] || shift
-	install_libraries "$root" "$@"
+	for name in ${3:-$LIBRARIES}; do
+		install_library "${2:-}" "$name"
+	done
 	;;
 man) man ;;
 clean) clean ;;

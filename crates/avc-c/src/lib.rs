@@ -1,5 +1,7 @@
 //! `libtidegate-avc`: the cache of [`tidegate_avc`] for C. `include/tidegate/avc.h` says what each function does; what
-//! crosses the boundary is checked here and in [`tidegate_c_call`], and no panic does.
+//! crosses the boundary is checked here, and no panic does.
+//!
+//! What C hands over is taken at its word in one thing only: a pointer that is not NULL points to what the header says.
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 // each is documented in the header, and as safe as that is kept to
 #![allow(clippy::missing_safety_doc)]
@@ -13,9 +15,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use tidegate_avc::{Avc, Class, Sid};
-use tidegate_c_call::{last_error, text, there};
+use tidegate_boundary::{Fault, last_error, put, text, there};
 
-use crate::outcome::{Fault, done, guarded};
+use crate::outcome::{CHANGING, Failed, done, guarded};
 
 /// `struct tg_avc`.
 pub struct Handle {
@@ -44,24 +46,11 @@ pub struct Status {
     enabled: u32,
 }
 
-/// Puts a result where C wants it.
-///
-/// # Safety
-/// It is NULL, or there is room for one.
-unsafe fn put<T>(at: *mut T, value: T) -> Result<(), Fault> {
-    if at.is_null() {
-        return Err(Fault::NULL);
-    }
-    // SAFETY: as the caller has it.
-    unsafe { at.write(value) };
-    Ok(())
-}
-
 /// A text for C to free.
-unsafe fn put_text(at: *mut *mut c_char, value: &str) -> Result<(), Fault> {
+unsafe fn put_text(at: *mut *mut c_char, value: &str) -> Result<(), Failed> {
     let text = CString::new(value).map_err(|_| Fault::invalid("a context with a NUL in it"))?;
     if at.is_null() {
-        return Err(Fault::NULL);
+        return Err(Fault::NULL.into());
     }
     // SAFETY: as `put`.
     unsafe { put(at, text.into_raw()) }
@@ -144,7 +133,7 @@ pub unsafe extern "C" fn tg_string_to_security_class(
         let name = unsafe { text(name)? };
         let mut names = Vec::new();
         if permissions.is_null() {
-            return Err(Fault::NULL);
+            return Err(Fault::NULL.into());
         }
         loop {
             // SAFETY: the list goes on until NULL.
@@ -177,7 +166,7 @@ pub unsafe extern "C" fn tg_string_to_av_perm(
         // SAFETY: as the header has it.
         let (class, name) = unsafe { (there(class)?, text(permission)?) };
         let unknown = || Fault::invalid(&format!("{} has no `{name}`", class.name()));
-        class.permission(name).ok_or_else(unknown)
+        Ok(class.permission(name).ok_or_else(unknown)?)
     })
 }
 
@@ -227,7 +216,7 @@ pub unsafe extern "C" fn tg_avc_has_perm_noaudit(
                 permissive: known.permissive.into(),
             };
             // SAFETY: as the header has it.
-            unsafe { put(decision, known)? };
+            unsafe { put::<_, Fault>(decision, known)? };
         }
         Ok(handle
             .avc
@@ -391,7 +380,7 @@ pub unsafe extern "C" fn tg_freecon(context: *mut c_char) {
 pub unsafe extern "C" fn tg_avc_status(avc: *const Handle, to: *mut Status) -> c_int {
     done(|| {
         // SAFETY: as the header has it.
-        let status = unsafe { there(avc)? }.avc.status().ok_or(Fault::CHANGING)?;
+        let status = unsafe { there(avc)? }.avc.status().ok_or(CHANGING)?;
         let status = Status {
             sequence: status.sequence,
             enforcing: status.enforcing.into(),

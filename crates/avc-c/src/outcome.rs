@@ -1,88 +1,78 @@
-//! How the cache's errors are told to C.
+//! What a call of C's comes to.
 
 use std::ffi::c_int;
 
 use tidegate_avc::{AvcError, Denied};
-use tidegate_c_call::{Fault as Call, errno};
+use tidegate_boundary::Fault;
+use tidegate_boundary::errno::{EACCES, EAGAIN, EINVAL, EIO, ENOSPC, ENOTCONN, EPERM};
 
-/// Why a call failed.
+/// The page is being changed.
+pub const CHANGING: Fault = Fault::fixed(EAGAIN, "the status page is being changed: ask again");
+
+/// Why a call failed, the cache's errors among it.
 #[derive(Debug)]
-pub struct Fault(Call);
+pub struct Failed(Fault);
 
-impl Fault {
-    /// An argument is NULL that may not be.
-    pub const NULL: Fault = Fault(Call::NULL);
-    /// The page is being changed.
-    pub const CHANGING: Fault = Fault(Call::fixed(
-        errno::EAGAIN,
-        "the status page is being changed: ask again",
-    ));
-
-    /// An argument is none.
-    pub fn invalid(words: &str) -> Fault {
-        Fault(Call::invalid(words))
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Failed {
+        Failed(fault)
     }
 }
 
-/// What a call gives back; this if it fails, or panics, with errno set.
-pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, Fault>) -> T {
-    tidegate_c_call::guarded(failed, call)
-}
-
-/// The same of a call that only succeeds or not.
-pub fn done(call: impl FnOnce() -> Result<(), Fault>) -> c_int {
-    tidegate_c_call::done(call)
-}
-
-impl From<Call> for Fault {
-    fn from(fault: Call) -> Fault {
-        Fault(fault)
+impl From<Failed> for Fault {
+    fn from(failed: Failed) -> Fault {
+        failed.0
     }
 }
 
-impl From<Fault> for Call {
-    fn from(fault: Fault) -> Call {
-        fault.0
-    }
-}
-
-impl From<AvcError> for Fault {
-    fn from(e: AvcError) -> Fault {
+impl From<AvcError> for Failed {
+    fn from(e: AvcError) -> Failed {
         let errno = match &e {
-            AvcError::NotRunning => errno::ENOTCONN,
-            AvcError::Invalid(_) => errno::EINVAL,
-            AvcError::NotPermitted(_) => errno::EACCES,
-            AvcError::Page { source, .. } => source.raw_os_error().unwrap_or(errno::EPERM),
-            AvcError::Full(..) => errno::ENOSPC,
-            _ => errno::EIO,
+            AvcError::NotRunning => ENOTCONN,
+            AvcError::Invalid(_) => EINVAL,
+            AvcError::NotPermitted(_) => EACCES,
+            AvcError::Page { source, .. } => source.raw_os_error().unwrap_or(EPERM),
+            AvcError::Full(..) => ENOSPC,
+            _ => EIO,
         };
-        Fault(Call::made(errno, e))
+        Failed(Fault::made(errno, e))
     }
 }
 
-impl From<Denied> for Fault {
-    fn from(e: Denied) -> Fault {
+impl From<Denied> for Failed {
+    fn from(e: Denied) -> Failed {
         match e {
             Denied::Undecided(e) => e.into(),
-            refused => Fault(Call::made(errno::EACCES, refused)),
+            refused => Failed(Fault::made(EACCES, refused)),
         }
     }
 }
 
+/// What a call gives back; this if it fails, or panics, with errno set.
+pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, Failed>) -> T {
+    tidegate_boundary::guarded(failed, call)
+}
+
+/// The same of a call that only succeeds or not.
+pub fn done(call: impl FnOnce() -> Result<(), Failed>) -> c_int {
+    guarded(-1, || call().map(|()| 0))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::ffi::CStr;
-    use std::io;
-
-    use tidegate_c_call::last_error;
-
     use super::*;
+    use std::ffi::CStr;
 
-    fn failed() -> (Option<i32>, String) {
-        let errno = io::Error::last_os_error().raw_os_error();
+    use tidegate_boundary::last_error;
+
+    fn errno() -> c_int {
+        std::io::Error::last_os_error().raw_os_error().unwrap()
+    }
+
+    fn words() -> String {
         // SAFETY: good until the next call.
         let words = unsafe { CStr::from_ptr(last_error()) };
-        (errno, words.to_str().unwrap().to_owned())
+        words.to_str().unwrap().to_owned()
     }
 
     #[test]
@@ -94,16 +84,21 @@ mod tests {
             class: "document".into(),
         };
         assert_eq!(done(|| Err(refused.into())), -1);
-        let words = "a:b:c may not { read } a:b:d:document".to_owned();
-        assert_eq!(failed(), (Some(errno::EACCES), words));
+        assert_eq!(
+            (errno(), words().as_str()),
+            (EACCES, "a:b:c may not { read } a:b:d:document")
+        );
         for (fault, number) in [
-            (AvcError::NotRunning, errno::ENOTCONN),
-            (AvcError::Invalid("x\0y".into()), errno::EINVAL),
-            (AvcError::Failed("x".into()), errno::EIO),
-            (AvcError::Full(3, "classes"), errno::ENOSPC),
+            (AvcError::NotRunning, ENOTCONN),
+            (AvcError::Invalid("x\0y".into()), EINVAL),
+            (AvcError::Failed("x".into()), EIO),
+            (AvcError::Full(3, "classes"), ENOSPC),
         ] {
             assert_eq!(done(|| Err(fault.into())), -1);
-            assert_eq!(failed().0, Some(number));
+            assert_eq!(errno(), number);
         }
+        assert_eq!(done(|| Err(AvcError::Invalid("x\0y".into()).into())), -1);
+        assert_eq!(words(), "x?y");
+        assert_eq!(done(|| Ok(())), 0);
     }
 }

@@ -1,12 +1,12 @@
 //! `libtidegate-restrict`: [`tidegate_restrict`] for C. `include/tidegate/restrict.h` says what each function does; what crosses the
-//! boundary is checked here and in [`tidegate_c_call`], and no panic does.
+//! boundary is checked here and in [`tidegate_boundary`], and no panic does.
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 // each is documented in the header, and as safe as that is kept to
 #![allow(clippy::missing_safety_doc)]
 
 use std::ffi::{c_char, c_int};
 
-use tidegate_c_call::{Fault as Call, errno, last_error, text};
+use tidegate_boundary::{Fault as Call, errno, last_error, text};
 use tidegate_restrict::{Layer, RestrictError};
 
 /// Why a call failed.
@@ -41,7 +41,7 @@ impl From<RestrictError> for Fault {
 }
 
 fn done(call: impl FnOnce() -> Result<(), Fault>) -> c_int {
-    tidegate_c_call::done(call)
+    tidegate_boundary::guarded(-1, || call().map(|()| 0))
 }
 
 /// A subject's name, or NULL for the first one.

@@ -1,4 +1,5 @@
-//! What a call of C's comes to: a value, or errno and some words. What the libraries for C have in common.
+//! What Tidegate's libraries for C share: what a call of C's comes to, a value, or errno and some words; and what is looked at of
+//! the arguments.
 //!
 //! What C hands over is taken at its word in one thing only: a pointer that is not NULL points to what the header says.
 #![warn(
@@ -9,12 +10,11 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Numbers of errors, as Linux has them on all that Tidegate runs on.
 pub mod errno {
-    #![allow(missing_docs)]
+    #![allow(missing_docs, reason = "they have the kernel's names")]
     pub const EPERM: i32 = 1;
     pub const ENOENT: i32 = 2;
     pub const EIO: i32 = 5;
@@ -24,6 +24,11 @@ pub mod errno {
     pub const EBUSY: i32 = 16;
     pub const EINVAL: i32 = 22;
     pub const ENOSPC: i32 = 28;
+    pub const EPROTO: i32 = 71;
+    pub const EBADMSG: i32 = 74;
+    pub const EMSGSIZE: i32 = 90;
+    pub const EPROTOTYPE: i32 = 91;
+    pub const ECONNRESET: i32 = 104;
     pub const ENOTCONN: i32 = 107;
 }
 
@@ -44,48 +49,22 @@ impl Fault {
     /// An argument is NULL that may not be.
     pub const NULL: Fault = Fault::fixed(errno::EINVAL, "an argument is NULL");
 
-    /// With words that are known beforehand.
+    /// One whose words are always the same.
     pub const fn fixed(errno: i32, words: &'static str) -> Fault {
         let words = Words::Fixed(words);
         Fault { errno, words }
     }
 
-    /// With words that are made.
-    pub fn made(errno: i32, words: impl Display) -> Fault {
+    /// An argument is none.
+    pub fn invalid(words: &str) -> Fault {
+        Fault::made(errno::EINVAL, words)
+    }
+
+    /// One that says what an error does.
+    pub fn made(errno: i32, words: impl ToString) -> Fault {
         let words = Words::Made(words.to_string());
         Fault { errno, words }
     }
-
-    /// An argument is none.
-    pub fn invalid(words: impl Display) -> Fault {
-        Fault::made(errno::EINVAL, words)
-    }
-}
-
-/// What a pointer points to.
-///
-/// # Errors
-/// It is NULL.
-///
-/// # Safety
-/// It is NULL, or points to such a thing that is not changed meanwhile.
-pub unsafe fn there<'a, T>(pointer: *const T) -> Result<&'a T, Fault> {
-    // SAFETY: as the caller has it.
-    unsafe { pointer.as_ref() }.ok_or(Fault::NULL)
-}
-
-/// A text.
-///
-/// # Errors
-/// It is NULL, or no UTF-8.
-///
-/// # Safety
-/// It is NULL, or points to a string that is not changed meanwhile.
-pub unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Fault> {
-    // SAFETY: as the caller has it.
-    let text = unsafe { CStr::from_ptr(there(text)?) };
-    text.to_str()
-        .map_err(|_| Fault::invalid("a text is no UTF-8"))
 }
 
 thread_local! {
@@ -108,7 +87,7 @@ fn fail(fault: &Fault) {
     unsafe { *__errno_location() = fault.errno };
 }
 
-/// The words of this thread's last failure. Good until its next call.
+/// The words of the last failure.
 pub fn last_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr())
         .unwrap_or(c"".as_ptr())
@@ -118,52 +97,89 @@ pub fn last_error() -> *const c_char {
 pub fn guarded<T, E: Into<Fault>>(failed: T, call: impl FnOnce() -> Result<T, E>) -> T {
     let fault = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => return value,
-        Ok(Err(fault)) => fault.into(),
+        Ok(Err(error)) => error.into(),
         Err(_) => Fault::fixed(errno::EFAULT, "a fault of the library's own"),
     };
     fail(&fault);
     failed
 }
 
-/// The same of a call that only succeeds or not.
-pub fn done<E: Into<Fault>>(call: impl FnOnce() -> Result<(), E>) -> c_int {
-    guarded(-1, || call().map(|()| 0))
+/// What a pointer points to.
+///
+/// # Safety
+/// It is NULL, or points to such a thing that is not changed meanwhile.
+pub unsafe fn there<'a, T>(pointer: *const T) -> Result<&'a T, Fault> {
+    // SAFETY: as the caller has it.
+    unsafe { pointer.as_ref() }.ok_or(Fault::NULL)
+}
+
+/// A text.
+///
+/// # Safety
+/// It is NULL, or points to a string.
+pub unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Fault> {
+    // SAFETY: as the caller has it.
+    let text = unsafe { CStr::from_ptr(there(text)?) };
+    text.to_str()
+        .map_err(|_| Fault::invalid("what is no UTF-8 is no name"))
+}
+
+/// Puts a result where C wants it.
+///
+/// # Safety
+/// It is NULL, or there is room for one.
+pub unsafe fn put<T, E: From<Fault>>(at: *mut T, value: T) -> Result<(), E> {
+    if at.is_null() {
+        return Err(Fault::NULL.into());
+    }
+    // SAFETY: as the caller has it.
+    unsafe { at.write(value) };
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn failed() -> (c_int, String) {
-        // SAFETY: the C library's own place for this thread; the words are good until the next call.
-        let (errno, words) = unsafe { (*__errno_location(), CStr::from_ptr(last_error())) };
-        (errno, words.to_str().unwrap().to_owned())
+    fn errno() -> c_int {
+        // SAFETY: the C library's own place for this thread.
+        unsafe { *__errno_location() }
+    }
+
+    fn words() -> String {
+        // SAFETY: good until the next call.
+        let words = unsafe { CStr::from_ptr(last_error()) };
+        words.to_str().unwrap().to_owned()
     }
 
     #[test]
     fn a_panic_ends_in_an_errno() {
         std::panic::set_hook(Box::new(|_| {}));
-        assert_eq!(done(|| -> Result<(), Fault> { panic!("a fault") }), -1);
+        let failed = guarded(-1, || -> Result<i32, Fault> { panic!("a fault") });
         let _ = std::panic::take_hook();
-        let words = "a fault of the library's own".to_owned();
-        assert_eq!(failed(), (errno::EFAULT, words));
+        assert_eq!(failed, -1);
+        assert_eq!(
+            (errno(), words().as_str()),
+            (errno::EFAULT, "a fault of the library's own")
+        );
     }
 
     #[test]
-    fn words_are_whole_whatever_is_in_them() {
-        assert_eq!(done(|| Err(Fault::invalid("x\0y"))), -1);
-        assert_eq!(failed(), (errno::EINVAL, "x?y".to_owned()));
-        assert_eq!(done(|| Ok::<(), Fault>(())), 0);
+    fn what_fails_says_why() {
+        let fault = || Fault::made(errno::EIO, "x\0y");
+        assert_eq!(guarded(0, || Err(fault())), 0);
+        assert_eq!((errno(), words().as_str()), (errno::EIO, "x?y"));
+        assert_eq!(guarded(0, || Ok::<_, Fault>(7)), 7);
     }
 
     #[test]
     fn nothing_that_is_null_is_looked_at() {
-        // SAFETY: NULL, and a string, are what may be given.
+        // SAFETY: NULL is what is tested.
         unsafe {
-            assert!(there::<u32>(std::ptr::null()).is_err());
+            assert!(there(std::ptr::null::<u8>()).is_err());
             assert!(text(std::ptr::null()).is_err());
+            assert!(put::<_, Fault>(std::ptr::null_mut(), 1).is_err());
             assert!(text(c"\xff".as_ptr()).is_err());
-            assert_eq!(text(c"x".as_ptr()).unwrap(), "x");
         }
     }
 }
