@@ -76,6 +76,7 @@ clean() {
 	find "$TARGET" -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} +
 }
 
+# shellcheck disable=SC2086 # names
 case ${1:-} in
 static)
 	static tidegate

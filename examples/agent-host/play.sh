@@ -102,8 +102,7 @@ show 'taken back from 1 session' tidegate revoke --capability "tools.caps:$line"
 soon '^writer: after [1-9][0-9]* entries: the request is not authorised'
 soon '^writer: open pub:diary anew: the request is not authorised'
 sleep 1
-show 'denied: agent-tool.*taken back' tidegate why
-show "taken back: .*tools.caps:$line" tidegate sessions
+show 'denied: agent-tool.*it was taken back' tidegate why
 
 say "The others have come to their end; so does the host."
 soon '^host: hostile ended with 0'
@@ -114,12 +113,13 @@ say "The next start goes by the file: the writer writes again, until all that it
 host
 soon '^writer: wrote to pub:diary'
 show 'taken back from 1 session' tidegate revoke --subject tools.caps:writer
-soon '^(writer: after [0-9]+ entries: the request is not authorised|host: writer was ended)'
+# its own output goes by what it was handed, of which nothing is left either
+soon '^host: writer (was ended|ended with)'
 wait $HOST
 promised $? "the host ends"
 
 say "The log has all of it: who was refused what, in which session, and which subject did not give it."
-show '"comm":"agent-tool".*"path":"/root/.ssh/id".*"caps":\{"session":[0-9]+,"subject":"hostile","file":"/etc/agent-host/tools.caps:' \
+show '"comm":"agent-tool".*"path":"/root/.ssh/id".*"caps":\{"session":[0-9]+,"subject":"host","file":"/etc/agent-host/tools.caps:' \
 	sh -c 'tidegate log --json -n 200 | grep /root/.ssh/id | head -n 1'
 kill $network
 tidegate stop

@@ -6,6 +6,9 @@ set -u
 cd "$(dirname "$0")" || exit 1
 
 T=$PWD/tidegate
+# where who is below may write
+OUT=/srv/said/out
+mkdir /srv/said
 # shellcheck source=tests/expect.sh
 . ./expect.sh
 

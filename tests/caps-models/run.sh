@@ -7,7 +7,10 @@ lab=$1 payload=$(realpath "$2") kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 
-"$payload/tidegate" compile "$here/models.plm" --profile "$here/profile" --te "$root/examples/docstore/policy/base.cil" \
-	--te "$here/models.cil" --output "$payload/models.bundle"
+# the newest version that all kernels here know
+secilc --policyvers=33 --output="$payload/policy.33" --filecontext="$payload/contexts" "$root/examples/docstore/policy/base.cil" \
+	"$here/models.cil"
+"$payload/tidegate" compile "$here/models.plm" --profile "$here/profile" --te "$payload/policy.33" --file-contexts "$payload/contexts" \
+	--output "$payload/models.bundle"
 cp "$here/check.sh" "$here/../expect.sh" "$payload"
 exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 --lsm lockdown,yama,bpf -- bash /payload/check.sh

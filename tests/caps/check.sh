@@ -319,6 +319,34 @@ expect 0 '^ok' ask self read n
 expect 0 "host \\(/srv/t.caps\\), tool \\(/srv/t.caps\\)" "$T" ps --caps
 end self
 
+echo "# a library that brings a layer"
+preloaded() { LD_PRELOAD=/srv/lib/$1.so "$T" run --caps /srv/t.caps -- /usr/bin/python3 -IBSu /payload/ops.py "${@:2}"; }
+expect 0 '^ok' preloaded good open x /srv/out/newer r
+expect 0 '^ok' preloaded brings open x /srv/in/a r
+expect 0 '^EACCES' preloaded brings open x /srv/out/newer r
+# mapped later: what it holds is narrowed as if it were handed over
+begin loads --caps /srv/t.caps
+expect 0 '^ok' ask loads open n /srv/out/newer r
+expect 0 '^ok' ask loads open a /srv/in/a r
+expect 0 '^ok' ask loads load /srv/lib/good.so
+expect 0 '^ok' ask loads read n
+expect 0 '^EACCES' ask loads load /srv/lib/bad.so
+expect 0 '^ok' ask loads load /srv/lib/brings.so
+expect 0 '^EACCES' ask loads read n
+expect 0 '^EACCES' ask loads open x /srv/out/newer r
+expect 0 '^ok in a' ask loads read a
+expect 0 "^ *${PID[loads]} .*host \\(/srv/t.caps\\), tool \\(/srv/t.caps\\)" "$T" ps --caps
+# it has the layer: another one is none more
+expect 0 '^ok' ask loads open b /srv/in/b r
+end loads
+# a part of an address space is not narrowed
+begin loads --caps /srv/t.caps
+expect 0 '^ok' ask loads thread
+expect 0 '^EACCES' ask loads load /srv/lib/brings.so
+expect 0 '^ok' ask loads load /srv/lib/good.so
+expect 0 '^ok' ask loads open n /srv/out/newer r
+end loads
+
 echo "# revocation"
 expect 0 '^ok in a' ask host read a
 begin later --caps /srv/t.caps

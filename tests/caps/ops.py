@@ -3,6 +3,7 @@ import array
 import errno
 import fcntl
 import json
+import mmap
 import os
 import socket
 import subprocess
@@ -106,6 +107,10 @@ def do(op, *args):
         files[args[0] + "r"], files[args[0] + "w"] = os.pipe()
     elif op == "kill":
         os.kill(int(args[0]), 0)
+    elif op == "load":
+        # as code, which is what the dynamic linker does
+        with open(args[0], "rb") as f:
+            kept.append(mmap.mmap(f.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC))
     elif op == "thread":
         kept.append(threading.Thread(target=threading.Event().wait, daemon=True))
         kept[-1].start()

@@ -93,7 +93,18 @@ all setpriv --reuid 1000 --regid 1000 --clear-groups
 expect 0 '^EPERM \(who is not root gives up new privileges first, in each thread .*\) first ok thread ok ok EACCES nnp 1$' \
 	setpriv --reuid 1000 --regid 1000 --clear-groups "$O" privileges /srv/n.caps reader /srv/out/a
 
-echo "# records"
+echo "## what there may be"
+expect 0 '^EBUSY \(there are too many sessions: .*\) 64 began, the next user.s too, root.s too$' "$O" sessions /srv/n.caps 65 2000
+# all users together: an eighth is left for root
+expect 0 '^EBUSY \(there are too many sessions: .*\) 3584 began, EBUSY .* the next user.s not, root.s too$' "$O" sessions /srv/n.caps 3600 2000
+"$T" run --caps /srv/n.caps --caps-subject alone -- "$O" wait - - - &
+holder=$!
+expect 0 '^EBUSY \(there is no room for more capability files of this user.*\) 12[0-9] files, another user.s too, root.s too$' \
+	"$O" files /srv/n.caps 140 1000
+kill $holder
+
+echo "# records, of a session that is over"
+expect 0 '^ok EACCES$' "$O" plain /srv/n.caps reader /srv/out/a
 sleep 1
 expect 0 'as reader may not \{ read \} /srv/out/a' "$T" why
 expect 0 '"caps":\{"session":[0-9]+,"subject":"reader","file":"/srv/n.caps:1","why":"missing"\}' "$T" log --json -n 20

@@ -4,6 +4,7 @@
  * errors by their names. SUBJECT does not give PATH, unless the situation is that it does.
  *
  *   ops SITUATION FILE.caps SUBJECT PATH
+ *   ops sessions|files FILE.caps COUNT UID
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -262,6 +263,65 @@ static void privileges(void)
 	printf("%s nnp %d", try_open(), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
 }
 
+/* A child of another user limits itself, by the file or a text; why it could not be is said. */
+static int child_of(uid_t uid, const char *text, int stays)
+{
+	int ends[2], failed;
+	char byte = 1;
+
+	fflush(stdout);
+	if (pipe(ends))
+		exit(2);
+	if (fork()) {
+		close(ends[1]);
+		if (read(ends[0], &byte, 1) != 1)
+			exit(2);
+		close(ends[0]);
+		return byte;
+	}
+	if (setresuid(uid, uid, uid))
+		_exit(2);
+	failed = text ? tg_restrict_self_text("one.caps", text, NULL) : tg_restrict_self(file, NULL);
+	byte = !!failed;
+	if (failed)
+		printf("%s (%s) ", name(failed), tg_restrict_error());
+	fflush(stdout);
+	if (write(ends[1], &byte, 1) != 1 || byte || !stays)
+		_exit(2);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(ends[0]);
+	for (;;)
+		pause();
+}
+
+/* Sessions, as many as that, 64 a user; and then one more of another user's, and one of root's. */
+static void sessions(unsigned count, uid_t first)
+{
+	unsigned i;
+
+	for (i = 0; i < count && !child_of(first + i / 64, NULL, 1); i++)
+		;
+	printf("%u began, ", i);
+	printf("the next user's %s, ", child_of(first + i / 64 + 1, NULL, 1) ? "not" : "too");
+	printf("root's %s", child_of(0, NULL, 1) ? "not" : "too");
+}
+
+/* Files of one user's, each another. */
+static void files(unsigned count, uid_t uid)
+{
+	char text[100];
+	unsigned i;
+
+	for (i = 0; i < count; i++) {
+		snprintf(text, sizeof(text), "subject s%u {\n}\n", i);
+		if (child_of(uid, text, 0))
+			break;
+	}
+	printf("%u files, ", i);
+	printf("another user's %s, root's %s", child_of(uid + 1, "subject t {\n}\n", 0) ? "not" : "too",
+	       child_of(0, "subject u {\n}\n", 0) ? "not" : "too");
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argv[1];
@@ -291,6 +351,12 @@ int main(int argc, char **argv)
 		wider();
 	else if (!strcmp(how, "privileges"))
 		privileges();
+	else if (!strcmp(how, "sessions"))
+		sessions(atoi(argv[3]), atoi(argv[4]));
+	else if (!strcmp(how, "files"))
+		files(atoi(argv[3]), atoi(argv[4]));
+	else if (!strcmp(how, "wait"))
+		pause();
 	else if (!strcmp(how, "plain"))
 		printf("%s", narrow() ? "" : try_open());
 	else

@@ -26,5 +26,15 @@ mv "$example/narrow" "$payload"
 cc -O2 -Wall -Wextra -Werror "$here/ops.c" -o "$payload/ops" -static $(pkg-config --cflags --libs --static tidegate-restrict)
 rm -rf "$installed"
 
+# what the catalogue of bypasses says is played
+sed -n '/^## Capability files/,$p' "$here/../../docs/bypasses.md" | grep '^| B' | cut -d'|' -f5 | grep -o '[a-z-]\+' >"$payload/scenes"
+while read -r scene; do
+	if ! grep -q "strcmp(how, \"$scene\")" "$here/ops.c" || ! grep -q "\"\$O\" $scene " "$here/check.sh"; then
+		echo "FAILED  nothing plays $scene"
+		exit 1
+	fi
+done <"$payload/scenes"
+[ -s "$payload/scenes" ]
+
 cp "$here/check.sh" "$here/../expect.sh" "$here/../te/flat.plm" "$payload"
 exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 --lsm lockdown,yama,bpf -- bash /payload/check.sh
