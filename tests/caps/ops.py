@@ -2,8 +2,9 @@
 import array
 import errno
 import fcntl
+import importlib.machinery
+import importlib.util
 import json
-import mmap
 import os
 import socket
 import subprocess
@@ -108,9 +109,13 @@ def do(op, *args):
     elif op == "kill":
         os.kill(int(args[0]), 0)
     elif op == "load":
-        # as code, which is what the dynamic linker does
-        with open(args[0], "rb") as f:
-            kept.append(mmap.mmap(f.fileno(), 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_EXEC))
+        # the dynamic linker maps it; that it is no module of Python's is told afterwards
+        loader = importlib.machinery.ExtensionFileLoader("library", args[0])
+        try:
+            loader.create_module(importlib.util.spec_from_loader("library", loader))
+        except ImportError as e:
+            if "does not define" not in str(e):
+                raise PermissionError(errno.EACCES, str(e)) from e
     elif op == "thread":
         kept.append(threading.Thread(target=threading.Event().wait, daemon=True))
         kept[-1].start()

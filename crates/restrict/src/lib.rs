@@ -33,12 +33,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use tidegate_policy::caps::{Capabilities, CompiledCaps};
-use tidegate_protocol::Ask;
 /// What is wrong with a capability file.
 pub use tidegate_policy::caps::CapsErrors;
 /// A path as a pattern that matches it and nothing else.
 pub use tidegate_policy::caps::literal;
+use tidegate_policy::caps::{Capabilities, CompiledCaps};
+use tidegate_protocol::Ask;
 
 pub use self::error::RestrictError;
 pub use self::rules::Rules;

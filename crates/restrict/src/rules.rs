@@ -134,7 +134,10 @@ mod tests {
             .connect_unix("@x*")
             .bind_unix("/run/x");
         assert_eq!(rights(&rules, Class::File, "/srv/in/a/b"), "read");
-        assert_eq!(rights(&rules, Class::File, "/srv/a b/\"c\"\n"), "read write");
+        assert_eq!(
+            rights(&rules, Class::File, "/srv/a b/\"c\"\n"),
+            "read write"
+        );
         assert_eq!(rights(&rules, Class::Program, "/usr/bin/sort"), "execute");
         assert_eq!(rights(&rules, Class::File, "/etc/passwd"), "");
     }
@@ -146,7 +149,13 @@ mod tests {
 
     #[test]
     fn a_path_of_somebody_elses_stands_for_itself() {
-        for path in ["/srv/*", "/srv/{a,b}", "/srv/[x] \"y\"", "/srv/\\", "/é\u{1}"] {
+        for path in [
+            "/srv/*",
+            "/srv/{a,b}",
+            "/srv/[x] \"y\"",
+            "/srv/\\",
+            "/é\u{1}",
+        ] {
             let rules = Rules::new().file(&literal(path), "read");
             assert_eq!(rights(&rules, Class::File, path), "read", "{path}");
             assert_eq!(rights(&rules, Class::File, "/srv/a"), "", "{path}");

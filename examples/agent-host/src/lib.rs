@@ -54,10 +54,7 @@ impl Notes {
     /// # Errors
     /// If that is not authorised, or there is no such note.
     pub fn open(&mut self, name: &str, mode: Mode) -> Result<Note> {
-        let operands = vec![
-            Operand::Name(name.into()),
-            Operand::Number(mode as u64),
-        ];
+        let operands = vec![Operand::Name(name.into()), Operand::Number(mode as u64)];
         match self.call(operation::OPEN, operands, "")?.change {
             Some(Change::Bound(number)) => Ok(Note(number)),
             _ => bail!("the service gave no descriptor"),

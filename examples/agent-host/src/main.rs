@@ -58,7 +58,9 @@ impl Manifest {
 }
 
 fn main() -> Result<()> {
-    let path = env::args_os().nth(1).context("usage: agent-host TOOLS.toml")?;
+    let path = env::args_os()
+        .nth(1)
+        .context("usage: agent-host TOOLS.toml")?;
     let manifest = Manifest::read(Path::new(&path))?;
     let listener = service::listen_at(&manifest.socket)?;
     let notes = manifest.notes.clone();
@@ -96,7 +98,8 @@ mod tests {
     fn its_subjects_are_those_of_the_capability_file() {
         let manifest = Manifest::read(Path::new("tools.toml")).unwrap();
         for tool in &manifest.tools {
-            let layer = tidegate_restrict::Layer::of_file(&manifest.capabilities, Some(&tool.subject));
+            let layer =
+                tidegate_restrict::Layer::of_file(&manifest.capabilities, Some(&tool.subject));
             assert!(layer.is_ok(), "{layer:?}");
         }
     }

@@ -154,7 +154,11 @@ mod tests {
     #[test]
     fn what_is_no_request_is_answered() {
         let (mut client, _notes) = connected();
-        for operands in [vec![], vec![Operand::Descriptor(0)], vec![Operand::Descriptor(9)]] {
+        for operands in [
+            vec![],
+            vec![Operand::Descriptor(0)],
+            vec![Operand::Descriptor(9)],
+        ] {
             let reply = client.call(operation::GET, operands, Vec::new()).unwrap();
             assert_ne!(reply.status, status::DONE);
         }
@@ -168,6 +172,14 @@ mod tests {
         let notes = Notes::default();
         thread::spawn(move || converse(there.into(), &notes));
         let mut client = Client::of(here).unwrap();
-        assert!(client.call(operation::LIST, vec![Operand::Name(b"x".to_vec())], Vec::new()).is_ok());
+        assert!(
+            client
+                .call(
+                    operation::LIST,
+                    vec![Operand::Name(b"x".to_vec())],
+                    Vec::new()
+                )
+                .is_ok()
+        );
     }
 }

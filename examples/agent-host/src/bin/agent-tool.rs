@@ -21,8 +21,8 @@ use std::{env, io};
 
 use anyhow::{Context, Result, bail};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use rustix::process::{Pid, Signal, getppid, kill_process};
 use tidegate_agent_host::{Mode, Note, Notes};
@@ -50,7 +50,10 @@ fn summarise(socket: &str, directory: &str, caps: &str) -> Result<()> {
     }
     let said = Layer::of_file(caps, Some("publisher"))?.restrict_self()?;
     println!("summary: {said}");
-    println!("summary: list {directory}: {}", outcome(fs::read_dir(directory)));
+    println!(
+        "summary: list {directory}: {}",
+        outcome(fs::read_dir(directory))
+    );
     let (mut words, mut text) = (0, String::new());
     for file in &mut files {
         text.clear();
@@ -72,7 +75,10 @@ fn write(socket: &str, name: &str, seconds: u32) -> Result<()> {
     for count in 1..=seconds * 4 {
         if let Err(e) = notes.put(note, &format!("entry {count}")) {
             println!("writer: after {} entries: {e}", count - 1);
-            println!("writer: open {name} anew: {}", outcome(notes.open(name, Mode::Write)));
+            println!(
+                "writer: open {name} anew: {}",
+                outcome(notes.open(name, Mode::Write))
+            );
             return Ok(());
         }
         if count == 1 {
@@ -92,9 +98,18 @@ fn attack(socket: &str) -> Result<()> {
     let append = OpenOptions::new().append(true).open("/srv/in/today");
     tell("write /srv/in/today", outcome(append));
     tell("make /srv/in/new", outcome(File::create("/srv/in/new")));
-    tell("remove /srv/in/today", outcome(fs::remove_file("/srv/in/today")));
-    tell("connect 127.0.0.1:7001", outcome(TcpStream::connect("127.0.0.1:7001")));
-    tell("execute /usr/bin/id", outcome(Command::new("/usr/bin/id").status()));
+    tell(
+        "remove /srv/in/today",
+        outcome(fs::remove_file("/srv/in/today")),
+    );
+    tell(
+        "connect 127.0.0.1:7001",
+        outcome(TcpStream::connect("127.0.0.1:7001")),
+    );
+    tell(
+        "execute /usr/bin/id",
+        outcome(Command::new("/usr/bin/id").status()),
+    );
     let parent = getppid().context("no parent")?;
     tell("kill the host", outcome(kill_process(parent, Signal::KILL)));
     tell("kill init", outcome(kill_process(Pid::INIT, Signal::TERM)));
@@ -102,17 +117,31 @@ fn attack(socket: &str) -> Result<()> {
     tell("get pub:motd", got(&mut notes, "pub:motd"));
     tell("list pub:", outcome(notes.list("pub:")));
     tell("list private:", outcome(notes.list("private:")));
-    tell("open private:plan", outcome(notes.open("private:plan", Mode::Read)));
-    tell("write pub:motd", outcome(notes.open("pub:motd", Mode::Write)));
+    tell(
+        "open private:plan",
+        outcome(notes.open("private:plan", Mode::Read)),
+    );
+    tell(
+        "write pub:motd",
+        outcome(notes.open("pub:motd", Mode::Write)),
+    );
     // the first that it opened, for reading
-    tell("put by a descriptor for reading", outcome(notes.put(Note(1), "x")));
-    tell("get by a descriptor of nobody's", outcome(notes.get(Note(7))));
+    tell(
+        "put by a descriptor for reading",
+        outcome(notes.put(Note(1), "x")),
+    );
+    tell(
+        "get by a descriptor of nobody's",
+        outcome(notes.get(Note(7))),
+    );
     tell("hand on /srv/in/today", outcome(hand_on("/srv/in/today")));
     Ok(())
 }
 
 fn got(notes: &mut Notes, name: &str) -> String {
-    let text = notes.open(name, Mode::Read).and_then(|note| notes.get(note));
+    let text = notes
+        .open(name, Mode::Read)
+        .and_then(|note| notes.get(note));
     match text {
         Ok(text) => format!("done: {text}"),
         Err(e) => e.to_string(),
@@ -144,7 +173,12 @@ fn hand_on(path: &str) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&fds));
-    sendmsg(&stream, &[IoSlice::new(b"x")], &mut ancillary, SendFlags::NOSIGNAL)?;
+    sendmsg(
+        &stream,
+        &[IoSlice::new(b"x")],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
     Ok(())
 }
 
@@ -155,7 +189,12 @@ fn accept() -> Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
-    let got = recvmsg(&stream, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::empty());
+    let got = recvmsg(
+        &stream,
+        &mut [IoSliceMut::new(&mut byte)],
+        &mut ancillary,
+        RecvFlags::empty(),
+    );
     let mut file = None;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {
