@@ -4,11 +4,12 @@
  * errors by their names. SUBJECT does not give PATH, unless the situation is that it does.
  *
  *   ops SITUATION FILE.caps SUBJECT PATH
- *   ops sessions|files FILE.caps COUNT UID
+ *   ops sessions|crowd|files FILE.caps COUNT UID
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -294,15 +295,15 @@ static int child_of(uid_t uid, const char *text, int stays)
 		pause();
 }
 
-/* Sessions, as many as that, 64 a user; and then one more of another user's, and one of root's. */
-static void sessions(unsigned count, uid_t first)
+/* Sessions, as many as that, so many a user; and then one more of another user's, and one of root's. */
+static void sessions(unsigned count, uid_t first, unsigned each)
 {
 	unsigned i;
 
-	for (i = 0; i < count && !child_of(first + i / 64, NULL, 1); i++)
+	for (i = 0; i < count && !child_of(first + i / each, NULL, 1); i++)
 		;
 	printf("%u began, ", i);
-	printf("the next user's %s, ", child_of(first + i / 64 + 1, NULL, 1) ? "not" : "too");
+	printf("the next user's %s, ", child_of(first + i / each + 1, NULL, 1) ? "not" : "too");
 	printf("root's %s", child_of(0, NULL, 1) ? "not" : "too");
 }
 
@@ -352,7 +353,9 @@ int main(int argc, char **argv)
 	else if (!strcmp(how, "privileges"))
 		privileges();
 	else if (!strcmp(how, "sessions"))
-		sessions(atoi(argv[3]), atoi(argv[4]));
+		sessions(atoi(argv[3]), atoi(argv[4]), UINT_MAX);
+	else if (!strcmp(how, "crowd"))
+		sessions(atoi(argv[3]), atoi(argv[4]), 64);
 	else if (!strcmp(how, "files"))
 		files(atoi(argv[3]), atoi(argv[4]));
 	else if (!strcmp(how, "wait"))
