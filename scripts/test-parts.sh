@@ -238,7 +238,7 @@ caps_models() {
 	tests/caps-models/run.sh "$LAB" "$payload" "$1"
 }
 
-# Programs that limit themselves by the library for C, on a kernel.
+# Programs that limit themselves by the library for C, on a kernel; CROWD=1 begins as many sessions as there may be, too.
 narrow() {
 	scripts/build.sh payload "$payload" tidegate
 	scripts/build.sh lab

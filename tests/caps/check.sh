@@ -70,7 +70,8 @@ base='    file /etc/ld.so.cache read
     program /usr/bin/python3* execute
     file /payload/* read
     dir /payload read
-    file /dev/null read write'
+    file /dev/null read write
+    file /tmp/* read write'
 
 mkdir -p /srv/in /srv/out /srv/other /srv/bin /srv/lib /srv/run
 for name in a b c d e f; do echo "in $name" >/srv/in/$name; done

@@ -95,8 +95,8 @@ expect 0 '^EPERM \(who is not root gives up new privileges first, in each thread
 
 echo "## what there may be"
 expect 0 '^EBUSY \(there are too many sessions: .*\) 64 began, the next user.s too, root.s too$' "$O" sessions /srv/n.caps 65 2000
-# all users together: an eighth is left for root
-expect 0 '^EBUSY \(there are too many sessions: .*\) 3584 began, EBUSY .* the next user.s not, root.s too$' "$O" crowd /srv/n.caps 3600 2000
+# all users together, of which an eighth is left for root: a process each, which takes minutes
+[ "${CROWD:-}" = "" ] || expect 0 '^EBUSY \(there are too many sessions: .*\) 3584 began, EBUSY .* the next user.s not, root.s too$' "$O" crowd /srv/n.caps 3600 2000
 "$T" run --caps /srv/n.caps --caps-subject alone -- "$O" wait - - - &
 holder=$!
 expect 0 '^EBUSY \(there is no room for more capability files of this user.*\) 12[0-9] files, another user.s too, root.s too$' \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Programs that limit themselves, in a machine with Tidegate: check.sh there.
-#   run.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate
+#   run.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate. CROWD=1 also begins as many sessions as there may be
 # The library for C is installed into a directory, and its example built with what pkg-config says of it: against the shared
 # library, which runs here, and against the static one, which runs in the machine. Needs a C compiler here. The last line is
 # `N passed, N failed`.
@@ -27,7 +27,7 @@ cc -O2 -Wall -Wextra -Werror "$here/ops.c" -o "$payload/ops" -static $(pkg-confi
 rm -rf "$installed"
 
 # what the catalogue of bypasses says is played
-sed -n '/^## Capability files/,$p' "$here/../../docs/bypasses.md" | grep '^| B' | cut -d'|' -f5 | grep -o '[a-z-]\+' >"$payload/scenes"
+sed -n '/^## Capability files/,$p' "$here/../../docs/bypasses.md" | grep '^| B' | cut -d'|' -f5 | grep -o '`[a-z-]\+`' | tr -d '`' >"$payload/scenes"
 while read -r scene; do
 	if ! grep -q "strcmp(how, \"$scene\")" "$here/ops.c" || ! grep -q "\"\$O\" $scene " "$here/check.sh"; then
 		echo "FAILED  nothing plays $scene"
@@ -37,4 +37,5 @@ done <"$payload/scenes"
 [ -s "$payload/scenes" ]
 
 cp "$here/check.sh" "$here/../expect.sh" "$here/../te/flat.plm" "$payload"
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 --lsm lockdown,yama,bpf -- bash /payload/check.sh
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 900 --lsm lockdown,yama,bpf -- \
+	env ${CROWD:+"CROWD=$CROWD"} bash /payload/check.sh
