@@ -37,7 +37,7 @@ cat >/srv/m.caps <<-END
 END
 chmod a+r /srv/m.caps
 
-timeout 300 "$T" start --bundle /payload/models.bundle || exit 1
+timeout 600 "$T" start --bundle /payload/models.bundle || exit 1
 
 context=system_u:system_r:tool_t:s0
 caps=(--caps /srv/m.caps) te=(--context "$context") profile=(--profile tool) level=(--level low)
