@@ -269,15 +269,20 @@ static int child_of(uid_t uid, const char *text, int stays)
 {
 	int ends[2], failed;
 	char byte = 1;
+	pid_t child;
 
 	fflush(stdout);
 	if (pipe(ends))
 		exit(2);
-	if (fork()) {
+	child = fork();
+	if (child) {
 		close(ends[1]);
 		if (read(ends[0], &byte, 1) != 1)
 			exit(2);
 		close(ends[0]);
+		/* its session is there as long as anything of it is */
+		if (byte || !stays)
+			waitpid(child, NULL, 0);
 		return byte;
 	}
 	if (setresuid(uid, uid, uid))
