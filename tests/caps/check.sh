@@ -116,6 +116,8 @@ cat >/srv/t.caps <<-END
 	}
 	subject tool {
 	$base
+	    # more of a library is mapped once it has brought this
+	    file /srv/lib/* read
 	    file /srv/in/** read
 	    file /srv/given read
 	    program /srv/bin/tool execute
