@@ -14,6 +14,11 @@ CARGO ?= cargo
 run: ## Build, boot a stock Debian kernel in a VM under this build, and play the story
 	@scripts/run.sh --kernel $(KERNEL)
 
+.PHONY: agent-host
+agent-host: ## The same for a host of tools, one of them hostile, as capability files hold them (examples/agent-host)
+	@scripts/setup.sh
+	@scripts/agent-host.sh $(KERNEL)
+
 ##@ Check it
 .PHONY: check
 check: ## The everyday loop, under two minutes: lint, unit tests, one VM
@@ -62,7 +67,7 @@ lab: ## The program behind `tidegate lab` and `tidegate bench`, static too
 	@scripts/build.sh lab
 
 .PHONY: install
-install: ## The libraries for C (libtidegate-avc, libtidegate-service, headers, pkg-config) into PREFIX=/usr below DESTDIR
+install: ## The libraries for C (libtidegate-avc, -restrict, -service, headers, pkg-config) into PREFIX=/usr below DESTDIR
 	@scripts/build.sh install "$(DESTDIR)"
 
 .PHONY: man

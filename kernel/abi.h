@@ -228,10 +228,11 @@ struct tg_event {
 	u64 profile;  /* its id, 0: it was not about a profile */
 	u64 ssid;     /* who, */
 	u64 tsid;     /* and to what, where a SELinux policy decided; */
+	u64 session;  /* of capability files, its number; 0: they did not decide */
 	u32 tclass;   /* of this class, 0: none did; of capability files, their class */
 	u32 layer;    /* the subject of capability files that did not give it, 0: none is to be named; */
 	u32 why;      /* enum caps_why, 0: none decided */
-	u32 session;  /* and whose, by its place */
+	u32 pad;
 	char comm[16];
 	char path[TG_PATH];
 };

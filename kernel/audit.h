@@ -84,7 +84,8 @@ static __noinline int audit_model(struct tg_event *e, u32 reason)
 {
 	e->profile = 0;
 	e->ssid = e->tsid = e->tclass = 0;
-	e->layer = e->why = e->session = 0;
+	e->layer = e->why = e->pad = 0;
+	e->session = 0;
 	if (reason == TG_R_CAPS) {
 		struct caps_task *t = caps_tasks_current();
 
@@ -94,7 +95,7 @@ static __noinline int audit_model(struct tg_event *e, u32 reason)
 			e->tclass = t->class;
 			e->request = t->request;
 			e->denied = t->denied;
-			e->session = t->domain ? caps_domain_at(t->domain)->session : 0;
+			e->session = t->domain ? caps_session_at(caps_domain_at(t->domain)->session)->number : 0;
 		}
 	} else if (reason == TG_R_TE) {
 		struct te_subject *t = te_subjects_current();

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds packages from the tree as it is, into target/package.
-#   build.sh deb    tidegate, tidegate-exporter, tidegate-lab, libtidegate-avc and libtidegate-service for Debian, by debhelper
+#   build.sh deb    tidegate, tidegate-exporter, tidegate-lab and the libraries for C for Debian, by debhelper
 #   build.sh rpm    the same for distributions with rpm
 set -eu
 
@@ -80,6 +80,8 @@ trees() {
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-service" service
 	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/object-managers.md examples/check-access/check-access.c
 	install -D -m 644 -t "$OUT/trees/libtidegate-service/usr/share/doc/libtidegate-service" docs/service-monitor.md examples/notes/notes.c examples/notes/notes.caps
+	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-restrict" restrict
+	install -D -m 644 -t "$OUT/trees/libtidegate-restrict/usr/share/doc/libtidegate-restrict" docs/capability.md examples/narrow/narrow.c
 	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
 }
 
@@ -101,7 +103,7 @@ deb() {
 	CHANGELOG
 	(cd "$OUT" && dpkg-buildpackage --build=binary --no-sign --no-check-builddeps)
 	# it puts them beside its directory
-	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$TARGET"/tidegate-exporter_* "$TARGET"/libtidegate-avc_* "$TARGET"/libtidegate-service_* "$OUT"
+	mv "$TARGET"/tidegate_* "$TARGET"/tidegate-lab_* "$TARGET"/tidegate-exporter_* "$TARGET"/libtidegate-*_* "$OUT"
 	ls "$OUT"/*.deb
 }
 

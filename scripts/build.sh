@@ -12,7 +12,7 @@ set -eu
 cd "$(dirname "$0")/.."
 TARGET=${CARGO_TARGET_DIR:-target}
 TRIPLE=x86_64-unknown-linux-gnu
-LIBRARIES="avc service"
+LIBRARIES="avc restrict service"
 
 # The release form of one program.
 static() {
@@ -74,6 +74,7 @@ clean() {
 	find "$TARGET" -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} +
 }
 
+# shellcheck disable=SC2086 # names
 case ${1:-} in
 static)
 	static tidegate

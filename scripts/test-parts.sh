@@ -31,7 +31,10 @@ part() {
 	apparmor-*) apparmor "${1#*-}" ;;
 	te-live-*) te_live "${1##*-}" ;;
 	caps-service-*) caps_service "${1##*-}" ;;
+	caps-models-*) caps_models "${1##*-}" ;;
 	caps-*) caps "${1##*-}" ;;
+	narrow-*) narrow "${1##*-}" ;;
+	agent-host-*) scripts/agent-host.sh "${1##*-}" "$payload" ;;
 	te-system-debian-*) te_system_debian "${1##*-}" ;;
 	te-system-*) te_system "${1##*-}" ;;
 	te-enforced-*) te_enforced "${1##*-}" ;;
@@ -234,6 +237,20 @@ caps_service() {
 	scripts/build.sh payload "$payload" tidegate
 	scripts/build.sh lab
 	tests/caps-service/run.sh "$LAB" "$payload" "$1"
+}
+
+# Capability files beside the other models, on a kernel.
+caps_models() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/caps-models/run.sh "$LAB" "$payload" "$1"
+}
+
+# Programs that limit themselves by the library for C, on a kernel; CROWD=1 begins as many sessions as there may be, too.
+narrow() {
+	scripts/build.sh payload "$payload" tidegate
+	scripts/build.sh lab
+	tests/narrow/run.sh "$LAB" "$payload" "$1"
 }
 
 # All that runs under a SELinux policy, and labels that outlive the monitor, on a kernel.

@@ -92,12 +92,19 @@ __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratc
 	return 0;
 }
 
+/* Why a layer has left less than `before` of what was asked for. */
+static __always_inline u32 caps_why_not(struct caps_asked *a, u32 before)
+{
+	return before & ~a->given & ~a->taken ? CAPS_MISSING : CAPS_REVOKED;
+}
+
 /* What the answers give together. `wanted` and `beside` are in `asked`. */
 __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 {
 	struct caps_domain *d = caps_domain_at(q->domain);
 	u32 k, epoch = *(volatile u32 *)&caps_epoch, before, wanted = q->asked.wanted, beside = q->asked.beside;
 	u32 taken = caps_session_at(d->session)->taken;
+	bool all = false;
 
 	caps_ask(&q->asked, wanted, beside);
 	q->asked.session = d->session;
@@ -109,18 +116,18 @@ __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 		before = q->asked.given;
 		caps_ask_layer(&q->asked, q->answers[BOUND(k, CAPS_LAYERS)]);
 		if (before != q->asked.given && !q->why) {
-			q->why = CAPS_MISSING;
+			q->why = caps_why_not(&q->asked, before);
 			q->layer = layer;
 		}
-		if (taken && caps_taken_from(d->session, CAPS_TAKEN_SUBJECT, layer)) {
-			q->why = CAPS_REVOKED;
-			q->layer = layer;
-		}
+		if (taken && caps_taken_from(d->session, CAPS_TAKEN_SUBJECT, layer))
+			all = true;
 	}
 	if (taken && (taken & 1 << CAPS_TAKEN_ALL || caps_taken_from(d->session, CAPS_TAKEN_OBJECT, q->object)))
+		all = true;
+	if (all) {
 		q->why = CAPS_REVOKED;
-	if (q->why == CAPS_REVOKED)
 		q->asked.given = q->asked.extra = 0;
+	}
 	return 0;
 }
 

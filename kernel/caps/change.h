@@ -9,6 +9,7 @@ struct caps_change {
 	u32 layer;   /* struct caps_subject */
 	u32 session; /* place of the one that begins, where the task is in none */
 	u32 now;     /* at once; else with its next execution */
+	u32 is_root; /* who asks; of others a task that could get new privileges by an execution is not changed */
 	u32 domain;  /* given: what the other threads of the process were brought into, 0: none yet. Back: what this one was */
 	s32 error;   /* an errno, negative */
 };
@@ -106,6 +107,9 @@ static __noinline int caps_changed(struct caps_change *c, struct task_struct *ta
 
 	if (!t)
 		return -ENOMEM;
+	/* looked at here, where no other program can have taken the place of the one that asked */
+	if (!c->is_root && !(task->atomic_flags & PFA_NO_NEW_PRIVS_BIT))
+		return -EPERM;
 	number = t->onexec && !c->now ? t->onexec : t->domain;
 	old = number ? caps_domain_at(number) : NULL;
 	if (c->domain) {

@@ -180,7 +180,7 @@ __noinline u32 caps_service_given(struct caps_room *r __arg_nonnull, u32 layer, 
 						      caps_taken_from(r->session, CAPS_TAKEN_OBJECT, r->object))))
 		return CAPS_REVOKED;
 	r->denied = r->wanted & ~r->asked.given;
-	return r->denied ? CAPS_MISSING : 0;
+	return r->denied ? caps_why_not(&r->asked, r->wanted) : 0;
 }
 
 /* Is what a descriptor stands for good for nothing any more? 0, or why. */

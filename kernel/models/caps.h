@@ -21,6 +21,7 @@ struct caps_asked {
 	u32 expires; /* the fewest seconds, */
 	u32 uses;    /* and uses, that any capability says by which it was given; 0: none says any */
 	u32 lost;    /* a later revocation took one of these */
+	u32 taken;   /* of `wanted`, what the newest layer gave before it was taken back */
 };
 
 static __always_inline void caps_ask(struct caps_asked *a, u32 wanted, u32 beside)
@@ -51,6 +52,7 @@ caps_function u32 caps_ask_layer(struct caps_asked *a __arg_nonnull, u32 answer)
 {
 	u32 wanted = a->wanted, beside = a->beside, count, by, i;
 
+	a->taken = 0;
 	count = answer ? PART(struct caps_answer, answer)->count : 0;
 	by = answer ? PART(struct caps_answer, answer)->by : 0;
 	caps_for(i, count) {
@@ -60,8 +62,10 @@ caps_function u32 caps_ask_layer(struct caps_asked *a __arg_nonnull, u32 answer)
 		lasts = !c->expires && !c->uses;
 		if (!lasts && !wanted)
 			break;
-		if (caps_is_taken(a, at))
+		if (caps_is_taken(a, at)) {
+			a->taken |= c->rights & a->wanted;
 			continue;
+		}
 		gives = c->rights & wanted;
 		goes = lasts || gives ? c->rights & beside : 0;
 		wanted &= ~gives;

@@ -28,7 +28,8 @@ base='    file /etc/ld.so.cache read
     program /usr/bin/python3* execute
     file /payload/* read
     dir /payload read
-    file /dev/null read write'
+    file /dev/null read write
+    file /tmp/* read write'
 
 mkdir -p /srv/in /srv/out /srv/other /srv/bin /srv/lib /srv/run
 for name in a b c d e f; do echo "in $name" >/srv/in/$name; done
@@ -73,6 +74,8 @@ cat >/srv/t.caps <<-END
 	}
 	subject tool {
 	$base
+	    # more of a library is mapped once it has brought this
+	    file /srv/lib/* read
 	    file /srv/in/** read
 	    file /srv/given read
 	    program /srv/bin/tool execute
@@ -232,7 +235,7 @@ cat >/tmp/relay.py <<-END
 END
 python3 /tmp/relay.py &
 relay=$!
-sleep 1
+until [ -S /srv/run/good.sock ]; do sleep 0.1; done
 expect 0 '^ok' ask one connect s unix /srv/run/good.sock
 expect 0 '^ok' ask two connect s unix /srv/run/good.sock
 expect 0 '^ok' ask one open f /srv/given rw
@@ -276,6 +279,34 @@ expect 0 '^ok' ask self open x /srv/in/a r
 expect 0 '^ok' ask self read n
 expect 0 "host \\(/srv/t.caps\\), tool \\(/srv/t.caps\\)" "$T" ps --caps
 end self
+
+echo "# a library that brings a layer"
+preloaded() { LD_PRELOAD=/srv/lib/$1.so "$T" run --caps /srv/t.caps -- /usr/bin/python3 -IBSu /payload/ops.py "${@:2}"; }
+expect 0 '^ok' preloaded good open x /srv/out/newer r
+expect 0 '^ok' preloaded brings open x /srv/in/a r
+expect 0 '^EACCES' preloaded brings open x /srv/out/newer r
+# mapped later: what it holds is narrowed as if it were handed over
+begin loads --caps /srv/t.caps
+expect 0 '^ok' ask loads open n /srv/out/newer r
+expect 0 '^ok' ask loads open a /srv/in/a r
+expect 0 '^ok' ask loads load /srv/lib/good.so
+expect 0 '^ok' ask loads read n
+expect 0 '^EACCES' ask loads load /srv/lib/bad.so
+expect 0 '^ok' ask loads load /srv/lib/brings.so
+expect 0 '^EACCES' ask loads read n
+expect 0 '^EACCES' ask loads open x /srv/out/newer r
+expect 0 '^ok in a' ask loads read a
+expect 0 "^ *${PID[loads]} .*host \\(/srv/t.caps\\), tool \\(/srv/t.caps\\)" "$T" ps --caps
+# it has the layer: another one is none more
+expect 0 '^ok' ask loads open b /srv/in/b r
+end loads
+# a part of an address space is not narrowed
+begin loads --caps /srv/t.caps
+expect 0 '^ok' ask loads thread
+expect 0 '^EACCES' ask loads load /srv/lib/brings.so
+expect 0 '^ok' ask loads load /srv/lib/good.so
+expect 0 '^ok' ask loads open n /srv/out/newer r
+end loads
 
 echo "# revocation"
 expect 0 '^ok in a' ask host read a

@@ -16,10 +16,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub mod errno {
     #![allow(missing_docs, reason = "they have the kernel's names")]
     pub const EPERM: i32 = 1;
+    pub const ENOENT: i32 = 2;
     pub const EIO: i32 = 5;
     pub const EAGAIN: i32 = 11;
     pub const EACCES: i32 = 13;
     pub const EFAULT: i32 = 14;
+    pub const EBUSY: i32 = 16;
     pub const EINVAL: i32 = 22;
     pub const ENOSPC: i32 = 28;
     pub const EPROTO: i32 = 71;

@@ -24,6 +24,8 @@ pub struct Asked {
     pub uses: u32,
     /// A later revocation took one of these.
     pub lost: u32,
+    /// Of what was wanted, what the newest layer gave before it was taken back.
+    pub taken: u32,
 }
 
 /// A capability that was taken from who asks, by its place, and by which revocation, counted from 1.

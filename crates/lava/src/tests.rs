@@ -170,6 +170,11 @@ proptest! {
             let subjects: Vec<u32> = subjects.into_iter().collect();
             let got = server.asked(&subjects, &object, epoch, wanted, beside);
             prop_assert_eq!(got.given, decide::common(&files, &layers(&subjects), &withdrawn, &object, wanted));
+            if subjects.len() == 1 {
+                // what is missing is what was never given, or what was taken
+                let once = decide::common(&files, &layers(&subjects), &Withdrawn::default(), &object, wanted);
+                prop_assert_eq!((once & !got.given & !got.taken, got.taken & !once), (0, 0));
+            }
             if let Ok(given) = decide::ask(&files, &layers(&subjects), &withdrawn, &object, wanted) {
                 prop_assert_eq!((got.expires, got.uses), (given.expires.unwrap_or(0), given.uses.unwrap_or(0)));
                 let (rights, by) = decide::beside(&files, &layers(&subjects), &withdrawn, &object, &given);

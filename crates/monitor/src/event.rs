@@ -85,8 +85,8 @@ pub struct CapsAsked {
     pub why: Option<CapsWhy>,
     /// The subject that did not give it, by its place; `None`: no single one.
     pub layer: Option<u32>,
-    /// The place of the session.
-    pub session: u32,
+    /// The session's number; `None`: the task is in none any more.
+    pub session: Option<u64>,
     /// Of a request to a service: the operation's number.
     pub operation: u32,
 }
@@ -175,7 +175,7 @@ impl Event {
                 denied: e.denied,
                 why: u8::try_from(e.why).ok().and_then(CapsWhy::from_number),
                 layer: some(e.layer),
-                session: e.session,
+                session: Some(e.session).filter(|&number| number != 0),
                 operation: e.detail,
             }),
             asked: (e.tclass != 0 && e.why == 0).then_some(Asked {

@@ -16,7 +16,7 @@ use crate::record::Record;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CapsRecord {
-    /// The session's number, if it was still there to be asked.
+    /// The session's number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<u64>,
     /// The subject that did not give it, if it is a single one's matter;
@@ -111,7 +111,7 @@ impl OfCaps {
             known.map_or_else(|| number.to_string(), |it| it.name.clone())
         };
         CapsRecord {
-            session: None,
+            session: self.asked.session,
             subject: subject.map(|subject| subject.name.clone()),
             file: subject.map(|subject| subject.source.to_string()),
             why: self.asked.why.map_or("unknown", CapsWhy::word).to_owned(),

@@ -150,11 +150,11 @@ impl From<tidegate_monitor::Error> for Failure {
         let code = match &e {
             Error::Running => Code::Running,
             Error::NotRunning => Code::NotRunning,
-            Error::NotPermitted(_) => Code::NotPermitted,
+            Error::NotPermitted(_) | Error::NewPrivileges => Code::NotPermitted,
             Error::Unsupported(_) | Error::Load { .. } | Error::Hook { .. } => Code::CannotEnforce,
             Error::Foreign(_) => Code::Foreign,
             Error::LevelsDiffer { .. } => Code::Policy,
-            Error::Fixed(_) | Error::Mapped(_) => Code::No,
+            Error::Fixed(_) | Error::Mapped(_) | Error::Capabilities(_) => Code::No,
             _ => Code::Internal,
         };
         Failure::new(code, e)

@@ -299,9 +299,6 @@ impl Record {
         if let Some(subject) = &mut record.subject {
             subject.exe = program::of(event, monitor);
         }
-        if let (Some(asked), Some(caps)) = (event.caps, &mut record.caps) {
-            caps.session = monitor.session_at(asked.session, event.time);
-        }
         if let (Reason::Profile, Some(peer), Some(object)) =
             (event.reason, event.peer, &mut record.object)
         {

@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::fs;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -21,6 +23,11 @@ const KEPT: usize = SESSIONS / 8;
 
 /// Passes over a process's threads, at most: each finds only those that began meanwhile.
 const PASSES: usize = 64;
+
+/// How often, and how long after one another, memory is looked at that seems to be shared: whoever reads `/proc/PID/maps` has
+/// a part of it for a moment.
+const LOOKS: u32 = 10;
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// When a layer comes into force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +53,7 @@ impl Capabilities<'_> {
     /// Begins a session for a process that is in none. The session's number.
     ///
     /// # Errors
-    /// [`Error::Capabilities`] if the user has too many, or there are; [`Error::Hook`], [`Error::Load`] if this kernel does not
+    /// [`Error::NewPrivileges`]; [`Error::Capabilities`] if the user has too many, or there are; [`Error::Hook`], [`Error::Load`] if this kernel does not
     /// take the model.
     pub fn begin(&mut self, layer: Layer, pid: u32, uid: u32, when: When) -> Result<u64> {
         self.sweep()?;
@@ -74,7 +81,7 @@ impl Capabilities<'_> {
             ..caps_session::default()
         };
         monitor.globals.set_caps_session(place, session);
-        let done = monitor.change(pid, layer.place, place as u32, when);
+        let done = monitor.change(pid, uid, layer.place, place as u32, when);
         monitor
             .globals
             .caps_tasks(place)
@@ -83,13 +90,13 @@ impl Capabilities<'_> {
         done.map(|()| number)
     }
 
-    /// Gives a process that is in a session one more layer. Who has it already is left as it is.
+    /// Gives a process that is in a session one more layer, as a user asks. Who has it already is left as it is.
     ///
     /// # Errors
-    /// [`Error::Capabilities`] if it has as many as there may be, or shares its memory or its descriptors with others.
-    pub fn narrow(&mut self, layer: Layer, pid: u32, when: When) -> Result<()> {
+    /// [`Error::NewPrivileges`]; [`Error::Capabilities`] if it has as many as there may be, or shares its memory or its descriptors with others.
+    pub fn narrow(&mut self, layer: Layer, pid: u32, uid: u32, when: When) -> Result<()> {
         self.prepare(layer)?;
-        self.monitor.change(pid, layer.place, 0, when)
+        self.monitor.change(pid, uid, layer.place, 0, when)
     }
 
     /// Attaches what a layer takes besides, before it comes into force.
@@ -105,21 +112,30 @@ impl Capabilities<'_> {
 }
 
 impl Monitor {
-    fn change(&self, pid: u32, layer: u32, session: u32, when: When) -> Result<()> {
-        let change = |tid: u32, domain: u32| {
+    fn change(&self, pid: u32, uid: u32, layer: u32, session: u32, when: When) -> Result<()> {
+        let try_one = |tid: u32, domain: u32| -> Result<caps_change> {
             let mut change = caps_change {
                 tid,
                 layer,
                 session,
                 now: (when == When::Now).into(),
+                is_root: (uid == 0).into(),
                 domain,
                 error: 0,
             };
             sys::run(&self.ps_caps_change, &mut change)
                 .trying(|| "give a process a layer".into())?;
-            match change.error {
-                0 => Ok(change.domain),
-                error => Err(refused(error)),
+            Ok(change)
+        };
+        let change = |tid: u32, domain: u32| {
+            let mut tries = 0..LOOKS;
+            loop {
+                let change = try_one(tid, domain)?;
+                match change.error {
+                    0 => return Ok(change.domain),
+                    error if is_busy(error) && tries.next().is_some() => thread::sleep(LOOK_AGAIN),
+                    error => return Err(refused(error)),
+                }
             }
         };
         let all = threads(pid);
@@ -170,6 +186,11 @@ fn threads(pid: u32) -> Vec<u32> {
     tids.collect()
 }
 
+/// Others have a part of its memory, or of its descriptors.
+fn is_busy(error: i32) -> bool {
+    Errno::from_raw_os_error(-error) == Errno::BUSY
+}
+
 /// Why the kernel gives no layer, by its errno.
 fn refused(error: i32) -> Error {
     let errno = Errno::from_raw_os_error(-error);
@@ -177,6 +198,7 @@ fn refused(error: i32) -> Error {
         Errno::TOOBIG => "it is limited by 16 layers, which is as many as there may be",
         Errno::BUSY => "other processes share its memory or its descriptors",
         Errno::NOSPC => "there are too many domains",
+        Errno::PERM => return Error::NewPrivileges,
         errno => return Error::io("give a process a layer", errno),
     };
     Error::Capabilities(text.into())
@@ -196,6 +218,8 @@ mod tests {
     #[test]
     fn what_the_kernel_refuses_is_said_in_words() {
         assert!(refused(-7).to_string().contains("16 layers"));
+        assert!(matches!(refused(-1), Error::NewPrivileges));
+        assert!(is_busy(-16) && !is_busy(-7));
         let gone = refused(-3);
         assert_eq!(gone.errno(), Some(3));
     }

@@ -96,13 +96,6 @@ impl Monitor {
         self.globals.caps_started(place).load(Ordering::SeqCst) != 0
     }
 
-    /// The number of the session that a record's place was of, when it was made.
-    pub fn session_at(&self, place: u32, time: u64) -> Option<u64> {
-        let place = place as usize;
-        let session = (place < SESSIONS).then(|| self.globals.caps_session(place))?;
-        (session.started != 0 && session.started <= time).then_some(session.number)
-    }
-
     /// What a domain is; `None`: there is no such any more.
     pub fn domain(&self, number: u32) -> Option<Domain> {
         let place = number as usize % DOMAINS;

@@ -46,7 +46,7 @@ use thiserror::Error;
 
 pub use self::class::{Class, Word, permission};
 pub use self::object::{Object, Objects};
-pub use self::pattern::{Names, Pattern, PatternProblem};
+pub use self::pattern::{Names, Pattern, PatternProblem, literal};
 pub use self::problem::CapsProblem;
 pub(crate) use self::syntax::is_name;
 use crate::RuleSource;

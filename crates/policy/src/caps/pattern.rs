@@ -192,6 +192,26 @@ impl Pattern {
     }
 }
 
+/// A path as a pattern that matches it and nothing else. It has no quotation marks, control characters or line breaks, so that it
+/// is a word between quotation marks.
+pub fn literal(path: &str) -> String {
+    let mut text = String::new();
+    for c in path.chars() {
+        match c {
+            // a quotation mark would end a word, whatever stands before it
+            c if c.is_ascii_control() || c == '"' => {
+                text.push_str(&format!("\\x{:02x}", u32::from(c)));
+            }
+            c if c != '-' && c != '@' && c.is_ascii() && ESCAPED.contains(&(c as u8)) => {
+                text.push('\\');
+                text.push(c);
+            }
+            c => text.push(c),
+        }
+    }
+    text
+}
+
 impl Serialize for Pattern {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         self.text.serialize(to)

@@ -3,17 +3,14 @@
 //! says by which profile the next execution is to be confined, and what limits that has: the kernel's part cannot set them. A
 //! capability file is compiled here, as who runs it may read it; what the daemon gets is its bundle.
 
-use std::fs::{self, File};
-use std::io::{Seek, Write};
-use std::os::fd::AsFd;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use miette::Report;
-use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidegate_policy::caps::Capabilities;
+use tidegate_restrict::{Layer, RestrictError};
 
 use super::fall;
 use crate::cli::Run;
@@ -24,7 +21,9 @@ use crate::protocol::{Answer, Ask};
 
 pub fn run(args: &Run) -> Outcome {
     // before anything is done: it may be wrong
-    let caps = args.caps.caps.as_deref().map(bundle).transpose()?;
+    let subject = args.caps.caps_subject.as_deref();
+    let layer = |file: &PathBuf| Layer::of_file(file, subject).map_err(not_limited);
+    let layer = args.caps.caps.as_ref().map(layer).transpose()?;
     if let Some(level) = &args.level {
         fall_to(level)?;
     }
@@ -44,17 +43,8 @@ pub fn run(args: &Run) -> Outcome {
         let context = context.clone();
         client::ask(&Ask::Enter { context }, None)?;
     }
-    if let Some(caps) = caps {
-        if !rustix::process::geteuid().is_root() {
-            rustix::thread::set_no_new_privs(true)
-                .map_err(|e| Failure::io("do without new privileges", e))?;
-        }
-        let subject = args.caps.caps_subject.clone();
-        let question = Ask::Capabilities {
-            subject,
-            now: false,
-        };
-        client::ask(&question, Some(caps.as_fd()))?;
+    if let Some(layer) = layer {
+        layer.restrict_next().map_err(not_limited)?;
     }
     let error = Command::new(&args.command[0])
         .args(&args.command[1..])
@@ -65,20 +55,20 @@ pub fn run(args: &Run) -> Outcome {
     ))
 }
 
-/// A capability file's bundle, in memory that goes to the daemon.
-fn bundle(file: &Path) -> Outcome<File> {
-    fs::metadata(file).map_err(|e| Failure::io(format!("read {}", file.display()), e))?;
-    let compiled = Capabilities::compile_file(file);
-    let compiled = compiled.map_err(|errors| Failure::policy(Report::new(errors)))?;
-    let failed = |e: std::io::Error| Failure::io("keep the bundle", e);
-    let memory =
-        memfd_create("tidegate-caps", MemfdFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-    let mut memory = File::from(memory);
-    memory
-        .write_all(&compiled.capabilities.to_bundle())
-        .and_then(|()| memory.rewind())
-        .map_err(failed)?;
-    Ok(memory)
+/// An error of the capability file, or of limiting this process by it.
+fn not_limited(e: RestrictError) -> Failure {
+    let code = match &e {
+        RestrictError::File(errors) => return Failure::policy(Report::new(errors.clone())),
+        RestrictError::Read { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+            Code::NotPermitted
+        }
+        RestrictError::Read { .. } | RestrictError::Subject { .. } => Code::Usage,
+        RestrictError::NotRunning => Code::NotRunning,
+        RestrictError::NotPermitted(_) | RestrictError::Connect(_) => Code::NotPermitted,
+        RestrictError::Limits(_) => Code::No,
+        _ => Code::Internal,
+    };
+    Failure::new(code, e)
 }
 
 /// By the numbers that AppArmor and x86 have for them.

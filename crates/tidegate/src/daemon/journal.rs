@@ -99,6 +99,12 @@ fn entry(record: &Record) -> String {
         "TIDEGATE_RULE",
         record.rule.as_ref().map(|r| r.place.clone()),
     );
+    if let Some(caps) = &record.caps {
+        some("TIDEGATE_CAPS_SESSION", number(caps.session));
+        some("TIDEGATE_CAPS_SUBJECT", caps.subject.clone());
+        some("TIDEGATE_CAPS_FILE", caps.file.clone());
+        some("TIDEGATE_CAPS_WHY", Some(caps.why.clone()));
+    }
     if let Some(subject) = &record.subject {
         some("OBJECT_PID", Some(subject.pid.to_string()));
         some("OBJECT_UID", Some(subject.uid.to_string()));
@@ -129,6 +135,7 @@ fn priority(record: &Record) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::caps_record::CapsRecord;
     use crate::record::{ObjectRecord, RuleRecord, SubjectRecord};
 
     fn denial() -> Record {
@@ -146,6 +153,13 @@ mod tests {
             level: "user".into(),
             path: Some("/tmp/x\nPRIORITY=0\u{1b}[2J".into()),
             ..Default::default()
+        });
+        record.caps = Some(CapsRecord {
+            session: Some(3),
+            subject: Some("tool".into()),
+            file: Some("tools.caps:9".into()),
+            why: "missing".into(),
+            ..CapsRecord::default()
         });
         record.rule = Some(RuleRecord {
             place: "my.plm:14".into(),
@@ -175,6 +189,10 @@ mod tests {
             "TIDEGATE_OP=open-write",
             "TIDEGATE_PREV=7",
             "TIDEGATE_RULE=my.plm:14",
+            "TIDEGATE_CAPS_SESSION=3",
+            "TIDEGATE_CAPS_SUBJECT=tool",
+            "TIDEGATE_CAPS_FILE=tools.caps:9",
+            "TIDEGATE_CAPS_WHY=missing",
         ] {
             assert!(entry.lines().any(|l| l == line), "{line} in {entry}");
         }

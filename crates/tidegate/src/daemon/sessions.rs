@@ -40,10 +40,9 @@ pub fn limit(
     subject: Option<&str>,
     now: bool,
 ) -> Outcome<String> {
+    // the kernel looks again, a thread at a time; here it is known before anything is done
     if peer.uid != 0 && !has_no_new_privs(peer.pid)? {
-        let message = "who is not root gives up new privileges first (prctl(2), PR_SET_NO_NEW_PRIVS): \
-                       `tidegate run` does";
-        return Err(Failure::new(Code::NotPermitted, message));
+        return Err(tidegate_monitor::Error::NewPrivileges.into());
     }
     let bundle = bundle.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
     let bytes = bytes_of(bundle)?;
@@ -70,7 +69,7 @@ pub fn limit(
     still_there(peer)?;
     let session = match shared.monitor.has_capabilities(peer.pid)? {
         true => {
-            sessions.narrow(layer, peer.pid, when)?;
+            sessions.narrow(layer, peer.pid, peer.uid, when)?;
             None
         }
         false => Some(sessions.begin(layer, peer.pid, peer.uid, when)?),
@@ -96,14 +95,20 @@ fn no_subject(name: &str, caps: &Capabilities) -> Failure {
     Failure::new(Code::Usage, message)
 }
 
-/// Whether a process has given up to get new privileges.
+/// Whether all threads of a process have given up to get new privileges.
 fn has_no_new_privs(pid: u32) -> Outcome<bool> {
-    let path = format!("/proc/{pid}/status");
-    let status = fs::read_to_string(&path).map_err(|e| Failure::io(format!("read {path}"), e))?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("NoNewPrivs:"));
-    Ok(line.is_some_and(|value| value.trim() == "1"))
+    let path = format!("/proc/{pid}/task");
+    let failed = |e| Failure::io(format!("read {path}"), e);
+    let has = |thread: fs::DirEntry| {
+        // one that has ended meanwhile has no file any more
+        let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        let value = |line: &str| Some(line.strip_prefix("NoNewPrivs:")?.trim() == "1");
+        status.lines().find_map(value).unwrap_or(true)
+    };
+    let threads: Vec<_> = fs::read_dir(&path)
+        .and_then(Iterator::collect)
+        .map_err(failed)?;
+    Ok(threads.into_iter().all(has))
 }
 
 fn still_there(peer: &Peer) -> Outcome {

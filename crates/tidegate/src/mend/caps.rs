@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use tidegate_policy::caps::literal;
 
 use super::Mending;
 use crate::caps_record::{CapsRecord, because};
@@ -74,7 +75,7 @@ fn line(record: &Record) -> Option<String> {
         ..
     }) = &record.caps
     {
-        return Some(format!("service {service} {} {denied}", pattern(object)));
+        return Some(format!("service {service} {} {denied}", word(object)));
     }
     let object = record.object.as_ref()?;
     let path = || {
@@ -82,7 +83,7 @@ fn line(record: &Record) -> Option<String> {
             .path
             .as_deref()
             .filter(|path| !path.starts_with('…'))?;
-        Some(pattern(path))
+        Some(word(path))
     };
     match class {
         "file" | "dir" | "program" | "library" => Some(format!("{class} {} {denied}", path()?)),
@@ -102,23 +103,12 @@ fn line(record: &Record) -> Option<String> {
     }
 }
 
-/// The pattern that matches a path and nothing else.
-fn pattern(path: &str) -> String {
-    let mut text = String::new();
-    for c in path.chars() {
-        match c {
-            // a quotation mark would end a word, whatever stands before it
-            c if c.is_control() || c == '"' => text.push_str(&format!("\\x{:02x}", u32::from(c))),
-            '*' | '?' | '[' | ']' | '{' | '}' | '^' | ',' | '\\' => {
-                text.push('\\');
-                text.push(c);
-            }
-            c => text.push(c),
-        }
-    }
-    match text.contains([' ', '>', '#']) {
-        true => format!("\"{text}\""),
-        false => text,
+/// A path as a word that matches it and nothing else.
+fn word(path: &str) -> String {
+    let pattern = literal(path);
+    match pattern.contains([' ', '>', '#']) {
+        true => format!("\"{pattern}\""),
+        false => pattern,
     }
 }
 

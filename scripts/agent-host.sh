@@ -1,0 +1,16 @@
+#!/bin/sh
+# The host of tools, examples/agent-host, in a virtual machine under this build: its story.
+#   agent-host.sh [6.12|7.2] [PAYLOAD]   the kernel, and a directory for what the machine sees
+# Fails if any step does not come out as promised.
+set -eu
+
+cd "$(dirname "$0")/.."
+kernel=${1:-6.12}
+TARGET=${CARGO_TARGET_DIR:-target}
+payload=${2:-$TARGET/payload-agent-host-$kernel}
+
+scripts/build.sh payload "$payload" tidegate agent-host agent-tool >&2
+scripts/build.sh lab >&2
+cp examples/agent-host/play.sh examples/agent-host/tools.caps examples/agent-host/tools.toml tests/te/flat.plm "$payload"
+exec "$TARGET/x86_64-unknown-linux-gnu/release/tidegate-lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 \
+	--lsm lockdown,yama,bpf -- bash /payload/play.sh
