@@ -30,6 +30,7 @@ part() {
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
 	te-live-*) te_live "${1##*-}" ;;
+	caps-random-*) caps_random "${1##*-}" ;;
 	caps-*) caps "${1##*-}" ;;
 	te-system-debian-*) te_system_debian "${1##*-}" ;;
 	te-system-*) te_system "${1##*-}" ;;
@@ -226,6 +227,15 @@ caps() {
 	scripts/build.sh payload "$payload" tidegate
 	scripts/build.sh lab
 	tests/caps/run.sh "$LAB" "$payload" "$1"
+}
+
+# Random sequences of what sessions do, against the reference model, and races with revocation, on a kernel: CAPS_SEED and CAPS_COUNT
+# play others.
+caps_random() {
+	scripts/build.sh payload "$payload" tidegate caps-random
+	cp tests/te/flat.plm "$payload"
+	limit=${CAPS_LIMIT:-1200} in_vm "$1" /bin/sh -c \
+		"/payload/tidegate start --policy /payload/flat.plm && /payload/caps-random ${CAPS_SEED:-1} ${CAPS_COUNT:-6}"
 }
 
 # All that runs under a SELinux policy, and labels that outlive the monitor, on a kernel.
