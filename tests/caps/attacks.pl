@@ -58,7 +58,7 @@ sub file { sysopen(my $file, "/srv/in/f", O_RDONLY) or die "open: $!"; return $f
 
 sub connection {
 	socket(my $socket, PF_INET, SOCK_STREAM, 0) or die "socket: $!";
-	connect($socket, pack_sockaddr_in(7001, inet_aton("127.0.0.1"))) or die "connect: $!";
+	connect($socket, pack_sockaddr_in(7300, inet_aton("127.0.0.1"))) or die "connect: $!";
 	# until there is something
 	my $set = '';
 	vec($set, fileno($socket), 1) = 1;

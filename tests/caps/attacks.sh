@@ -26,18 +26,18 @@ cat >/srv/attacks.caps <<-END
 	    file /srv/in/* read
 	    file /srv/log append
 	    file /dev/mqueue/** read write create
-	    connect tcp 127.0.0.1 port 7001
+	    connect tcp 127.0.0.1 port 7300
 	    program /usr/bin/perl execute
 	}
 	subject counts {
 	$base
-	    connect tcp 127.0.0.1 port 7001 uses 2
+	    connect tcp 127.0.0.1 port 7300 uses 2
 	    program /usr/bin/perl execute
 	    control tcp read write
 	}
 END
 echo "the log" >/srv/log
-python3 -c 'import socket; s=socket.create_server(("127.0.0.1",7001)); kept=[]
+python3 -c 'import socket; s=socket.create_server(("127.0.0.1",7300)); kept=[]
 while True:
     kept.append(s.accept()[0]); kept[-1].send(b"many bytes of it")' &
 listener=$!
@@ -55,7 +55,7 @@ segment=$(perl -e 'print syscall(29, 0, 4096, 01600)')
 expect 0 '^shut' attack one others-shared-memory "$segment"
 expect 0 '^shut' after one map-to-write "$T" revoke --object file:/srv/in/f
 expect 0 '^shut' after one map-for-nothing "$T" revoke --object file:/srv/in/f
-expect 0 '^shut' after one splice-a-socket "$T" revoke --object tcp:127.0.0.1:7001
+expect 0 '^shut' after one splice-a-socket "$T" revoke --object tcp:127.0.0.1:7300
 expect 0 '^open' after one splice-a-socket true
 expect 0 '^shut' after counts splice-a-used-up-socket true
 kill "$listener"
