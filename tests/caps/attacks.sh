@@ -22,7 +22,7 @@ after() {
 
 cat >/srv/attacks.caps <<-END
 	subject one {
-	$base
+	${base:?}
 	    file /srv/in/* read
 	    file /srv/log append
 	    file /dev/mqueue/** read write create
@@ -30,7 +30,7 @@ cat >/srv/attacks.caps <<-END
 	    program /usr/bin/perl execute
 	}
 	subject counts {
-	$base
+	${base:?}
 	    connect tcp 127.0.0.1 port 7300 uses 2
 	    program /usr/bin/perl execute
 	    control tcp read write
