@@ -41,7 +41,8 @@ python3 -c 'import socket; s=socket.create_server(("127.0.0.1",7300)); kept=[]
 while True:
     kept.append(s.accept()[0]); kept[-1].send(b"many bytes of it")' &
 listener=$!
-sleep 2
+# 7300
+until grep -q ':1C84 ' /proc/net/tcp; do sleep 0.2; done
 
 expect 0 '^shut' attack one queue
 expect 0 '^shut' attack one queue-as-if-executed

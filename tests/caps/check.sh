@@ -275,7 +275,7 @@ cat >/tmp/relay.py <<-END
 END
 python3 /tmp/relay.py &
 relay=$!
-sleep 1
+until [ -S /srv/run/good.sock ]; do sleep 0.2; done
 expect 0 '^ok' ask one connect s unix /srv/run/good.sock
 expect 0 '^ok' ask two connect s unix /srv/run/good.sock
 expect 0 '^ok' ask one open f /srv/given rw
