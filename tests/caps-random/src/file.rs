@@ -48,7 +48,7 @@ fn line(rng: &mut Rng, is_counted: bool, has_time: bool) -> String {
         _ => {
             let pattern = ["a", "b", "c", "d", "*", "[ab]", "{a,c}", "new*", "?"][rng.usize(..9)];
             let words = ["read", "write", "append", "create", "lock"];
-            let mut own: Vec<&str> = words.into_iter().filter(|_| rng.u32(..5) < 2).collect();
+            let mut own: Vec<&str> = words.into_iter().filter(|_| rng.bool()).collect();
             if own.is_empty() {
                 own.push("read");
             }
@@ -66,9 +66,7 @@ pub fn draw(rng: &mut Rng, path: &str) -> (String, Capabilities) {
         for subject in SUBJECTS {
             let is_counted = rng.u32(..3) > 0;
             text += &format!("subject {subject} {{\n{}", base());
-            // the first holds enough that there is something to be played
-            let lines = if subject == "host" { 6..10 } else { 3..8 };
-            for _ in 0..rng.usize(lines) {
+            for _ in 0..rng.usize(8..16) {
                 text += &line(rng, is_counted, has_time);
             }
             if is_counted {
