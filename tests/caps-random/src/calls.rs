@@ -116,7 +116,11 @@ pub fn connect_unix(path: &str) -> Result<i32> {
 
 fn kept(fd: i32, done: Result<i64>) -> Result<i32> {
     match done {
-        Ok(_) => Ok(fd),
+        // splice(2) from TCP waits otherwise, whatever its flags say
+        // SAFETY: no memory is involved.
+        Ok(_) => {
+            checked(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) }.into()).map(|_| fd)
+        }
         Err(e) => {
             close(fd)?;
             Err(e)
