@@ -116,10 +116,11 @@ pub fn connect_unix(path: &str) -> Result<i32> {
 
 fn kept(fd: i32, done: Result<i64>) -> Result<i32> {
     match done {
-        // splice(2) from TCP waits otherwise, whatever its flags say
-        // SAFETY: no memory is involved.
         Ok(_) => {
-            checked(unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) }.into()).map(|_| fd)
+            // splice(2) from TCP waits otherwise, whatever its flags say
+            // SAFETY: no memory is involved.
+            let set = unsafe { libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK) };
+            checked(set.into()).map(|_| fd)
         }
         Err(e) => {
             close(fd)?;
@@ -268,10 +269,9 @@ pub fn exec(program: &CStr) -> Error {
 /// A pair of sockets, which those who are executed have.
 pub fn pair() -> Result<(i32, i32)> {
     let mut ends = [0; 2];
+    let (family, kind) = (libc::AF_UNIX, libc::SOCK_STREAM);
     // SAFETY: two descriptors are written to room for two.
-    checked(
-        unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM, 0, ends.as_mut_ptr()) }.into(),
-    )?;
+    checked(unsafe { libc::socketpair(family, kind, 0, ends.as_mut_ptr()) }.into())?;
     Ok((ends[0], ends[1]))
 }
 

@@ -195,27 +195,11 @@ impl Play {
         self.stage.ask(at, words)
     }
 
-    fn keep(
-        &mut self,
-        at: usize,
-        fd: String,
-        model: Option<Fd>,
-        object: Object,
-        mode: u32,
-        description: usize,
-        part: bool,
-    ) {
+    /// An actor has a descriptor more.
+    fn keep(&mut self, at: usize, slot: Slot) {
         if let Some(actor) = self.actors.get_mut(&at) {
             let owner = actor.domain;
-            actor.slots.push(Slot {
-                fd,
-                model,
-                object,
-                mode,
-                description,
-                owner,
-                part,
-            });
+            actor.slots.push(Slot { owner, ..slot });
         }
     }
 
@@ -275,15 +259,16 @@ impl Play {
         if self.agree(what, &answer, model.map(drop), false)? {
             self.descriptions += 1;
             let fd = model.ok().flatten().context("nothing is bound")?;
-            self.keep(
-                at,
-                answer.unwrap_or_default(),
-                Some(fd),
+            let slot = Slot {
+                fd: answer.unwrap_or_default(),
+                model: Some(fd),
                 object,
                 mode,
-                self.descriptions,
-                false,
-            );
+                description: self.descriptions,
+                owner: 0,
+                part: false,
+            };
+            self.keep(at, slot);
         }
         Ok(())
     }
@@ -407,15 +392,13 @@ impl Play {
                 slot.mode & right == 0 || self.world.clone().access(receiver.pid, fd, right).is_ok()
             };
             let part = slot.part || !has(READ) || !has(WRITE) || !has(APPEND);
-            self.keep(
-                to,
-                answer.unwrap_or_default(),
-                Some(fd),
-                slot.object,
-                slot.mode,
-                slot.description,
+            let received = Slot {
+                fd: answer.unwrap_or_default(),
+                model: Some(fd),
                 part,
-            );
+                ..slot
+            };
+            self.keep(to, received);
         }
         Ok(())
     }

@@ -148,9 +148,9 @@ fn revoked(rng: &mut Rng) -> Result<String> {
     let returned = calls::now();
     sleep(Duration::from_millis(300));
     let mut all = 0;
-    for at in 0..5 {
+    for (at, number) in numbers.iter().enumerate() {
         // who had it mapped at that moment
-        if killed.contains(&numbers[at]) {
+        if killed.contains(number) {
             ensure!(
                 at == 0 && first == "map",
                 "{at} was killed, and has mapped nothing"
