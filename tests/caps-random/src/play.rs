@@ -132,7 +132,9 @@ impl Play {
                 },
             );
         }
-        self.sessions = stage::sessions()?;
+        // those of sequences before may not have ended
+        let mut sessions = stage::sessions()?;
+        self.sessions = sessions.split_off(sessions.len() - self.actors.len());
         for _ in 0..LENGTH {
             let living: Vec<usize> = self.actors.keys().copied().collect();
             if living.is_empty() {
