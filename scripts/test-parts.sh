@@ -32,6 +32,7 @@ part() {
 	te-live-*) te_live "${1##*-}" ;;
 	caps-service-*) caps_service "${1##*-}" ;;
 	caps-models-*) caps_models "${1##*-}" ;;
+	caps-random-*) caps_random "${1##*-}" ;;
 	caps-*) caps "${1##*-}" ;;
 	narrow-*) narrow "${1##*-}" ;;
 	agent-host-*) scripts/agent-host.sh "${1##*-}" "$payload" ;;
@@ -251,6 +252,15 @@ narrow() {
 	scripts/build.sh payload "$payload" tidegate
 	scripts/build.sh lab
 	tests/narrow/run.sh "$LAB" "$payload" "$1"
+}
+
+# Random sequences of what sessions do, against the reference model, and races with revocation, on a kernel: CAPS_SEED and CAPS_COUNT
+# play others.
+caps_random() {
+	scripts/build.sh payload "$payload" tidegate caps-random
+	cp tests/te/flat.plm "$payload"
+	limit=${CAPS_LIMIT:-1200} in_vm "$1" /bin/sh -c \
+		"/payload/tidegate start --policy /payload/flat.plm && /payload/caps-random ${CAPS_SEED:-1} ${CAPS_COUNT:-6}"
 }
 
 # All that runs under a SELinux policy, and labels that outlive the monitor, on a kernel.

@@ -16,7 +16,7 @@ LOGS=target/test-logs
 QUICK="lint unit scenarios-6.12"
 # the longest first, so that all processors are busy until the end; and at the beginning one that
 # compiles for release beside one that does not, as two of a kind wait for each other
-ALL="lab unit profile-7.2 apparmor-7.2 lint shipped-6.12 scenarios-6.12 commands-7.2 bench-7.2 scenarios-7.2 apparmor-cases te-enforced-7.2 te-live-6.12 caps-6.12 caps-7.2 caps-service-7.2 narrow-6.12 caps-models-6.12 agent-host-7.2 object-manager-7.2 te-decisions te-query te-contexts learn-te-7.2 record-te-7.2 learn-profile-7.2 core replay-6.12 record-7.2 story replay-7.2 fuzz learn-7.2"
+ALL="lab unit profile-7.2 apparmor-7.2 lint shipped-6.12 scenarios-6.12 commands-7.2 bench-7.2 scenarios-7.2 apparmor-cases te-enforced-7.2 te-live-6.12 caps-6.12 caps-7.2 caps-service-7.2 caps-random-6.12 narrow-6.12 caps-models-6.12 agent-host-7.2 object-manager-7.2 te-decisions te-query te-contexts learn-te-7.2 record-te-7.2 learn-profile-7.2 core replay-6.12 record-7.2 story replay-7.2 fuzz learn-7.2"
 
 jobs=$(nproc)
 [ "$jobs" -le 4 ] || jobs=4

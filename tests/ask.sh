@@ -29,7 +29,7 @@ ask() {
 	local name=$1 answer
 	shift
 	echo "$*" >&"${IN[$name]}" || return 1
-	if ! read -r -t 120 -u "${ANSWERS[$name]}" answer; then
+	if ! read -r -t 300 -u "${ANSWERS[$name]}" answer; then
 		echo "no answer"
 		cat "/tmp/$name.err"
 		return 1

@@ -43,6 +43,8 @@ struct caps_active {
 	u32 ancestors[CAPS_ANCESTORS]; /* domains, whose active capabilities on the same file this one ends with; 0: no more */
 	u32 layers[CAPS_LAYERS];
 	u32 answers[CAPS_LAYERS]; /* what each said when it was bound */
+	u32 domain;
+	u32 pad;
 };
 
 struct {
@@ -110,6 +112,7 @@ static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32
 	if (!a)
 		return NULL;
 	__sync_fetch_and_add(&s->actives, 1);
+	a->domain = domain;
 	a->session = d->session;
 	a->session_number = s->number;
 	/* both words of the head at once, so that no entry leaves the list */
@@ -196,20 +199,24 @@ static __always_inline u32 caps_ended(struct caps_active *a)
 __noinline u32 caps_ended_with(struct caps_active *a __arg_nonnull, u64 file, bool counts)
 {
 	u32 why = caps_ended(a), i;
+	bool found = false;
 
 	if (why)
 		return why;
 	if (counts && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0)
 		return CAPS_USED_UP;
-	EACH(i, CAPS_ANCESTORS) {
-		u32 domain = a->ancestors[BOUND(i, CAPS_ANCESTORS)];
+	EACH(i, CAPS_ANCESTORS * 2) {
+		u32 domain = a->ancestors[BOUND(i / 2, CAPS_ANCESTORS)];
 		struct caps_active *from;
 
 		if (!domain)
 			break;
-		from = caps_active_at(file, domain, CAPS_OPENED);
-		if (!from)
+		from = caps_active_at(file, domain, i & 1 ? CAPS_ADDRESSED : CAPS_OPENED);
+		found = i & 1 ? found | !!from : !!from;
+		if (!found && i & 1)
 			return CAPS_REVOKED;
+		if (!from)
+			continue;
 		why = caps_ended(from);
 		if (why)
 			return why;
@@ -231,7 +238,8 @@ static __noinline int caps_forget(u64 file)
 	bpf_for(i, 0, CAPS_DOMAINS * 2) {
 		u32 domain = a->next, kind = a->next_kind;
 
-		if (i)
+		/* its place may be another session's by now */
+		if (i && caps_session_at(a->session)->number == a->session_number)
 			__sync_fetch_and_sub(&caps_session_at(a->session)->actives, 1);
 		bpf_map_delete_elem(&caps_actives, &key);
 		if (!domain)

@@ -78,7 +78,7 @@ static __always_inline int caps_narrowed(u32 domain, bool may_sleep)
 
 	if (!t)
 		return -EACCES;
-	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 || !caps_hand_all(domain)) {
+	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 || !caps_hand_all(domain, t->domain)) {
 		caps_leave(domain);
 		return caps_never(CAPS_TOO_MANY, TG_OP_MMAP, TG_C_MMAP);
 	}
@@ -134,7 +134,7 @@ SEC("lsm.s/bprm_committing_creds")
 int BPF_PROG(caps_bprm_committing_creds, struct linux_binprm *bprm)
 {
 	struct caps_task *t = caps_tasks_current();
-	u32 domain, onexec;
+	u32 domain, onexec, before;
 
 	if (!t || (!t->exec && !t->onexec))
 		return 0;
@@ -149,8 +149,9 @@ int BPF_PROG(caps_bprm_committing_creds, struct linux_binprm *bprm)
 	if (onexec)
 		caps_leave(onexec);
 	/* first the domain: what it is handed from now on is handed to that */
+	before = t->domain;
 	caps_exchange(&t->domain, domain);
-	if (caps_hand_all(domain))
+	if (caps_hand_all(domain, before))
 		return 0;
 	/* it cannot be refused any more, so it does not live to use what it holds */
 	if (caps_never(CAPS_TOO_MANY, TG_OP_EXEC, TG_C_EXEC))

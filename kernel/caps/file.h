@@ -19,6 +19,26 @@ static __always_inline bool caps_is_nameless(struct inode *inode)
 	return inode->i_sb->s_flags & SB_KERNMOUNT && (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC);
 }
 
+/*
+ * A message queue has no hook but those for its name: what was given of it could not be taken back. So it is nobody's, like System
+ * V's.
+ */
+static __always_inline bool caps_is_queue(struct inode *inode)
+{
+	return (inode->i_mode & S_IFMT) == S_IFREG && inode->i_sb->s_magic == MQUEUE_MAGIC;
+}
+
+/*
+ * Opened by an execution, which has questions of its own? The flag is not all: what a program opens otherwise than by open(2) may
+ * have any (mq_open(2), TIOCGPTPEER).
+ */
+static __always_inline bool caps_is_executed(struct file *file)
+{
+	u32 type = CAST(struct inode, address(file->f_inode))->i_mode & S_IFMT;
+
+	return file->f_flags & FMODE_EXEC_FLAG && !(file->f_mode & FMODE_WRITE) && type == S_IFREG;
+}
+
 static __always_inline u32 caps_class_of_mode(u32 mode)
 {
 	return (mode & S_IFMT) == S_IFDIR ? CAPS_DIR : CAPS_FILE;
@@ -33,7 +53,8 @@ static __always_inline u32 caps_mode_of(struct file *file, u32 class)
 		wanted |= CAPS_READ;
 	if (class == CAPS_FILE && file->f_mode & FMODE_WRITE)
 		wanted |= file->f_flags & O_APPEND ? CAPS_APPEND : CAPS_WRITE;
-	return wanted;
+	/* for neither, which Linux opens as if for both: a device does what it does then */
+	return wanted || class == CAPS_DIR ? wanted : CAPS_READ | CAPS_WRITE;
 }
 
 /* Has the guard attached; false: it was not in time. */
@@ -100,8 +121,10 @@ int BPF_PROG(caps_file_open, struct file *file)
 
 	if (!caps_asks())
 		return 0;
+	if (caps_is_queue(file->f_inode))
+		return caps_never(CAPS_NOBODYS, TG_OP_IPC, TG_C_IPC);
 	/* to be executed, which the execution is asked about, and mapping; of what is behind an overlay, where the overlay was asked */
-	if (file->f_flags & FMODE_EXEC_FLAG || file->f_mode & FMODE_BACKING || caps_is_nameless(file->f_inode))
+	if (caps_is_executed(file) || file->f_mode & FMODE_BACKING || caps_is_nameless(file->f_inode))
 		return 0;
 	class = caps_class_of_mode(file->f_inode->i_mode);
 	wanted = caps_mode_of(file, class);
@@ -117,7 +140,7 @@ enum caps_handed {
 };
 
 /* One that handed it over: what it has bounds what there is to be had. False: it has ended, or there are too many. */
-static __always_inline bool caps_from(struct caps_active *a, u64 file, struct caps_active *from, u32 domain)
+static __always_inline bool caps_from(struct caps_active *a, u64 file, struct caps_active *from)
 {
 	u32 i, k = 0;
 
@@ -125,7 +148,7 @@ static __always_inline bool caps_from(struct caps_active *a, u64 file, struct ca
 		return false;
 	a->counted |= from->counted;
 	bpf_for(i, 0, CAPS_ANCESTORS + 1) {
-		u32 one = i ? from->ancestors[BOUND(i - 1, CAPS_ANCESTORS)] : domain;
+		u32 one = i ? from->ancestors[BOUND(i - 1, CAPS_ANCESTORS)] : from->domain;
 
 		if (!one)
 			break;
@@ -145,6 +168,12 @@ static __always_inline bool caps_from(struct caps_active *a, u64 file, struct ca
 	return true;
 }
 
+/* Was it handed over by its domain, or may it have been? */
+static __always_inline bool caps_is_sent(struct caps_active *a, u32 domain)
+{
+	return a->sent || caps_domain_at(domain)->hands;
+}
+
 /* What those who have handed a file over have in common of it; those who have it, if none is known to. */
 static __noinline bool caps_inherit(struct caps_active *a, u64 file, u32 own, u32 *had)
 {
@@ -162,18 +191,35 @@ static __noinline bool caps_inherit(struct caps_active *a, u64 file, u32 own, u3
 			domain = at->next;
 			kind = at->next_kind;
 			at = caps_active_at(file, domain, kind);
-			if (!at || domain == own || kind != CAPS_OPENED)
+			if (!at || domain == own)
 				continue;
 			if (!pass) {
-				sent |= at->sent;
+				sent |= caps_is_sent(at, domain);
 				continue;
 			}
-			if (sent && !at->sent)
+			if (sent && !caps_is_sent(at, domain))
 				continue;
-			if (!caps_from(a, file, at, domain))
+			if (!caps_from(a, file, at))
 				return false;
 			*had &= at->rights;
 		}
+	}
+	return true;
+}
+
+/* The same, where it is known who hands it over. */
+static __noinline bool caps_inherit_from(struct caps_active *a, u64 file, u32 domain, u32 *had)
+{
+	u32 kind;
+
+	bpf_for(kind, CAPS_OPENED, CAPS_ADDRESSED + 1) {
+		struct caps_active *at = caps_active_of(file, domain, kind);
+
+		if (!at)
+			continue;
+		if (!caps_from(a, file, at))
+			return false;
+		*had &= at->rights;
 	}
 	return true;
 }
@@ -186,7 +232,7 @@ static __noinline int caps_ask_file(u64 file, struct caps_question *q)
 	return caps_ask_path(address(f->f_path.dentry), q);
 }
 
-int caps_hand_socket(u64 file, u32 domain, bool keeps); /* net.h */
+int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps); /* net.h */
 
 /* What a domain may do with a file that was handed over, of `had`, what those had who did that. */
 __noinline int caps_hand_asked(u64 file, u32 domain, u32 had, bool keeps)
@@ -214,19 +260,21 @@ __noinline int caps_hand_asked(u64 file, u32 domain, u32 had, bool keeps)
 }
 
 /*
- * A file that the current task has not opened becomes one of a domain's: enum caps_handed, or an errno. What the domain may do
- * nothing with it gets with no rights where `keeps`, and else not.
+ * A file that the current task has not opened becomes one of a domain's: enum caps_handed, or an errno. `from`: a domain that it is
+ * kept from; 0: it was received. What the domain may do nothing with it gets with no rights where it is kept, and else not.
  */
-__noinline int caps_hand(u64 file, u32 domain, bool keeps)
+__noinline int caps_hand(u64 file, u32 domain, u32 from)
 {
 	struct file *f = CAST(struct file, file);
 	struct inode *inode = CAST(struct inode, address(f->f_inode));
-	bool socket = inode->i_sb->s_magic == SOCKFS_MAGIC;
+	bool socket = inode->i_sb->s_magic == SOCKFS_MAGIC, keeps = from;
 	struct caps_active *a;
 	u32 had = ~0u;
 
 	if (f->f_mode & FMODE_PATH || (!socket && caps_is_nameless(inode)))
 		return CAPS_HANDED;
+	if (caps_is_queue(inode))
+		return -EACCES;
 	a = caps_active_at(file, domain, CAPS_OPENED);
 	if (a) {
 		if (socket ? !a->rights : caps_mode_of(f, a->class) & ~a->rights)
@@ -236,12 +284,26 @@ __noinline int caps_hand(u64 file, u32 domain, bool keeps)
 	a = caps_active_made(file, domain, CAPS_OPENED);
 	if (!a)
 		return -ENOMEM;
-	if (!caps_inherit(a, file, domain, &had)) {
+	if (!(from ? caps_inherit_from(a, file, from, &had) : caps_inherit(a, file, domain, &had))) {
 		a->class = socket ? CAPS_UNIX : caps_class_of_mode(inode->i_mode);
 		a->revoked = 1;
 		return keeps ? CAPS_HANDED_PART : -EACCES;
 	}
-	return socket ? caps_hand_socket(file, domain, keeps) : caps_hand_asked(file, domain, had, keeps);
+	return socket ? caps_hand_socket(file, domain, had, keeps) : caps_hand_asked(file, domain, had, keeps);
+}
+
+/* Marks what a domain has of a file as handed over by it. */
+static __noinline int caps_sent(u64 file, u32 domain)
+{
+	u32 kind;
+
+	bpf_for(kind, CAPS_OPENED, CAPS_ADDRESSED + 1) {
+		struct caps_active *a = caps_active_of(file, domain, kind);
+
+		if (a)
+			a->sent = 1;
+	}
+	return 0;
 }
 
 static __noinline int caps_hand_refused(struct file *file)
@@ -266,17 +328,17 @@ int BPF_PROG(caps_file_receive, struct file *file)
 
 	if (!t || !t->domain)
 		return 0;
-	handed = caps_hand(address(file), t->domain, false);
+	handed = caps_hand(address(file), t->domain, 0);
 	if (handed == CAPS_HANDED || (handed == CAPS_HANDED_PART && caps_guard()))
 		return 0;
 	return caps_hand_refused(file);
 }
 
 /*
- * What a task holds becomes a domain's to which it has come by what it executes or maps; false: that could not be done for all.
- * What the domain may not use is left to the guard.
+ * What a task holds becomes a domain's to which it has come from another by what it executes or maps; false: that could not be done
+ * for all. What the domain may not use is left to the guard.
  */
-static __noinline bool caps_hand_all(u32 domain)
+static __noinline bool caps_hand_all(u32 domain, u32 from)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
@@ -293,7 +355,7 @@ static __noinline bool caps_hand_all(u32 domain)
 		bpf_probe_read_kernel(&at, sizeof(at), fds + i);
 		if (!at)
 			continue;
-		handed = caps_hand(at, domain, true);
+		handed = caps_hand(at, domain, from);
 		if (handed < 0)
 			return false;
 		part |= handed != CAPS_HANDED;
@@ -384,6 +446,20 @@ int BPF_PROG(caps_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 	return 0;
 }
 
+/* The calls that write at the end by a descriptor for appending, as x86-64 numbers them: write, writev, pwrite64, pwritev. */
+#define CAPS_APPENDS(call) ((call) == 1 || (call) == 20 || (call) == 18 || (call) == 296)
+
+/* Others may not: pwritev2(2) has RWF_NOAPPEND, and fallocate(2) clears what is there. */
+static __always_inline u32 caps_write_by(struct file *file)
+{
+	struct pt_regs *regs;
+
+	if (!(file->f_flags & O_APPEND))
+		return CAPS_WRITE;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return CAPS_APPENDS(regs->orig_ax) ? CAPS_APPEND : CAPS_APPEND | CAPS_WRITE;
+}
+
 /* The guard: reads and writes through descriptors. Attached only where something is checked at each use, or was taken back. */
 SEC("lsm/file_permission")
 int BPF_PROG(caps_guard_file_permission, struct file *file, int mask)
@@ -395,7 +471,7 @@ int BPF_PROG(caps_guard_file_permission, struct file *file, int mask)
 	if (mask & MAY_READ)
 		right |= CAPS_READ;
 	if (mask & (MAY_WRITE | MAY_APPEND))
-		right |= file->f_flags & O_APPEND ? CAPS_APPEND : CAPS_WRITE;
+		right |= caps_write_by(file);
 	return right ? caps_use(address(file), right, mask & MAY_READ ? TG_OP_READ_REVOKED : TG_OP_WRITE_REVOKED) : 0;
 }
 

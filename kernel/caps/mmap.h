@@ -49,17 +49,16 @@ static __always_inline int caps_load(struct file *file, bool may_sleep)
 /* 0; 1: so far, and code remains to be asked about. */
 static __always_inline int caps_map_asked(struct file *file, u32 prot, bool shared)
 {
-	u32 right = 0;
+	/* memory that may only be written is read as well, and memory for nothing by ptrace(2) */
+	u32 right = CAPS_READ;
 	int err = 0;
 
 	if (!address(file) || caps_is_nameless(file->f_inode) || file->f_mode & FMODE_BACKING)
 		return 0;
-	if (prot & PROT_READ_FLAG)
-		right |= CAPS_READ;
 	if (shared && prot & PROT_WRITE_FLAG)
 		right |= CAPS_WRITE;
 	/* the execution's own mappings are of a file that nobody has bound */
-	if (right && !(file->f_flags & FMODE_EXEC_FLAG))
+	if (!caps_is_executed(file))
 		err = caps_use(address(file), right, TG_OP_MMAP);
 	return err ? err : !!(prot & PROT_EXEC_FLAG);
 }

@@ -199,7 +199,7 @@ static __always_inline int caps_ask_sock(struct sock *k, bool peer, struct caps_
  * A socket that a domain has not made becomes one of its: what it is connected to it may connect to, or it may have its address; else it is not
  * to be had, or with no rights where `keeps`. One that is neither connected nor bound is anybody's.
  */
-__noinline int caps_hand_socket(u64 file, u32 domain, bool keeps)
+__noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 {
 	u64 sock = address(CAST(struct file, file)->private_data), sk = address(CAST(struct socket, sock)->sk);
 	struct caps_question q = { .domain = domain };
@@ -233,9 +233,10 @@ __noinline int caps_hand_socket(u64 file, u32 domain, bool keeps)
 	if (err == -EAGAIN && keeps)
 		return -EAGAIN;
 	caps_active_fill(a, &q);
+	had &= CAPS_READ | CAPS_WRITE;
 	if (q.asked.given)
-		a->rights |= CAPS_READ | CAPS_WRITE;
-	return q.asked.given || keeps ? CAPS_HANDED : -EACCES;
+		a->rights |= had;
+	return (q.asked.given && had) || keeps ? CAPS_HANDED : -EACCES;
 }
 
 SEC("lsm/socket_bind")
@@ -298,11 +299,11 @@ static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
 	return verdict_of(caps_refuse(&q, &n));
 }
 
-/* A use of what was bound for a socket: as long as it is good for anything. A task that is not governed may. */
-static __noinline int caps_sock_use(struct socket *sock, u32 right, u8 op)
+/* A use of what was bound for a socket: as long as it is good for anything. Who is not governed may. `counted`: what of it is counted, where uses are. */
+static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 {
 	struct caps_task *t = caps_tasks_current();
-	u64 file = address(sock->file), sk = address(sock->sk);
+	u64 file = address(CAST(struct socket, sock)->file), sk = address(CAST(struct socket, sock)->sk);
 	u32 domain = t ? t->domain : 0, kind, taken, why;
 	struct caps_active *a;
 
@@ -312,7 +313,7 @@ static __noinline int caps_sock_use(struct socket *sock, u32 right, u8 op)
 		a = caps_active_of(file, domain, kind);
 		if (!a)
 			continue;
-		why = right & ~a->rights ? CAPS_NOT_BOUND : caps_ended_with(a, file, right & a->counted);
+		why = right & ~a->rights ? CAPS_NOT_BOUND : caps_ended_with(a, file, counted & a->counted);
 		if (why)
 			return caps_sock_refused(a->class, right, why, op);
 	}
@@ -321,6 +322,29 @@ static __noinline int caps_sock_use(struct socket *sock, u32 right, u8 op)
 		      (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX && caps_name_is_taken(sk, domain))))
 		return caps_sock_refused(CAPS_UNIX, right, CAPS_REVOKED, op);
 	return 0;
+}
+
+static __always_inline int caps_sock_use(struct socket *sock, u32 right, u8 op)
+{
+	return caps_sock_used(address(sock), right, right, op);
+}
+
+/* read(2) and readv(2), as x86-64 numbers them: other architectures' would be counted twice */
+#define CAPS_IS_READ(call) ((call) == 0 || (call) == 19)
+
+/*
+ * A socket is read as a file: by splice(2) and sendfile(2) past the socket's own hook, which counts the others. The guard, as nothing
+ * has to be looked at where nothing is counted, ends or was taken back.
+ */
+SEC("lsm/file_permission")
+int BPF_PROG(caps_guard_socket_permission, struct file *file, int mask)
+{
+	struct pt_regs *regs;
+
+	if (!(mask & MAY_READ) || !caps_me() || file->f_inode->i_sb->s_magic != SOCKFS_MAGIC)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return caps_sock_used(address(file->private_data), CAPS_READ, CAPS_IS_READ(regs->orig_ax) ? 0 : CAPS_READ, TG_OP_RECEIVE);
 }
 
 /* Who has no address yet gets one when it listens. */
@@ -355,8 +379,11 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 		return 0;
 	from = caps_active_of(address(sock->file), domain, CAPS_ADDRESSED);
 	if (!from)
+		/* it was handed over, maybe */
+		from = caps_active_of(address(sock->file), domain, CAPS_OPENED);
+	if (!from)
 		return caps_sock_use(sock, CAPS_READ, TG_OP_ACCEPT);
-	why = caps_ended(from);
+	why = caps_ended_with(from, address(sock->file), false);
 	if (why)
 		return caps_never(why, TG_OP_ACCEPT, TG_C_SOCKET);
 	a = caps_active_made(file, domain, CAPS_ADDRESSED);
@@ -382,6 +409,7 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 
 #define CAPS_SCM_FDS 253 /* SCM_MAX_FD */
 #define SCM_RIGHTS 1
+#define CAPS_CONTROLS (1 << 16) /* control messages in as much as sysctl net.core.optmem_max could be */
 
 /* Marks what a message hands over as handed over by its sender. */
 static __noinline int caps_sends(u64 control, u64 len, u32 domain)
@@ -391,7 +419,10 @@ static __noinline int caps_sends(u64 control, u64 len, u32 domain)
 	u32 i, k, max = fdt->max_fds;
 	u64 at = 0;
 
-	bpf_for(i, 0, 64) {
+	/* another thread may put another one in its place */
+	if (CAST(struct files_struct, address(bpf_get_current_task_btf()->files))->count.counter > 1)
+		caps_domain_at(domain)->hands = 1;
+	bpf_for(i, 0, CAPS_CONTROLS) {
 		u64 size = name_word(control + at), what = name_word(control + at + 8);
 
 		if (at + 16 > len || size < 16 || size > len - at)
@@ -400,16 +431,14 @@ static __noinline int caps_sends(u64 control, u64 len, u32 domain)
 			bpf_for(k, 0, CAPS_SCM_FDS) {
 				u64 file = 0;
 				u32 fd = name_word(control + at + 16 + k * 4);
-				struct caps_active *a;
 
 				if (16 + k * 4 + 4 > size)
 					break;
 				if (fd >= max)
 					continue;
 				bpf_probe_read_kernel(&file, sizeof(file), fds + fd);
-				a = file ? caps_active_of(file, domain, CAPS_OPENED) : NULL;
-				if (a)
-					a->sent = 1;
+				if (file)
+					caps_sent(file, domain);
 			}
 		}
 		at += (size + 7) & ~7ull;

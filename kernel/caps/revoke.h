@@ -17,22 +17,28 @@ struct tg_caps_held {
 	u32 fd;	 /* ~0 */
 	u32 session; /* place */
 	u32 denied; /* permissions */
+	u32 revoked; /* it was taken back, and has not ended otherwise */
+	u32 pad;
 };
 
 const struct tg_caps_held *type_caps_held;
 
-/* What of a mapped file's use a domain has lost. */
-static __noinline u32 caps_mapping_lost(u64 file, u32 domain, u32 rights)
+/* What of a mapped file's use a domain has lost; `why`: how, where it has lost all of it. */
+static __noinline u32 caps_mapping_lost(u64 file, u32 domain, u32 rights, u32 *why __arg_nonnull)
 {
 	struct caps_domain *d = caps_domain_at(domain);
 	struct caps_active *a = caps_active_of(file, domain, CAPS_OPENED);
 	struct caps_question q = { .domain = domain, .class = CAPS_FILE };
 
-	if (a)
-		return caps_ended_with(a, file, false) ? rights : rights & ~a->rights & (CAPS_READ | CAPS_WRITE);
+	*why = 0;
+	if (a) {
+		*why = caps_ended_with(a, file, false);
+		return *why ? rights : rights & ~a->rights & (CAPS_READ | CAPS_WRITE);
+	}
 	if (!caps_session_at(d->session)->taken)
 		return 0;
 	caps_ask_file(file, &q);
+	*why = q.why;
 	return q.why == CAPS_REVOKED ? rights : 0;
 }
 
@@ -45,7 +51,7 @@ int ps_caps_vma(struct bpf_iter__task_vma *ctx)
 	struct caps_task *t;
 	struct file *file;
 	struct inode *inode;
-	u32 rights = 0;
+	u32 rights = CAPS_READ, why;
 
 	if (!task || !vma || !vma->vm_file)
 		return 0;
@@ -54,18 +60,17 @@ int ps_caps_vma(struct bpf_iter__task_vma *ctx)
 		return 0;
 	file = CAST(struct file, address(vma->vm_file));
 	inode = CAST(struct inode, address(file->f_inode));
-	if (caps_is_nameless(inode) || file->f_flags & FMODE_EXEC_FLAG)
+	if (caps_is_nameless(inode) || caps_is_executed(file))
 		return 0;
-	if (vma->vm_flags & VM_READ)
-		rights |= CAPS_READ;
 	if (vma->vm_flags & VM_WRITE && vma->vm_flags & VM_SHARED)
 		rights |= CAPS_WRITE;
-	line.denied = caps_mapping_lost(address(file), t->domain, rights);
+	line.denied = caps_mapping_lost(address(file), t->domain, rights, &why);
 	if (!line.denied)
 		return 0;
 	line.ino = inode->i_ino;
 	line.dev = inode->i_sb->s_dev;
 	line.session = caps_domain_at(t->domain)->session;
+	line.revoked = why == CAPS_REVOKED;
 	line.pid = task->tgid;
 	line.tid = task->pid;
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));

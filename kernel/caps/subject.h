@@ -37,6 +37,7 @@ struct caps_domain {
 	u32 count;   /* layers */
 	u32 before;  /* the domain that was narrowed to it by its tasks themselves, which keep what they had bound; 0: none */
 	u32 services; /* any layer describes services */
+	u32 hands;   /* whatever it has may have been handed over: by whom, is not always to be seen */
 	u64 serial; /* no other domain has it */
 	u32 layers[CAPS_LAYERS]; /* struct caps_subject each, rising */
 	u32 control[CAPS_CLASSES];
@@ -196,7 +197,7 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 			d->number += 1 << CAPS_NUMBER_BITS;
 		d->serial = __sync_fetch_and_add(&caps_domains_made, 1) + 1;
 		d->session = session;
-		d->before = 0;
+		d->before = d->hands = 0;
 		__sync_fetch_and_add(&s->tasks, 1);
 		return d;
 	}

@@ -44,6 +44,11 @@ static __always_inline int caps_task_asked(struct task_struct *target, u8 op)
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(caps_ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
+	struct caps_task *t = caps_tasks_task(child);
+
+	/* PTRACE_MODE_ATTACH: its descriptors can be taken then (pidfd_getfd), and nobody sees which */
+	if (mode & 2 && caps_me() && t && t->domain && caps_is_mine(child))
+		caps_domain_at(t->domain)->hands = 1;
 	/* PTRACE_MODE_NOAUDIT */
 	if (mode & 4 && caps_me())
 		return caps_is_mine(child) ? 0 : -EACCES;
@@ -133,6 +138,9 @@ CAPS_NEVER(ipc_permission, TG_OP_IPC, TG_C_IPC)
 CAPS_NEVER(shm_alloc_security, TG_OP_IPC, TG_C_IPC)
 CAPS_NEVER(sem_alloc_security, TG_OP_IPC, TG_C_IPC)
 CAPS_NEVER(msg_queue_alloc_security, TG_OP_IPC, TG_C_IPC)
+CAPS_NEVER(shm_shmctl, TG_OP_IPC, TG_C_IPC)
+CAPS_NEVER(sem_semctl, TG_OP_IPC, TG_C_IPC)
+CAPS_NEVER(msg_queue_msgctl, TG_OP_IPC, TG_C_IPC)
 CAPS_NEVER(sb_mount, TG_OP_MOUNT, TG_C_SYSTEM)
 CAPS_NEVER(sb_umount, TG_OP_MOUNT, TG_C_SYSTEM)
 CAPS_NEVER(sb_remount, TG_OP_MOUNT, TG_C_SYSTEM)

@@ -79,6 +79,7 @@ cat >/srv/t.caps <<-END
 	    file /srv/in/** read
 	    file /srv/given read
 	    program /srv/bin/tool execute
+	    program /usr/bin/perl execute
 	    connect unix /srv/run/good.sock
 	    connect unix /run/tidegate/tidegate.sock
 	}
@@ -249,6 +250,9 @@ expect 0 '^ok' ask one open o /srv/out/newer r
 expect 0 '^ok' ask one give s o
 expect 0 '^ok nothing|^EACCES' ask two take s o
 kill $relay
+# who has mapped it loses it with whom it came from
+mapper=$(ask two map f | sed 's/ok //')
+expect 0 "\"killed\":.*\"pid\":$mapper," "$T" revoke --json --caps-session "$(session_of one)"
 end one
 end two
 
@@ -346,6 +350,10 @@ expect 0 "python3\\(${PID[again]}\\) was killed" "$T" revoke --subject t.caps:ho
 begin again --caps /srv/t.caps
 expect 0 '^ok' ask again open n /srv/out/newer r
 end again
+
+echo "# attacks"
+# shellcheck source=tests/caps/attacks.sh
+. ./attacks.sh
 
 echo "# other users"
 chmod 755 /srv /srv/in

@@ -45,6 +45,13 @@ def do(op, *args):
         fcntl.flock(files[args[0]], fcntl.LOCK_SH)
     elif op == "ioctl":
         fcntl.ioctl(files[args[0]], 0x5401, bytearray(60))
+    elif op == "map":
+        # by a program of the same layers: mmap(2) of a page to be read, shared
+        fd = files[args[0]]
+        script = f"syscall(9, 0, 4096, 1, 1, {fd}, 0); $| = 1; print STDOUT 'mapped'; sleep(1000)"
+        kept.append(subprocess.Popen(["/usr/bin/perl", "-e", script], pass_fds=[fd], stdout=subprocess.PIPE))
+        kept[-1].stdout.read(6)
+        return str(kept[-1].pid)
     elif op == "truncate":
         os.truncate(args[0], 0)
     elif op == "chmod":

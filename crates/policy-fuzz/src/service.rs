@@ -1,6 +1,6 @@
 //! Requests to services, and replies.
 
-use tidegate_service::{Operand, Reply, Request};
+use tidegate_service::{Change, Operand, Reply, Request};
 
 /// Reads any bytes.
 ///
@@ -35,7 +35,22 @@ pub fn good() -> Vec<u8> {
     request.encode().expect("it is one")
 }
 
-/// The request with changes: each pair of input bytes is a place and the byte to put there. Its length is right again.
+/// A reply that gives a descriptor.
+///
+/// # Panics
+///
+/// If it cannot be written.
+pub fn good_reply() -> Vec<u8> {
+    let reply = Reply {
+        id: 2,
+        status: 3,
+        change: Some(Change::Bound(4)),
+        payload: b"payload".to_vec(),
+    };
+    reply.encode().expect("it is one")
+}
+
+/// The message with changes: each pair of input bytes is a place and the byte to put there. Its length is right again.
 pub fn changed(good: &[u8], changes: &[u8]) -> Vec<u8> {
     let mut message = good.to_vec();
     for pair in changes.chunks_exact(2) {

@@ -169,3 +169,11 @@ fn service_message_with_changes() {
         .with_test_time(SMOKE)
         .for_each(|bytes: &[u8]| service::read(&service::changed(&good, bytes)));
 }
+
+#[test]
+fn service_reply_with_changes() {
+    let good = service::good_reply();
+    check!()
+        .with_test_time(SMOKE)
+        .for_each(|bytes: &[u8]| service::read(&service::changed(&good, bytes)));
+}

@@ -129,22 +129,18 @@ impl Capabilities<'_> {
         epoch.store(number, Ordering::SeqCst);
         monitor.arm_capabilities()?;
         let places: HashSet<u32> = told.iter().map(|(session, _)| session.place).collect();
-        let is_told = |domain: Option<u32>| {
-            let domain = domain.and_then(|number| monitor.domain(number));
-            domain.is_some_and(|domain| places.contains(&domain.session))
-        };
+        // others hold what was handed over
         let processes = monitor.processes()?;
-        let pids: Vec<u32> = processes
-            .iter()
-            .filter(|p| is_told(p.domain))
-            .map(|p| p.pid)
-            .collect();
+        let governed = processes.iter().filter(|p| p.domain.is_some());
+        let pids: Vec<u32> = governed.map(|p| p.pid).collect();
         let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
         doomed.extend(rest::bring(&pids).into_iter().map(|pid| (pid, Why::Busy)));
         let killed = monitor.kill_all(doomed, |doomed| {
             let held: Vec<tg_caps_held> = monitor.lines(&monitor.ps_caps_vma)?;
-            // what is lost otherwise, as it expired, is not this one's matter
-            let own = held.iter().filter(|h| places.contains(&h.session));
+            // what others have lost otherwise, as it expired, is not this one's matter
+            let own = held
+                .iter()
+                .filter(|h| h.revoked != 0 || places.contains(&h.session));
             doomed.extend(own.map(|h| (h.pid, Why::Withdrawn { ino: h.ino })));
             Ok(())
         })?;

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_lava::{Image, object_id};
 use tidegate_monitor::{When, Withdrawn};
 use tidegate_policy::RuleSource;
-use tidegate_policy::caps::{Capabilities, Class, Object};
+use tidegate_policy::caps::{Capabilities, Class, Object, permission};
 use tidegate_protocol::{Session, Withdraw};
 
 use super::Shared;
@@ -82,10 +82,11 @@ pub fn limit(
     })
 }
 
-/// Whether something in it is checked at each use, or ends by itself.
+/// Whether something in it is checked at each use, or ends by itself. So is what may only be appended to, as not each write appends.
 fn is_watched(caps: &Capabilities) -> bool {
     let controls = caps.subjects.iter().any(|it| !it.control.is_empty());
-    controls || caps.capabilities.iter().any(|it| !it.lasts())
+    let mut capabilities = caps.capabilities.iter();
+    controls || capabilities.any(|it| !it.lasts() || it.rights & permission::APPEND != 0)
 }
 
 fn no_subject(name: &str, caps: &Capabilities) -> Failure {
