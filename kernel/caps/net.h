@@ -236,7 +236,10 @@ __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 	had &= CAPS_READ | CAPS_WRITE;
 	if (q.asked.given)
 		a->rights |= had;
-	return (q.asked.given && had) || keeps ? CAPS_HANDED : -EACCES;
+	if (q.asked.given && had == (CAPS_READ | CAPS_WRITE))
+		return CAPS_HANDED;
+	/* what it may not do by it is the guard's to refuse */
+	return (q.asked.given && had) || keeps ? CAPS_HANDED_PART : -EACCES;
 }
 
 SEC("lsm/socket_bind")
