@@ -53,6 +53,10 @@ apparmor: ## AppArmor's own tests whole: all cases that are generated, all regre
 selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux (an hour and a half; docs/te.md)
 	@scripts/test.sh te-$(KERNEL) te-debian-6.12 te-enforced-$(KERNEL) te-live-7.2 te-system-$(KERNEL) te-system-debian-6.12 record-te-$(KERNEL)
 
+.PHONY: caps
+caps: ## Capability files on both kernels, where `make test` has one, and longer random sequences (half an hour; docs/testing-capability.md)
+	@CAPS_COUNT=30 CAPS_LIMIT=6000 scripts/test.sh caps-service-6.12 narrow-7.2 caps-models-7.2 agent-host-6.12 caps-random-7.2
+
 ##@ Build it
 .PHONY: build
 build: ## All crates, for development
