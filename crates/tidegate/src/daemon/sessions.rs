@@ -82,11 +82,14 @@ pub fn limit(
     })
 }
 
-/// Whether something in it is checked at each use, or ends by itself. So is what may only be appended to, as not each write appends.
+/// Whether something in it is checked at each use, or ends by itself. So is what may be appended to and not written, as not each
+/// write appends.
 fn is_watched(caps: &Capabilities) -> bool {
+    const WRITES: u32 = permission::WRITE | permission::APPEND;
     let controls = caps.subjects.iter().any(|it| !it.control.is_empty());
+    let appends = |rights: u32| rights & WRITES == permission::APPEND;
     let mut capabilities = caps.capabilities.iter();
-    controls || capabilities.any(|it| !it.lasts() || it.rights & permission::APPEND != 0)
+    controls || capabilities.any(|it| !it.lasts() || appends(it.rights))
 }
 
 fn no_subject(name: &str, caps: &Capabilities) -> Failure {
