@@ -30,14 +30,14 @@ part() {
 	apparmor-cases) apparmor_cases ;;
 	apparmor-*) apparmor "${1#*-}" ;;
 	te-live-*) te_live "${1##*-}" ;;
-	caps-service-*) caps_service "${1##*-}" ;;
-	caps-models-*) caps_models "${1##*-}" ;;
+	caps-service-*) in_machine caps-service "${1##*-}" ;;
+	caps-models-*) in_machine caps-models "${1##*-}" ;;
 	caps-random-*) caps_random "${1##*-}" ;;
-	caps-*) caps "${1##*-}" ;;
-	narrow-*) narrow "${1##*-}" ;;
+	caps-*) in_machine caps "${1##*-}" ;;
+	narrow-*) in_machine narrow "${1##*-}" ;;
 	agent-host-*) scripts/agent-host.sh "${1##*-}" "$payload" ;;
 	te-system-debian-*) te_system_debian "${1##*-}" ;;
-	te-system-*) te_system "${1##*-}" ;;
+	te-system-*) in_machine te-system "${1##*-}" ;;
 	te-enforced-*) te_enforced "${1##*-}" ;;
 	object-manager-*) object_manager "${1##*-}" ;;
 	te-debian-*) te_debian "${1##*-}" ;;
@@ -226,32 +226,13 @@ te_live() {
 	tests/te-live/run.sh "$LAB" "$payload" "$1" play
 }
 
-# Capability files enforced, on a kernel.
-caps() {
+# tests/NAME, whose run.sh needs tidegate and nothing else, on a kernel: capability files (caps), requests to services and the library
+# for C (caps-service), beside the other models (caps-models), programs that limit themselves (narrow; CROWD=1 begins as many sessions
+# as there may be, too), all that runs under a SELinux policy, and labels that outlive the monitor (te-system).
+in_machine() {
 	scripts/build.sh payload "$payload" tidegate
 	scripts/build.sh lab
-	tests/caps/run.sh "$LAB" "$payload" "$1"
-}
-
-# Requests to services, and the library for C, on a kernel.
-caps_service() {
-	scripts/build.sh payload "$payload" tidegate
-	scripts/build.sh lab
-	tests/caps-service/run.sh "$LAB" "$payload" "$1"
-}
-
-# Capability files beside the other models, on a kernel.
-caps_models() {
-	scripts/build.sh payload "$payload" tidegate
-	scripts/build.sh lab
-	tests/caps-models/run.sh "$LAB" "$payload" "$1"
-}
-
-# Programs that limit themselves by the library for C, on a kernel; CROWD=1 begins as many sessions as there may be, too.
-narrow() {
-	scripts/build.sh payload "$payload" tidegate
-	scripts/build.sh lab
-	tests/narrow/run.sh "$LAB" "$payload" "$1"
+	"tests/$1/run.sh" "$LAB" "$payload" "$2"
 }
 
 # Random sequences of what sessions do, against the reference model, and races with revocation, on a kernel: CAPS_SEED and CAPS_COUNT
@@ -261,13 +242,6 @@ caps_random() {
 	cp tests/te/flat.plm "$payload"
 	limit=${CAPS_LIMIT:-1200} in_vm "$1" /bin/sh -c \
 		"/payload/tidegate start --policy /payload/flat.plm && /payload/caps-random ${CAPS_SEED:-1} ${CAPS_COUNT:-6}"
-}
-
-# All that runs under a SELinux policy, and labels that outlive the monitor, on a kernel.
-te_system() {
-	scripts/build.sh payload "$payload" tidegate
-	scripts/build.sh lab
-	tests/te-system/run.sh "$LAB" "$payload" "$1"
 }
 
 # The contexts of all that runs under Debian's policy, as SELinux has them.

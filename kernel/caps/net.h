@@ -302,7 +302,10 @@ static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
 	return verdict_of(caps_refuse(&q, &n));
 }
 
-/* A use of what was bound for a socket: as long as it is good for anything. Who is not governed may. `counted`: what of it is counted, where uses are. */
+/*
+ * A use of what was bound for a socket: as long as it is good for anything. Who is not governed may. `counted`: what of it is counted,
+ * where uses are.
+ */
 static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 {
 	struct caps_task *t = caps_tasks_current();

@@ -17,7 +17,6 @@ struct caps_room {
 	u64 task;
 	u64 spilled; /* taskslot.h */
 	u64 conn; /* number of the connection; 0: none, */
-	u64 sock; /* the sock that it is of, */
 	u64 file; /* its file, 0: none, */
 	u64 peer; /* and the service's sock */
 	u64 size; /* bytes that are to be sent, */

@@ -369,7 +369,6 @@ int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *ms
 	if (!r)
 		return -ENOMEM;
 	caps_room_mine(r);
-	r->sock = at;
 	r->file = address(sock->file);
 	r->peer = peer;
 	r->size = (u32)size;
