@@ -506,16 +506,18 @@ __noinline int tx_mapping(u64 addr, u8 level)
 /* Shared writable mappings that a falling task would keep. */
 static __always_inline void tx_mappings(struct task_struct *t, u8 level)
 {
+	struct task_struct *fields;
 	struct vm_area_struct *vma;
 
 	tx.mapped = 0;
 	bpf_for_each(task_vma, vma, t, 0) {
 		tx.mapped++;
-		if (vma->vm_file)
+		if (UNTRUSTED(vma)->vm_file)
 			tx_mapping(address(vma), level);
 	}
 	/* it could not have the task's lock, or passed over one that is locked: what is mapped is not known */
-	if (t->mm && tx.mapped < t->mm->map_count && !(t->flags & PF_EXITING))
+	fields = UNTRUSTED(t);
+	if (fields->mm && tx.mapped < fields->mm->map_count && !(fields->flags & PF_EXITING))
 		tx.overflow = 1;
 }
 

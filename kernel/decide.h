@@ -150,37 +150,45 @@ __noinline bool exec_early(u64 label)
 	return label & LABEL_LATER && subject_observes(subject_current()) && sank(TG_OP_EXEC, TG_C_EXEC);
 }
 
-/* bind(), where the hint is not enough. */
-static __noinline int bind_decide(struct file *file, u32 mode, u8 op, u8 class)
+/* The label that a file is bound by. What somebody else opened is not opened behind an overlay any more. */
+static __always_inline u64 label_bound(struct inode *inode, u64 dentry, u16 what)
+{
+	if ((u8)what == TG_OP_RECEIVE_FD && is_of_overlay(address(inode)))
+		return label_held(address(inode), dentry, NULL);
+	return label_of(inode, dentry, what >> 8);
+}
+
+/* bind(), where the hint is not enough; `what` is its operation and class. */
+static __noinline int bind_decide(struct file *file, u32 mode, u16 what)
 {
 	struct inode *inode = file->f_inode;
-	u64 dentry = file_dentry(file), label = label_of(inode, dentry, class);
+	u64 dentry = file_dentry(file), label = label_bound(inode, dentry, what);
 	struct lomac_object o = object(label);
 	struct lomac_subject who = observer(subject_current());
 
 	if (is_early(who, label, mode))
-		return sank(op, class);
+		return sank(what, what >> 8);
 	if (mode & FMODE_READ && lomac_open(who, o)) {
 		u8 to = lomac_observe(who, o);
 
 		if (to < who.level) {
-			int err = fall_to(inode, dentry, label, to, op | class << 8);
+			int err = fall_to(inode, dentry, label, to, what);
 
 			if (err)
 				return err;
-			label = label_of(inode, dentry, class);
+			label = label_bound(inode, dentry, what);
 			o = object(label);
 			who = observer(subject_current());
 			if (is_early(who, label, mode) || lomac_observe(who, o) < who.level)
-				return sank(op, class);
+				return sank(what, what >> 8);
 		}
 	}
 	who = subject(subject_current());
 	if (!lomac_open(who, o))
-		return refuse(inode, dentry, label, op, class);
+		return refuse(inode, dentry, label, what, what >> 8);
 	if (!(mode & FMODE_WRITE) || lomac_modify(who, o, policy.top))
 		return 0;
-	return refuse(inode, dentry, label, op == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : op, class);
+	return refuse(inode, dentry, label, (u8)what == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : what, what >> 8);
 }
 
 /*
@@ -192,6 +200,8 @@ static __always_inline int bind(struct file *file, u32 mode, u8 op, u8 class)
 	u64 label = label_hint(file->f_inode);
 	struct lomac_subject who = { .level = policy.top };
 
+	if (op == TG_OP_RECEIVE_FD && is_of_overlay(address(file->f_inode)))
+		label = 0;
 	if (label) {
 		/* reading what is at the top changes nobody: no need to ask who it is */
 		if (mode & FMODE_WRITE || label_level(label) < policy.top)
@@ -199,7 +209,7 @@ static __always_inline int bind(struct file *file, u32 mode, u8 op, u8 class)
 		if (who.level != LEVEL_UNSURE && lomac_plain(who, object(label), mode & FMODE_READ, mode & FMODE_WRITE))
 			return 0;
 	}
-	return bind_decide(file, mode, op, class);
+	return bind_decide(file, mode, op | class << 8);
 }
 
 /* A mapping of memory that no path names: it may hold what its lowest writer knew. */
@@ -243,15 +253,14 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
  */
 __noinline bool has_end(u64 opened)
 {
-	struct task_struct *me = bpf_get_current_task_btf();
-	struct files_struct *files = CAST(struct files_struct, address(me->files));
+	struct files_struct *files = UNTRUSTED(bpf_get_current_task_btf())->files;
 	struct file *file = CAST(struct file, opened);
 	u32 mode = file->f_mode & (FMODE_READ | FMODE_WRITE), i;
 	struct fdtable *fdt;
 	struct file **fds;
 	u64 open = 0;
 
-	if (!me->files || files->count.counter != 1)
+	if (!files || files->count.counter != 1)
 		return false;
 	fdt = files->fdt;
 	fds = fdt->fd;

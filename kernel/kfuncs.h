@@ -23,5 +23,6 @@ extern struct vm_area_struct *bpf_iter_task_vma_next(struct bpf_iter_task_vma *i
 extern void bpf_iter_task_vma_destroy(struct bpf_iter_task_vma *it) __ksym;
 
 #define BPF_TASK_ITER_ALL_THREADS 1
+#define BPF_TASK_ITER_PROC_THREADS 2
 
 #endif

@@ -40,7 +40,7 @@
 
 /*
  * Objects with rules of their own elsewhere (sockets, pipes), kernel handles,
- * and overlays, whose every access comes a second time on the backing inode.
+ * and overlays, whose files and directories are opened and changed a second time behind them (behind.h).
  */
 static __always_inline bool fs_is_neutral(u64 magic)
 {

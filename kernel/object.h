@@ -6,7 +6,7 @@
 #ifndef TIDEGATE_OBJECT_H
 #define TIDEGATE_OBJECT_H
 
-#include "kind.h"
+#include "behind.h"
 
 static __always_inline struct tg_given_key given_key(struct inode *inode)
 {
@@ -156,15 +156,20 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	struct tg_given_key key = {};
 	struct tg_inode *memo;
 	struct tg_stats *st = stats_of(class);
-	u64 magic, label, name;
+	u64 magic, label, name, at = address(inode);
 	int r, foreign;
 
 	if (!inode)
 		return LABEL_UNKNOWN;
+	if (is_special_of_overlay(at)) {
+		remember = false;
+		if (!look_behind(&at, &dentry))
+			return LABEL_UNKNOWN;
+	}
 	/* as it is before the path is walked: a rename may come between */
 	name = name_of(dentry);
-	magic = inode->i_sb->s_magic;
-	label = label_of_kind(address(inode), seqno);
+	magic = CAST(struct inode, at)->i_sb->s_magic;
+	label = label_of_kind(at, seqno);
 	if (label)
 		goto out;
 	if (magic == PROC_MAGIC) {
@@ -172,8 +177,8 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 		if (label)
 			return label;
 	}
-	key = given_key(inode);
-	foreign = is_foreign(address(inode));
+	key = given_key(CAST(struct inode, at));
+	foreign = is_foreign(at);
 	r = path_rule(dentry, &found);
 	if (r == PATH_LATER || foreign == PATH_LATER)
 		return label_none(PATH_LATER);
@@ -275,21 +280,26 @@ __noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 lev
 }
 
 /*
- * The label of an object known only by address, and the rule that gave it (~0: none);
- * nothing is remembered.
+ * The label of an object known only by address, and, if `source` is there, the rule that gave it (~0: none); nothing is remembered.
+ * `behind`: of what is behind an overlay's file, which is neutral itself.
  */
-__noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
+__noinline u64 label_looked(u64 inode, u64 dentry, u32 *source, bool behind)
 {
-	struct inode *i = CAST(struct inode, inode);
-	u64 magic = i->i_sb->s_magic, label = label_of_kind(inode, policy.seqno);
-	struct tg_given_key key = given_key(i);
+	struct inode *i;
+	struct tg_given_key key;
 	struct tg_found found = {};
+	u64 magic, label;
 	int r, foreign;
 	u32 *level;
 
-	if (!source)
+	if (source)
+		*source = ~0u;
+	if ((behind || is_special_of_overlay(inode)) && !look_behind(&inode, &dentry))
 		return LABEL_UNKNOWN;
-	*source = ~0u;
+	i = CAST(struct inode, inode);
+	magic = i->i_sb->s_magic;
+	label = label_of_kind(inode, policy.seqno);
+	key = given_key(i);
 	if (!label && magic == PROC_MAGIC)
 		label = label_of_process(i, policy.seqno);
 	if (label)
@@ -305,11 +315,22 @@ __noinline u64 label_peek(u64 inode, u64 dentry, u32 *source)
 		label = label_unmounted(magic, policy.seqno);
 	else if (r == 0)
 		label = label_by_rule(&found, magic, foreign, policy.seqno);
-	if (!r)
+	if (!r && source)
 		*source = found.rule.source;
 	if (level)
 		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, policy.seqno);
 	return label;
+}
+
+static __always_inline u64 label_peek(u64 inode, u64 dentry, u32 *source)
+{
+	return label_looked(inode, dentry, source, false);
+}
+
+/* Of what a descriptor is read and written by. */
+static __always_inline u64 label_held(u64 inode, u64 dentry, u32 *source)
+{
+	return label_looked(inode, dentry, source, true);
 }
 
 /*

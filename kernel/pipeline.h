@@ -66,7 +66,7 @@ static __always_inline bool pipe_drags(u32 pid, u8 to)
 /* Is a forefather that would fall with the current task awake, and has what reads its output? */
 __noinline bool pipeline_is_made(u8 to)
 {
-	struct task_struct *me = bpf_get_current_task_btf(), *t = me;
+	struct task_struct *me = UNTRUSTED(bpf_get_current_task_btf()), *t = me;
 	u64 output, error;
 	bool made = false;
 	u32 i;

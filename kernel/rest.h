@@ -49,7 +49,7 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 /* Is this thread only waiting for a child that vfork gave its memory to? */
 static __always_inline bool tx_waits_for(struct task_struct *t, struct task_struct *child)
 {
-	return child->vfork_done && (u64)child->real_parent == (u64)t;
+	return UNTRUSTED(child)->vfork_done && (u64)UNTRUSTED(child)->real_parent == (u64)t;
 }
 
 #endif

@@ -82,11 +82,16 @@
 #include "caps/mmap.h"
 #include "caps/dir.h"
 #include "caps/net.h"
+#include "caps/control.h"
 #include "caps/task.h"
 #include "caps/revoke.h"
+#include "caps/conn.h"
+#include "caps/bound.h"
 #include "caps/service.h"
 #include "caps/request.h"
+#include "caps/bind.h"
 #include "caps/packet.h"
 #include "caps/stream.h"
+#include "caps/message.h"
 
 char LICENSE[] SEC("license") = "GPL";

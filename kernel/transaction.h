@@ -106,13 +106,14 @@ __noinline int tx_spread(void)
 
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct task_struct *fields = UNTRUSTED(t);
 		struct tg_subject *s;
 		struct tg_label label;
 		u8 level, low;
 		u32 waits;
 		bool falls;
 
-		if (!t->mm || t->flags & PF_KTHREAD)
+		if (!fields->mm || fields->flags & PF_KTHREAD)
 			continue;
 		label = subject_label(t);
 		s = subject_stored(t);
@@ -121,7 +122,7 @@ __noinline int tx_spread(void)
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
 		low = tx_holds(address(t), level, falls);
-		tx.rings += !falls && t->io_uring && t->io_uring->xa.xa_head;
+		tx.rings += !falls && fields->io_uring && fields->io_uring->xa.xa_head;
 		if (t->pid == me->pid)
 			low = tx_joins(low);
 		waits = fifo_waits(t->pid);
@@ -265,17 +266,20 @@ __noinline int tx_look(u32 stage)
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s = subject_stored(t);
+		u64 mm, files;
 
 		if (!s || s->tx != tx.id)
 			continue;
 		tx.async += tx_asynchronous(address(t));
 		tx.was = s->tx_old;
-		if (t->mm)
-			tx_readers(address(t->mm));
-		if (t->mm && channel_first(address(t->mm)))
+		mm = address(UNTRUSTED(t)->mm);
+		files = address(UNTRUSTED(t)->files);
+		if (mm)
+			tx_readers(mm);
+		if (mm && channel_first(mm))
 			tx_mappings(t, s->level);
-		if (tx.stage != TX_COUNT && t->files)
-			tx_files(address(t->files), s->level, true);
+		if (tx.stage != TX_COUNT && files)
+			tx_files(files, s->level, true);
 	}
 	bpf_rcu_read_unlock();
 	tx.stage = TX_SPREAD;
@@ -403,6 +407,7 @@ TX_TWICE(u8, tx_irrevocable)
 /* The whole of it, under the lock. */
 static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep)
 {
+	struct task_struct *fields;
 	struct tg_subject *s;
 	bool alone;
 	u32 round;
@@ -417,11 +422,12 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
-	alone = !tx.join && !tx.join_unix && me->mm && me->mm->mm_users.counter == 1 &&
-		me->mm->mm_count.counter == 1 && me->files && me->files->count.counter == 1 && !me->ptrace &&
-		me->ptraced.next == &me->ptraced;
+	fields = UNTRUSTED(me);
+	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
+		fields->mm->mm_count.counter == 1 && fields->files && fields->files->count.counter == 1 && !fields->ptrace &&
+		fields->ptraced.next == &fields->ptraced;
 	if (alone)
-		tx_files(address(me->files), to, true);
+		tx_files(address(fields->files), to, true);
 	alone = alone && !tx.channels;
 	bpf_for(round, 0, TX_ROUNDS) {
 		if (!alone && !tx_fixpoint())

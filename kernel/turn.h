@@ -29,15 +29,15 @@ __noinline bool tx_pause(void)
 	u64 word;
 	u32 i;
 
-	if (whose && (!whose->mm || subject_label(whose).level < policy.top)) {
+	if (whose && (!UNTRUSTED(whose)->mm || subject_label(whose).level < policy.top)) {
 		bpf_task_release(whose);
 		whose = NULL;
 	}
 	if (!whose)
 		whose = bpf_task_from_pid(1);
 	if (whose) {
-		if (whose->mm && subject_label(whose).level == policy.top) {
-			u64 there = whose->mm->arg_start;
+		if (UNTRUSTED(whose)->mm && subject_label(whose).level == policy.top) {
+			u64 there = UNTRUSTED(whose)->mm->arg_start;
 
 			bpf_for(i, 0, 64)
 				bpf_copy_from_user_task(&word, sizeof(word), (void *)there, whose, 0);

@@ -142,6 +142,9 @@ struct file {
 	const struct cred *f_cred;
 };
 
+/* What is behind another's file, and that one's path. */
+struct backing_file { struct file file; struct path user_path; };
+
 struct io_uring_cmd { struct file *file; };
 struct fdtable {
 	unsigned int max_fds;
@@ -251,7 +254,7 @@ struct task_struct {
 	char comm[16];
 };
 
-struct pt_regs { unsigned long orig_ax; unsigned long di; unsigned long bx; };
+struct pt_regs { unsigned long orig_ax; unsigned long dx; unsigned long di; unsigned long bx; };
 
 struct cred { kuid_t uid; kuid_t fsuid; struct user_namespace *user_ns; };
 

@@ -12,10 +12,22 @@
 #ifndef TIDEGATE_WALK_H
 #define TIDEGATE_WALK_H
 
-extern const void rename_lock __ksym;
-extern const void mount_lock __ksym;
+#include "symbols.h"
 
 #define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
+
+/*
+ * The same object, to be read only. At each load of a pointer through one that the verifier trusts, 6.12's looks through all of
+ * the kernel's BTF up to four times, whether that is to be trusted, too: with such loads in what walks over tasks it took twice as long
+ * to load the monitor.
+ */
+#define UNTRUSTED(p) CAST(typeof(*(p)), p)
+
+/* The kernel's words at any address; what is not there is 0. */
+static __always_inline u64 name_word(u64 at)
+{
+	return CAST(struct qstr, at)->hash_len;
+}
 
 /* What is read or written before is read or written before, on every processor. */
 static __always_inline void in_order(void)
@@ -68,8 +80,8 @@ static __always_inline u64 path_sequence(void)
 
 	/* what is read before and after is read before and after */
 	asm volatile("" ::: "memory");
-	r = CAST(struct seqcount, &rename_lock)->sequence;
-	m = CAST(struct seqcount, &mount_lock)->sequence;
+	r = CAST(struct seqcount, symbols.rename_lock)->sequence;
+	m = CAST(struct seqcount, symbols.mount_lock)->sequence;
 	asm volatile("" ::: "memory");
 	return (u64)r << 32 | m;
 }

@@ -12,5 +12,5 @@ payload=${2:-$TARGET/payload-agent-host-$kernel}
 scripts/build.sh payload "$payload" tidegate agent-host agent-tool >&2
 scripts/build.sh lab >&2
 cp examples/agent-host/play.sh examples/agent-host/tools.caps examples/agent-host/tools.toml tests/te/flat.plm "$payload"
-exec "$TARGET/x86_64-unknown-linux-gnu/release/tidegate-lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 \
+exec "$TARGET/x86_64-unknown-linux-gnu/release/tidegate-lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 \
 	--lsm lockdown,yama,bpf -- bash /payload/play.sh

@@ -68,7 +68,7 @@ build() {
 
 # The player in a machine; what else is given are its arguments.
 play() {
-	"$LAB" vm --kernel "$kernel" --payload "$OUT/payload" --timeout 900 -- /payload/story/play.sh "$@"
+	"$LAB" vm --kernel "$kernel" --payload "$OUT/payload" --timeout 3600 -- /payload/story/play.sh "$@"
 }
 
 # The same attacks where nothing is enforced: each has to come off, or its refusal

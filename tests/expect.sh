@@ -25,3 +25,18 @@ expect() {
 	[ $status = "$code" ] && grep -qE -- "$pattern" "$OUT"
 	say $? "${*//$PWD\//} → $code /$pattern/"
 }
+
+# until_ COMMAND…: until it succeeds, for a minute.
+until_() {
+	for _ in $(seq 600); do
+		"$@" >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	return 1
+}
+
+# listens PATH: does somebody take connections there? SO_ACCEPTCON in /proc/net/unix: who has bound a socket may not listen yet, and
+# one that was removed is there still.
+listens() {
+	[ -S "$1" ] && grep -qE " 00010000 .* $1\$" /proc/net/unix
+}

@@ -8,7 +8,9 @@
 #define TIDEGATE_CAPS_ACTIVE_H
 
 #define CAPS_ANCESTORS 8
-#define CAPS_ACTIVES_OF_ONE 16384 /* that a session may have */
+#define CAPS_ACTIVES (1 << 18)    /* entries of all sessions, and one of each file, */
+#define CAPS_ACTIVES_OF_ONE 16384 /* that a session may have, if that is not */
+#define CAPS_ACTIVES_SHARE 8      /* more than such a part of what is free: so others find some, however many want all */
 
 struct caps_active_key {
 	u64 file;   /* address */
@@ -50,10 +52,12 @@ struct caps_active {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 17);
+	__uint(max_entries, CAPS_ACTIVES);
 	__type(key, struct caps_active_key);
 	__type(value, struct caps_active);
 } caps_actives SEC(".maps");
+
+u32 caps_actives_used; /* entries that there are */
 
 static const struct caps_active caps_no_active;
 
@@ -87,6 +91,20 @@ static __noinline struct caps_active *caps_active_of(u64 file, u32 domain, u32 k
 	return a;
 }
 
+/* Whatever a domain has may be handed over, that which it has bound before it was narrowed, too. */
+static __noinline int caps_hands(u32 domain)
+{
+	u32 i;
+
+	bpf_for(i, 0, CAPS_LAYERS + 1) {
+		if (!domain || caps_domain_at(domain)->number != domain)
+			break;
+		caps_domain_at(domain)->hands = 1;
+		domain = caps_domain_at(domain)->before;
+	}
+	return 0;
+}
+
 /* An entry of the file's list, made; NULL: no room. What is in it is the caller's to fill in. */
 static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32 kind)
 {
@@ -97,11 +115,12 @@ static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32
 
 	if (a)
 		return a;
-	if (s->actives >= CAPS_ACTIVES_OF_ONE)
+	if (s->actives >= CAPS_ACTIVES_OF_ONE || s->actives * CAPS_ACTIVES_SHARE + *(volatile u32 *)&caps_actives_used >= CAPS_ACTIVES)
 		return NULL;
 	head = bpf_map_lookup_elem(&caps_actives, &key);
 	if (!head) {
-		bpf_map_update_elem(&caps_actives, &key, &caps_no_active, BPF_NOEXIST);
+		if (!bpf_map_update_elem(&caps_actives, &key, &caps_no_active, BPF_NOEXIST))
+			__sync_fetch_and_add(&caps_actives_used, 1);
 		head = bpf_map_lookup_elem(&caps_actives, &key);
 		if (!head)
 			return NULL;
@@ -111,6 +130,7 @@ static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32
 	a = bpf_map_lookup_elem(&caps_actives, &own);
 	if (!a)
 		return NULL;
+	__sync_fetch_and_add(&caps_actives_used, 1);
 	__sync_fetch_and_add(&s->actives, 1);
 	a->domain = domain;
 	a->session = d->session;
@@ -151,6 +171,31 @@ static __noinline int caps_active_fill(struct caps_active *a, struct caps_questi
 	return 0;
 }
 
+/* One that is what another is, but whose it is. */
+static __noinline int caps_active_like(struct caps_active *a, struct caps_active *from)
+{
+	u32 i;
+
+	a->until = from->until;
+	a->object = from->object;
+	a->class = from->class;
+	a->rights = from->rights;
+	a->wanted = from->wanted;
+	a->beside = from->beside;
+	a->counted = from->counted;
+	a->epoch = from->epoch;
+	a->checked = from->checked;
+	a->revoked = from->revoked;
+	a->limited = from->limited;
+	a->uses = from->uses;
+	a->count = from->count;
+	for (i = 0; i < CAPS_LAYERS; i++) {
+		a->layers[i] = from->layers[i];
+		a->answers[i] = from->answers[i];
+	}
+	return 0;
+}
+
 /* Has a revocation taken what this was bound by? */
 __noinline bool caps_is_lost(struct caps_active *a __arg_nonnull)
 {
@@ -175,6 +220,29 @@ __noinline bool caps_is_lost(struct caps_active *a __arg_nonnull)
 			return true;
 	}
 	return false;
+}
+
+/* Was any of a domain's layers taken back from its session? */
+static __noinline bool caps_is_shut(u32 domain)
+{
+	struct caps_domain *d = caps_domain_at(domain);
+	u32 k;
+
+	if (!(caps_session_at(d->session)->taken & 1 << CAPS_TAKEN_SUBJECT))
+		return false;
+	bpf_for(k, 0, d->count)
+		if (caps_taken_from(d->session, CAPS_TAKEN_SUBJECT, d->layers[BOUND(k, CAPS_LAYERS)]))
+			return true;
+	return false;
+}
+
+/*
+ * May a domain use nothing any more, this neither? Of the layers that it had when it bound it the active capability knows itself;
+ * what was taken back stays so for who is narrowed by it later, too.
+ */
+static __always_inline bool caps_is_shut_for(struct caps_active *a, u32 domain)
+{
+	return a->domain != domain && caps_is_shut(domain);
 }
 
 /* Is it good for anything by itself? 0, or enum caps_why. */
@@ -241,7 +309,8 @@ static __noinline int caps_forget(u64 file)
 		/* its place may be another session's by now */
 		if (i && caps_session_at(a->session)->number == a->session_number)
 			__sync_fetch_and_sub(&caps_session_at(a->session)->actives, 1);
-		bpf_map_delete_elem(&caps_actives, &key);
+		if (!bpf_map_delete_elem(&caps_actives, &key))
+			__sync_fetch_and_sub(&caps_actives_used, 1);
 		if (!domain)
 			break;
 		key.domain = domain;

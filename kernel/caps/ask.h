@@ -132,10 +132,10 @@ __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 }
 
 /*
- * Asks about an object by its path: 0, or why it has no name by which that could be done (-EACCES), or not now (-EAGAIN). What is
- * given stands in `q`.
+ * Walks up from an object and has what it is called looked up by `said`, in a moment at which nothing was moved or mounted: 0, or why it
+ * has no name by which that could be done (-EACCES), or not now (-EAGAIN).
  */
-__noinline int caps_ask_path(u64 dentry, struct caps_question *q __arg_nonnull)
+static __always_inline int caps_walked(u64 dentry, int (*said)(void *of, struct tg_scratch *w), void *of)
 {
 	struct super_block *sb = CAST(struct super_block, address(CAST(struct dentry, dentry)->d_sb));
 	struct tg_scratch *w = scratch_get();
@@ -143,8 +143,6 @@ __noinline int caps_ask_path(u64 dentry, struct caps_question *q __arg_nonnull)
 	u64 before, m;
 	u32 try;
 
-	q->why = CAPS_NO_NAME;
-	q->asked.given = q->asked.extra = 0;
 	if (!w)
 		return -EAGAIN;
 	bpf_rcu_read_lock();
@@ -159,7 +157,8 @@ __noinline int caps_ask_path(u64 dentry, struct caps_question *q __arg_nonnull)
 			m = mount_of(address(sb), w);
 			if (m == MOUNT_LATER)
 				break;
-			err = m && walk_mounts(m, w) ? caps_said(q, w) : -EACCES;
+			/* what nothing in sight leads to has no name */
+			err = m && walk_mounts(m, w) ? said(of, w) : -EACCES;
 		}
 		if (path_sequence() == before) {
 			if (!err)
@@ -170,6 +169,22 @@ __noinline int caps_ask_path(u64 dentry, struct caps_question *q __arg_nonnull)
 	}
 	bpf_rcu_read_unlock();
 	scratch_put(w);
+	return err;
+}
+
+static __always_inline int caps_said_of_path(void *of, struct tg_scratch *w)
+{
+	return caps_said(of, w);
+}
+
+/* Asks about an object by its path, as caps_walked(). What is given stands in `q`. */
+__noinline int caps_ask_path(u64 dentry, struct caps_question *q __arg_nonnull)
+{
+	int err;
+
+	q->why = CAPS_NO_NAME;
+	q->asked.given = q->asked.extra = 0;
+	err = caps_walked(dentry, caps_said_of_path, q);
 	if (!err)
 		caps_judge(q);
 	return err;

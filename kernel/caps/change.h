@@ -3,14 +3,14 @@
 #ifndef TIDEGATE_CAPS_CHANGE_H
 #define TIDEGATE_CAPS_CHANGE_H
 
-/* A task is given a layer more. */
+/* A process is given a layer more. */
 struct caps_change {
-	u32 tid;
+	u32 pid;
 	u32 layer;   /* struct caps_subject */
-	u32 session; /* place of the one that begins, where the task is in none */
-	u32 now;     /* at once; else with its next execution */
-	u32 is_root; /* who asks; of others a task that could get new privileges by an execution is not changed */
-	u32 domain;  /* given: what the other threads of the process were brought into, 0: none yet. Back: what this one was */
+	u32 session; /* place of the one that begins, where the process is in none */
+	u32 now;     /* at once, all its threads; else with the next execution */
+	u32 is_root; /* who asks; of others a thread that could get new privileges by an execution is not changed */
+	u32 threads; /* back: how many threads were seen */
 	s32 error;   /* an errno, negative */
 };
 
@@ -99,6 +99,12 @@ static __always_inline void caps_exchange(u32 *of, u32 number)
 		caps_leave(old);
 }
 
+/* Looked at where a thread is changed, where no other program can have taken the place of the one that asked. */
+static __always_inline bool caps_may_change(struct caps_change *c, struct task_struct *task)
+{
+	return c->is_root || task->atomic_flags & PFA_NO_NEW_PRIVS_BIT;
+}
+
 static __noinline int caps_changed(struct caps_change *c, struct task_struct *task)
 {
 	struct caps_task *t = caps_tasks_made(task);
@@ -107,24 +113,12 @@ static __noinline int caps_changed(struct caps_change *c, struct task_struct *ta
 
 	if (!t)
 		return -ENOMEM;
-	/* looked at here, where no other program can have taken the place of the one that asked */
-	if (!c->is_root && !(task->atomic_flags & PFA_NO_NEW_PRIVS_BIT))
+	if (!caps_may_change(c, task))
 		return -EPERM;
 	number = t->onexec && !c->now ? t->onexec : t->domain;
 	old = number ? caps_domain_at(number) : NULL;
-	if (c->domain) {
-		/* another thread of a process that narrows itself */
-		if (t->domain == c->domain)
-			return 0;
-		if (!caps_enter(c->domain))
-			return -ESRCH;
-		caps_exchange(&t->domain, c->domain);
+	if (old && caps_has(old, c->layer))
 		return 0;
-	}
-	if (old && caps_has(old, c->layer)) {
-		c->domain = number;
-		return 0;
-	}
 	if (c->now && caps_is_shared(task))
 		return -EBUSY;
 	d = old ? caps_domain_like(old) : caps_domain_made(c->session);
@@ -139,25 +133,78 @@ static __noinline int caps_changed(struct caps_change *c, struct task_struct *ta
 	/* its own domain has the task in it, and whoever asks for it waits */
 	caps_keep(d, c->now ? t->domain : 0);
 	caps_finish(d);
-	c->domain = d->number;
 	caps_exchange(c->now ? &t->domain : &t->onexec, d->number);
 	return 0;
+}
+
+/* A thread comes to be where another one of its process is, whatever that is brought into at this moment. */
+static __noinline int caps_follow(struct task_struct *task, struct caps_task *first)
+{
+	struct caps_task *t = caps_tasks_made(task);
+	u32 try, domain;
+
+	if (!t || !first)
+		return -ENOMEM;
+	bpf_for(try, 0, 16) {
+		domain = *(volatile u32 *)&first->domain;
+		if (t->domain == domain)
+			return 0;
+		if (caps_enter(domain))
+			caps_exchange(&t->domain, domain);
+	}
+	return -EAGAIN;
+}
+
+/* The threads of a process come to be where its leader is. One that is being born at this moment is seen to by its parent, in the program below. */
+static __noinline int caps_changed_threads(struct caps_change *c, struct task_struct *leader)
+{
+	struct caps_task *first = caps_tasks_task(leader);
+	struct task_struct *other;
+	int error = 0;
+
+	bpf_rcu_read_lock();
+	bpf_for_each(task, other, leader, BPF_TASK_ITER_PROC_THREADS) {
+		c->threads++;
+		error = caps_may_change(c, other) ? caps_follow(other, first) : -EPERM;
+		if (error)
+			break;
+	}
+	bpf_rcu_read_unlock();
+	return error;
 }
 
 SEC("syscall")
 int ps_caps_change(struct caps_change *ctx)
 {
-	struct task_struct *task = bpf_task_from_pid(ctx->tid);
+	struct task_struct *task = bpf_task_from_pid(ctx->pid);
 	struct caps_change c;
 
 	ctx->error = -ESRCH;
 	if (!task)
 		return 0;
 	c = *ctx;
-	c.error = verdict_of(caps_changed(&c, task));
-	ctx->domain = c.domain;
+	/* any thread may execute, and it alone is then the process */
+	if (!c.now && task->signal->nr_threads > 1)
+		c.error = -EINVAL;
+	else
+		c.error = verdict_of(caps_changed(&c, task));
+	if (c.now && !c.error)
+		c.error = verdict_of(caps_changed_threads(&c, task));
+	ctx->threads = c.threads;
 	ctx->error = c.error;
 	bpf_task_release(task);
+	return 0;
+}
+
+/* A thread is born, is among its process's, and has not run yet. The process may have been given a layer since it took its parent's domain. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(caps_sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct caps_task *me = parent->tgid == child->tgid ? caps_tasks_current() : NULL;
+
+	/* it ends rather than go on as more than its process */
+	if (me && me->domain && caps_follow(child, me))
+		bpf_send_signal(9);
 	return 0;
 }
 

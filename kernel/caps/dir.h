@@ -56,12 +56,15 @@ SEC("lsm/inode_link")
 int BPF_PROG(caps_inode_link, struct dentry *old_dentry, struct inode *dir, struct dentry *new_dentry)
 {
 	struct inode *inode = old_dentry->d_inode;
+	u32 wanted = CAPS_LINK;
 	int err;
 
 	if (!caps_asks())
 		return 0;
-	/* what has no name yet was asked about when it was opened */
-	err = inode && !inode->i_nlink ? 0 : caps_named_asked(address(old_dentry), CAPS_FILE, CAPS_LINK, TG_OP_LINK);
+	/* what has no name yet may be somebody else's, or may not be used any more: only who could make it himself */
+	if (inode && !inode->i_nlink)
+		wanted = CAPS_CREATE | CAPS_READ | CAPS_WRITE;
+	err = caps_named_asked(address(old_dentry), CAPS_FILE, wanted, TG_OP_LINK);
 	return err ? err : caps_named_asked(address(new_dentry), CAPS_FILE, CAPS_CREATE, TG_OP_LINK);
 }
 

@@ -69,7 +69,7 @@ static __noinline u32 caps_brought(struct caps_question *q, u32 number)
 
 /*
  * A library that brings layers narrows its address space, of which nobody else may have a part then; nor can that be done where the
- * hook may not wait.
+ * hook may not wait. One whose layer was taken back is not mapped, as what is mapped beside it could not be taken.
  */
 static __always_inline int caps_narrowed(u32 domain, bool may_sleep)
 {
@@ -78,6 +78,10 @@ static __always_inline int caps_narrowed(u32 domain, bool may_sleep)
 
 	if (!t)
 		return -EACCES;
+	if (caps_is_shut(domain)) {
+		caps_leave(domain);
+		return caps_never(CAPS_REVOKED, TG_OP_MMAP, TG_C_MMAP);
+	}
 	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 || !caps_hand_all(domain, t->domain)) {
 		caps_leave(domain);
 		return caps_never(CAPS_TOO_MANY, TG_OP_MMAP, TG_C_MMAP);

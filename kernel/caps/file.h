@@ -76,8 +76,6 @@ static __noinline bool caps_guard(void)
 	return false;
 }
 
-#define FMODE_BACKING (1u << 25)
-
 /* Binds what an open file is to the current task. */
 static __noinline int caps_open_asked(struct file *file, u32 wanted)
 {
@@ -123,8 +121,8 @@ int BPF_PROG(caps_file_open, struct file *file)
 		return 0;
 	if (caps_is_queue(file->f_inode))
 		return caps_never(CAPS_NOBODYS, TG_OP_IPC, TG_C_IPC);
-	/* to be executed, which the execution is asked about, and mapping; of what is behind an overlay, where the overlay was asked */
-	if (caps_is_executed(file) || file->f_mode & FMODE_BACKING || caps_is_nameless(file->f_inode))
+	/* to be executed, which the execution is asked about, and mapping */
+	if (caps_is_executed(file) || caps_is_nameless(file->f_inode))
 		return 0;
 	class = caps_class_of_mode(file->f_inode->i_mode);
 	wanted = caps_mode_of(file, class);
@@ -379,6 +377,8 @@ static __noinline int caps_use(u64 file, u32 right, u8 op)
 		q.class = a->class;
 		if (right & ~a->rights)
 			q.why = a->revoked ? CAPS_REVOKED : CAPS_NOT_BOUND;
+		else if (caps_is_shut_for(a, q.domain))
+			q.why = CAPS_REVOKED;
 		else
 			q.why = caps_ended_with(a, file, right & a->counted);
 	} else {

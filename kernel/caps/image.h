@@ -111,6 +111,8 @@ struct caps_service {
 	u32 count;	/* so many */
 	u32 name;
 	u32 name_len;
+	u32 socket_type; /* enum sock_type; 0: any that services may have */
+	u32 pad;
 };
 
 struct caps_image {

@@ -53,7 +53,7 @@ static __always_inline int caps_map_asked(struct file *file, u32 prot, bool shar
 	u32 right = CAPS_READ;
 	int err = 0;
 
-	if (!address(file) || caps_is_nameless(file->f_inode) || file->f_mode & FMODE_BACKING)
+	if (!address(file) || caps_is_nameless(file->f_inode))
 		return 0;
 	if (shared && prot & PROT_WRITE_FLAG)
 		right |= CAPS_WRITE;
@@ -69,6 +69,30 @@ int BPF_PROG(caps_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	int err = file && caps_me() ? caps_map_asked(file, prot, flags & MAP_TYPE_SHARED) : 0;
 
 	return err <= 0 ? err : caps_load(file, true);
+}
+
+/*
+ * A file of an overlay is mapped by what is behind it, which may do then what the overlay's may, and ends with that. Not what others have a
+ * part in, whose own ends would not be known of it.
+ */
+SEC("?lsm/mmap_backing_file")
+int BPF_PROG(caps_mmap_backing_file, struct vm_area_struct *vma, struct file *backing, struct file *file)
+{
+	struct caps_task *t = caps_tasks_current();
+	struct caps_active *from, *a;
+
+	if (!t || !t->domain)
+		return 0;
+	from = caps_active_of(address(file), t->domain, CAPS_OPENED);
+	if (!from)
+		return 0;
+	if (from->ancestors[0])
+		return caps_never(CAPS_NOT_BOUND, TG_OP_MMAP, TG_C_MMAP);
+	a = caps_active_made(address(backing), t->domain, CAPS_OPENED);
+	if (!a)
+		return -ENOMEM;
+	caps_active_like(a, from);
+	return 0;
 }
 
 SEC("lsm/file_mprotect")

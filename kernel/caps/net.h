@@ -281,15 +281,79 @@ int BPF_PROG(caps_socket_connect, struct socket *sock, struct sockaddr *at, int 
 	return err ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
 }
 
-/* What a revocation took of a Unix socket's own name, which leaves nothing bound when it is made. */
-static __noinline bool caps_name_is_taken(u64 sk, u32 domain)
+/* Who narrows itself further asks the daemon to, whom everybody may reach. */
+static __always_inline bool caps_is_daemon(u64 sk)
+{
+	struct sock *s = CAST(struct sock, sk);
+	struct pid *pid = CAST(struct pid, address(s->sk_peer_pid));
+
+	return policy.daemon && pid && pid->numbers[0].nr == policy.daemon;
+}
+
+/*
+ * What a revocation took of a Unix socket's own name, which leaves nothing bound when it is made; or, where nothing is bound at all, of
+ * what somebody who is not governed has connected it to.
+ */
+static __noinline bool caps_name_is_taken(u64 sk, u32 domain, bool bound)
 {
 	struct caps_question q = { .domain = domain, .class = CAPS_UNIX };
+	u64 peer = address(CAST(struct unix_sock, sk)->peer);
 
 	q.asked.wanted = CAPS_BIND;
+	if (!CAST(struct unix_sock, sk)->addr && peer) {
+		if (bound || caps_is_daemon(sk))
+			return false;
+		q.asked.wanted = CAPS_CONNECT;
+		sk = peer;
+	}
 	caps_ask_unix(sk, &q);
 	return q.why == CAPS_REVOKED;
 }
+
+/* The same of an address that nobody governed has connected it to, or bound. */
+static __noinline bool caps_address_is_taken(u64 sk, u32 domain)
+{
+	struct sock *k = CAST(struct sock, sk);
+	struct caps_question q = { .domain = domain, .class = caps_class_of_sock(k) };
+	bool peer = k->__sk_common.skc_dport;
+
+	if (q.class == CAPS_CLASSES || (!peer && !k->__sk_common.skc_num))
+		return false;
+	q.asked.wanted = peer ? CAPS_CONNECT : CAPS_BIND;
+	caps_ask_sock(k, peer, &q);
+	return q.why == CAPS_REVOKED;
+}
+
+static __always_inline struct pt_regs *caps_regs(void)
+{
+	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
+static __always_inline u64 caps_call(void)
+{
+	return caps_regs()->orig_ax;
+}
+
+/*
+ * Of the messages that sendmmsg(2) sends to one name, and of those that recvmmsg(2) receives, the first alone is asked about. The calls
+ * that send, or receive, one by a socket's own hook, as x86-64 numbers them: sendto, sendmsg, and sendmmsg of one; read, readv,
+ * recvfrom, recvmsg, preadv2.
+ */
+static __always_inline bool caps_sends_one(void)
+{
+	u64 call = caps_call();
+
+	return call == 44 || call == 46 || (call == 307 && (u32)caps_regs()->dx <= 1);
+}
+
+static __always_inline bool caps_receives_one(void)
+{
+	u64 call = caps_call();
+
+	return call == 0 || call == 19 || call == 45 || call == 47 || call == 327;
+}
+
+#define CAPS_MANY (1u << 31) /* further messages may follow, which nobody is asked about */
 
 /* A use of it that is refused. Of its own: with its record beside them, names of sockets would find no room on the stack. */
 static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
@@ -304,7 +368,7 @@ static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
 
 /*
  * A use of what was bound for a socket: as long as it is good for anything. Who is not governed may. `counted`: what of it is counted,
- * where uses are.
+ * where uses are; with CAPS_MANY, nothing that is limited may be.
  */
 static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 {
@@ -312,6 +376,7 @@ static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 	u64 file = address(CAST(struct socket, sock)->file), sk = address(CAST(struct socket, sock)->sk);
 	u32 domain = t ? t->domain : 0, kind, taken, why;
 	struct caps_active *a;
+	bool bound = false;
 
 	if (!domain || !file || !sk)
 		return 0;
@@ -319,13 +384,22 @@ static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 		a = caps_active_of(file, domain, kind);
 		if (!a)
 			continue;
-		why = right & ~a->rights ? CAPS_NOT_BOUND : caps_ended_with(a, file, counted & a->counted);
+		bound = true;
+		if (right & ~a->rights || (counted & CAPS_MANY && counted & a->counted && (a->limited || a->ancestors[0])))
+			why = CAPS_NOT_BOUND;
+		else if (caps_is_shut_for(a, domain))
+			why = CAPS_REVOKED;
+		else
+			why = caps_ended_with(a, file, counted & a->counted);
 		if (why)
 			return caps_sock_refused(a->class, right, why, op);
 	}
 	taken = caps_session_at(caps_domain_at(domain)->session)->taken;
-	if (taken && (taken & 1 << CAPS_TAKEN_ALL ||
-		      (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX && caps_name_is_taken(sk, domain))))
+	if (!taken)
+		return 0;
+	if (taken & 1 << CAPS_TAKEN_ALL ||
+	    (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX ? caps_name_is_taken(sk, domain, bound) :
+									!bound && caps_address_is_taken(sk, domain)))
 		return caps_sock_refused(CAPS_UNIX, right, CAPS_REVOKED, op);
 	return 0;
 }
@@ -333,6 +407,11 @@ static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 static __always_inline int caps_sock_use(struct socket *sock, u32 right, u8 op)
 {
 	return caps_sock_used(address(sock), right, right, op);
+}
+
+static __always_inline int caps_message_use(struct socket *sock, u32 right, bool many, u8 op)
+{
+	return caps_sock_used(address(sock), right, right | (many ? CAPS_MANY : 0), op);
 }
 
 /* read(2) and readv(2), as x86-64 numbers them: other architectures' would be counted twice */
@@ -345,12 +424,9 @@ static __always_inline int caps_sock_use(struct socket *sock, u32 right, u8 op)
 SEC("lsm/file_permission")
 int BPF_PROG(caps_guard_socket_permission, struct file *file, int mask)
 {
-	struct pt_regs *regs;
-
 	if (!(mask & MAY_READ) || !caps_me() || file->f_inode->i_sb->s_magic != SOCKFS_MAGIC)
 		return 0;
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return caps_sock_used(address(file->private_data), CAPS_READ, CAPS_IS_READ(regs->orig_ax) ? 0 : CAPS_READ, TG_OP_RECEIVE);
+	return caps_sock_used(address(file->private_data), CAPS_READ, CAPS_IS_READ(caps_call()) ? 0 : CAPS_READ, TG_OP_RECEIVE);
 }
 
 /* Who has no address yet gets one when it listens. */
@@ -379,7 +455,7 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 	struct caps_task *t = caps_tasks_current();
 	struct caps_active *from, *a;
 	u64 file = address(newsock->file);
-	u32 domain = t ? t->domain : 0, why, i;
+	u32 domain = t ? t->domain : 0, why;
 
 	if (!domain)
 		return 0;
@@ -389,113 +465,28 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 		from = caps_active_of(address(sock->file), domain, CAPS_OPENED);
 	if (!from)
 		return caps_sock_use(sock, CAPS_READ, TG_OP_ACCEPT);
-	why = caps_ended_with(from, address(sock->file), false);
+	why = caps_is_shut_for(from, domain) ? CAPS_REVOKED : caps_ended_with(from, address(sock->file), false);
 	if (why)
 		return caps_never(why, TG_OP_ACCEPT, TG_C_SOCKET);
-	a = caps_active_made(file, domain, CAPS_ADDRESSED);
+	/* whose the address is, which layers that came later did not give */
+	a = caps_active_made(file, from->domain, CAPS_ADDRESSED);
 	if (!a)
 		return -ENOMEM;
-	a->until = from->until;
-	a->object = from->object;
-	a->class = from->class;
-	a->rights = from->rights;
-	a->wanted = from->wanted;
-	a->counted = from->counted;
-	a->epoch = from->epoch;
-	a->checked = from->checked;
-	a->limited = from->limited;
-	a->uses = from->uses;
-	a->count = from->count;
-	for (i = 0; i < CAPS_LAYERS; i++) {
-		a->layers[i] = from->layers[i];
-		a->answers[i] = from->answers[i];
-	}
+	caps_active_like(a, from);
 	return 0;
-}
-
-#define CAPS_SCM_FDS 253 /* SCM_MAX_FD */
-#define SCM_RIGHTS 1
-#define CAPS_CONTROLS (1 << 16) /* control messages in as much as sysctl net.core.optmem_max could be */
-
-/* Marks what a message hands over as handed over by its sender. */
-static __noinline int caps_sends(u64 control, u64 len, u32 domain)
-{
-	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, address(bpf_get_current_task_btf()->files))->fdt);
-	struct file **fds = fdt->fd;
-	u32 i, k, max = fdt->max_fds;
-	u64 at = 0;
-
-	/* another thread may put another one in its place */
-	if (CAST(struct files_struct, address(bpf_get_current_task_btf()->files))->count.counter > 1)
-		caps_domain_at(domain)->hands = 1;
-	bpf_for(i, 0, CAPS_CONTROLS) {
-		u64 size = name_word(control + at), what = name_word(control + at + 8);
-
-		if (at + 16 > len || size < 16 || size > len - at)
-			break;
-		if (what == (1ull | (u64)SCM_RIGHTS << 32)) {
-			bpf_for(k, 0, CAPS_SCM_FDS) {
-				u64 file = 0;
-				u32 fd = name_word(control + at + 16 + k * 4);
-
-				if (16 + k * 4 + 4 > size)
-					break;
-				if (fd >= max)
-					continue;
-				bpf_probe_read_kernel(&file, sizeof(file), fds + fd);
-				if (file)
-					caps_sent(file, domain);
-			}
-		}
-		at += (size + 7) & ~7ull;
-	}
-	return 0;
-}
-
-/* What a message says besides its content: whom it goes to, and what it hands over. */
-static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg)
-{
-	struct caps_question q = {};
-	struct sock *sk = sock->sk;
-	int err;
-
-	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
-		return 0;
-	if (q.class == CAPS_UNIX)
-		return msg->msg_controllen ? caps_sends(address(msg->msg_control), msg->msg_controllen, q.domain) : 0;
-	/* TCP takes an address with a message that is to connect, UDP with each that has one */
-	if (!msg->msg_name || (q.class == CAPS_TCP && !(msg->msg_flags & MSG_FASTOPEN)))
-		return 0;
-	err = caps_inet_asked(sk, address(msg->msg_name), msg->msg_namelen, &q, TG_OP_SEND);
-	return err || q.class != CAPS_TCP ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
-}
-
-SEC("lsm/socket_sendmsg")
-int BPF_PROG(caps_socket_sendmsg, struct socket *sock, struct msghdr *msg)
-{
-	return msg->msg_name || msg->msg_controllen ? caps_message_asked(sock, msg) : 0;
 }
 
 /* The guard of sockets, as that of files (file.h). */
 SEC("lsm/socket_sendmsg")
-int BPF_PROG(caps_guard_socket_sendmsg, struct socket *sock)
+int BPF_PROG(caps_guard_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 {
-	return caps_sock_use(sock, CAPS_WRITE, TG_OP_SEND);
+	return caps_message_use(sock, CAPS_WRITE, msg->msg_name && !caps_sends_one(), TG_OP_SEND);
 }
 
 SEC("lsm/socket_recvmsg")
 int BPF_PROG(caps_guard_socket_recvmsg, struct socket *sock)
 {
-	return caps_sock_use(sock, CAPS_READ, TG_OP_RECEIVE);
-}
-
-/* Who narrows itself further asks the daemon to, whom everybody may reach. */
-static __always_inline bool caps_is_daemon(u64 sk)
-{
-	struct sock *s = CAST(struct sock, sk);
-	struct pid *pid = CAST(struct pid, address(s->sk_peer_pid));
-
-	return policy.daemon && pid && pid->numbers[0].nr == policy.daemon;
+	return caps_message_use(sock, CAPS_READ, !caps_receives_one(), TG_OP_RECEIVE);
 }
 
 SEC("lsm/unix_stream_connect")

@@ -125,6 +125,10 @@ static __noinline u32 caps_operation_of(u32 layer, u32 service, u32 number)
 		return 0;
 	s = PART(struct caps_service, image->services) + (service - 1);
 	high = s->count;
+	/* mostly they are numbered from 1 */
+	i = number - 1;
+	if (i < high && PART(struct caps_operation, s->operations + i * sizeof(struct caps_operation))->number == number)
+		return s->operations + i * sizeof(struct caps_operation);
 	EACH(i, 16) {
 		u32 middle = (low + high) / 2, at = s->operations + middle * sizeof(struct caps_operation), has;
 
@@ -192,7 +196,7 @@ static __noinline u32 caps_bound_ended(struct caps_room *r, struct caps_bound *b
 	if (!caps_session_is(b->session, b->session_number))
 		return CAPS_REVOKED;
 	EACH(i, b->count) {
-		a = caps_service_active_at(r->conn, slot, b->layers[BOUND(i, CAPS_LAYERS)]);
+		a = caps_service_active_of(b, r->conn, slot, b->layers[BOUND(i, CAPS_LAYERS)]);
 		why = a ? caps_ended(a) : CAPS_NOT_BOUND;
 		if (why)
 			return why;
@@ -206,26 +210,34 @@ static __noinline u32 caps_bound_ended(struct caps_room *r, struct caps_bound *b
 __noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u32 service, u32 operand, u32 how)
 {
 	bool is_own = how & 1, counts = how & 2;
-	u32 i = BOUND(operand - 1, CAPS_WIRE_OPERANDS);
+	u32 i = BOUND(operand - 1, CAPS_WIRE_OPERANDS), rights;
 	struct caps_active *a;
 	struct caps_bound *b;
+	bool has;
 
 	r->denied = r->wanted;
 	if (!caps_operand_is(r, operand, CAPS_WIRE_DESCRIPTOR))
 		return CAPS_REQUEST;
 	if (!counts && r->ended[i])
 		return r->ended[i];
-	a = caps_service_active_at(r->conn, r->slots[i], layer);
-	if (counts)
-		return a && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0 ? CAPS_USED_UP : 0;
-	if (a) {
-		r->denied = r->wanted & ~a->rights;
-		if (r->denied)
-			return CAPS_NOT_BOUND;
-		r->limited |= a->limited;
+	if (!counts && r->firsts[i] == layer) {
+		has = true;
+		rights = r->first_rights[i];
+		r->limited |= r->first_limited[i];
+	} else {
+		b = caps_bound_at(r->conn, r->slots[i]);
+		a = b ? caps_service_active_of(b, r->conn, r->slots[i], layer) : NULL;
+		if (counts)
+			return a && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0 ? CAPS_USED_UP : 0;
+		has = a;
+		rights = a ? a->rights : 0;
+		r->limited |= a ? a->limited : 0;
 	}
+	r->denied = has ? r->wanted & ~rights : r->wanted;
+	if (has && r->denied)
+		return CAPS_NOT_BOUND;
 	/* who did not open it is asked as if it opened it now */
-	if (!is_own || (a && r->sessions[i] == r->session_number))
+	if (!is_own || (has && r->sessions[i] == r->session_number))
 		return 0;
 	b = caps_bound_at(r->conn, r->slots[i]);
 	return b ? caps_service_given(r, layer, service, address(b->name), b->len) : CAPS_NOT_BOUND;
@@ -327,15 +339,41 @@ static __noinline bool caps_room_has(struct caps_room *r, u32 layer)
 	return false;
 }
 
+/* What a descriptor stands for: mostly what it stood for when the sender used it last. */
+static __noinline struct caps_bound *caps_bound_used(struct caps_room *r, u64 descriptor, u32 *slot)
+{
+	struct caps_used *u = &r->used[descriptor & (CAPS_USED - 1)];
+	struct caps_bound *b;
+
+	if (u->conn == r->conn && u->descriptor == descriptor) {
+		b = caps_bound_at(r->conn, u->slot);
+		if (b && caps_bound_is_for(b, descriptor, true)) {
+			*slot = u->slot;
+			return b;
+		}
+	}
+	b = caps_bound_by(r->conn, descriptor, true, slot);
+	if (b) {
+		u->conn = r->conn;
+		u->descriptor = descriptor;
+		u->slot = *slot;
+	}
+	return b;
+}
+
 /* An operand that is a descriptor, from 0. The layers that it was opened with are asked, too, whoever uses it. */
 __noinline u32 caps_descriptor_read(struct caps_room *r __arg_nonnull, u32 operand)
 {
-	u32 slot, i, o = BOUND(operand, CAPS_WIRE_OPERANDS);
-	struct caps_bound *b = caps_bound_by(r->conn, caps_head_word(r, r->at[o]), true, &slot);
+	u32 slot = 0, i, o = BOUND(operand, CAPS_WIRE_OPERANDS);
+	struct caps_bound *b = caps_bound_used(r, caps_head_word(r, r->at[o]), &slot);
 
 	r->ended[o] = CAPS_NOT_BOUND;
+	r->firsts[o] = 0;
 	if (!b)
 		return 0;
+	r->firsts[o] = b->count ? b->layers[0] : 0;
+	r->first_rights[o] = b->first.rights;
+	r->first_limited[o] = b->first.limited;
 	r->slots[o] = slot;
 	r->sessions[o] = b->session_number;
 	r->ended[o] = caps_bound_ended(r, b, slot);
@@ -398,161 +436,6 @@ __noinline u32 caps_request_judged(struct caps_room *r __arg_nonnull)
 	r->why = why;
 	r->judged = !why;
 	return why;
-}
-
-/* What is bound for a layer of a room's. */
-static __noinline bool caps_bound_active(struct caps_room *r, u32 slot, u32 k)
-{
-	struct caps_bound_key key = { .conn = r->conn, .slot = slot };
-	struct caps_active *a;
-
-	key.layer = r->layers[BOUND(k, CAPS_LAYERS)];
-	if (bpf_map_update_elem(&caps_service_actives, &key, &caps_no_active, BPF_ANY))
-		return false;
-	a = bpf_map_lookup_elem(&caps_service_actives, &key);
-	if (!a)
-		return false;
-	a->session = r->session;
-	a->session_number = r->session_number;
-	a->class = CAPS_OF_SERVICE;
-	a->object = r->objects[BOUND(k, CAPS_LAYERS)];
-	a->rights = a->wanted = r->rights[BOUND(k, CAPS_LAYERS)];
-	a->counted = ~0u;
-	a->epoch = a->checked = r->epoch;
-	if (r->expires[BOUND(k, CAPS_LAYERS)])
-		a->until = bpf_ktime_get_boot_ns() + r->expires[BOUND(k, CAPS_LAYERS)] * 1000000000ull;
-	a->uses = r->uses[BOUND(k, CAPS_LAYERS)];
-	a->limited = !!a->uses;
-	a->layers[0] = key.layer;
-	a->answers[0] = r->answers[BOUND(k, CAPS_LAYERS)];
-	a->count = 1;
-	return true;
-}
-
-/* Fills a slot with what a room's request asked for. */
-__noinline bool caps_bound_fill(struct caps_room *r __arg_nonnull, u32 slot)
-{
-	struct caps_bound_key key = { .conn = r->conn, .slot = slot };
-	u32 i, at = caps_operand_at(r, r->binds), len = r->lens[BOUND(r->binds - 1, CAPS_WIRE_OPERANDS)];
-	struct caps_bound *b;
-
-	if (bpf_map_update_elem(&caps_bounds, &key, &caps_bound_none, BPF_ANY))
-		return false;
-	b = bpf_map_lookup_elem(&caps_bounds, &key);
-	if (!b)
-		return false;
-	b->number = caps_request_of(r)->id;
-	b->session = r->session;
-	b->session_number = r->session_number;
-	__sync_fetch_and_add(&caps_session_at(r->session)->actives, 1);
-	b->domain = r->domain;
-	b->serial = r->serial;
-	b->len = len;
-	bpf_for(i, 0, (len + 7) / 8)
-		*(u64 *)(b->name + BOUND(i, 32) * 8) = caps_head_word(r, at + i * 8);
-	bpf_for(i, 0, r->count) {
-		if (!(r->giving >> (i & 31) & 1))
-			continue;
-		if (!caps_bound_active(r, slot, i))
-			return false;
-		b->layers[BOUND(b->count, CAPS_LAYERS)] = r->layers[BOUND(i, CAPS_LAYERS)];
-		b->services[BOUND(b->count, CAPS_LAYERS)] = r->services[BOUND(i, CAPS_LAYERS)];
-		b->count++;
-	}
-	return true;
-}
-
-/* Is it the same request that was asked before, and is not answered? By another one's number a reply would be taken for its own. */
-__noinline bool caps_bound_is(struct caps_room *r __arg_nonnull, u32 slot)
-{
-	struct caps_bound *b = caps_bound_at(r->conn, slot);
-	u32 i, n = 0, at = caps_operand_at(r, r->binds), len = r->lens[BOUND(r->binds - 1, CAPS_WIRE_OPERANDS)];
-	struct caps_active *a;
-
-	if (!b || b->len != len || b->domain != r->domain || b->session_number != r->session_number)
-		return false;
-	bpf_for(i, 0, (len + 7) / 8)
-		if (*(u64 *)(b->name + BOUND(i, 32) * 8) != caps_head_word(r, at + i * 8))
-			return false;
-	bpf_for(i, 0, r->count) {
-		if (!(r->giving >> (i & 31) & 1))
-			continue;
-		a = caps_service_active_at(r->conn, slot, r->layers[BOUND(i, CAPS_LAYERS)]);
-		if (!a || a->rights != r->rights[BOUND(i, CAPS_LAYERS)])
-			return false;
-		n++;
-	}
-	return n == b->count;
-}
-
-/* Remembers what the reply is to bind. */
-static __noinline u32 caps_request_remembered(struct caps_room *r, struct caps_conn *c)
-{
-	struct caps_number_key key = { .conn = r->conn, .number = caps_request_of(r)->id };
-	u32 *asked = bpf_map_lookup_elem(&caps_numbers, &key), slot;
-
-	if (asked)
-		return caps_bound_is(r, *asked) ? 0 : CAPS_REQUEST;
-	if (c->asked >= CAPS_ASKED || caps_session_at(r->session)->actives >= CAPS_ACTIVES_OF_ONE)
-		return CAPS_TOO_MANY;
-	slot = caps_slot_taken(c);
-	if (slot >= CAPS_SLOTS)
-		return CAPS_TOO_MANY;
-	if (!caps_bound_fill(r, slot) || bpf_map_update_elem(&caps_numbers, &key, &slot, BPF_NOEXIST)) {
-		caps_bound_forget(r->conn, slot);
-		caps_slot_left(c, slot);
-		return CAPS_TOO_MANY;
-	}
-	__sync_fetch_and_add(&c->asked, 1);
-	return 0;
-}
-
-/* A request that was found to be authorised is made: its uses are counted, and what the reply is to bind is remembered. */
-static __noinline u32 caps_request_made(struct caps_room *r, struct caps_conn *c)
-{
-	u32 why = r->limited ? caps_request_all(r, true) : 0;
-
-	if (!why && r->binds)
-		why = caps_request_remembered(r, c);
-	r->judged = 0;
-	r->why = why;
-	return why;
-}
-
-/* A slot's object gets a descriptor; false: there is something that this stands for already, which does not change. */
-static __noinline bool caps_bound_named(struct caps_conn *c, struct caps_bound *b, u32 slot, u64 descriptor)
-{
-	struct caps_number_key key = { .conn = c->number, .number = descriptor, .is_descriptor = 1 };
-
-	b->number = descriptor;
-	b->is_descriptor = 1;
-	return !bpf_map_update_elem(&caps_numbers, &key, &slot, BPF_NOEXIST);
-}
-
-static __noinline int caps_slot_freed(struct caps_conn *c, u32 slot)
-{
-	caps_bound_forget(c->number, slot);
-	caps_slot_left(c, slot);
-	return 0;
-}
-
-/* What a reply binds, or drops. */
-static __noinline int caps_reply_made(struct caps_conn *c, u64 id, u32 flags, u64 descriptor)
-{
-	struct caps_number_key key = { .conn = c->number, .number = id };
-	struct caps_bound *b;
-	u32 slot;
-
-	b = caps_bound_by(c->number, id, false, &slot);
-	/* of two who reply to it one does */
-	if (b && !bpf_map_delete_elem(&caps_numbers, &key)) {
-		__sync_fetch_and_sub(&c->asked, 1);
-		if (!(flags & CAPS_WIRE_BOUND) || !caps_bound_named(c, b, slot, descriptor))
-			caps_slot_freed(c, slot);
-	}
-	if (flags & CAPS_WIRE_DROPPED && caps_bound_by(c->number, descriptor, true, &slot))
-		caps_slot_freed(c, slot);
-	return 0;
 }
 
 #endif

@@ -32,7 +32,7 @@ static __noinline u32 caps_mapping_lost(u64 file, u32 domain, u32 rights, u32 *w
 
 	*why = 0;
 	if (a) {
-		*why = caps_ended_with(a, file, false);
+		*why = caps_is_shut_for(a, domain) ? CAPS_REVOKED : caps_ended_with(a, file, false);
 		return *why ? rights : rights & ~a->rights & (CAPS_READ | CAPS_WRITE);
 	}
 	if (!caps_session_at(d->session)->taken)

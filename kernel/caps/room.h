@@ -12,6 +12,15 @@
 #define CAPS_PART 2048	/* that of what is copied at once, */
 #define CAPS_HEAD_ROOM (CAPS_HEAD + CAPS_PART) /* and so the room for it. What is kept of a task may take 8192 bytes at most */
 
+/* Where a descriptor of a connection was found last. */
+#define CAPS_USED 8
+struct caps_used {
+	u64 conn;
+	u64 descriptor;
+	u32 slot;
+	u32 pad;
+};
+
 /* What a task sends, while it does. */
 struct caps_room {
 	u64 task;
@@ -38,7 +47,11 @@ struct caps_room {
 	u32 kinds[CAPS_WIRE_OPERANDS]; /* and what; */
 	u32 ended[CAPS_WIRE_OPERANDS]; /* of descriptors: why it is good for nothing, 0: it is, */
 	u32 slots[CAPS_WIRE_OPERANDS]; /* where it is, */
-	u64 sessions[CAPS_WIRE_OPERANDS]; /* and the session, by its number, that opened it */
+	u64 sessions[CAPS_WIRE_OPERANDS]; /* the session, by its number, that opened it, */
+	u32 firsts[CAPS_WIRE_OPERANDS]; /* the first layer that gave it; 0: none, */
+	u32 first_rights[CAPS_WIRE_OPERANDS]; /* and what that gave */
+	u32 first_limited[CAPS_WIRE_OPERANDS];
+	struct caps_used used[CAPS_USED];
 	/* what was found: */
 	u32 layer; /* by which layer it is not authorised, */
 	u32 service; /* what that calls the service, from 1, */

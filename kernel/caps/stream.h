@@ -9,10 +9,41 @@
 #ifndef TIDEGATE_CAPS_STREAM_H
 #define TIDEGATE_CAPS_STREAM_H
 
-extern const void page_offset_base __ksym __weak;
-extern const void vmemmap_base __ksym __weak;
-
 #define CAPS_FRAGS 17
+
+/*
+ * Whose turn it is: a thread's, by its number and when it began. 0: the current one's; 1: it was already; 2: it was that of one which
+ * is gone: what became of it is not known; -EAGAIN: another one's.
+ */
+__noinline int caps_turn_taken(u64 *turn __arg_nonnull)
+{
+	struct task_struct *me = bpf_get_current_task_btf(), *task;
+	u64 mine = (u32)me->pid | me->start_boottime << 32, holder;
+	bool gone;
+
+	holder = __sync_val_compare_and_swap(turn, 0, mine);
+	if (!holder)
+		return 0;
+	if (holder == mine)
+		return 1;
+	task = bpf_task_from_pid((u32)holder);
+	gone = !task || (u32)task->start_boottime != holder >> 32;
+	if (task)
+		bpf_task_release(task);
+	return gone && __sync_val_compare_and_swap(turn, holder, mine) == holder ? 2 : -EAGAIN;
+}
+
+static __always_inline bool caps_turn_is_mine(u64 *turn)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	return *turn == ((u32)me->pid | me->start_boottime << 32);
+}
+
+static __always_inline void caps_turn_left(u64 *turn)
+{
+	__sync_lock_test_and_set(turn, 0);
+}
 
 /* A byte of a buffer's, and how many lie behind it; 0: it cannot be read. */
 static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
@@ -39,10 +70,10 @@ static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
 		}
 		*n = f->len - at;
 #ifdef __TARGET_ARCH_x86
-		if (!&page_offset_base || !&vmemmap_base || page & 1)
+		if (!symbols.page_offset_base || !symbols.vmemmap_base || page & 1)
 			return 0;
-		page = (page - name_word(address(&vmemmap_base))) / bpf_core_type_size(struct page) << 12;
-		return name_word(address(&page_offset_base)) + page + f->offset + at;
+		page = (page - name_word(symbols.vmemmap_base)) / bpf_core_type_size(struct page) << 12;
+		return name_word(symbols.page_offset_base) + page + f->offset + at;
 #else
 		return 0;
 #endif
@@ -94,7 +125,7 @@ static __always_inline int caps_stream_lost(struct caps_room *r, struct caps_con
 		r->why = CAPS_REQUEST;
 		r->layer = r->wanted = r->denied = 0;
 	}
-	if (!caps_service_refused(r)) {
+	if (!caps_service_refused(r, TG_OP_SEND)) {
 		if (!malformed)
 			return 0;
 		c->open = 1;
@@ -258,7 +289,7 @@ __noinline int caps_stream_reads(struct caps_conn *c __arg_nonnull, u64 sk)
 }
 
 /* Requests that are about to be sent. What they begin with is asked about here, so that who sends it is told. */
-static __noinline int caps_stream_sent(struct caps_room *r, struct caps_conn *c, u64 msg)
+static __noinline int caps_stream_sent(struct caps_room *r, struct caps_conn *c, struct msghdr *msg)
 {
 	struct caps_way *w = &c->requests;
 	int err;
@@ -295,7 +326,8 @@ static __noinline int caps_stream_answers(struct caps_conn *c, u32 size)
 	turn = caps_turn_taken(&c->replies.turn);
 	if (turn < 0)
 		return turn;
-	if (turn)
+	/* where all of this thread's last message was seen, it was only its end that was not */
+	if (turn == 2 || (turn && (r->conn != c->number || r->seen != r->size)))
 		c->replies.lost = 1;
 	r->conn = c->number;
 	r->size = size;
@@ -303,84 +335,9 @@ static __noinline int caps_stream_answers(struct caps_conn *c, u32 size)
 	return 0;
 }
 
-/* A socket without a state: it was connected by somebody else, or before. What leads to a service takes one. */
-static __noinline int caps_stateless(struct caps_domain *d, struct sock *sk, u64 peer)
-{
-	u64 at = address(sk);
-	struct caps_room *r;
-	u32 *known;
-	int err;
-
-	if (!peer || !CAST(struct unix_sock, peer)->addr || caps_is_daemon(at))
-		return 0;
-	known = bpf_sk_storage_get(&caps_no_service, sk, 0, 0);
-	r = known && *known == d->number ? NULL : caps_rooms_made(bpf_get_current_task_btf());
-	if (!r)
-		return known && *known == d->number ? 0 : -ENOMEM;
-	caps_room_mine(r);
-	r->peer = peer;
-	err = caps_served_at(peer, r);
-	if (!err) {
-		known = SOCK_STORAGE_MADE(&caps_no_service, sk);
-		if (known)
-			*known = d->number;
-	}
-	if (err <= 0)
-		return err;
-	r->why = CAPS_NOT_BOUND;
-	r->layer = r->wanted = r->denied = 0;
-	caps_request_of(r)->operation = 0;
-	return caps_service_refused(r);
-}
-
-/* Of every message that is sent by any socket. */
-SEC("lsm.s/socket_sendmsg")
-int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *msg, int size)
-{
-	struct sock *sk = sock->sk;
-	u64 at = address(sk), peer;
-	struct caps_domain *d;
-	struct caps_conn *c;
-	struct caps_room *r;
-	u32 type;
-	int err;
-
-	if (!sk || !caps_is_unix(at))
-		return 0;
-	type = CAST(struct sock, at)->sk_type;
-	if (type != SOCK_STREAM && type != SOCK_SEQPACKET)
-		return 0;
-	peer = caps_peer_of(at);
-	c = caps_conn_of(at);
-	if (!c) {
-		c = caps_conn_of(peer);
-		if (c)
-			return type == SOCK_STREAM ? verdict_of(caps_stream_answers(c, size)) : 0;
-		d = caps_me();
-		return d && d->services ? verdict_of(caps_stateless(d, sk, peer)) : 0;
-	}
-	/* of further messages to a name no hook would tell */
-	if (msg->msg_name)
-		return -EISCONN;
-	/* pages that the sender has still, and what overtakes */
-	if (msg->msg_flags & (MSG_OOB | MSG_SPLICE_PAGES))
-		return -EOPNOTSUPP;
-	r = caps_rooms_made(bpf_get_current_task_btf());
-	if (!r)
-		return -ENOMEM;
-	caps_room_mine(r);
-	r->file = address(sock->file);
-	r->peer = peer;
-	r->size = (u32)size;
-	err = caps_served_by(c, r);
-	if (!err)
-		err = type == SOCK_STREAM ? caps_stream_sent(r, c, address(msg)) : caps_packet_sent(r, c, address(msg));
-	return verdict_of(err);
-}
-
 /* Of everything that is sent by UDP, or by a Unix socket, once it is copied. */
 SEC("fexit/skb_copy_datagram_from_iter")
-int BPF_PROG(caps_service_copied, struct sk_buff *skb, int offset, struct iov_iter *from, int len, int ret)
+int BPF_PROG(caps_stream_copied, struct sk_buff *skb, int offset, struct iov_iter *from, int len, int ret)
 {
 	u64 at = address(CAST(struct sk_buff, address(skb))->sk);
 	struct caps_conn *c = caps_conn_of(at);
@@ -418,7 +375,7 @@ int BPF_PROG(caps_service_copied, struct sk_buff *skb, int offset, struct iov_it
 
 /* Of everything that is sent by any Unix stream. */
 SEC("fexit/unix_stream_sendmsg")
-int BPF_PROG(caps_service_sent, struct socket *sock, struct msghdr *msg, u64 len, int ret)
+int BPF_PROG(caps_stream_unix_sendmsg, struct socket *sock, struct msghdr *msg, u64 len, int ret)
 {
 	u64 at = address(CAST(struct socket, address(sock))->sk);
 	struct caps_conn *c = caps_conn_of(at);
@@ -465,23 +422,9 @@ static __noinline int caps_stream_may_read(struct caps_conn *c, u64 sk, u32 size
 	return !left && (ends || c->requests.lost) ? -EPROTO : -EAGAIN;
 }
 
-/* Of everything that is received by any socket. */
-SEC("lsm/socket_recvmsg")
-int BPF_PROG(caps_service_socket_recvmsg, struct socket *sock, struct msghdr *msg, int size, int flags)
-{
-	struct sock *sk = sock->sk;
-	u64 at = address(sk);
-	struct caps_conn *c;
-
-	if (!sk || !caps_is_unix(at) || CAST(struct sock, at)->sk_type != SOCK_STREAM)
-		return 0;
-	c = caps_conn_of(caps_peer_of(at));
-	return c ? verdict_of(caps_stream_may_read(c, at, size, flags)) : 0;
-}
-
 /* Of everything that was received by any Unix stream. */
 SEC("fexit/unix_stream_recvmsg")
-int BPF_PROG(caps_service_received, struct socket *sock, struct msghdr *msg, u64 size, int flags, int ret)
+int BPF_PROG(caps_stream_unix_recvmsg, struct socket *sock, struct msghdr *msg, u64 size, int flags, int ret)
 {
 	u64 at = address(CAST(struct socket, address(sock))->sk);
 	struct caps_conn *c = at ? caps_conn_of(caps_peer_of(at)) : NULL;
@@ -492,16 +435,6 @@ int BPF_PROG(caps_service_received, struct socket *sock, struct msghdr *msg, u64
 		c->taken += (u32)ret;
 	caps_turn_left(&c->reader);
 	return 0;
-}
-
-/* A datagram goes to a service, which could not be monitored. */
-SEC("lsm/unix_may_send")
-int BPF_PROG(caps_service_unix_may_send, struct socket *sock, struct socket *other)
-{
-	struct caps_domain *d = caps_me();
-	struct sock *sk = other->sk;
-
-	return sk && d && d->services ? verdict_of(caps_stateless(d, sk, address(sk))) : 0;
 }
 
 #endif

@@ -12,7 +12,8 @@
 #define CAPS_LAYERS 16 /* as many as Landlock has */
 #define CAPS_SESSIONS 4096
 #define CAPS_DOMAINS 4096
-#define CAPS_DOMAINS_OF_ONE 512 /* that a session may have */
+#define CAPS_DOMAINS_OF_ONE 512 /* that a session may have, if that is not */
+#define CAPS_DOMAINS_SHARE 4    /* more than such a part of what is free */
 
 /* Begun by user space, which uses its place again once nobody is in it. */
 struct caps_session {
@@ -46,6 +47,7 @@ struct caps_domain {
 struct caps_session caps_sessions[CAPS_SESSIONS];
 struct caps_domain caps_domains[CAPS_DOMAINS];
 u64 caps_domains_made;
+u32 caps_domains_used; /* places that are not free */
 
 #define CAPS_NUMBER_BITS 12 /* of the place */
 
@@ -102,6 +104,7 @@ enum caps_why {
 	CAPS_NOBODYS,	  /* capability files give this to nobody */
 	CAPS_OTHERS,	  /* another process, which may more or is in no session of this one's */
 	CAPS_REQUEST,	  /* a request that a service's operations do not have */
+	CAPS_SOCKET_TYPE, /* the socket is of another type than the service's */
 };
 
 /* Keeps the image's types in the object's BTF. */
@@ -156,6 +159,7 @@ static __noinline int caps_leave(u32 number)
 		if (__sync_fetch_and_sub(&d->refs, 1) != 1)
 			break;
 		__sync_fetch_and_sub(&s->domains, 1);
+		__sync_fetch_and_sub(&caps_domains_used, 1);
 		if (!before)
 			break;
 		d = caps_domain_at(before);
@@ -179,9 +183,9 @@ static __always_inline void caps_keep(struct caps_domain *d, u32 before)
 static __noinline struct caps_domain *caps_domain_made(u32 session)
 {
 	struct caps_session *s = caps_session_at(session);
-	u32 first = bpf_get_prandom_u32(), i;
+	u32 first = bpf_get_prandom_u32(), i, have = __sync_fetch_and_add(&s->domains, 1);
 
-	if (__sync_fetch_and_add(&s->domains, 1) >= CAPS_DOMAINS_OF_ONE) {
+	if (have >= CAPS_DOMAINS_OF_ONE || have * CAPS_DOMAINS_SHARE + *(volatile u32 *)&caps_domains_used >= CAPS_DOMAINS) {
 		__sync_fetch_and_sub(&s->domains, 1);
 		return NULL;
 	}
@@ -195,6 +199,7 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 		d->number = (d->number & ~(CAPS_DOMAINS - 1)) | ((first + i) & (CAPS_DOMAINS - 1));
 		if (!(d->number >> CAPS_NUMBER_BITS))
 			d->number += 1 << CAPS_NUMBER_BITS;
+		__sync_fetch_and_add(&caps_domains_used, 1);
 		d->serial = __sync_fetch_and_add(&caps_domains_made, 1) + 1;
 		d->session = session;
 		d->before = d->hands = 0;

@@ -48,7 +48,7 @@ int BPF_PROG(caps_ptrace_access_check, struct task_struct *child, unsigned int m
 
 	/* PTRACE_MODE_ATTACH: its descriptors can be taken then (pidfd_getfd), and nobody sees which */
 	if (mode & 2 && caps_me() && t && t->domain && caps_is_mine(child))
-		caps_domain_at(t->domain)->hands = 1;
+		caps_hands(t->domain);
 	/* PTRACE_MODE_NOAUDIT */
 	if (mode & 4 && caps_me())
 		return caps_is_mine(child) ? 0 : -EACCES;

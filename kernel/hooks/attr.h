@@ -154,7 +154,7 @@ static __noinline bool terminal_is_higher(struct file *file, u8 level, bool with
 		return without;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct signal_struct *signal = CAST(struct signal_struct, address(t->signal));
+		struct signal_struct *signal = UNTRUSTED(t)->signal;
 
 		if (address(signal->pids[PIDTYPE_SID]) == session && subject_label(t).observes > level)
 			higher = true;

@@ -374,6 +374,9 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 
 	if (o.known && (o.attrs & TG_NEUTRAL || same_label(inode, label, level, place)))
 		return 0;
+	/* what is behind it gets the name next, and is asked about */
+	if (is_of_overlay(address(inode)))
+		return 0;
 	note_object(&n, inode, address(new), label);
 	if (level == LOMAC_REFUSED) {
 		n.reason = TG_R_LAUNDER;

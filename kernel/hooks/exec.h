@@ -161,7 +161,7 @@ __noinline u8 inherited_file(u64 file, u8 level, u8 attrs)
 	}
 	if ((type != S_IFREG && type != S_IFBLK && type != S_IFCHR) || inode_is_memory(inode))
 		return level;
-	return lomac_observe(who, object(label_peek(address(inode), address(f->f_path.dentry), &source)));
+	return lomac_observe(who, object(label_held(address(inode), address(f->f_path.dentry), &source)));
 }
 
 /* Trust ends with its program: what that leaves open, the next one observes. */

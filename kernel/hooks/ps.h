@@ -95,7 +95,8 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 		if (inode_is_memory(inode) && !own &&
 		    memory_admits(address(inode), address(f->f_path.dentry), who.level))
 			return;
-		line.label = label_peek(address(inode), address(f->f_path.dentry), &line.source);
+		line.label = own ? label_peek(address(inode), address(f->f_path.dentry), &line.source) :
+				   label_held(address(inode), address(f->f_path.dentry), &line.source);
 		o = object(line.label);
 		if (mode & FMODE_READ)
 			line.to = lomac_observe(who, o);

@@ -157,12 +157,18 @@ static __noinline int receive(struct sock *sk)
 	return observe_net(&p, TG_OP_RECEIVE);
 }
 
+/* Of every message, before it is received. */
+static __always_inline int receives(struct sock *sk)
+{
+	return sk->__sk_common.skc_family != AF_UNIX ? receive(sk) : 0;
+}
+
 SEC("lsm.s/socket_recvmsg")
 int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
-	return sk && sk->__sk_common.skc_family != AF_UNIX ? receive(sk) : 0;
+	return sk ? receives(sk) : 0;
 }
 
 /* Sending to a network that is above the lowest level modifies it. */
@@ -345,18 +351,26 @@ static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 	tx.family = AF_UNIX;
 	if (sk->sk_type == SOCK_DGRAM)
 		tx_take_turn();
+	else
+		tx_is_recent(); /* once it is not, nothing of this is asked */
 	return tx.guard_armed ? guard_unix(sk, -EIO) : 0;
 }
 
+/* Of every message, before it is sent. `ctx`: of the hook */
+static __always_inline int sends(u64 *ctx, struct sock *sk)
+{
+	if (tx_idle_for(sk->__sk_common.skc_family))
+		return 0;
+	barrier(); /* the message is not loaded before it is needed */
+	return send_any((struct msghdr *)ctx[1], sk);
+}
+
 SEC("lsm.s/socket_sendmsg")
-int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg)
+int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
-	if (!sk || tx_idle_for(sk->__sk_common.skc_family))
-		return 0;
-	barrier(); /* `msg` is not loaded before it is needed */
-	return send_any((struct msghdr *)ctx[1], sk);
+	return sk ? sends(ctx, sk) : 0;
 }
 
 #endif

@@ -131,14 +131,12 @@ static __always_inline struct tg_perms perms_both(struct tg_perms a, struct tg_p
 /* Whose an object is. */
 enum tg_owner { OWNER_SELF, OWNER_OTHER, OWNER_UNSURE };
 
-extern const void nop_mnt_idmap __ksym;
-
 /* An idmapped mount may give it to somebody else than the inode says. */
 static __always_inline u32 owner_by(u32 uid, u64 mnt)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 
-	if ((u64)CAST(struct vfsmount, mnt)->mnt_idmap != (u64)&nop_mnt_idmap)
+	if ((u64)CAST(struct vfsmount, mnt)->mnt_idmap != symbols.nop_mnt_idmap)
 		return OWNER_UNSURE;
 	return uid == me->cred->fsuid.val ? OWNER_SELF : OWNER_OTHER;
 }

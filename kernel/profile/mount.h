@@ -116,7 +116,7 @@ __noinline bool text_is_plain(struct tg_text *t, u32 first)
 #define NAME_ODD -4
 static __noinline long source_named(struct tg_name *name, struct tg_who *who, struct tg_text *t, bool dir, u32 state)
 {
-	struct fs_struct *fs = CAST(struct fs_struct, address(bpf_get_current_task_btf()->fs));
+	struct fs_struct *fs = UNTRUSTED(bpf_get_current_task_btf())->fs;
 	struct path *base = &fs->root;
 	u32 first = 1;
 	long before;
@@ -143,7 +143,7 @@ static __noinline long source_named(struct tg_name *name, struct tg_who *who, st
 /* Is the text, taken as it stands, the path that it would have as a name? */
 static __always_inline bool source_is_same(struct tg_name *name, struct tg_who *who, struct tg_text *t)
 {
-	struct fs_struct *fs = CAST(struct fs_struct, address(bpf_get_current_task_btf()->fs));
+	struct fs_struct *fs = UNTRUSTED(bpf_get_current_task_btf())->fs;
 
 	if (t->text[1] != '/' || !text_is_plain(t, 1) || TEXT_AT(t, t->len - 1) == '/')
 		return false;

@@ -92,12 +92,6 @@ static __always_inline void name_mix(struct tg_name *n, u64 word)
 	n->two = two ^ two >> 29;
 }
 
-/* The kernel's words at any address; what is not there is 0. */
-static __always_inline u64 name_word(u64 at)
-{
-	return CAST(struct qstr, at)->hash_len;
-}
-
 /* False: it was not hashed to its end. */
 static __always_inline bool name_mix_component(struct tg_name *n, struct dentry *d)
 {
@@ -142,7 +136,7 @@ static __always_inline bool mount_is_ours(struct mount *m)
 	struct task_struct *me = bpf_get_current_task_btf();
 	u64 ns = (u64)m->mnt_ns;
 
-	return ns && ns == (u64)CAST(struct nsproxy, address(me->nsproxy))->mnt_ns;
+	return ns && ns == (u64)UNTRUSTED(me)->nsproxy->mnt_ns;
 }
 
 /* The clone of a mount that an overlay reads its layers by: what is opened there was asked about above. */
@@ -162,7 +156,7 @@ static __always_inline bool name_climb(struct tg_name *n, struct tg_scratch *w)
 
 	if (n->flags & PATH_CHROOT_REL && !n->raw) {
 		struct task_struct *me = bpf_get_current_task_btf();
-		struct fs_struct *fs = CAST(struct fs_struct, address(me->fs));
+		struct fs_struct *fs = UNTRUSTED(me)->fs;
 
 		root = (u64)fs->root.dentry;
 		root_mnt = (u64)fs->root.mnt;

@@ -78,12 +78,12 @@ static __always_inline u64 moves_now(void)
 {
 	if (*(volatile u32 *)&moves_counted)
 		return *(volatile u64 *)&directory_moves | MOVES_COUNTED;
-	return CAST(struct seqcount, &rename_lock)->sequence;
+	return CAST(struct seqcount, symbols.rename_lock)->sequence;
 }
 
 static __always_inline u32 mounts_now(void)
 {
-	return CAST(struct seqcount, &mount_lock)->sequence;
+	return CAST(struct seqcount, symbols.mount_lock)->sequence;
 }
 
 /* One of the two entries that a place may be in. */
@@ -104,7 +104,7 @@ static __always_inline u64 namespace_now(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 
-	return address(CAST(struct nsproxy, address(me->nsproxy))->mnt_ns);
+	return address(UNTRUSTED(me)->nsproxy->mnt_ns);
 }
 
 /* The state that is remembered of a dentry of n's mount, where it is now; NAME_LATER: none is. */

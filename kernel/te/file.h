@@ -280,6 +280,28 @@ static __always_inline bool te_map_is_code(struct file *file, u32 prot, bool sha
 	return prot & PROT_EXEC_FLAG && (te_is_nobodys(address(file)) || (!shared && prot & PROT_WRITE_FLAG));
 }
 
+/* What is mapped of an overlay's file is behind it. Asked about is the overlay's, as when it was mapped; who opened that is known no more. */
+static __noinline int te_behind_asked(u64 file, u32 request)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_FILE };
+	struct te_query q = { .source = te_met().sid, .request = request };
+
+	n.dentry = address(path_opened(file)->dentry);
+	n.inode = address(CAST(struct dentry, n.dentry)->d_inode);
+	q.target = te_inode_peek(n.inode, n.dentry);
+	q.class = te_class_of_inode(n.inode);
+	if (q.target == TE_LATER)
+		return verdict_of(te_no_decision(&q, &n));
+	return te_may(q.source, q.target, q.class, request, &n);
+}
+
+static __always_inline int te_mapped_asked(struct file *file, u32 request)
+{
+	if (address(file) && file_is_behind(address(file)))
+		return te_behind_asked(address(file), request);
+	return te_file_asked(file, request, TG_OP_MMAP);
+}
+
 static __always_inline u32 te_map_request(u32 prot, bool shared)
 {
 	u32 request = FILE__READ;
@@ -300,7 +322,7 @@ static __always_inline int te_map_asked(struct te_who *who, struct file *file, u
 		err = te_may(who->sid, who->sid, SECCLASS_PROCESS, PROCESS__EXECMEM, n);
 	if (err || !file)
 		return err;
-	return te_file_asked(file, te_map_request(prot, shared), TG_OP_MMAP);
+	return te_mapped_asked(file, te_map_request(prot, shared));
 }
 
 /*
@@ -371,7 +393,7 @@ int BPF_PROG(te_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot
 		else if (!v->vm_file && start <= mm->start_stack && end >= mm->start_stack)
 			err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__EXECSTACK, &n);
 		else if (file && v->anon_vma)
-			err = te_file_asked(file, FILE__EXECMOD, TG_OP_MMAP);
+			err = te_mapped_asked(file, FILE__EXECMOD);
 	}
 	return err ? err : te_map_asked(&who, file, prot, v->vm_flags & VM_SHARED, &n);
 }

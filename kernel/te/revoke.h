@@ -67,6 +67,18 @@ static __noinline void te_held_file(struct tg_te_held *line, u64 file, u32 reque
 	line->denied = te_lost(line->source, line->target, line->class, request);
 }
 
+/* Of what is mapped of an overlay's file, which is behind it: the overlay's. */
+static __noinline void te_held_behind(struct tg_te_held *line, u64 file, u32 request)
+{
+	u64 dentry = address(path_opened(file)->dentry), inode = address(CAST(struct dentry, dentry)->d_inode);
+
+	line->ino = CAST(struct inode, inode)->i_ino;
+	line->dev = CAST(struct inode, inode)->i_sb->s_dev;
+	line->class = te_class_of_inode(inode);
+	line->target = te_inode_peek(inode, dentry);
+	line->denied = te_lost(line->source, line->target, line->class, request);
+}
+
 /* Of a descriptor, who opened it. */
 static __noinline void te_held_descriptor(struct tg_te_held *line, u64 file)
 {
@@ -126,7 +138,10 @@ int ps_te_vma(struct bpf_iter__task_vma *ctx)
 			request |= FILE__WRITE;
 		if (vma->vm_flags & VM_EXEC)
 			request |= FILE__EXECUTE;
-		te_held_file(&line, address(vma->vm_file), request);
+		if (file_is_behind(address(vma->vm_file)))
+			te_held_behind(&line, address(vma->vm_file), request);
+		else
+			te_held_file(&line, address(vma->vm_file), request);
 	}
 	/* memory that may be written, or was, and be executed; the kernel's own, as the vDSO, has operations */
 	if (!line.denied && vma->vm_flags & VM_EXEC &&

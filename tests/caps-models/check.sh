@@ -24,6 +24,7 @@ cat >/srv/m.caps <<-END
 	    program /usr/bin/* execute
 	    library /usr/lib/** load
 	    file /usr/** read
+	    dir /usr/** read
 	    file /etc/ld.so.cache read
 	    file /dev/null read write
 	    file /srv/{free,te,profile,lomac}/* read write append
@@ -36,10 +37,13 @@ cat >/srv/m.caps <<-END
 	    file /etc/ld.so.cache read
 	    file /srv/te/* read write append
 	}
+	service idle on /run/idle {
+	    permission use
+	}
 END
 chmod a+r /srv/m.caps
 
-timeout 600 "$T" start --bundle /payload/models.bundle || exit 1
+timeout 1200 "$T" start --bundle /payload/models.bundle || exit 1
 
 context=system_u:system_r:tool_t:s0
 caps=(--caps /srv/m.caps) te=(--context "$context") profile=(--profile tool) level=(--level low)
@@ -111,6 +115,34 @@ other() { setpriv --reuid 1000 --regid 1000 --clear-groups "$@"; }
 expect 0 '^free' other "$T" run "${caps[@]}" "${level[@]}" "${profile[@]}" -- /usr/bin/cat /srv/free/a
 expect 1 "$REFUSED" other "$T" run "${caps[@]}" "${level[@]}" "${profile[@]}" -- /usr/bin/cat /srv/profile/a
 expect 1 "$REFUSED" other "$T" run "${caps[@]}" "${level[@]}" "${profile[@]}" -- /usr/bin/cat /srv/caps/a
+
+echo "# messages, about which one program asks for LOMAC too while there are services"
+# sends COMMAND…: a datagram to a network above
+sends() { "$@" /usr/bin/python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", 9))'; }
+# a datagram from a network below is received, and what is above appended to
+receives='import socket
+r, s = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+r.bind(("127.0.0.2", 0))
+s.sendto(b"x", r.getsockname()); r.recv(1); open("/srv/lomac/a", "a").write("x")'
+messages() {
+	expect 1 "$REFUSED" sends "$T" run --level low --
+	expect 0 '^exit 0' sends env
+	expect 1 "$REFUSED" /usr/bin/python3 -c "$receives"
+}
+# linked COUNT PATTERN: so many programs are attached that are called so
+linked() { expect "$((!$1))" "^$1" sh -c "ls /sys/fs/bpf/tidegate/links | grep -Ec '$2'"; }
+"$T" run "${caps[@]}" -- /usr/bin/sleep 60 &
+sleeper=$!
+sleep 3
+linked 2 'caps_service_socket_sendmsg|caps_stream_socket_recvmsg'
+linked 0 'hook_socket_(send|recv)msg'
+messages
+expect 1 "$REFUSED" sends "$T" run "${caps[@]}" --
+kill $sleeper
+sleep 9
+linked 0 'caps_(service|stream)_'
+linked 2 'hook_socket_(send|recv)msg'
+messages
 
 "$T" stop
 echo "$passed passed, $failed failed"

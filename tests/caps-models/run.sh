@@ -13,4 +13,4 @@ secilc --policyvers=33 --output="$payload/policy.33" --filecontext="$payload/con
 "$payload/tidegate" compile "$here/models.plm" --profile "$here/profile" --te "$payload/policy.33" --file-contexts "$payload/contexts" \
 	--output "$payload/models.bundle"
 cp "$here/check.sh" "$here/../expect.sh" "$payload"
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 1200 --lsm lockdown,yama,bpf -- bash /payload/check.sh
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 --lsm lockdown,yama,bpf -- bash /payload/check.sh

@@ -32,7 +32,7 @@ serve() {
 	./notes serve --stream /srv/run/notes.stream >/tmp/stream.log 2>&1 &
 	SERVICE[stream]=$!
 	for kind in packets stream; do
-		timeout 60 sh -c "until [ -e /srv/run/notes.$kind ]; do sleep 0.1; done"
+		until_ listens "/srv/run/notes.$kind"
 	done
 }
 declare -A SERVICE
@@ -48,7 +48,7 @@ helper() {
 	rm -f "$2"
 	python3 helper.py "$1" "$2" &
 	HELPER=$!
-	timeout 60 sh -c "until [ -e '$2' ]; do sleep 0.1; done"
+	until_ listens "$2"
 }
 
 # why PATTERN: what the newest refusal was
@@ -119,8 +119,36 @@ expect 0 'service notes' cat /srv/notes.caps
 expect 0 'subject host' "$T" check --caps /srv/s.caps
 expect 0 'subject client' "$T" check --caps notes.caps
 
-timeout 300 "$T" start --policy /payload/flat.plm || exit 1
+timeout 1200 "$T" start --policy /payload/flat.plm || exit 1
 serve
+
+# linked PATTERN, not_linked PATTERN: programs that are attached
+linked() { expect 0 "$1" ls /sys/fs/bpf/tidegate/links; }
+not_linked() {
+	ls /sys/fs/bpf/tidegate/links >/tmp/links
+	expect 1 '' grep -E "$1" /tmp/links
+}
+
+echo "# a service of packets alone"
+sed 's|/srv/run/notes\* {|/srv/run/notes* type seqpacket {|; /^service other/,/^}/d; /service other/d' /srv/s.caps >/srv/packets.caps
+expect 0 'type seqpacket' grep service /srv/packets.caps
+begin host --caps /srv/packets.caps --caps-subject host
+linked caps_service_socket_sendmsg
+not_linked 'caps_stream_|hook_socket_sendmsg|[^_]caps_socket_sendmsg'
+linked hook_socket_recvmsg
+expect 0 '^ok' ask host connect c /srv/run/notes.packets packets
+answer=$(ask host open c x:a 2)
+expect 0 '^ok' ask host put c "${answer#ok }" text
+expect 0 '^ok text' ask host get c "${answer#ok }"
+expect 0 '^EACCES' ask host open c secret 0
+expect 0 '^EACCES' ask host connect d /srv/run/notes.stream stream
+why "as host may not use \\(notes\\) in session [0-9]+: the service's socket is of another type"
+expect 0 'mend: no statement: the socket has to be of the type that .service notes on' "$T" why
+end host
+begun host stream
+linked caps_stream_socket_recvmsg
+not_linked 'hook_socket_(send|recv)msg'
+end host
 
 echo "# the example and its file"
 for kind in packets stream; do
@@ -325,7 +353,7 @@ expect 0 '^ok' ask host put c "$both" text
 expect 0 '^EACCES' ask host open c secret 0
 expect 0 '^ok' ask host connect d /srv/run/notes.stream stream
 expect 0 '^EACCES' ask host open d secret 0
-expect 0 'took over' timeout 300 "$T" start
+expect 0 'took over' timeout 1200 "$T" start
 expect 0 '^ok text' ask host get c "$both"
 expect 0 '^EACCES' ask host open c secret 0
 expect 0 '^taken back from 1 session' "$T" revoke --object service:notes:x:a
@@ -335,7 +363,8 @@ end host
 
 echo "# the end of the last session"
 sleep 9
-ls /sys/fs/bpf/tidegate/links >/tmp/links
-expect 1 '' grep caps_service_ /tmp/links
+not_linked 'caps_service_|caps_stream_'
+linked hook_socket_sendmsg
+linked hook_socket_recvmsg
 "$T" stop
 echo "$passed passed, $failed failed"

@@ -60,3 +60,120 @@ expect 0 '^shut' after one splice-a-socket "$T" revoke --object tcp:127.0.0.1:73
 expect 0 '^open' after one splice-a-socket true
 expect 0 '^shut' after counts splice-a-used-up-socket true
 kill "$listener"
+
+# of several sessions (sessions.pl)
+mkdir -p /srv/att/{given/bound,own,secret/deep,lower,upper,work,merged}
+cp /usr/bin/echo /srv/att/given/program
+cp /lib64/ld-linux-x86-64.so.2 /srv/att/given/loader
+cp /usr/bin/perl /srv/att/perl
+printf '#!/srv/att/given/script2\n' >/srv/att/given/script
+printf '#!/srv/att/given/program\n' >/srv/att/given/script2
+chmod +x /srv/att/given/script*
+for name in given/f log few brief secret/f secret/deep/file lower/given lower/secret lower/mapped; do echo "$name" >/srv/att/$name; done
+cp /usr/bin/echo /srv/att/lower/given
+chmod -R a+rwX /srv/att
+chmod 755 /srv
+mount -t overlay -o nfs_export=on,index=on,lowerdir=/srv/att/lower,upperdir=/srv/att/upper,workdir=/srv/att/work overlay /srv/att/merged || cat /proc/filesystems
+mount --bind /srv/att/secret /srv/att/given/bound
+# it is above then
+touch /srv/att/merged/given
+cat >/srv/att.caps <<-END
+	subject one {
+	$base
+	    file /srv/att/given/* read
+	    file /srv/att/log append
+	    file /srv/att/own/* read write create unlink rename link
+	    file /srv/att/merged/{given,mapped} read
+	    file /proc/[0-9]*/** read write
+	    dir /proc/[0-9]*/** read
+	    dir /srv/att/own read
+	    program /usr/bin/perl execute
+	    program /srv/att/given/{script,script2,loader} execute
+	    library /srv/att/given/loader load
+	    bind tcp loopback port 7303-7304
+	    connect unix /srv/att/own/socket
+	    connect udp 127.0.0.1 port 7305
+	}
+	subject wide {
+	$base
+	    file /srv/att/** read write create unlink
+	    file /proc/[0-9]*/** read write
+	    program /usr/bin/perl execute
+	    program /srv/att/perl execute as small
+	    connect tcp 127.0.0.1 port 7302
+	    bind tcp loopback port 7303
+	    bind unix /srv/att/own/socket
+	}
+	subject small {
+	$base
+	    file /srv/att/given/* read
+	    file /srv/att/own/* read write create link
+	    file /srv/att/few read uses 2
+	    file /srv/att/brief read expires 3s
+	    control file read
+	    program /srv/att/perl execute
+	}
+	subject counts {
+	$base
+	    program /usr/bin/perl execute
+	    connect udp 127.0.0.1 port 7301 uses 2
+	    control udp read write
+	}
+	subject brief {
+	$base
+	    program /usr/bin/perl execute
+	    bind tcp loopback port 7304 expires 3s
+	}
+END
+chmod 644 /srv/att.caps
+# a bundle of it, which who is limited may have himself limited by
+"$T" run --caps /srv/att.caps --caps-subject one -- /usr/bin/perl -e 1
+for bundle in /run/tidegate/policy/caps/*.bundle; do
+	if grep -q att.caps "$bundle"; then cp "$bundle" /srv/att/given/bundle; fi
+done
+(ulimit -n 20000 && TIDEGATE=$T perl sessions.pl >/tmp/sessions.out)
+# what came of one, by root and, where that is tried, by another user
+result() {
+	if sed -En "s/^$1(-by-a-user)? //p" /tmp/sessions.out | grep -v '^shut$' || ! grep -q "^$1 " /tmp/sessions.out; then return 1; fi
+	echo shut
+}
+expect 0 '^shut' result handle
+expect 0 '^shut' result magic-links
+expect 0 '^shut' result reopened-wider
+expect 0 '^shut' result truncated-when-opened
+expect 0 '^shut' result without-a-name
+expect 0 '^shut' result exchanged
+expect 0 '^shut' result linked-by-descriptor
+expect 0 '^shut' result another-place
+expect 0 '^shut' result mounted-elsewhere
+expect 0 '^shut' result mounts
+expect 0 '^shut' result user-namespace
+expect 0 '^shut' result namespaces
+expect 0 '^shut' result executed-from-memory
+expect 0 '^shut' result executed-by-a-chain
+expect 0 '^shut' result executed-by-the-loader
+expect 0 '^shut' result mapped-to-be-executed
+expect 0 '^shut' result others-processes
+expect 0 '^shut' result the-kernel
+expect 0 '^shut' result terminal
+expect 0 '^shut' result handed-as-opened
+expect 0 '^shut' result still-mapped-behind-an-overlay
+expect 0 '^shut' result still-mapped-of-anothers
+expect 0 '^shut' result inherited
+expect 0 '^shut' result hidden-behind-controls
+expect 0 '^shut' result hidden-behind-a-message
+expect 0 '^shut' result many-sent-by-one-call
+expect 0 '^shut' result many-received-by-one-call
+expect 0 '^shut' result source-routes
+expect 0 '^shut' result routes-behind-a-message
+expect 0 '^shut' result taken-by-pidfd
+expect 0 '^shut' result socket-without-rights
+expect 0 '^shut' result accepted-after-its-end
+expect 0 '^shut' result place-used-again
+expect 0 '^shut' result asked-of-the-daemon
+expect 0 '^shut' result told-to-the-daemon
+expect 0 '^shut' result connections-to-the-daemon
+expect 0 '^shut' result number-of-who-asked
+expect 0 '^shut' result narrowed-by-two-at-once
+expect 0 '^shut' result filled-with-files
+umount /srv/att/given/bound /srv/att/merged

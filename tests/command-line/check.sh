@@ -19,7 +19,7 @@ alice() { su alice -s /bin/bash -c "$1"; }
 low() { alice "exec 9</run/tidegate/level/untrusted; $1"; }
 
 # shellcheck disable=SC2119,SC2120 # its arguments come through expect
-begin() { timeout 300 "$T" start --preset workstation "$@"; }
+begin() { timeout 1200 "$T" start --preset workstation "$@"; }
 # what commands write to: at the lowest level, or low ones could not
 low_out() { rm -f /tmp/out && "$T" run --level untrusted -- touch /tmp/out; }
 kill_daemon() {
@@ -38,6 +38,12 @@ expect 5 'not running' "$T" run --level user -- true
 expect 5 'not running' "$T" reload --preset server
 expect 1 'no audit log' "$T" log
 expect 7 'takes root' alice "$T start --preset workstation"
+
+echo "# a kernel that hides from everybody where its locks are, by which paths are walked"
+echo 2 >/proc/sys/kernel/kptr_restrict
+expect 4 'kernel.kptr_restrict=1' "$T" doctor
+expect 4 'addresses: kernel.kptr_restrict=2' "$T" start --preset workstation
+echo 1 >/proc/sys/kernel/kptr_restrict
 
 echo "# bad command lines and policies"
 expect 2 'unrecognized subcommand' "$T" frobnicate
@@ -287,7 +293,7 @@ serve
 sleep 1
 expect 0 '^tidegate_up 0' get /metrics
 expect 0 '^tidegate_loaded 0' get /metrics
-expect 0 '^enforcing: server' timeout 300 "$T" start --preset server
+expect 0 '^enforcing: server' timeout 1200 "$T" start --preset server
 low_out
 # at the top still: nobody has come over the network since
 kill "$(pgrep -fox "$X")"

@@ -39,7 +39,7 @@ echo key >/home/alice/.ssh/id
 chown -R alice: /home/alice/work /home/alice/.ssh
 
 echo "# a day's work, and nothing is refused"
-expect 0 'permissive' timeout 300 "$T" start --preset workstation --permissive
+expect 0 'permissive' timeout 1200 "$T" start --preset workstation --permissive
 expect 0 '' makes
 expect 0 '' keeps_log
 expect 0 '' cleans

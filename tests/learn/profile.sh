@@ -18,7 +18,7 @@ OUT=/root/out
 # shellcheck source=tests/expect.sh
 . ./expect.sh
 
-start() { timeout 300 "$T" start --policy "$MAP" "${these[@]}"; }
+start() { timeout 1200 "$T" start --policy "$MAP" "${these[@]}"; }
 reload() { "$T" reload --policy "$MAP" "${these[@]}"; }
 learn() { "$T" learn --policy "$MAP" "${these[@]}" "$@"; }
 replay() { "$T" replay /root/work.jsonl --policy "$MAP" --against nothing "${these[@]}" "$@"; }

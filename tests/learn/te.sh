@@ -31,7 +31,7 @@ for file in /srv/ops/obj/file /srv/ops/owned/file /srv/ops/boolean/file; do
 done
 
 echo "# enforced"
-expect 0 'enforcing: flat' timeout 300 "$T" start "${these[@]}"
+expect 0 'enforcing: flat' timeout 1200 "$T" start "${these[@]}"
 expect 1 '' in_domain no_file_write bash -c 'echo y >/srv/ops/obj/file'
 expect 0 'd_no_file_write may not \{ .*write' "$T" why
 expect 0 '^te: d_no_file_write may not \{ write \} [a-z_]*:file: no rule allows it' "$T" why

@@ -39,7 +39,7 @@ expect 0 '^EINVAL \(the file has no subject `nobody`: it has reader, alone, none
 printf 'subject a {\n    file srv read\n}\n' >/srv/wrong.caps
 expect 0 '^EINVAL \(/srv/wrong.caps:2:10: ' "$O" plain /srv/wrong.caps - /srv/in/a
 
-timeout 300 "$T" start --policy /payload/flat.plm || exit 1
+timeout 1200 "$T" start --policy /payload/flat.plm || exit 1
 
 # all FIRST…: as root and as another, by these words before
 all() {

@@ -7,12 +7,12 @@
 set -eu
 lab=$1 payload=$(realpath "$2") kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
-example=$here/../../examples/narrow
 installed=$payload/installed
+example=$installed/example
 
 # shellcheck source=tests/c-library.sh
 . "$here/../c-library.sh"
-install_library restrict "$installed"
+install_library restrict "$installed" narrow
 make -s -C "$example" clean narrow
 status=0
 LD_LIBRARY_PATH=$installed/usr/lib "$example/narrow" /nowhere.caps tool /dev/null 2>"$payload/said" || status=$?
@@ -37,5 +37,5 @@ done <"$payload/scenes"
 [ -s "$payload/scenes" ]
 
 cp "$here/check.sh" "$here/../expect.sh" "$here/../te/flat.plm" "$payload"
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 900 --lsm lockdown,yama,bpf -- \
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 --lsm lockdown,yama,bpf -- \
 	env ${CROWD:+"CROWD=$CROWD"} bash /payload/check.sh

@@ -25,14 +25,6 @@ as_put() { echo "$3" | as "$1" "$D" put "$2"; }
 # alice is an ordinary user, and low somebody whom the map has below the top, though root
 alice() { su alice -s /bin/bash -c "$1"; }
 low() { bash -c "exec 9</run/tidegate/level/untrusted; $1"; }
-# until COMMAND…: tries for ten seconds
-until_() {
-	for _ in $(seq 100); do
-		"$@" >/dev/null 2>&1 && return
-		sleep 0.1
-	done
-	return 1
-}
 # the store asked while there is no daemon, which `run` would need
 as_down() { "$D" get report; }
 # until_said PATTERN: until the log has it
@@ -54,7 +46,7 @@ REPORT=system_u:object_r:report_t:s0 PLAN=system_u:object_r:plan_t:s0 COLLECTION
 echo "# before anything is in force"
 expect 2 'open: map /run/tidegate/status: No such file' "$A" $CLERK $REPORT document read
 
-expect 0 'enforcing' timeout 300 "$T" start --policy /root/flat.plm --te "$PWD/open.33"
+expect 0 'enforcing' timeout 1200 "$T" start --policy /root/flat.plm --te "$PWD/open.33"
 expect 0 '444 0 4096' stat -c '%a %u %s' /run/tidegate/status
 expect 0 'version=1 sequence=[0-9]*[02468] enforcing=1 policyload=1 deny_unknown=0 enabled=1' "$F" words
 
@@ -75,7 +67,7 @@ expect 1 'may not \{ check_context \}' as clerk "$A" --context $CLERK
 echo "# the store"
 "$T" run --context system_u:system_r:docstore_t:s0 -- "$D" serve /srv/docs --collection $COLLECTION >/root/store 2>&1 &
 store=$!
-expect 0 '' until_ test -S /run/docstore.sock
+expect 0 '' until_ listens /run/docstore.sock
 expect 0 'docstore_t:s0' "$T" ps -Z
 expect 0 '' as_put boss plan 'to the moon'
 expect 0 "^$PLAN\$" as boss "$D" label plan
@@ -155,7 +147,7 @@ kill -9 "$(cat /run/tidegate/pid)"
 sleep 0.5
 expect 1 '503 Service Unavailable: the daemon is not running' as_down
 expect 0 "sequence=$before enforcing=1" "$F" words
-expect 0 'took over' timeout 300 "$T" start
+expect 0 'took over' timeout 1200 "$T" start
 # nothing has changed, so what is cached counts on
 expect 0 "sequence=$before enforcing=1" "$F" words
 expect 0 '^secret$' as clerk "$D" get report

@@ -22,18 +22,19 @@ compiled '(handleunknown deny)' strict.33
 cp "$here/check.sh" "$root/tests/expect.sh" "$here/forge.py" "$root/tests/te/flat.plm" "$payload"
 
 installed=$payload/installed
+example=$installed/example
 # shellcheck source=tests/c-library.sh
 . "$root/tests/c-library.sh"
-install_library avc "$installed"
-make -s -C "$root/examples/check-access" clean check-access
+install_library avc "$installed" check-access
+make -s -C "$example" clean check-access
 status=0
-LD_LIBRARY_PATH=$installed/usr/lib "$root/examples/check-access/check-access" --context x 2>"$payload/said" || status=$?
+LD_LIBRARY_PATH=$installed/usr/lib "$example/check-access" --context x 2>"$payload/said" || status=$?
 if [ $status != 2 ] || ! grep -q 'open: map /run/tidegate/status' "$payload/said"; then
 	echo "FAILED  the example with the shared library: $status: $(cat "$payload/said")"
 	exit 1
 fi
-make -s -C "$root/examples/check-access" clean check-access LDSTATIC=-static
-mv "$root/examples/check-access/check-access" "$payload"
+make -s -C "$example" clean check-access LDSTATIC=-static
+mv "$example/check-access" "$payload"
 rm -rf "$installed"
 
-"$lab" vm --kernel "$kernel" --payload "$payload" --timeout 600 -- bash /payload/check.sh
+"$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 -- bash /payload/check.sh

@@ -13,7 +13,7 @@ in_machine() {
 	local log=$payload/$1.log words=()
 	# without the kernel's records, which the console would take minutes for
 	[ "$1" != apparmor ] || words=(--lsm "lockdown,yama,apparmor" --append audit=0)
-	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 1500 "${words[@]}" -- "${@:2}" >"$log" 2>&1; then
+	if ! "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 "${words[@]}" -- "${@:2}" >"$log" 2>&1; then
 		tail -n 30 "$log"
 		return 1
 	fi

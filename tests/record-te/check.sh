@@ -46,7 +46,7 @@ expect 1 '"te":\{"context":"u:r:work_t"' "$T" replay /tmp/work.jsonl "${te[@]}" 
 grep -m1 '^{' /tmp/out >/tmp/predicted.json
 
 echo "# the same in the domain, permissive"
-expect 0 'permissive' timeout 300 "$T" start "${te[@]}" --permissive
+expect 0 'permissive' timeout 1200 "$T" start "${te[@]}" --permissive
 fresh
 "$T" run --context $D -- ./work.sh $outside >/tmp/out 2>&1 </dev/null
 sleep 1

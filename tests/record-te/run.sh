@@ -8,4 +8,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 secilc --policyvers=33 --output="$payload/record.pol" --filecontext="$payload/record.fc" "$here/record.cil"
 cp "$here/check.sh" "$here/../expect.sh" "$here/work.sh" "$here/compare.py" "$here/../te/flat.plm" "$payload"
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 900 --lsm lockdown,yama,bpf -- bash /payload/check.sh
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 --lsm lockdown,yama,bpf -- bash /payload/check.sh

@@ -54,7 +54,7 @@ expect 0 'cut.jsonl:[0-9]+: the recording is cut off here' "$T" replay $W/cut.js
 expect 1 'broken.jsonl:501: not a line of a recording' "$T" replay $W/broken.jsonl --preset workstation
 
 echo "# the same under the policy, permissive"
-expect 0 'permissive' timeout 300 "$T" start --preset workstation --permissive
+expect 0 'permissive' timeout 1200 "$T" start --preset workstation --permissive
 ./work.sh all >/tmp/out 2>&1 </dev/null # to where the recorded one wrote
 sleep 1
 "$T" log --json --kind would >$W/would.jsonl

@@ -22,4 +22,4 @@ cat >"$payload/live.sh" <<-'END'
 	/payload/tidegate stop
 	exit ${status:-0}
 END
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 900 --lsm lockdown,yama,bpf -- /bin/sh /payload/live.sh "$what"
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 --lsm lockdown,yama,bpf -- /bin/sh /payload/live.sh "$what"

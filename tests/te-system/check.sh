@@ -11,7 +11,7 @@ W=/root/system
 start() { # POLICY OPTION…
 	local policy=$1
 	shift
-	timeout 300 "$T" start --policy flat.plm --te "$policy.pol" --file-contexts "$policy.fc" "$@"
+	timeout 1200 "$T" start --policy flat.plm --te "$policy.pol" --file-contexts "$policy.fc" "$@"
 }
 
 mkdir -p $W
@@ -103,7 +103,7 @@ expect 0 'made_t' "$T" ls -Z $W/made
 expect 1 'Permission denied' $W/reader $W/made
 echo "# a start without a SELinux policy, and one with a policy that does not know it"
 expect 0 'nothing is enforced' "$T" stop
-expect 0 'enforcing' timeout 300 "$T" start --policy flat.plm
+expect 0 'enforcing' timeout 1200 "$T" start --policy flat.plm
 expect 0 '^exit 0' $W/reader $W/made
 expect 0 'nothing is enforced' "$T" stop
 expect 0 'enforcing' start less --te-system

@@ -21,7 +21,7 @@ END
 /usr/lib/systemd/systemd /run/services/start &
 sleep 8
 if [ "$1" = tidegate ]; then
-	timeout 600 /payload/tidegate start --policy /payload/flat.plm --te /etc/selinux/default --te-system --permissive
+	timeout 1200 /payload/tidegate start --policy /payload/flat.plm --te /etc/selinux/default --te-system --permissive
 	/payload/tidegate ps -Z
 	/payload/tidegate ps --json | sed -n 's/.*"context":"\([^"]*\)","comm":"\([^"]*\)".*/context: \2 \1/p' | grep -v ': tidegate '
 else

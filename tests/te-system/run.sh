@@ -17,4 +17,4 @@ compile less '/made_t/d; s/^(type kernel_t)/(type first_t) &/'
 # one under which the first process could not go on
 compile tight 's/^(allow kernel_t self (capability (all)))/(allow kernel_t self (capability (setuid setgid sys_admin)))/'
 cp "$here/check.sh" "$here/../expect.sh" "$here/daemon.pl" "$here/../te/flat.plm" "$payload"
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 900 --lsm lockdown,yama,bpf -- bash /payload/check.sh
+exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 --lsm lockdown,yama,bpf -- bash /payload/check.sh

@@ -21,7 +21,7 @@ in_machine() {
 	selinux) lsm=lockdown,capability,yama,selinux,bpf ;;
 	tidegate) lsm=lockdown,yama,bpf ;;
 	esac
-	if ! "$lab" vm --kernel "$kernel" "${image[@]}" --payload "$payload" --timeout 2400 --lsm "$lsm" \
+	if ! "$lab" vm --kernel "$kernel" "${image[@]}" --payload "$payload" --timeout 3600 --lsm "$lsm" \
 		--append "enforcing=0 audit=1 audit_backlog_limit=8192" -- "${@:3}" >"$log" 2>&1; then
 		tail -n 30 "$log"
 		return 1

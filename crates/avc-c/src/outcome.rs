@@ -1,7 +1,5 @@
 //! What a call of C's comes to.
 
-use std::ffi::c_int;
-
 use tidegate_avc::{AvcError, Denied};
 use tidegate_boundary::Fault;
 use tidegate_boundary::errno::{EACCES, EAGAIN, EINVAL, EIO, ENOSPC, ENOTCONN, EPERM};
@@ -9,21 +7,7 @@ use tidegate_boundary::errno::{EACCES, EAGAIN, EINVAL, EIO, ENOSPC, ENOTCONN, EP
 /// The page is being changed.
 pub const CHANGING: Fault = Fault::fixed(EAGAIN, "the status page is being changed: ask again");
 
-/// Why a call failed, the cache's errors among it.
-#[derive(Debug)]
-pub struct Failed(Fault);
-
-impl From<Fault> for Failed {
-    fn from(fault: Fault) -> Failed {
-        Failed(fault)
-    }
-}
-
-impl From<Failed> for Fault {
-    fn from(failed: Failed) -> Fault {
-        failed.0
-    }
-}
+tidegate_boundary::failures!(Failed);
 
 impl From<AvcError> for Failed {
     fn from(e: AvcError) -> Failed {
@@ -48,20 +32,10 @@ impl From<Denied> for Failed {
     }
 }
 
-/// What a call gives back; this if it fails, or panics, with errno set.
-pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, Failed>) -> T {
-    tidegate_boundary::guarded(failed, call)
-}
-
-/// The same of a call that only succeeds or not.
-pub fn done(call: impl FnOnce() -> Result<(), Failed>) -> c_int {
-    guarded(-1, || call().map(|()| 0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CStr;
+    use std::ffi::{CStr, c_int};
 
     use tidegate_boundary::last_error;
 

@@ -137,6 +137,39 @@ pub unsafe fn put<T, E: From<Fault>>(at: *mut T, value: T) -> Result<(), E> {
     Ok(())
 }
 
+/// Makes a library's own type of failures, and the functions that its calls are made with: a [`Fault`], or what the library makes of
+/// its errors by `From`, which has to be for a type of its own.
+#[macro_export]
+macro_rules! failures {
+    ($failed:ident) => {
+        /// Why a call failed, the library's own errors among it.
+        #[derive(Debug)]
+        pub struct $failed($crate::Fault);
+
+        impl From<$crate::Fault> for $failed {
+            fn from(fault: $crate::Fault) -> $failed {
+                $failed(fault)
+            }
+        }
+
+        impl From<$failed> for $crate::Fault {
+            fn from(failed: $failed) -> $crate::Fault {
+                failed.0
+            }
+        }
+
+        /// What a call gives back; this if it fails, or panics, with errno set.
+        pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, $failed>) -> T {
+            $crate::guarded(failed, call)
+        }
+
+        /// The same of a call that only succeeds or not.
+        pub fn done(call: impl FnOnce() -> Result<(), $failed>) -> std::ffi::c_int {
+            guarded(-1, || call().map(|()| 0))
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,18 +50,30 @@ pub struct Options {
 pub fn run(options: &Options) -> Result<()> {
     let caps = Capabilities::compile_file(&options.caps)?.capabilities;
     ensure!(caps.services.len() == 1, "a monitor is of one service");
-    fs::create_dir_all(&options.here)?;
-    let here = options.here.join(SOCKET);
+    serve(
+        &listening(&options.here)?,
+        &caps,
+        &options.onwards.join(SOCKET),
+    )
+}
+
+/// A socket that is connected to from now on.
+fn listening(dir: &Path) -> Result<OwnedFd> {
+    fs::create_dir_all(dir)?;
+    let here = dir.join(SOCKET);
     let listener = packets()?;
     bind(&listener, &SocketAddrUnix::new(&here)?)
         .with_context(|| format!("listening at {}", here.display()))?;
     listen(&listener, 1)?;
-    let onwards = options.onwards.join(SOCKET);
-    let image = Image::of(&caps, BASE);
+    Ok(listener)
+}
+
+fn serve(listener: &OwnedFd, caps: &Capabilities, onwards: &Path) -> Result<()> {
+    let image = Image::of(caps, BASE);
     loop {
-        let client = accept(&listener)?;
-        let mut authority = Authority::of(&caps, &image);
-        if let Err(error) = pass_on(&mut authority, &client, &onwards) {
+        let client = accept(listener)?;
+        let mut authority = Authority::of(caps, &image);
+        if let Err(error) = pass_on(&mut authority, &client, onwards) {
             eprintln!("tidegate-lab: a monitor's connection: {error:#}");
         }
     }
@@ -174,7 +186,7 @@ impl<'f> Authority<'f> {
 mod tests {
     use std::thread;
 
-    use tidegate_service::{Client, Connection, Error};
+    use tidegate_service::{Client, Connection};
 
     use super::*;
 
@@ -245,22 +257,15 @@ service notes on /s {
     fn what_is_authorised_arrives_and_the_rest_does_not() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
-        fs::create_dir(at("service")).unwrap();
-        fs::write(at("x.caps"), FILE).unwrap();
-        let listener = packets().unwrap();
-        let service = at("service").join(SOCKET);
-        bind(&listener, &SocketAddrUnix::new(&service).unwrap()).unwrap();
-        listen(&listener, 1).unwrap();
+        let service = listening(&at("service")).unwrap();
         for (here, onwards) in [("second", "service"), ("first", "second")] {
-            let options = Options {
-                caps: at("x.caps"),
-                here: at(here),
-                onwards: at(onwards),
-            };
-            thread::spawn(move || run(&options));
+            let listener = listening(&at(here)).unwrap();
+            let onwards = at(onwards).join(SOCKET);
+            let caps = Capabilities::compile_str("x.caps", FILE).unwrap();
+            thread::spawn(move || serve(&listener, &caps.capabilities, &onwards));
         }
         let service = thread::spawn(move || {
-            let mut connection = Connection::of(accept(&listener).unwrap()).unwrap();
+            let mut connection = Connection::of(accept(&service).unwrap()).unwrap();
             let mut names = Vec::new();
             while let Some(request) = connection.receive().unwrap() {
                 connection.reply(&Reply::to(&request)).unwrap();
@@ -268,13 +273,7 @@ service notes on /s {
             }
             names
         });
-        let mut client = loop {
-            match Client::connect(at("first").join(SOCKET)) {
-                Ok(client) => break client,
-                Err(Error::Io(_)) => thread::yield_now(),
-                Err(error) => panic!("{error}"),
-            }
-        };
+        let mut client = Client::connect(at("first").join(SOCKET)).unwrap();
         let mut status = |what| {
             let operands = vec![name(what), Operand::Number(0)];
             client.call(1, operands, Vec::new()).unwrap().status

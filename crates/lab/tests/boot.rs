@@ -1,5 +1,5 @@
 //! Boots real machines. Ignored by default, because the first run builds the
-//! artefacts (see `tidegate-lab setup`): `cargo test -p tidegate-lab -- --ignored`.
+//! artefacts (see `tidegate-lab setup`): `scripts/test.sh lab`.
 
 use std::fs;
 use std::time::Duration;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use tidegate_policy::automaton::Automaton;
 use tidegate_policy::caps::{
-    Allowed, Capabilities, Capability, Class, Needs, Operation, Rights, Service, Subject,
+    Allowed, Capabilities, Capability, Class, Needs, Operation, Rights, Service, SocketType,
+    Subject,
 };
 use tidegate_policy::layout::Layout;
 
@@ -17,6 +18,10 @@ const CLASSES: usize = 8;
 const HEAD: usize = 8;
 pub(crate) const SUBJECT: usize = 6 + 2 * CLASSES;
 pub(crate) const CAPABILITY: usize = 4;
+
+/// Of `enum sock_type`.
+const SOCK_STREAM: u32 = 1;
+const SOCK_SEQPACKET: u32 = 5;
 
 /// Capability files' image.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,13 +213,18 @@ impl Writer {
     }
 
     /// `struct caps_service`.
-    fn service(&mut self, service: &Service) -> [u32; 4] {
+    fn service(&mut self, service: &Service) -> [u32; 6] {
         let operations = service.operations.iter();
         let operations: Vec<_> = operations.map(|it| self.operation(it)).collect();
         let count = operations.len() as u32;
         let operations = self.out.list(operations);
         let [name, name_len] = self.text(&service.name);
-        [operations, count, name, name_len]
+        let socket_type = match service.socket_type {
+            None => 0,
+            Some(SocketType::Stream) => SOCK_STREAM,
+            Some(SocketType::Seqpacket) => SOCK_SEQPACKET,
+        };
+        [operations, count, name, name_len, socket_type, 0]
     }
 
     /// `struct caps_operation`, with a number of `enum caps_kind`.

@@ -201,7 +201,7 @@ fn what_an_image_is_made_of_has_the_sizes_that_c_says() {
     let mut sizes = [0; 8];
     // SAFETY: there is room for eight.
     unsafe { tidegate_caps_sizes(&raw mut sizes) };
-    let words = [8, SUBJECT, CAPABILITY, 4, 4, 6, 6, 4];
+    let words = [8, SUBJECT, CAPABILITY, 4, 6, 6, 6, 4];
     assert_eq!(sizes, words.map(|words| 4 * words as u32));
 }
 

@@ -98,6 +98,25 @@ const CAPS_GUARD: &str = "caps_guard_";
 /// Those that look at requests to services: attached once files describe some, as they are asked at each message of everybody.
 const CAPS_SERVICES: &str = "caps_service_";
 
+/// Of those, what is attached only where a service's socket may be a stream.
+const CAPS_STREAMS: &str = "caps_stream_";
+
+/// What is asked of each message: a program of the service monitor's, and which others it does the work of.
+const MESSAGES_OF_SERVICES: [(&str, &[&str]); 2] = [
+    (
+        "caps_service_socket_sendmsg",
+        &["hook_socket_sendmsg", "caps_socket_sendmsg"],
+    ),
+    ("caps_stream_socket_recvmsg", &["hook_socket_recvmsg"]),
+];
+
+/// Whether another one that is attached does what a program does.
+fn is_done(program: &str, attached: &[String]) -> bool {
+    MESSAGES_OF_SERVICES
+        .iter()
+        .any(|(by, all)| all.contains(&program) && attached.iter().any(|link| link == by))
+}
+
 /// Programs that user space runs; they belong to no hook.
 const ITERATOR: &str = "ps_";
 
@@ -129,11 +148,11 @@ fn attach(program: &str) -> Result<()> {
     Pinned::Links.pin(link, program)
 }
 
-/// Attaches those of these programs that are not.
+/// Attaches those of these programs that are not, but what another one that is does, too.
 fn attach_late(wanted: impl Fn(&str) -> bool) -> Result<()> {
     let attached = Pinned::Links.names()?;
     for program in Pinned::Programs.names()? {
-        if wanted(&program) && !attached.contains(&program) {
+        if wanted(&program) && !attached.contains(&program) && !is_done(&program, &attached) {
             attach(&program)?;
         }
     }
@@ -205,13 +224,7 @@ impl Monitor {
     /// [`Error::Hook`] for the first that this kernel refuses; the caller then
     /// takes the monitor out again.
     pub fn attach(&self) -> Result<()> {
-        let attached = Pinned::Links.names()?;
-        for program in Pinned::Programs.names()? {
-            if !is_late(&program) && !attached.contains(&program) {
-                attach(&program)?;
-            }
-        }
-        Ok(())
+        attach_late(|p| !is_late(p))
     }
 
     /// Attaches those guards that are not.
@@ -258,13 +271,17 @@ impl Monitor {
         attach_late(|p| Model::Caps.account().contains(&p))?;
         let prefix = Model::Caps.prefix();
         attach_model(Model::Caps, |p| {
-            p.starts_with(prefix) && !p.starts_with(CAPS_GUARD) && !p.starts_with(CAPS_SERVICES)
+            let later = [CAPS_GUARD, CAPS_SERVICES, CAPS_STREAMS];
+            p.starts_with(prefix) && !later.iter().any(|later| p.starts_with(later))
         })
     }
 
-    /// Attaches those of the service monitor that are not.
-    pub(crate) fn attach_caps_services(&self) -> Result<()> {
-        attach_late(|p| p.starts_with(CAPS_SERVICES))
+    /// Attaches those of the service monitor that are not, with `streams` also those for streams.
+    pub(crate) fn attach_caps_services(&self, streams: bool) -> Result<()> {
+        attach_late(|p| p.starts_with(CAPS_SERVICES) || streams && p.starts_with(CAPS_STREAMS))?;
+        let attached = Pinned::Links.names()?;
+        let mut done = attached.iter().filter(|link| is_done(link, &attached));
+        done.try_for_each(|link| detach(link))
     }
 
     /// Attaches those of its guard that are not.
@@ -274,12 +291,17 @@ impl Monitor {
 
     /// Detaches a model's programs, where no policy asks them any more, but for those that keep account.
     pub(crate) fn detach_model(&self, model: Model) -> Result<()> {
-        for link in Pinned::Links.names()? {
-            if link.starts_with(model.prefix()) && !model.account().contains(&link.as_str()) {
-                detach(&link)?;
+        let links = Pinned::Links.names()?;
+        let goes = |p: &str| p.starts_with(model.prefix()) && !model.account().contains(&p);
+        let is_attached = |p: &str| links.iter().any(|link| link == p);
+        // first what these did for others, which is asked at every moment
+        for (by, all) in MESSAGES_OF_SERVICES {
+            if goes(by) && is_attached(by) {
+                let stay = all.iter().filter(|p| !goes(p) && !is_attached(p));
+                stay.copied().try_for_each(attach)?;
             }
         }
-        Ok(())
+        links.iter().filter(|p| goes(p)).try_for_each(|p| detach(p))
     }
 
     /// Detaches one of the guards; false if none is attached.

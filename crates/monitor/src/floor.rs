@@ -6,9 +6,9 @@ use std::os::fd::OwnedFd;
 use libbpf_rs::ProgramType;
 
 use crate::attach::is_late;
-use crate::error::{Error, Result, io_of};
+use crate::error::{Error, Result, Trying, io_of};
 use crate::object;
-use crate::probe;
+use crate::probe::KernelTypes;
 
 /// Empty programs on hooks, until it is dropped.
 #[derive(Debug)]
@@ -24,6 +24,7 @@ impl Floor {
             log: String::new(),
             source: io_of(e),
         })?;
+        let kernel = KernelTypes::read().trying(object::kernel_types)?;
         let mut links = Vec::new();
         for program in open.progs() {
             let name = program.name().to_string_lossy().into_owned();
@@ -34,10 +35,10 @@ impl Floor {
             let Some((kind, hook)) = section.split_once('/') else {
                 continue;
             };
-            if !object::is_possible(&program)? {
+            if !object::is_possible(&program, &kernel) {
                 continue;
             }
-            let link = probe::attach_empty(hook, kind.ends_with(".s"));
+            let link = kernel.attach_empty(hook, kind.ends_with(".s"));
             links.push(link.map_err(|source| Error::Hook {
                 program: name,
                 source,

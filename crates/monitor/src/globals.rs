@@ -11,7 +11,7 @@ use rustix::rand::GetRandomFlags;
 
 use crate::Refusals;
 use crate::skel::types::{bss, caps_domain, caps_held_image, caps_session, tg_policy};
-use crate::sys::map_info;
+use crate::sys::{check, map_info};
 
 /// A mapping of the monitor's zero-initialised globals, shared with the kernel.
 #[derive(Debug)]
@@ -85,6 +85,13 @@ impl Globals {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).policy.seqno })
             .store(seqno, Ordering::SeqCst);
+    }
+
+    /// The kernel's error if it did not tell where its variables are (kernel/symbols.h).
+    pub fn has_symbols(&self) -> io::Result<()> {
+        // SAFETY: in the mapping; written by a program that has ended.
+        let error = unsafe { ptr::read_volatile(&raw const (*self.base).symbols.error) };
+        check(error as i32).map(drop)
     }
 
     /// Makes up the secrets by which paths are remembered (kernel/profile/name.h).

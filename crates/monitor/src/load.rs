@@ -123,6 +123,9 @@ impl Monitor {
         pins::create()?;
         let loaded = object::load(options).and_then(|()| Self::open());
         let loaded = loaded.and_then(|monitor| {
+            sys::run(&open_pin(Pinned::Programs, "ps_symbols")?, &mut 0u64)
+                .and_then(|()| monitor.globals.has_symbols())
+                .trying(symbols)?;
             monitor
                 .globals
                 .make_secrets()
@@ -199,6 +202,11 @@ impl Monitor {
         }
         attach::wait_until_gone(&attached)
     }
+}
+
+/// What an error is about if the kernel's variables were not found.
+pub(crate) fn symbols() -> String {
+    "look up the kernel's variables (CAP_SYSLOG; sysctl kernel.kptr_restrict below 2)".into()
 }
 
 fn open_pin(kind: Pinned, name: &str) -> Result<OwnedFd> {

@@ -11,7 +11,7 @@ use crate::attach::{Model, is_late};
 use crate::error::{Error, Result, Trying, io_of};
 use crate::load::Options;
 use crate::pins::{self, Pinned};
-use crate::probe;
+use crate::probe::KernelTypes;
 
 /// What the build made of the kernel's part, where ELF's headers may lie.
 #[repr(align(8))]
@@ -123,10 +123,12 @@ fn bring_in(
     }
     let before = libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
     let loaded = (|| {
+        let kernel = KernelTypes::read().trying(kernel_types)?;
         let mut open = open().map_err(failed)?;
         prepare(&mut open).map_err(failed)?;
         for mut program in open.progs_mut() {
-            let wanted = wanted(&program.name().to_string_lossy()) && is_possible(&program)?;
+            let wanted =
+                wanted(&program.name().to_string_lossy()) && is_possible(&program, &kernel);
             program.set_autoload(wanted);
         }
         let object = open.load().map_err(failed)?;
@@ -148,17 +150,18 @@ fn bring_in(
     loaded
 }
 
+/// What an error without BTF is about.
+pub(crate) fn kernel_types() -> String {
+    "read the kernel's BTF".into()
+}
+
 /// Whether this kernel has what the program is for.
-///
-/// # Errors
-/// Without BTF.
-pub(crate) fn is_possible(program: &OpenProgram<'_>) -> Result<bool> {
-    let is_there = match optional(program) {
-        None => Ok(true),
-        Some((kind, function)) if kind == "fentry" => probe::try_function(&function),
-        Some((_, hook)) => probe::has_hook(&hook),
-    };
-    is_there.trying(|| "read the kernel's BTF".into())
+pub(crate) fn is_possible(program: &OpenProgram<'_>, kernel: &KernelTypes) -> bool {
+    match optional(program) {
+        None => true,
+        Some((kind, function)) if kind == "fentry" => kernel.try_function(&function),
+        Some((_, hook)) => kernel.has_hook(&hook),
+    }
 }
 
 /// What a program is for that is to be loaded only where that is there: a hook that only newer kernels have
@@ -189,6 +192,7 @@ mod tests {
             ("lsm", "inode_file_setattr"),
             ("lsm", "inode_file_setattr"),
             ("lsm", "inode_file_setattr"),
+            ("lsm", "mmap_backing_file"),
             ("lsm", "uring_allowed"),
         ];
         assert_eq!(found, expected.map(|(kind, of)| (kind.into(), of.into())));

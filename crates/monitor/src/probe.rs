@@ -1,65 +1,107 @@
-//! Whether this kernel takes an LSM program at all.
+//! What this kernel has: hooks, functions, and whether it takes an LSM program at all.
 
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
 
 use crate::sys;
 
 /// A hook that is hardly ever called, to try on.
 const HOOK: &str = "quotactl";
 
-/// Whether the kernel was built with BPF LSM: its BTF has the hooks' functions.
-///
-/// # Errors
-/// Without BTF.
-pub fn has_bpf_lsm() -> io::Result<bool> {
-    has_hook(HOOK)
+/// The kernel's BTF, which takes a moment to read.
+#[derive(Debug)]
+pub struct KernelTypes(NonNull<libbpf_sys::btf>);
+
+impl KernelTypes {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The kernel was built without BTF.
+    pub fn read() -> io::Result<Self> {
+        // SAFETY: no arguments.
+        let btf = unsafe { libbpf_sys::btf__load_vmlinux_btf() };
+        NonNull::new(btf)
+            .map(Self)
+            .ok_or_else(io::Error::last_os_error)
+    }
+
+    /// Whether the kernel was built with BPF LSM: its BTF has the hooks' functions.
+    #[must_use]
+    pub fn has_bpf_lsm(&self) -> bool {
+        self.has_hook(HOOK)
+    }
+
+    /// Whether the kernel has the LSM hook of this name.
+    #[must_use]
+    pub fn has_hook(&self, name: &str) -> bool {
+        self.hook(name).is_some()
+    }
+
+    /// Loads an LSM program that allows everything, attaches it and lets it go.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn try_lsm_program(&self) -> io::Result<()> {
+        self.attach_empty(HOOK, false).map(drop)
+    }
+
+    /// Attaches a program that allows everything to a hook, for as long as the link is open.
+    pub(crate) fn attach_empty(&self, hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
+        let id = self
+            .hook(hook)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
+        let flags = if sleepable {
+            libbpf_sys::BPF_F_SLEEPABLE
+        } else {
+            0
+        };
+        let kind = (libbpf_sys::BPF_PROG_TYPE_LSM, libbpf_sys::BPF_LSM_MAC);
+        let program = load_empty(kind, id, flags)?;
+        sys::attach(program.as_fd())
+    }
+
+    /// Whether a program can be put before this function of the kernel, which the compiler may have taken into
+    /// others, or given another name.
+    pub(crate) fn try_function(&self, name: &str) -> bool {
+        let kind = (
+            libbpf_sys::BPF_PROG_TYPE_TRACING,
+            libbpf_sys::BPF_TRACE_FENTRY,
+        );
+        self.function(name)
+            .is_some_and(|id| load_empty(kind, id, 0).is_ok())
+    }
+
+    /// Whether the kernel's BTF has a function.
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        self.function(name).is_some()
+    }
+
+    fn hook(&self, name: &str) -> Option<u32> {
+        self.function(&format!("bpf_lsm_{name}"))
+    }
+
+    /// A function's number in the kernel's BTF; `None`: it has no such function.
+    fn function(&self, name: &str) -> Option<u32> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: a BTF that this value alone has, and a NUL-terminated name.
+        let id = unsafe {
+            libbpf_sys::btf__find_by_name_kind(
+                self.0.as_ptr(),
+                name.as_ptr(),
+                libbpf_sys::BTF_KIND_FUNC,
+            )
+        };
+        u32::try_from(id).ok().filter(|&id| id > 0)
+    }
 }
 
-/// Whether the kernel has the LSM hook of this name.
-///
-/// # Errors
-/// Without BTF.
-pub fn has_hook(name: &str) -> io::Result<bool> {
-    Ok(hook_id(name)?.is_some())
-}
-
-/// Loads an LSM program that allows everything, attaches it and lets it go.
-///
-/// # Errors
-/// What the kernel says.
-pub fn try_lsm_program() -> io::Result<()> {
-    attach_empty(HOOK, false).map(drop)
-}
-
-/// Attaches a program that allows everything to a hook, for as long as the link is open.
-pub(crate) fn attach_empty(hook: &str, sleepable: bool) -> io::Result<OwnedFd> {
-    let id = hook_id(hook)?.ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))?;
-    let flags = if sleepable {
-        libbpf_sys::BPF_F_SLEEPABLE
-    } else {
-        0
-    };
-    let kind = (libbpf_sys::BPF_PROG_TYPE_LSM, libbpf_sys::BPF_LSM_MAC);
-    let program = load_empty(kind, id, flags)?;
-    sys::attach(program.as_fd())
-}
-
-/// Whether a program can be put before this function of the kernel, which the compiler may have taken into
-/// others, or given another name.
-///
-/// # Errors
-/// Without BTF.
-pub(crate) fn try_function(name: &str) -> io::Result<bool> {
-    let Some(id) = function_id(name)? else {
-        return Ok(false);
-    };
-    let kind = (
-        libbpf_sys::BPF_PROG_TYPE_TRACING,
-        libbpf_sys::BPF_TRACE_FENTRY,
-    );
-    Ok(load_empty(kind, id, 0).is_ok())
+impl Drop for KernelTypes {
+    fn drop(&mut self) {
+        // SAFETY: read by this value, used no more.
+        unsafe { libbpf_sys::btf__free(self.0.as_ptr()) };
+    }
 }
 
 /// Loads a program that does nothing, for a function by its number in the kernel's BTF.
@@ -98,26 +140,4 @@ fn load_empty(
         )
     };
     sys::owned(fd)
-}
-
-/// The hook's number in the kernel's BTF; `None`: it has no such hook.
-fn hook_id(hook: &str) -> io::Result<Option<u32>> {
-    function_id(&format!("bpf_lsm_{hook}"))
-}
-
-/// A function's number in the kernel's BTF; `None`: it has no such function.
-pub(crate) fn function_id(name: &str) -> io::Result<Option<u32>> {
-    let name = CString::new(name)?;
-    // SAFETY: no arguments.
-    let btf = unsafe { libbpf_sys::btf__load_vmlinux_btf() };
-    if btf.is_null() {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a BTF that was just loaded, and a NUL-terminated name.
-    let id = unsafe {
-        libbpf_sys::btf__find_by_name_kind(btf, name.as_ptr(), libbpf_sys::BTF_KIND_FUNC)
-    };
-    // SAFETY: loaded above, used no more.
-    unsafe { libbpf_sys::btf__free(btf) };
-    Ok(u32::try_from(id).ok().filter(|&id| id > 0))
 }

@@ -5,6 +5,7 @@ mod line;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::mem::MaybeUninit;
@@ -17,7 +18,9 @@ use libbpf_rs::{Link, RingBufferBuilder};
 use tidegate_recording::Line;
 
 use crate::error::{Error, Result, Trying, io_of};
-use crate::probe;
+use crate::load;
+use crate::object;
+use crate::probe::KernelTypes;
 use crate::recorder_skel::{RecorderSkel, RecorderSkelBuilder};
 use crate::swap::initial_mount_namespace;
 use crate::sys::{self, Over};
@@ -73,14 +76,14 @@ impl Recorder<'_, '_> {
         let mut open = RecorderSkelBuilder::default()
             .open(&mut room)
             .map_err(failed)?;
+        let kernel = KernelTypes::read().trying(object::kernel_types)?;
         let mut unseen = Vec::new();
         for mut program in open.open_object_mut().progs_mut() {
             let section = program.section().to_string_lossy().into_owned();
             let Some(name) = function(&section) else {
                 continue;
             };
-            let there = probe::function_id(name).trying(|| "read the kernel's types".into())?;
-            if there.is_none() {
+            if !kernel.has_function(name) {
                 program.set_autoload(false);
                 unseen.push(name.trim_start_matches("security_").to_string());
             }
@@ -92,6 +95,15 @@ impl Recorder<'_, '_> {
             globals.policy.all = scope.all.into();
         }
         let skel = open.load().map_err(failed)?;
+        let error = || {
+            skel.maps
+                .bss_data
+                .as_ref()
+                .map_or(0, |bss| bss.symbols.error)
+        };
+        sys::run(&skel.progs.ps_symbols.as_fd(), &mut 0u64)
+            .and_then(|()| sys::check(error() as i32))
+            .trying(load::symbols)?;
         let told = Rc::new(RefCell::new(Vec::new()));
         let ring = {
             let told = Rc::clone(&told);
@@ -174,8 +186,9 @@ impl Recorder<'_, '_> {
 /// Attaches all programs but the iterators.
 fn attach(skel: &RecorderSkel<'_>) -> Result<Vec<Link>> {
     let programs = skel.object().progs_mut();
-    let attached =
-        programs.filter(|p| p.autoload() && !p.section().as_encoded_bytes().starts_with(b"iter/"));
+    let is_run =
+        |section: &OsStr| section == "syscall" || section.as_encoded_bytes().starts_with(b"iter/");
+    let attached = programs.filter(|p| p.autoload() && !is_run(p.section()));
     attached
         .map(|program| {
             program.attach().map_err(|e| Error::Hook {

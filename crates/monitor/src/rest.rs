@@ -15,6 +15,9 @@ use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use rustix::param;
+
+use crate::event::boottime;
 
 /// How long a thread may take to leave the kernel.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,13 +65,14 @@ pub(crate) fn bring(pids: &[u32]) -> Vec<u32> {
 }
 
 fn bring_here(pids: &[u32]) -> Vec<u32> {
-    let until = Instant::now() + PATIENCE;
+    let (until, begun) = (Instant::now() + PATIENCE, boottime());
     let mut seen = HashSet::new();
     let mut late = HashSet::new();
-    // who is born meanwhile begins with nothing; another pass finds who was missed in a list that changed
+    // who is born meanwhile begins with nothing, and there may be no end of those; another pass finds who was missed in a list
+    // that changed
     loop {
         let fresh: Vec<Thread> = (pids.iter().flat_map(|&pid| threads(pid)))
-            .filter(|thread| seen.insert(thread.tid))
+            .filter(|thread| seen.insert(thread.tid) && thread.is_of_before(begun))
             .collect();
         if fresh.is_empty() {
             return late.into_iter().collect();
@@ -133,25 +137,48 @@ fn pass(threads: Vec<Thread>, until: Instant) -> Vec<u32> {
     under_way.iter().map(|(thread, _)| thread.pid).collect()
 }
 
+/// What proc_pid_stat(5) says of a thread.
+struct Stat {
+    state: char,
+    flags: u64,
+    /// Nanoseconds after the machine's start, rounded down to a tick of its clock.
+    started: u64,
+}
+
 impl Thread {
+    fn file(self, name: &str) -> Option<String> {
+        fs::read_to_string(format!("/proc/{}/task/{}/{name}", self.pid, self.tid)).ok()
+    }
+
+    /// None: it has ended.
+    fn stat(self) -> Option<Stat> {
+        let stat = self.file("stat")?;
+        // behind the name, which may have anything in it: from the third one on
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let flags = fields.nth(5)?.parse().ok()?;
+        let ticks: u64 = fields.nth(12)?.parse().ok()?;
+        Some(Stat {
+            state,
+            flags,
+            started: ticks * (1_000_000_000 / param::clock_ticks_per_second()),
+        })
+    }
+
+    /// Was it there at a time, in nanoseconds after the machine's start? False: it has ended since.
+    fn is_of_before(self, time: u64) -> bool {
+        self.stat().is_some_and(|stat| stat.started <= time)
+    }
+
     /// Whether it is in no call that could use a permission. It may have begun one since: that is decided anew.
     fn rests(self) -> bool {
-        let of =
-            |file: &str| fs::read_to_string(format!("/proc/{}/task/{}/{file}", self.pid, self.tid));
-        let Ok(stat) = of("stat") else {
+        let Some(stat) = self.stat() else {
             return true;
         };
-        // behind the name, which may have anything in it
-        let mut fields = (stat.rsplit_once(')'))
-            .map_or("", |(_, rest)| rest)
-            .split(' ');
-        let state = fields.nth(1).unwrap_or_default();
-        let flags = fields.nth(5).and_then(|flags| flags.parse::<u64>().ok());
-        if matches!(state, "t" | "T" | "Z" | "X") || flags.is_some_and(|flags| flags & WORKER != 0)
-        {
+        if matches!(stat.state, 't' | 'T' | 'Z' | 'X') || stat.flags & WORKER != 0 {
             return true;
         }
-        let Ok(call) = of("syscall") else {
+        let Some(call) = self.file("syscall") else {
             return true;
         };
         let number = call.split(' ').next().and_then(|n| n.parse::<i64>().ok());

@@ -71,7 +71,8 @@ pub(crate) fn bytes_of<T: Pod>(value: &T) -> &[u8] {
     unsafe { std::slice::from_raw_parts(ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
-fn check(ret: c_int) -> io::Result<c_int> {
+/// What a call, or a program in the kernel, says of what it did: an error if that is negative.
+pub(crate) fn check(ret: c_int) -> io::Result<c_int> {
     if ret < 0 {
         return Err(io::Error::from_raw_os_error(-ret));
     }

@@ -3,6 +3,8 @@
 use tidegate_policy::automaton::Automaton;
 use tidegate_policy::caps::{Allowed, Capabilities, Class, Object, decide};
 
+use crate::image;
+
 /// Words of the language and what is almost one.
 const WORDS: [&str; 64] = [
     "subject",
@@ -127,19 +129,21 @@ pub fn lines(bytes: &[u8]) -> String {
 ///
 /// # Panics
 ///
-/// If a finding cannot be shown, what was compiled does not come back from a bundle, or automata say something else than
-/// capabilities that are asked one by one.
+/// If a finding cannot be shown, what was compiled does not come back from a bundle, or automata, or the kernel by an image of them,
+/// say something else than capabilities that are asked one by one.
 pub fn compile(text: &str) -> bool {
     let (is_right, findings) = match Capabilities::compile_str("fuzz", text) {
         Ok(compiled) => {
             assert!(compiled.warnings.iter().all(|warning| !warning.is_error()));
             let caps = compiled.capabilities;
-            for object in objects(&caps, text.as_bytes()) {
+            let objects = objects(&caps, text.as_bytes());
+            for object in &objects {
                 for subject in 0..caps.subjects.len() as u32 {
-                    let said = caps.lookup(subject, &object);
-                    assert_eq!(*said, decide::allowed(&caps, subject, &object));
+                    let said = caps.lookup(subject, object);
+                    assert_eq!(*said, decide::allowed(&caps, subject, object));
                 }
             }
+            image::asked(&caps, &objects, text.as_bytes());
             assert_eq!(Capabilities::from_bundle(&caps.to_bundle()), Ok(caps));
             (true, compiled.warnings)
         }
@@ -194,7 +198,7 @@ fn objects(caps: &Capabilities, bytes: &[u8]) -> Vec<Object> {
 ///
 /// # Panics
 ///
-/// If what was accepted cannot be walked, or says what no capability says.
+/// If what was accepted cannot be walked, says what no capability says, or something else once it is laid out for the kernel.
 pub fn read(bundle: &[u8]) {
     if let Ok(caps) = Capabilities::from_bundle(bundle) {
         for subject in &caps.subjects {
@@ -202,9 +206,10 @@ pub fn read(bundle: &[u8]) {
                 walk(automaton, bundle);
             }
         }
-        for object in objects(&caps, bundle) {
+        let objects = objects(&caps, bundle);
+        for object in &objects {
             for subject in 0..caps.subjects.len() as u32 {
-                let said: &Allowed = caps.lookup(subject, &object);
+                let said: &Allowed = caps.lookup(subject, object);
                 let rights = said
                     .by
                     .iter()
@@ -212,7 +217,7 @@ pub fn read(bundle: &[u8]) {
                 assert_eq!(said.rights, rights.fold(0, |all, rights| all | rights));
             }
         }
-        caps.service_at(bundle);
+        image::asked_of_any(&caps, &objects, bundle);
     }
 }
 

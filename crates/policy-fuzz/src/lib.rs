@@ -1,11 +1,13 @@
 //! What the fuzz targets (`targets.rs`) do with an input: each function
 //! panics if a policy compiler, the bundle loader or the reader of compiled profiles, of SELinux's
-//! binary policies, of recordings, or of requests to services breaks a promise.
+//! binary policies, of recordings, or of requests to services breaks a promise, or the kernel's decisions by
+//! an image of capability files do.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod caps;
 pub mod contexts;
+pub mod image;
 pub mod profile;
 pub mod recording;
 pub mod service;

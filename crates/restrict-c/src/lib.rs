@@ -6,26 +6,13 @@
 
 use std::ffi::{c_char, c_int};
 
-use tidegate_boundary::{Fault as Call, errno, last_error, text};
+use tidegate_boundary::{Fault, errno, last_error, text};
 use tidegate_restrict::{Layer, RestrictError};
 
-/// Why a call failed.
-struct Fault(Call);
+tidegate_boundary::failures!(Failed);
 
-impl From<Call> for Fault {
-    fn from(fault: Call) -> Fault {
-        Fault(fault)
-    }
-}
-
-impl From<Fault> for Call {
-    fn from(fault: Fault) -> Call {
-        fault.0
-    }
-}
-
-impl From<RestrictError> for Fault {
-    fn from(e: RestrictError) -> Fault {
+impl From<RestrictError> for Failed {
+    fn from(e: RestrictError) -> Failed {
         let errno = match &e {
             RestrictError::Read { source, .. }
             | RestrictError::Connect(source)
@@ -36,19 +23,15 @@ impl From<RestrictError> for Fault {
             RestrictError::Limits(_) => errno::EBUSY,
             _ => errno::EIO,
         };
-        Fault(Call::made(errno, e))
+        Failed(Fault::made(errno, e))
     }
-}
-
-fn done(call: impl FnOnce() -> Result<(), Fault>) -> c_int {
-    tidegate_boundary::guarded(-1, || call().map(|()| 0))
 }
 
 /// A subject's name, or NULL for the first one.
 ///
 /// # Safety
 /// As of [`text`].
-unsafe fn subject<'a>(name: *const c_char) -> Result<Option<&'a str>, Fault> {
+unsafe fn subject<'a>(name: *const c_char) -> Result<Option<&'a str>, Failed> {
     match name.is_null() {
         true => Ok(None),
         // SAFETY: as the caller has it.

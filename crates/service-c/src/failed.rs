@@ -1,28 +1,12 @@
 //! What a call of C's comes to.
 
-use std::ffi::c_int;
-
 use tidegate_boundary::Fault;
 use tidegate_boundary::errno::{
     EACCES, EAGAIN, EBADMSG, ECONNRESET, EINVAL, EIO, EMSGSIZE, EPROTO, EPROTOTYPE,
 };
 use tidegate_service::Error;
 
-/// Why a call failed, errors of messages among it.
-#[derive(Debug)]
-pub struct Failed(Fault);
-
-impl From<Fault> for Failed {
-    fn from(fault: Fault) -> Failed {
-        Failed(fault)
-    }
-}
-
-impl From<Failed> for Fault {
-    fn from(failed: Failed) -> Fault {
-        failed.0
-    }
-}
+tidegate_boundary::failures!(Failed);
 
 impl From<Error> for Failed {
     fn from(e: Error) -> Failed {
@@ -40,16 +24,6 @@ impl From<Error> for Failed {
         };
         Failed(Fault::made(errno, e))
     }
-}
-
-/// What a call gives back; this if it fails, or panics, with errno set.
-pub fn guarded<T>(failed: T, call: impl FnOnce() -> Result<T, Failed>) -> T {
-    tidegate_boundary::guarded(failed, call)
-}
-
-/// The same of a call that only succeeds or not.
-pub fn done(call: impl FnOnce() -> Result<(), Failed>) -> c_int {
-    guarded(-1, || call().map(|()| 0))
 }
 
 #[cfg(test)]

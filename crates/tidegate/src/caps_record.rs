@@ -116,7 +116,10 @@ impl OfCaps {
             file: subject.map(|subject| subject.source.to_string()),
             why: self.asked.why.map_or("unknown", CapsWhy::word).to_owned(),
             service: service.map(|service| service.name.clone()),
-            operation: service.map(operation),
+            // of a connection there is none yet
+            operation: service
+                .filter(|_| self.asked.why != Some(CapsWhy::SocketType))
+                .map(operation),
             object: self.object(event),
         }
     }
@@ -178,6 +181,7 @@ pub fn because(why: &str) -> &'static str {
         Some(CapsWhy::Nobodys) => "no capability file can give that",
         Some(CapsWhy::Others) => "the other process may do more, or is of another session",
         Some(CapsWhy::Request) => "the service has no such request",
+        Some(CapsWhy::SocketType) => "the service's socket is of another type",
         None => "for a reason that this version does not know",
     }
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use rustix::process::geteuid;
 use rustix::system::uname;
 use serde::Serialize;
-use tidegate_monitor::probe;
+use tidegate_monitor::probe::KernelTypes;
 
 /// The oldest kernel.
 const OLDEST: (u32, u32) = (6, 12);
@@ -52,6 +52,7 @@ pub fn obstacle() -> Option<Check> {
         btf(),
         lockdown(),
         ftrace(),
+        addresses(),
     ];
     looked
         .into_iter()
@@ -68,6 +69,7 @@ pub fn examine() -> Vec<Check> {
         btf(),
         lockdown(),
         ftrace(),
+        addresses(),
         bpffs(),
         privileges(),
         namespace(),
@@ -93,8 +95,13 @@ fn built_in() -> Check {
     let mend = "boot a kernel built with CONFIG_BPF_LSM=y, as Debian's, Ubuntu's and Fedora's are";
     match config("CONFIG_BPF_LSM") {
         Some(value) => Check::new(what, value == "y", format!("CONFIG_BPF_LSM={value}")).mend(mend),
-        None => match probe::has_bpf_lsm() {
-            Ok(yes) => Check::new(what, yes, "by the hooks in the kernel's BTF").mend(mend),
+        None => match KernelTypes::read() {
+            Ok(kernel) => Check::new(
+                what,
+                kernel.has_bpf_lsm(),
+                "by the hooks in the kernel's BTF",
+            )
+            .mend(mend),
             Err(_) => Check::new(what, None, "no kernel configuration to read").mend(mend),
         },
     }
@@ -191,6 +198,17 @@ fn ftrace() -> Check {
     }
 }
 
+/// Whether the kernel tells anybody where its variables are: paths are walked beside `rename_lock` and `mount_lock`.
+fn addresses() -> Check {
+    let what = "addresses";
+    let Ok(value) = fs::read_to_string("/proc/sys/kernel/kptr_restrict") else {
+        return Check::new(what, None, "no kernel.kptr_restrict");
+    };
+    let value = value.trim();
+    Check::new(what, value != "2", format!("kernel.kptr_restrict={value}"))
+        .mend("sysctl kernel.kptr_restrict=1: a start needs to know where the kernel has rename_lock; 2 may be set again after it")
+}
+
 fn bpffs() -> Check {
     const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
     let what = "bpffs";
@@ -233,7 +251,7 @@ fn namespace() -> Check {
 }
 
 fn attempt() -> Check {
-    match probe::try_lsm_program() {
+    match KernelTypes::read().and_then(|kernel| kernel.try_lsm_program()) {
         Ok(()) => Check::new("LSM program", true, "was loaded and attached"),
         Err(e) => Check::new("LSM program", false, format!("is refused: {e}"))
             .mend("see the lines above; if all are well, this machine's owner forbids it"),

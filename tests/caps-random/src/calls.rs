@@ -238,6 +238,18 @@ pub fn take(from: i32) -> Result<Option<i32>> {
     }
 }
 
+/// pidfd_getfd(2): another process's descriptor, which stays when something is executed.
+pub fn take_from(pid: i32, fd: i32) -> Result<i32> {
+    // SAFETY: no memory is involved.
+    let process = checked(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })? as i32;
+    // SAFETY: no memory is involved.
+    let taken = checked(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process, fd, 0) });
+    close(process)?;
+    let fd = taken? as i32;
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::fcntl(fd, libc::F_SETFD, 0) }.into()).map(|_| fd)
+}
+
 /// fork(2): the child goes on with copies of all.
 pub fn fork() -> Result<i32> {
     // SAFETY: there is one thread.

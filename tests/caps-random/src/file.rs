@@ -79,3 +79,40 @@ pub fn draw(rng: &mut Rng, path: &str) -> (String, Capabilities) {
         }
     }
 }
+
+/// Is all there that actors run by? What was drawn may be left out.
+pub fn is_whole(text: &str) -> bool {
+    let drawn = [
+        format!("    file {ROOT}/in/"),
+        format!("    connect unix {ROOT}/run/"),
+        "    connect tcp ".into(),
+        "    control ".into(),
+    ];
+    let is_drawn = |line: &&str| drawn.iter().any(|start| line.starts_with(start));
+    let left: String = text
+        .lines()
+        .filter(|line| !is_drawn(line))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let of = |subject| format!("subject {subject} {{\n{}}}\n", base());
+    left == SUBJECTS.map(of).concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_drawn_may_be_left_out_and_nothing_else() {
+        let mut rng = Rng::with_seed(1);
+        let (text, _) = draw(&mut rng, "random.caps");
+        assert!(is_whole(&text));
+        for (at, left_out) in text.lines().enumerate() {
+            let lines = text.lines().enumerate().filter(|(other, _)| *other != at);
+            let left: Vec<&str> = lines.map(|(_, line)| line).collect();
+            let has_root = left_out.contains(ROOT) && !left_out.contains("program");
+            let is_drawn = has_root || left_out.contains("tcp") || left_out.contains("control");
+            assert_eq!(is_whole(&(left.join("\n") + "\n")), is_drawn, "{left_out}");
+        }
+    }
+}

@@ -1,5 +1,5 @@
 //! Random sequences of what programs with capability files do, on this kernel and in the reference model
-//! (`tidegate_policy::caps::model`), which must agree on every verdict; and races with revocation.
+//! (`tidegate_policy::caps::model`), which must agree on every verdict; races with revocation; and scenes.
 //!
 //!   caps-random SEED COUNT    sequences from this seed on, one after the other, and after each a race
 //!   caps-random actor         a process that does what it is told
@@ -16,11 +16,17 @@ mod calls;
 mod file;
 mod play;
 mod race;
+mod scene;
+mod shrink;
 mod stage;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+
+/// How long shorter sequences are looked for, of all that fail.
+const SHRINKS: Duration = Duration::from_secs(400);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -48,22 +54,28 @@ fn sequences(seed: &str, count: &str) -> Result<usize> {
     let count: u64 = count.parse().context("the count")?;
     stage::prepare()?;
     let (mut passed, mut failed) = (0, 0);
-    for seed in first..first + count {
-        for (what, result) in [
-            ("sequence", play::sequence(seed)),
-            ("race", race::races(seed)),
-        ] {
-            match result {
-                Ok(tally) => {
-                    passed += 1;
-                    println!("{what} {seed}: {tally}");
-                }
-                Err(e) => {
-                    failed += 1;
-                    println!("FAILED: {what} {seed}: {e:#}");
-                }
-            }
+    let mut tell = |what: &str, result: Result<String>| match result {
+        Ok(tally) => {
+            passed += 1;
+            println!("{what}: {tally}");
         }
+        Err(e) => {
+            failed += 1;
+            println!("FAILED: {what}: {e:#}");
+        }
+    };
+    tell(
+        "taken out of who narrowed itself",
+        scene::taken_out_of_who_narrowed_itself(),
+    );
+    tell(
+        "what was had before",
+        scene::what_was_had_before_is_taken_back(),
+    );
+    let mut time = SHRINKS;
+    for seed in first..first + count {
+        tell(&format!("sequence {seed}"), play::sequence(seed, &mut time));
+        tell(&format!("race {seed}"), race::races(seed));
     }
     println!("{passed} passed, {failed} failed");
     Ok(failed)
@@ -71,33 +83,17 @@ fn sequences(seed: &str, count: &str) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    const BYPASSES: &str = include_str!("../../../docs/bypasses.md");
     const CHECK: &str = include_str!("../../caps/check.sh");
     const ATTACKS: &str = include_str!("../../caps/attacks.sh");
 
     #[test]
     fn what_the_catalogue_of_bypasses_names_is_played() {
-        let (_, section) = BYPASSES
-            .split_once("## Capability files")
-            .expect("a section");
-        // those below are tests/narrow's
-        let section = section.split("\n## ").next().unwrap_or_default();
-        let rows: Vec<&str> = section.lines().filter(|l| l.starts_with("| B")).collect();
-        assert!(!rows.is_empty());
-        for row in rows {
-            let played = row.trim_matches('|').split('|').nth(3).unwrap_or_default();
-            let names: Vec<&str> = played.split('`').skip(1).step_by(2).collect();
-            assert!(!names.is_empty(), "nothing plays {row}");
-            for name in names {
-                let heading = format!("echo \"# {name}\"");
-                let is_attack = |line: &str| {
-                    line.starts_with("expect 0 '^shut'") && line.split(' ').any(|word| word == name)
-                };
-                assert!(
-                    CHECK.lines().any(|line| line == heading) || ATTACKS.lines().any(is_attack),
-                    "nothing plays `{name}`: {row}"
-                );
-            }
-        }
+        tidegate_bypasses::are_played("Capability files", |name| {
+            let heading = format!("echo \"# {name}\"");
+            let is_attack = |line: &str| {
+                line.starts_with("expect 0 '^shut'") && line.split(' ').any(|word| word == name)
+            };
+            CHECK.lines().any(|line| line == heading) || ATTACKS.lines().any(is_attack)
+        });
     }
 }

@@ -16,7 +16,7 @@ use crate::file::{FILES, NEW, PORTS, ROOT, SOCKETS};
 
 const TIDEGATE: &str = "/payload/tidegate";
 /// Actors, at most: those that are started, and their children.
-pub const ACTORS: usize = 5;
+pub const ACTORS: usize = 6;
 /// An answer takes no longer, in milliseconds: emulated kernels are slow.
 const PATIENCE: i32 = 300_000;
 
@@ -160,21 +160,44 @@ impl Stage {
         }
     }
 
+    /// Asks for what may cost an actor its life: `None`, if it did.
+    pub fn ask_dying(&self, at: usize, words: &str, process: u64) -> Result<Option<Answer>> {
+        self.tell(at, words)?;
+        while !calls::is_readable(self.channels[at].answers.0, 20) {
+            if has_ended(process) {
+                return Ok(None);
+            }
+        }
+        self.said(at).map(Some)
+    }
+
+    fn said(&self, at: usize) -> Result<Answer> {
+        let answer = self.answer(at)?;
+        Ok(match answer.strip_prefix("ok ") {
+            Some(said) => Ok(said.to_owned()),
+            None => Err(answer.parse().context("an answer")?),
+        })
+    }
+
     /// Both. What finds no room, or cannot be known now, is asked for once more.
     pub fn ask(&self, at: usize, words: &str) -> Result<Answer> {
         for _ in 0..20 {
             self.tell(at, words)?;
-            let answer = self.answer(at)?;
-            let answer = match answer.strip_prefix("ok ") {
-                Some(said) => Ok(said.to_owned()),
-                None => Err(answer.parse().context("an answer")?),
-            };
+            let answer = self.said(at)?;
             if answer != Err(libc::EAGAIN) {
                 return Ok(answer);
             }
         }
         Ok(Err(libc::EAGAIN))
     }
+}
+
+/// Has a process ended? Whoever it belongs to may not have heard of it yet.
+fn has_ended(process: u64) -> bool {
+    // after the name, which may have parentheses itself
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().unwrap_or_default();
+    state.is_empty() || state.starts_with(['Z', 'X'])
 }
 
 /// What came of something, or the errno.

@@ -32,7 +32,7 @@ pub const STORMS: &[&[&str]] = &[
 const STIRS: [&str; 2] = ["exchange", "turn"];
 
 /// How often each change is made.
-const ROUNDS: u32 = 200;
+const ROUNDS: u32 = 60;
 
 /// Somebody who is confined and opens what it is told to, and how often it did as the path says.
 struct Reader {

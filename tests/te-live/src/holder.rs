@@ -6,17 +6,17 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, IoSlice, IoSliceMut, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroUsize;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Command, Stdio};
 
 use nix::cmsg_space;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::socket::{
-    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recvmsg,
-    sendmsg, sendto, socket,
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn,
+    SockaddrLike, UnixAddr, recvmsg, sendmsg, sendto, socket,
 };
 use nix::unistd::{ForkResult, fork};
 
@@ -31,7 +31,8 @@ struct Held {
     streams: Vec<Box<dyn Exchange>>,
     listeners: Vec<TcpListener>,
     mapped: Option<usize>,
-    passing: Option<(UnixStream, UnixStream)>,
+    /// What a descriptor was sent by, and how many messages are before it.
+    passing: Option<(OwnedFd, OwnedFd, usize)>,
 }
 
 /// One end of a connection.
@@ -246,10 +247,28 @@ impl Held {
                     MsgFlags::empty(),
                     None,
                 )?;
-                self.passing = Some((from, to));
+                self.passing = Some((from.into(), to.into(), 0));
+            }
+            // the same by the second message of one call
+            ["pass-second"] => {
+                let (name, to) = datagrams()?;
+                let from = UnixDatagram::unbound()?;
+                let file = self.files.pop().ok_or(io::ErrorKind::NotFound)?;
+                send_at_once(&from, &[name, name], Some(file.as_raw_fd()))?;
+                self.passing = Some((from.into(), to, 1));
+            }
+            // twice to itself, and to another
+            ["send-at-once"] => {
+                let (own, _to) = datagrams()?;
+                let other = UnixAddr::new(place("datagrams").as_str())?;
+                let sent = send_at_once(&UnixDatagram::unbound()?, &[own, own, other], None)?;
+                return Err(io::Error::other(format!("{sent} sent")));
             }
             ["take"] => {
-                let (_from, to) = self.passing.take().ok_or(io::ErrorKind::NotFound)?;
+                let (_from, to, before) = self.passing.take().ok_or(io::ErrorKind::NotFound)?;
+                for _ in 0..before {
+                    nix::unistd::read(&to, &mut [0; 1])?;
+                }
                 let (mut byte, mut space) = ([0; 1], cmsg_space!([i32; 1]));
                 let mut into = [IoSliceMut::new(&mut byte)];
                 let came = recvmsg::<()>(
@@ -288,6 +307,31 @@ impl Held {
                     )
                 }?;
                 self.mapped = Some(at.as_ptr() as usize);
+            }
+            // a file of an overlay (scenes/overlays.rs), to be read and perhaps written later
+            ["map-merged"] => {
+                let file = OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .open(place("merged/file"))?;
+                // SAFETY: as above.
+                let at = unsafe {
+                    mmap(
+                        None,
+                        PAGE,
+                        ProtFlags::PROT_READ,
+                        MapFlags::MAP_SHARED,
+                        &file,
+                        0,
+                    )
+                }?;
+                self.mapped = Some(at.as_ptr() as usize);
+            }
+            ["protect", how] => {
+                let at = self.mapped.ok_or(io::ErrorKind::NotFound)?;
+                let how = how.parse().map_err(io::Error::other)?;
+                // SAFETY: its own mapping, which nothing refers to.
+                check(unsafe { libc::mprotect(at as *mut libc::c_void, PAGE.get(), how) })?;
             }
             ["execmem"] => {
                 let all = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE | ProtFlags::PROT_EXEC;
@@ -335,6 +379,55 @@ fn made(family: AddressFamily, raw: Option<SockProtocol>) -> io::Result<OwnedFd>
         SockType::Stream
     };
     Ok(socket(family, kind, SockFlag::empty(), raw)?)
+}
+
+/// A socket of its own for datagrams, and the name of that.
+fn datagrams() -> io::Result<(UnixAddr, OwnedFd)> {
+    let name = UnixAddr::new_abstract(format!("te-live-{}", std::process::id()).as_bytes())?;
+    let flags = SockFlag::empty();
+    let fd = socket(AddressFamily::Unix, SockType::Datagram, flags, None)?;
+    nix::sys::socket::bind(fd.as_raw_fd(), &name)?;
+    Ok((name, fd))
+}
+
+/// Sends a byte to each name by one call, with the last one a descriptor; how many were sent.
+fn send_at_once(from: &UnixDatagram, to: &[UnixAddr], last: Option<RawFd>) -> io::Result<i32> {
+    #[repr(C)]
+    struct Rights {
+        head: libc::cmsghdr,
+        fd: RawFd,
+    }
+    let mut byte = libc::iovec {
+        iov_base: c"x".as_ptr().cast_mut().cast(),
+        iov_len: 1,
+    };
+    // SAFETY: integers and pointers, all of which may be 0.
+    let (mut rights, mut messages): (Rights, Vec<libc::mmsghdr>) =
+        unsafe { (std::mem::zeroed(), vec![std::mem::zeroed(); to.len()]) };
+    for (message, name) in messages.iter_mut().zip(to) {
+        message.msg_hdr.msg_name = name.as_ptr().cast_mut().cast();
+        message.msg_hdr.msg_namelen = name.len();
+        message.msg_hdr.msg_iov = &raw mut byte;
+        message.msg_hdr.msg_iovlen = 1;
+    }
+    if let (Some(fd), Some(message)) = (last, messages.last_mut()) {
+        rights.head.cmsg_len = std::mem::offset_of!(Rights, fd) + size_of::<RawFd>();
+        rights.head.cmsg_level = libc::SOL_SOCKET;
+        rights.head.cmsg_type = libc::SCM_RIGHTS;
+        rights.fd = fd;
+        message.msg_hdr.msg_controllen = rights.head.cmsg_len;
+        message.msg_hdr.msg_control = (&raw mut rights).cast();
+    }
+    // SAFETY: so many messages, of names, bytes and a descriptor that outlive the call.
+    let sent = unsafe {
+        libc::sendmmsg(
+            from.as_raw_fd(),
+            messages.as_mut_ptr(),
+            messages.len() as u32,
+            0,
+        )
+    };
+    check(sent).map(|()| sent)
 }
 
 fn check(ret: i32) -> io::Result<()> {

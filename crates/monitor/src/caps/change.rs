@@ -1,7 +1,5 @@
 //! How sessions begin, and processes are narrowed.
 
-use std::collections::HashSet;
-use std::fs;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -20,9 +18,6 @@ use crate::sys;
 const OF_ONE: usize = 64;
 /// and of all places, what only root gets.
 const KEPT: usize = SESSIONS / 8;
-
-/// Passes over a process's threads, at most: each finds only those that began meanwhile.
-const PASSES: usize = 64;
 
 /// How often, and how long after one another, memory is looked at that seems to be shared: whoever reads `/proc/PID/maps` has
 /// a part of it for a moment.
@@ -45,8 +40,10 @@ pub struct Layer {
     pub place: u32,
     /// Whether something in its files is checked at each use, or ends by itself.
     pub is_watched: bool,
-    /// Whether its files describe services, whose requests are looked at.
+    /// Whether its files describe services, whose requests are looked at,
     pub has_services: bool,
+    /// and any that may be on a stream.
+    pub has_streams: bool,
 }
 
 impl Capabilities<'_> {
@@ -90,13 +87,19 @@ impl Capabilities<'_> {
         done.map(|()| number)
     }
 
-    /// Gives a process that is in a session one more layer, as a user asks. Who has it already is left as it is.
+    /// Gives a process that is in a session one more layer, as a user asks. Who has it already is left as it is. Of a subject that was
+    /// taken back from the session it gets that it has nothing any more.
     ///
     /// # Errors
     /// [`Error::NewPrivileges`]; [`Error::Capabilities`] if it has as many as there may be, or shares its memory or its descriptors with others.
     pub fn narrow(&mut self, layer: Layer, pid: u32, uid: u32, when: When) -> Result<()> {
         self.prepare(layer)?;
-        self.monitor.change(pid, uid, layer.place, 0, when)
+        self.monitor.change(pid, uid, layer.place, 0, when)?;
+        match when {
+            // it loses what it has mapped when it is executed
+            When::Executed => Ok(()),
+            When::Now => self.lose_mappings(pid, layer.place),
+        }
     }
 
     /// Attaches what a layer takes besides, before it comes into force.
@@ -105,7 +108,7 @@ impl Capabilities<'_> {
             self.monitor.arm_capabilities()?;
         }
         if layer.has_services {
-            self.monitor.attach_caps_services()?;
+            self.monitor.attach_caps_services(layer.has_streams)?;
         }
         Ok(())
     }
@@ -113,77 +116,33 @@ impl Capabilities<'_> {
 
 impl Monitor {
     fn change(&self, pid: u32, uid: u32, layer: u32, session: u32, when: When) -> Result<()> {
-        let try_one = |tid: u32, domain: u32| -> Result<caps_change> {
-            let mut change = caps_change {
-                tid,
-                layer,
-                session,
-                now: (when == When::Now).into(),
-                is_root: (uid == 0).into(),
-                domain,
-                error: 0,
-            };
+        let mut change = caps_change {
+            pid,
+            layer,
+            session,
+            now: (when == When::Now).into(),
+            is_root: (uid == 0).into(),
+            threads: 0,
+            error: 0,
+        };
+        let mut tries = 0..LOOKS;
+        loop {
+            (change.threads, change.error) = (0, 0);
             sys::run(&self.ps_caps_change, &mut change)
                 .trying(|| "give a process a layer".into())?;
-            Ok(change)
-        };
-        let change = |tid: u32, domain: u32| {
-            let mut tries = 0..LOOKS;
-            loop {
-                let change = try_one(tid, domain)?;
-                match change.error {
-                    0 => return Ok(change.domain),
-                    error if is_busy(error) && tries.next().is_some() => thread::sleep(LOOK_AGAIN),
-                    error => return Err(refused(error)),
-                }
-            }
-        };
-        let all = threads(pid);
-        if when == When::Executed {
-            // any thread may execute, and it alone is then the process
-            if all.len() > 1 {
-                let text = "a process with several threads is narrowed at once, and not at its next execution";
-                return Err(Error::Capabilities(text.into()));
-            }
-            return change(pid, 0).map(drop);
-        }
-        let domain = change(pid, 0)?;
-        let mut seen = HashSet::from([pid]);
-        for pass in 0..PASSES {
-            let all = threads(pid);
-            let mut is_last = all.iter().all(|tid| seen.contains(tid));
-            for tid in all {
-                match change(tid, domain) {
-                    Err(e) if e.errno() == Some(Errno::SRCH.raw_os_error()) => {}
-                    done => drop(done?),
-                }
-                seen.insert(tid);
-            }
-            // what they began earlier is over once: a clone, too, that has its child's domain already
-            if pass == 0 && seen.len() > 1 {
-                if !rest::bring(&[pid]).is_empty() {
-                    let text =
-                        "its threads are busy: what they began earlier could not be interrupted";
-                    return Err(Error::Capabilities(text.into()));
-                }
-                is_last = false;
-            }
-            if is_last {
-                return Ok(());
+            match change.error {
+                0 => break,
+                error if is_busy(error) && tries.next().is_some() => thread::sleep(LOOK_AGAIN),
+                error => return Err(refused(error)),
             }
         }
-        let text = "it goes on making threads";
-        Err(Error::Capabilities(text.into()))
+        // what its threads began earlier is over once
+        if change.threads > 1 && !rest::bring(&[pid]).is_empty() {
+            let text = "its threads are busy: what they began earlier could not be interrupted";
+            return Err(Error::Capabilities(text.into()));
+        }
+        Ok(())
     }
-}
-
-/// The threads of a process; none, if it has ended.
-fn threads(pid: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
-    };
-    let tids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    tids.collect()
 }
 
 /// Others have a part of its memory, or of its descriptors.
@@ -198,6 +157,9 @@ fn refused(error: i32) -> Error {
         Errno::TOOBIG => "it is limited by 16 layers, which is as many as there may be",
         Errno::BUSY => "other processes share its memory or its descriptors",
         Errno::NOSPC => "there are too many domains",
+        Errno::INVAL => {
+            "a process with several threads is narrowed at once, and not at its next execution"
+        }
         Errno::PERM => return Error::NewPrivileges,
         errno => return Error::io("give a process a layer", errno),
     };
@@ -207,13 +169,6 @@ fn refused(error: i32) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_process_has_its_threads() {
-        let pid = std::process::id();
-        assert!(threads(pid).contains(&pid));
-        assert!(threads(u32::MAX).is_empty());
-    }
 
     #[test]
     fn what_the_kernel_refuses_is_said_in_words() {

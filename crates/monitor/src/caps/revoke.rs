@@ -149,6 +149,32 @@ impl Capabilities<'_> {
             killed,
         })
     }
+
+    /// A process has been narrowed. Where the subject was taken back from its session earlier, it has nothing any more: who has
+    /// mapped something does not live, as if it had been narrowed first.
+    pub(super) fn lose_mappings(&self, pid: u32, subject: u32) -> Result<()> {
+        let monitor = self.monitor;
+        let number = monitor.process(pid)?.and_then(|process| process.domain);
+        let Some(domain) = number.and_then(|number| monitor.domain(number)) else {
+            return Ok(());
+        };
+        let key = caps_taken_key {
+            session: domain.session,
+            kind: CapsKind::Subject as u32,
+            of: subject.into(),
+        };
+        let what = || "look what was taken back".into();
+        if monitor.caps_taken.get(&key).trying(what)?.is_none() {
+            return Ok(());
+        }
+        let killed = monitor.kill_all(BTreeMap::new(), |doomed| {
+            let held: Vec<tg_caps_held> = monitor.lines(&monitor.ps_caps_vma)?;
+            let own = held.iter().filter(|h| h.pid == pid && h.revoked != 0);
+            doomed.extend(own.map(|h| (h.pid, Why::Withdrawn { ino: h.ino })));
+            Ok(())
+        });
+        killed.map(drop)
+    }
 }
 
 #[cfg(test)]

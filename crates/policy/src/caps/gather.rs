@@ -1,14 +1,15 @@
 //! Statements to subjects, services and capabilities: names resolved, clashes told.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
+use super::lint;
 use super::operation::{KindStatement, NeedStatement, OperationStatement, RightsStatement};
 use super::read::Units;
 use super::syntax::{self, CapabilityStatement, ClassOf, Fault, Line, Statement, twice, unknown};
 use super::{
     Capability, CapsProblem as Problem, Class, Need, Needs, Note, Operation, Rights, Service,
-    Subject, permission,
+    Subject,
 };
 use crate::RuleSource;
 use crate::finding::Place;
@@ -65,7 +66,7 @@ pub(super) fn gather(units: &Units, notes: &mut Vec<Note>) -> Gathered {
     if all.subjects.is_empty() && !units.units.is_empty() && !notes.iter().any(Note::is_error) {
         notes.push(Note::at(Problem::NoSubject, 0, 0..0));
     }
-    lint(&all, notes);
+    lint::lint(&all, notes);
     all.subjects
         .iter_mut()
         .for_each(|subject| subject.control.sort_unstable());
@@ -132,8 +133,15 @@ impl Gather<'_> {
                         .map_or(Block::Faulty, |&at| Block::Subject(at));
                     subject.map(drop)
                 }
-                (Statement::Service { name, socket }, _) => {
-                    let service = self.service(&name, socket, source);
+                (
+                    Statement::Service {
+                        name,
+                        socket,
+                        socket_type,
+                    },
+                    _,
+                ) => {
+                    let service = self.service(&name, (socket, socket_type), source);
                     block = service
                         .as_ref()
                         .map_or(Block::Faulty, |&at| Block::Service(at));
@@ -207,7 +215,7 @@ impl Gather<'_> {
     fn service(
         &mut self,
         name: &Spanned<&str>,
-        socket: Spanned<super::Pattern>,
+        (socket, socket_type): (Spanned<super::Pattern>, Option<super::SocketType>),
         source: RuleSource,
     ) -> Result<u16, Fault> {
         let number = self.all.services.len() as u16;
@@ -225,6 +233,7 @@ impl Gather<'_> {
         self.all.services.push(Service {
             name: name.value.to_owned(),
             socket: socket.value,
+            socket_type,
             permissions: Vec::new(),
             operations: Vec::new(),
             source,
@@ -399,51 +408,4 @@ fn unknown_name(name: &Spanned<&str>, what: &'static str, known: Vec<&str>) -> F
             false => did_you_mean(name.value, "there are", known),
         },
     })
-}
-
-/// Warns of what cannot mean what it seems to.
-fn lint(all: &Gathered, notes: &mut Vec<Note>) {
-    let mut told = HashSet::new();
-    for (capability, place) in all.capabilities.iter().zip(&all.places) {
-        let super::Objects::Named(pattern) = &capability.objects else {
-            continue;
-        };
-        if let Class::Service(at) = capability.class {
-            let service = &all.services[usize::from(at)];
-            let socket = &service.socket;
-            let connects = |other: &Capability| {
-                other.class == Class::Unix
-                    && other.rights & permission::CONNECT != 0
-                    && match (&other.objects, socket.single()) {
-                        (super::Objects::Named(own), Some(name)) => own.matches(&name),
-                        (super::Objects::Named(own), None) => own == socket,
-                        _ => false,
-                    }
-            };
-            let own = all
-                .capabilities
-                .partition_point(|other| other.subject < capability.subject);
-            let own = all.capabilities[own..].iter();
-            let mut own = own.take_while(|other| other.subject == capability.subject);
-            let is_told = !told.insert((capability.subject, at));
-            if !is_told && !own.any(connects) {
-                let problem = Problem::Unconnected {
-                    subject: all.subjects[capability.subject as usize].name.clone(),
-                    service: service.name.clone(),
-                    socket: socket.text().to_owned(),
-                };
-                notes.push(Note::at(problem, place.unit, place.span.clone()));
-            }
-            continue;
-        }
-        let mut path = pattern.literal();
-        if pattern.single().is_none() {
-            // the last component may go on
-            path.truncate(path.iter().rposition(|&byte| byte == b'/').unwrap_or(0));
-        }
-        if let Some((alias, canonical)) = crate::alias::alias(&path) {
-            let problem = Problem::Alias { alias, canonical };
-            notes.push(Note::at(problem, place.unit, place.span.clone()));
-        }
-    }
 }

@@ -355,6 +355,27 @@ fn files_that_are_wrong() {
 }
 
 #[test]
+fn a_services_socket_may_have_a_type() {
+    let of = |rest: &str| {
+        let text = format!("subject a {{\n}}\nservice s on /run/s{rest} {{\npermission p\n}}\n");
+        Capabilities::compile_str("test.caps", &text)
+    };
+    let socket_type = |rest: &str| of(rest).unwrap().capabilities.services[0].socket_type;
+    assert_eq!(socket_type(""), None);
+    assert_eq!(socket_type(" type stream"), Some(SocketType::Stream));
+    assert_eq!(socket_type(" type seqpacket"), Some(SocketType::Seqpacket));
+    for (rest, code) in [
+        (" type dgram", "caps::unknown"),
+        (" type", "caps::unknown"),
+        (" stream", "caps::expected"),
+        (" type stream type stream", "caps::expected"),
+    ] {
+        let found = codes(&of(rest).unwrap_err().findings);
+        assert_eq!(found[0], (code.to_owned(), Some(3)), "{rest}");
+    }
+}
+
+#[test]
 fn what_cannot_mean_what_it_seems_to_is_warned_of() {
     let warnings = |body: &str| {
         let text = format!("subject a {{\n{body}\n}}\nservice s on /run/s {{\npermission p\n}}\n");

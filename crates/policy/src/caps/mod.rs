@@ -28,6 +28,7 @@ pub mod decide;
 mod gather;
 #[cfg(test)]
 mod gather_tests;
+mod lint;
 pub mod model;
 #[cfg(test)]
 mod model_tests;
@@ -146,12 +147,32 @@ pub struct Service {
     pub name: String,
     /// Its socket.
     pub socket: Pattern,
+    /// Of which type that is; `None`: of either.
+    pub socket_type: Option<SocketType>,
     /// The names of its permissions; the bit of each is its index.
     pub permissions: Vec<String>,
     /// Its operations, by rising number.
     pub operations: Vec<Operation>,
     /// Where it was written.
     pub source: RuleSource,
+}
+
+/// The type of a service's socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SocketType {
+    /// `SOCK_STREAM`.
+    Stream,
+    /// `SOCK_SEQPACKET`.
+    Seqpacket,
+}
+
+impl SocketType {
+    /// Each by the word that capability files have for it, which is AppArmor's.
+    pub const WORDS: [(&str, SocketType); 2] = [
+        ("stream", SocketType::Stream),
+        ("seqpacket", SocketType::Seqpacket),
+    ];
 }
 
 /// An operation of a service, and what it needs (Lava's operation authorization).

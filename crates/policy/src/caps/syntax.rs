@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::CapsProblem as Problem;
 use super::object::ANY;
 use super::operation::{self, OperationStatement};
-use super::{Class, Names, Objects, Pattern, permission};
+use super::{Class, Names, Objects, Pattern, SocketType, permission};
 use crate::lexer::{Kind, Token, lines};
 use crate::limits::{MAX_CAPS_NAME, MAX_EXPIRY, MAX_LINE};
 use crate::network;
@@ -33,6 +33,7 @@ pub(super) enum Statement<'s> {
     Service {
         name: Spanned<&'s str>,
         socket: Spanned<Pattern>,
+        socket_type: Option<SocketType>,
     },
     /// `}`.
     Close,
@@ -219,14 +220,34 @@ fn open<'s>(mut words: Words<'_, 's>, statement: Statement<'s>) -> Result<Statem
 }
 
 fn service<'s>(mut words: Words<'_, 's>) -> Result<Statement<'s>, Fault> {
-    const HELP: &str = "write `service NAME on PATTERN {`";
+    const HELP: &str = "write `service NAME on PATTERN {`, or `… type seqpacket {`";
     let name = name(&mut words, "a service's name")?;
     if !words.take("on") {
         let next = words.next();
         return Err(words.expected(next, "`on`", HELP));
     }
     let socket = pattern(&mut words, Names::Sockets, "the path of its socket")?;
-    open(words, Statement::Service { name, socket })
+    let socket_type = match words.take("type") {
+        true => Some(socket_type(&mut words)?),
+        false => None,
+    };
+    let service = Statement::Service {
+        name,
+        socket,
+        socket_type,
+    };
+    open(words, service)
+}
+
+fn socket_type(words: &mut Words<'_, '_>) -> Result<SocketType, Fault> {
+    const ALL: [(&str, SocketType); 2] = SocketType::WORDS;
+    let word = words.word("`stream` or `seqpacket`", "say of which type the socket is")?;
+    let known = ALL.into_iter().find(|(known, _)| *known == word.value);
+    let none = || {
+        let words = ALL.map(|(known, _)| known);
+        unknown(&word, "type", "a service's socket is", words)
+    };
+    known.map(|(_, known)| known).ok_or_else(none)
 }
 
 fn pattern(

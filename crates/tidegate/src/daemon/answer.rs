@@ -56,9 +56,13 @@ fn decide(
         ask,
         Ask::Whoami | Ask::Confine { .. } | Ask::Enter { .. } | Ask::Capabilities { .. }
     );
-    if !narrows && shared.monitor.has_capabilities(peer.pid)? {
-        let message = "this process is limited by a capability file: it may narrow itself, and ask for nothing else";
-        return Err(Failure::new(Code::NotPermitted, message));
+    if !narrows {
+        if shared.monitor.has_capabilities(peer.pid)? {
+            let message = "this process is limited by a capability file: it may narrow itself, and ask for nothing else";
+            return Err(Failure::new(Code::NotPermitted, message));
+        }
+        // another process of the same number would be asked about for it
+        sessions::still_there(peer)?;
     }
     let answer = match ask {
         Ask::Whoami => Answer::You(whoami(shared, peer)?),
@@ -395,9 +399,16 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
 
 /// The bytes of a bundle, of which there may be too many by one.
 pub fn bytes_of(fd: OwnedFd) -> Outcome<Vec<u8>> {
+    let file = File::from(fd);
+    let kind = file
+        .metadata()
+        .map_err(|e| Failure::io("look at the bundle", e))?;
+    // what is no file may never end, and keep others out
+    if !kind.is_file() {
+        return Err(Failure::new(Code::Usage, "the bundle is no file"));
+    }
     let mut bytes = Vec::new();
-    File::from(fd)
-        .take(limits::MAX_BUNDLE as u64 + 1)
+    file.take(limits::MAX_BUNDLE as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|e| Failure::io("read the bundle", e))?;
     Ok(bytes)

@@ -37,6 +37,8 @@ const CLIENTS_OF_ONE: usize = 8;
 struct Client {
     level: u8,
     uid: u32,
+    /// By capability files: such a root does not administer.
+    limited: bool,
 }
 
 /// The connections that are open.
@@ -48,7 +50,7 @@ fn admit(clients: &Clients, client: Client) -> bool {
     let peers = open.iter().filter(|c| c.level == client.level).count();
     let same = open.iter().filter(|&&c| c == client).count();
     let room = match client.uid {
-        0 => peers < CLIENTS || same < CLIENTS_OF_ROOT,
+        0 if !client.limited => peers < CLIENTS || same < CLIENTS_OF_ROOT,
         _ => peers < CLIENTS && same < CLIENTS_OF_ONE,
     };
     if room {
@@ -210,9 +212,13 @@ impl Server {
             let Ok(level) = peer.level(&shared.monitor) else {
                 continue;
             };
+            let Ok(limited) = shared.monitor.has_capabilities(peer.pid) else {
+                continue;
+            };
             let client = Client {
                 level,
                 uid: peer.uid,
+                limited,
             };
             if !admit(&clients, client) {
                 continue;
@@ -292,7 +298,11 @@ mod tests {
     use super::*;
 
     fn admitted(clients: &Clients, level: u8, uid: u32) -> usize {
-        let client = Client { level, uid };
+        let client = Client {
+            level,
+            uid,
+            limited: false,
+        };
         (0..100).filter(|_| admit(clients, client)).count()
     }
 
@@ -305,6 +315,7 @@ mod tests {
             Client {
                 level: 1,
                 uid: 1000,
+                limited: false,
             },
         );
         assert_eq!(admitted(&clients, 1, 1000), 1);
@@ -318,6 +329,19 @@ mod tests {
         assert_eq!(admitted(&clients, 0, 1000), 0);
         assert_eq!(admitted(&clients, 2, 0), CLIENTS);
         assert_eq!(admitted(&clients, 1, 1000), CLIENTS_OF_ONE);
+    }
+
+    #[test]
+    fn root_within_a_session_does_not_keep_root_out() {
+        let clients = Clients::default();
+        let limited = Client {
+            level: 1,
+            uid: 0,
+            limited: true,
+        };
+        let within = (0..100).filter(|_| admit(&clients, limited)).count();
+        assert_eq!(within, CLIENTS_OF_ONE);
+        assert!(admitted(&clients, 1, 0) >= CLIENTS_OF_ROOT);
     }
 
     #[test]

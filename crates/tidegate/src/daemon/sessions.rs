@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_lava::{Image, object_id};
 use tidegate_monitor::{When, Withdrawn};
 use tidegate_policy::RuleSource;
-use tidegate_policy::caps::{Capabilities, Class, Object, permission};
+use tidegate_policy::caps::{Capabilities, Class, Object, Service, SocketType, permission};
 use tidegate_protocol::{Session, Withdraw};
 
 use super::Shared;
@@ -64,6 +64,7 @@ pub fn limit(
         place: tidegate_lava::Places::of(&caps, image.at).subject(number),
         is_watched: is_watched(&caps),
         has_services: !caps.services.is_empty(),
+        has_streams: caps.services.iter().any(may_be_stream),
     };
     // it is still the one that asked, and not another of the same number
     still_there(peer)?;
@@ -80,6 +81,10 @@ pub fn limit(
         Some(session) => format!("session {session}: {name}"),
         None => format!("limited by {name}, too"),
     })
+}
+
+fn may_be_stream(service: &Service) -> bool {
+    service.socket_type != Some(SocketType::Seqpacket)
 }
 
 /// Whether something in it is checked at each use, or ends by itself. So is what may be appended to and not written, as not each
@@ -115,7 +120,7 @@ fn has_no_new_privs(pid: u32) -> Outcome<bool> {
     Ok(threads.into_iter().all(has))
 }
 
-fn still_there(peer: &Peer) -> Outcome {
+pub(super) fn still_there(peer: &Peer) -> Outcome {
     let process = peer.process();
     let mut ended = [PollFd::new(&process, PollFlags::IN)];
     match poll(&mut ended, Some(&Timespec::default())) {

@@ -43,6 +43,10 @@ pub fn explain(record: &Record) -> Option<Mending> {
             Some("have it opened for that, which takes a line that gives it then".to_owned())
         }
         "request" if caps.service.is_some() => Some(request(caps)),
+        "socket-type" => Some(format!(
+            "the socket has to be of the type that `service {} on …` says, or `type` not to be there",
+            caps.service.as_deref().unwrap_or_default()
+        )),
         _ => Some(because(&caps.why).to_owned()),
     };
     Some(Mending {
@@ -206,6 +210,8 @@ mod tests {
         assert!(advice.contains("`operation 9 …` in service notes"));
         let advice = of("request", "put", None).advice.unwrap();
         assert!(advice.contains("operation put in service notes has no such operand"));
+        let advice = of("socket-type", "", None).advice.unwrap();
+        assert!(advice.contains("that `service notes on …` says"));
     }
 
     #[test]

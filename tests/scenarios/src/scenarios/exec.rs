@@ -419,9 +419,14 @@ fn trusted_ends() -> Outcome {
 
 fn trusted_leaves_open() -> Outcome {
     let (low, high) = (place::file(LOW, "low")?, place::file(SYSTEM, "high")?);
+    trusted_leaves(&low, &high)
+}
+
+/// A trusted program opens a low file and leaves it open to one that is not, which may not write then.
+pub(super) fn trusted_leaves(low: &str, high: &str) -> Outcome {
     let code = run(
         &format!("{BIN}/trusted"),
-        &["--helper", "open-exec-get-write", &low, &high],
+        &["--helper", "open-exec-get-write", low, high],
     )?;
     same("its errno", code, libc::EPERM)
 }

@@ -10,14 +10,19 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::CloneFlags;
+use nix::sys::socket::SockType;
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 
 use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::devfuse::{CONTENT, Fuse};
 use crate::level::{self, object_is};
 use crate::place::{self, AREA, LOW, MOUNT, NAMED_MOUNT, SYSTEM, path};
 use crate::scenario::{Scenario, allow, bypass};
-use crate::subject::{Level, at, own_namespaces, start};
+use crate::subject::{Level, at, lower, own_namespaces, start};
+use crate::unixsock::{connected, file_name, named};
 use crate::{sys, syscall};
+
+use super::{exec, unix};
 
 use Level::{System, Untrusted, User};
 
@@ -76,6 +81,36 @@ pub const SCENARIOS: &[Scenario] = &[
         "overlay-created",
         "what a low subject makes in an overlay",
         overlay_created,
+    ),
+    bypass(
+        "overlay-left-open",
+        "a trusted program leaves a low file open that it opened through an overlay",
+        overlay_left_open,
+    ),
+    bypass(
+        "overlay-passed-up",
+        "a trusted program sends such a file",
+        overlay_passed_up,
+    ),
+    bypass(
+        "overlay-passed-down",
+        "a high file opened through an overlay, to be written, handed to a lower subject",
+        overlay_passed_down,
+    ),
+    bypass(
+        "overlay-revoked",
+        "such a file opened before the fall, and kept until the guard would go",
+        overlay_revoked,
+    ),
+    bypass(
+        "overlay-socket",
+        "a lower client connects to a higher server's socket by its name in an overlay",
+        overlay_socket,
+    ),
+    bypass(
+        "overlay-device",
+        "a device is opened by its name in an overlay",
+        overlay_device,
     ),
 ];
 
@@ -218,7 +253,7 @@ impl Overlay {
         })
     }
 
-    fn file(&self) -> String {
+    pub(super) fn file(&self) -> String {
         format!("{}/file", self.at)
     }
 
@@ -390,4 +425,68 @@ fn overlay_created() -> Outcome {
         }
     }
     Ok(())
+}
+
+fn overlay_left_open() -> Outcome {
+    let (layer, dir) = (layer(LOW)?, place::directory(SYSTEM, "merged")?);
+    let overlay = Overlay::mount(&layer, SYSTEM, &dir)?;
+    let high = place::file(SYSTEM, "high")?;
+    exec::trusted_leaves(&overlay.file(), &high)
+}
+
+fn overlay_passed_up() -> Outcome {
+    let (layer, dir) = (layer(LOW)?, place::directory(SYSTEM, "merged")?);
+    let overlay = Overlay::mount(&layer, SYSTEM, &dir)?;
+    unix::passed_up(&overlay.file())
+}
+
+fn overlay_passed_down() -> Outcome {
+    let (layer, dir) = (layer(SYSTEM)?, place::directory(SYSTEM, "merged")?);
+    let overlay = Overlay::mount(&layer, SYSTEM, &dir)?;
+    unix::passed_down(&overlay.file())
+}
+
+fn overlay_revoked() -> Outcome {
+    let (layer, dir) = (layer(SYSTEM)?, place::directory(SYSTEM, "merged")?);
+    let overlay = Overlay::mount(&layer, SYSTEM, &dir)?;
+    start(|| {
+        let fd = sys::writes(overlay.file())?;
+        lower(Untrusted)?;
+        refused(Errno::EIO, sys::put(&fd))?;
+        // the daemon lets the guard go after five quiet seconds, and twelve looks of a second
+        std::thread::sleep(Duration::from_secs(20));
+        refused(Errno::EIO, sys::put(&fd))
+    })?
+    .join()?;
+    same(
+        "the content",
+        fs::read_to_string(overlay.file())?.as_str(),
+        "layer",
+    )
+}
+
+fn overlay_socket() -> Outcome {
+    let (layer, dir) = (layer(SYSTEM)?, place::directory(SYSTEM, "merged")?);
+    let _overlay = Overlay::mount(&layer, SYSTEM, &dir)?;
+    let name = file_name(&format!("{dir}/socket"))?;
+    let _server = named(SockType::Stream, &name)?;
+    allowed(connected(SockType::Stream, &name))?;
+    at(Untrusted, || {
+        refused(Errno::EPERM, connected(SockType::Stream, &name))
+    })
+}
+
+fn overlay_device() -> Outcome {
+    let (layer, dir) = (layer(SYSTEM)?, place::directory(SYSTEM, "merged")?);
+    // /dev/kmsg, and /dev/null, which is nobody's
+    for (node, minor) in [("log", 11), ("null", 3)] {
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        let node = format!("{layer}/{node}");
+        mknod(node.as_str(), SFlag::S_IFCHR, mode, makedev(1, minor))?;
+    }
+    let _overlay = Overlay::mount(&layer, SYSTEM, &dir)?;
+    at(Untrusted, || {
+        allowed(sys::writes(format!("{dir}/null")))?;
+        refused(Errno::EPERM, sys::writes(format!("{dir}/log")))
+    })
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::sys::socket::SockaddrStorage;
 
 use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::level;
@@ -107,6 +108,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-peek-and-errors",
         "MSG_PEEK, recvmmsg and the error queue",
         other_receives,
+    ),
+    bypass(
+        "net-received-at-once",
+        "messages received by one call, of which the first alone is asked about",
+        received_at_once,
+    ),
+    bypass(
+        "net-sent-at-once",
+        "messages sent by one call, of which the first to each name alone is asked about",
+        sent_at_once,
     ),
 ];
 
@@ -464,4 +475,43 @@ fn other_receives() -> Outcome {
         .join()?;
     }
     Ok(())
+}
+
+fn received_at_once() -> Outcome {
+    let two = UdpSocket::bind("0.0.0.0:0")?;
+    let port = two.local_addr()?.port();
+    for level in [System, Untrusted] {
+        let one = UdpSocket::bind((address(level), 0))?;
+        one.send_to(b"n", (address(level), port))?;
+    }
+    start(|| {
+        let mut byte = 0u8;
+        let mut vec = libc::iovec {
+            iov_base: (&raw mut byte).cast(),
+            iov_len: 1,
+        };
+        // SAFETY: integers and pointers, all of which may be 0.
+        let mut messages: [libc::mmsghdr; 2] = unsafe { std::mem::zeroed() };
+        for message in &mut messages {
+            message.msg_hdr.msg_iov = &raw mut vec;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let (fd, to) = (two.as_raw_fd(), messages.as_mut_ptr());
+        let came = crate::syscall!(libc::SYS_recvmmsg, fd, to, 2, 0, 0)?;
+        same("how many came", came, 2)?;
+        level::is(Untrusted)
+    })?
+    .join()
+}
+
+fn sent_at_once() -> Outcome {
+    let own = UdpSocket::bind((address(Untrusted), 0))?.local_addr()?;
+    let high = UdpSocket::bind((address(System), 0))?;
+    high.set_nonblocking(true)?;
+    let to = [own, own, high.local_addr()?].map(SockaddrStorage::from);
+    at(Untrusted, || {
+        let socket = UdpSocket::bind((address(Untrusted), 0))?;
+        same("how many went", sys::send_at_once(&socket, &to, None)?, 2)
+    })?;
+    ensure(high.recv(&mut [0]).is_err(), "it came up")
 }

@@ -95,6 +95,11 @@ pub const SCENARIOS: &[Scenario] = &[
         connected_before,
     ),
     bypass(
+        "unix-sent-at-once",
+        "messages sent by one call, of which socket_sendmsg sees the first to each name",
+        sent_at_once,
+    ),
+    bypass(
         "unix-socket-passed",
         "a connected socket handed to a lower subject",
         socket_passed,
@@ -268,25 +273,33 @@ fn scm_read_down() -> Outcome {
 }
 
 fn scm_writable_down() -> Outcome {
-    let (name, file) = (abstract_name("taker")?, place::file(SYSTEM, "high")?);
+    passed_down(&place::file(SYSTEM, "high")?)
+}
+
+/// A high file, opened to be written, does not arrive at a lower subject.
+pub(super) fn passed_down(file: &str) -> Outcome {
+    let (name, before) = (abstract_name("taker")?, fs::read_to_string(file)?);
     let child = taker(&name, |got| {
         ensure(got.fds.is_empty() && got.cut, "a descriptor arrived")?;
         same("the message", got.data, b"m".to_vec())
     })?;
     let socket = fresh(Datagram)?;
-    let fds = [sys::both(&file)?, sys::writes(&file)?];
+    let fds = [sys::both(file)?, sys::writes(file)?];
     send(
         &socket,
         Some(&name),
         &[fds[0].as_raw_fd(), fds[1].as_raw_fd()],
     )?;
     child.join_after_step()?;
-    same("the content", fs::read_to_string(&file)?.as_str(), "high")
+    same("the content", fs::read_to_string(file)?, before)
 }
 
 fn scm_readable_up() -> Outcome {
-    // from a trusted sender, so that it is the descriptor and not the channel
-    let low = place::file(LOW, "low")?;
+    passed_up(&place::file(LOW, "low")?)
+}
+
+/// Who receives a descriptor of a low file falls; from a trusted sender, so that it is the descriptor and not the channel.
+pub(super) fn passed_up(low: &str) -> Outcome {
     let name = abstract_name("taker")?;
     let text = format!("{}-taker", place::scenario());
     let taker = spawn(User, || {
@@ -299,7 +312,7 @@ fn scm_readable_up() -> Outcome {
     })?;
     taker.stands()?;
     let sent = std::process::Command::new(format!("{BIN}/trusted"))
-        .args(["--helper", "send-descriptor", &text, &low])
+        .args(["--helper", "send-descriptor", &text, low])
         .status()?;
     same("the sender's status", sent.code(), Some(0))?;
     taker.join_after_step()
@@ -575,4 +588,30 @@ fn accept_queue() -> Outcome {
     })?;
     server.go()?;
     server.join()
+}
+
+fn sent_at_once() -> Outcome {
+    let high = file_name(&path(SYSTEM, "socket"))?;
+    let server = named(Datagram, &high)?;
+    at(Untrusted, || {
+        let own = abstract_name("own")?;
+        let _own = named(Datagram, &own)?;
+        let sent = sys::send_at_once(&fresh(Datagram)?, &[own, own, high], None)?;
+        same("how many went", sent, 2)
+    })?;
+    refused(Errno::EAGAIN, receive(&server))?;
+    // with the second message a descriptor that the receiver may not have
+    let (name, file) = (abstract_name("taker")?, place::file(SYSTEM, "high")?);
+    let child = spawn(Untrusted, || {
+        let socket = named(Datagram, &name)?;
+        step()?;
+        ensure(!receive(&socket)?.cut, "the first brought something")?;
+        let got = receive(&socket)?;
+        ensure(got.fds.is_empty() && got.cut, "a descriptor arrived")
+    })?;
+    child.stands()?;
+    let file = sys::writes(&file)?;
+    let sent = sys::send_at_once(&fresh(Datagram)?, &[name, name], Some(file.as_raw_fd()))?;
+    same("how many went", sent, 2)?;
+    child.join_after_step()
 }

@@ -1,9 +1,11 @@
 //! What is asked about by more than an object's own label: messages by their types, descriptors by who opened them.
 
 use std::net::TcpListener;
+use std::os::unix::net::UnixDatagram;
 
 use super::{Checks, REFUSED};
 use crate::domain::Holder;
+use crate::place;
 
 /// TCP connects with the first message (MSG_FASTOPEN).
 pub fn first_message(c: &mut Checks) {
@@ -44,4 +46,24 @@ pub fn opener(c: &mut Checks) {
     );
     c.set(&["may_use=on"]);
     c.same("given back", holder.does(read), REFUSED.into());
+}
+
+/// Messages sent by one call (sendmmsg(2)), of which socket_sendmsg is asked about the first to each name: where they go to, and what
+/// they bring.
+pub fn at_once(c: &mut Checks) {
+    let mut holder = Holder::new();
+    let name = place("datagrams");
+    let _ = std::fs::remove_file(&name);
+    let _other = UnixDatagram::bind(&name).expect("a socket");
+    c.same("all", holder.does("send-at-once"), "3 sent".into());
+    c.set(&["may_sendto=off"]);
+    let came = holder.does("send-at-once");
+    c.same("but to whom it may not", came, "2 sent".into());
+    c.set(&["may_sendto=on"]);
+    c.same("opened", holder.does("open"), "ok".into());
+    c.same("sent", holder.does("pass-second"), "ok".into());
+    c.set(&["may_read=off"]);
+    let came = holder.does("take");
+    c.same("it does not arrive", came, "nothing came".into());
+    c.set(&["may_read=on"]);
 }

@@ -57,7 +57,7 @@ pub fn workloads(source: Source) -> String {
 pub fn systems(source: Source) -> String {
     match source {
         Source::Lava => {
-            "apparmor-confined,selinux-confined,tidegate,tidegate-caps-attached,tidegate-caps,tidegate-caps-control,monitors"
+            "apparmor-confined,selinux-confined,tidegate,tidegate-caps-attached,tidegate-caps,tidegate-caps-stream,tidegate-caps-control,monitors"
         }
         _ => "core",
     }

@@ -194,7 +194,8 @@ impl World {
         self.processes.len() - 1
     }
 
-    /// A process narrows itself, as Landlock's users do. What it has bound stays as it is. Who is not governed begins a session.
+    /// A process narrows itself, as Landlock's users do. What it has bound stays as it is, unless the layer was taken back from
+    /// its session: that leaves nothing, now or earlier. Who is not governed begins a session.
     ///
     /// # Errors
     ///
@@ -427,7 +428,7 @@ impl World {
     ///
     /// # Errors
     ///
-    /// If a layer does not allow it, or there would be too many.
+    /// If a layer does not allow it, there would be too many, or what it brings was taken back: what is mapped could not be.
     pub fn load(&mut self, pid: Pid, library: &[u8]) -> Result<(), Refusal> {
         let object = Object::Path(Class::Library, library.to_owned());
         self.content(pid, &object, permission::LOAD)
@@ -445,6 +446,9 @@ impl World {
         let brought = decide::brought(&self.files, &process.layers, taken, object);
         if brought.is_subset(&process.layers) {
             return Ok(());
+        }
+        if right == permission::LOAD && !taken.layers.is_disjoint(&brought) {
+            return Err(Refusal::Revoked);
         }
         self.add(pid, &brought)?;
         let held = std::mem::take(&mut self.processes[pid].descriptors);

@@ -1,0 +1,623 @@
+# Attacks that take sessions of several kinds, or what an outside of them has made: begins those, has them do things, and says of each attack
+# on a line of its own `shut` if nothing got through, else what came of it. Each is a row of docs/bypasses.md.
+# System calls are x86-64's, by their numbers, as in attacks.pl.
+use strict;
+use warnings;
+use Errno;
+use Fcntl qw(:DEFAULT :mode);
+use Socket;
+
+$| = 1;
+use constant {
+	AT_FDCWD => -100,
+	AT_EMPTY_PATH => 0x1000,
+	AT_SYMLINK_FOLLOW => 0x400,
+	O_PATH => 010000000,
+	O_TMPFILE => 020200000,
+	MANY => 100,
+};
+our ($held, @held, $mount, $child, $at, $link, $other);
+
+# A system call, by its number: what it returns. Of one that fails the errno's name is thrown.
+sub sys {
+	# what the kernel writes to is the caller's, unless that is a constant
+	my @at = map { Internals::SvREADONLY($_) ? \(my $copy = $_) : \$_ } @_, (0) x (7 - @_);
+	my $result = syscall(${$at[0]}, ${$at[1]}, ${$at[2]}, ${$at[3]}, ${$at[4]}, ${$at[5]}, ${$at[6]});
+	if ($result == -1) {
+		my ($name) = grep { $!{$_} } sort keys %!;
+		die "$name\n";
+	}
+	return $result;
+}
+sub opened { my ($path, $flags) = @_; return sys(2, $path, $flags | 0, 0666) }
+sub shut { sys(3, $_[0]) }
+sub content { my ($fd) = @_; my $text = "\0" x 64; my $n = sys(17, $fd, $text, 64, 0); return substr($text, 0, $n) =~ s/\n//r }
+sub written { my ($fd) = @_; my $text = "written"; return sys(1, $fd, $text, 7) }
+# what a path leads to
+sub seen { my $fd = opened($_[0], O_RDONLY); return content($fd) }
+
+# struct file_handle; of a path, and what is opened by one
+sub handle { my $h = pack("Ll", 128, 0) . "\0" x 128; my $id = pack("q", 0); sys(303, AT_FDCWD, $_[0], $h, $id, 0); return $h }
+sub by_handle { my ($mount, $handle) = @_; return content(sys(304, $mount, $handle, O_RDONLY)) }
+
+# In another process, as what is tried may change the one that does it.
+sub apart {
+	my ($code) = @_;
+	pipe(my $r, my $w) or die;
+	my $pid = fork();
+	if (!$pid) {
+		syswrite($w, outcome($code));
+		sys(231, 0);
+	}
+	close($w);
+	my $outcome = readline($r);
+	waitpid($pid, 0);
+	die "$outcome\n" if $outcome !~ /^ok/;
+	return $outcome;
+}
+sub outcome {
+	my ($code) = @_;
+	my $value = eval { $code->() };
+	return "ok " . (defined $value ? $value : "") if !$@;
+	return $@ =~ s/\n/ /gr;
+}
+
+# Messages: struct msghdr with a name, content, and control messages, each of a level, a type and data.
+sub message {
+	my ($name, $content, @controls) = @_;
+	my $control = join "", map { my ($level, $type, $data) = @$_; my $part = pack("QLL", 16 + length $data, $level, $type) . $data; $part . "\0" x (-length($part) % 8) } @controls;
+	my @parts = ($name, $content, $control);
+	my $vector = pack("PQ", $parts[1], length $content);
+	push @held, [\@parts, \$vector];
+	$parts[0] = "\0" if !defined $name;
+	return pack(defined $name ? "P" : "Q", defined $name ? $parts[0] : 0) . pack("Lx4", length($name // "")) . pack("PQ", $vector, 1) .
+		($control ne "" ? pack("P", $parts[2]) : pack("Q", 0)) . pack("QLx4", length $control, 0);
+}
+sub rights { return [1, 1, pack("i*", @_)] }
+sub gives { my ($socket, $fd, @before) = @_; my $m = message(undef, "f", @before, rights($fd)); return sys(46, $socket, $m, 0) }
+# a descriptor that came by a socket
+sub taken {
+	my ($socket) = @_;
+	my ($content, $control) = ("\0" x 8, "\0" x 64);
+	my $vector = pack("PQ", $content, 8);
+	my $m = pack("QLx4PQPQLx4", 0, 0, $vector, 1, $control, 64, 0);
+	# MSG_DONTWAIT: whoever sent it has been waited for
+	sys(47, $socket, $m, 0x40);
+	my ($len, $level, $type, $fd) = unpack("QLLi", $control);
+	die "EACCES\n" if $len < 20;
+	return $fd;
+}
+# several messages by one call (sendmmsg); how many were sent
+sub many { my ($socket, @messages) = @_; my $all = join "", map { $_ . pack("Lx4", 0) } @messages; return sys(307, $socket, $all, scalar @messages, 0) }
+
+# a connection to the daemon, whom everybody may reach; a question, with a descriptor maybe; and the answer, if that gives something
+sub daemon { my $s = sys(41, 1, 1, 0); my $name = pack('S', 1) . "/run/tidegate/tidegate.sock\0"; sys(42, $s, $name, length $name); my $patience = pack("q2", 60, 0); sys(54, $s, 1, 20, $patience, 16); return $s }
+# who is not heard finds the connection closed
+sub put { my ($s, $question, @fds) = @_; my $m = message(undef, $question, map { rights($_) } @fds); eval { sys(46, $s, $m, 0x4000) } || $@ =~ /^EPIPE/ || die $@; return $s }
+sub answer {
+	my ($s) = @_;
+	my ($all, $part) = ('', "\0" x 4096);
+	while ($all !~ /\n/) { my $n = eval { sys(0, $s, $part, 4096) } or last; $all .= substr($part, 0, $n) }
+	die "no answer\n" if $@ =~ /^EAGAIN/;
+	shut($s);
+	die "EACCES\n" if $all eq '' || $all =~ /^\{"error"/;
+	return $all;
+}
+sub asks { return answer(put(daemon(), $_[0] . "\n", @_[1 .. $#_])) }
+
+# A session's side of it: what comes as a line is evaluated here.
+if (@ARGV && $ARGV[0] eq 'within') {
+	open(my $channel, '+<&=', $ARGV[1]) or die "channel: $!";
+	while (1) {
+		my $line = '';
+		while ($line !~ /\n$/) { sysread($channel, $line, 1 << 16, length $line) or exit }
+		my $code = pack("H*", $line =~ s/\n//r);
+		no strict 'vars';
+		my $sub = eval "sub { $code }" or die $@;
+		my $said = outcome($sub);
+		syswrite($channel, $said =~ s/\n/ /gr . "\n");
+	}
+}
+
+package Session {
+	use Socket;
+	our %started;
+	# as a subject of the file, with descriptors beside
+	sub begin {
+		my ($class, $subject, $uid, @fds) = @_;
+		my $self = $class->of(@fds);
+		$self->{pid} = fork();
+		if (!$self->{pid}) {
+			open(STDIN, '<', '/dev/null');
+			if ($uid) { $) = "$uid $uid"; $( = $uid; $< = $> = $uid }
+			exec($ENV{TIDEGATE}, 'run', '--caps', '/srv/att.caps', '--caps-subject', $subject, '--', '/usr/bin/perl', '/payload/sessions.pl', 'within', fileno $self->{there}) or die;
+		}
+		close($self->{there});
+		# it begins, or ends the channel
+		$self->must('1');
+		return $self;
+	}
+	sub of {
+		my ($class, @fds) = @_;
+		socketpair(my $here, my $there, AF_UNIX, SOCK_STREAM, 0) or die;
+		fcntl($_, Fcntl::F_SETFD, 0) for $there, @fds;
+		fcntl($here, Fcntl::F_SETFD, 1);
+		return bless { here => $here, there => $there }, $class;
+	}
+	# what came of code: `ok VALUE`, or an errno's name
+	sub does {
+		my ($self, $code) = @_;
+		syswrite($self->{here}, unpack("H*", $code) . "\n");
+		my $line = '';
+		while ($line !~ /\n$/) { sysread($self->{here}, $line, 1 << 16, length $line) or return 'no answer' }
+		chomp $line;
+		return $line;
+	}
+	# the value of what has to be possible, for an attack to be one
+	sub must {
+		my ($self, $code) = @_;
+		my $said = $self->does($code);
+		main::failed("$code: $said") if $said !~ s/^ok ?//;
+		return $said;
+	}
+	sub end { my ($self) = @_; close($self->{here}); waitpid($self->{pid}, 0) if $self->{pid} }
+}
+
+our @others;
+END { kill('KILL', @others) }
+
+sub failed { die "failed: $_[0]\n" }
+
+# A program that brings a layer, executed by a session with what that holds: it has a channel of its own, that was given to the session.
+sub executed {
+	my ($session, $program, $channel) = @_;
+	my $fd = fileno $channel->{there};
+	$session->must("my \$pid = fork(); if (!\$pid) { no warnings; exec('$program', '/payload/sessions.pl', 'within', $fd); sys(231, 1) } \$pid");
+	close($channel->{there});
+	my $made = bless { here => $channel->{here} }, 'Session';
+	$made->must('1');
+	return $made;
+}
+
+# what must go on meanwhile
+sub goes_on { return map { $_[$_] ? 'EACCES' : 'harm (' . ($_ + 1) . ')' } 0 .. $#_ }
+
+# an attack, and what it tried: `shut` if all was refused
+sub attack {
+	my ($name, $code) = @_;
+	my @said = eval { $code->() };
+	my $word = $@ ? $@ =~ s/\n/ /gr : !@said ? 'failed: nothing was tried' : '';
+	my @through = map { $said[$_] =~ /^(EACCES|EPERM)/ ? () : "$said[$_] (" . ($_ + 1) . ')' } 0 .. $#said;
+	print "$name ", $word || (@through ? 'open ' . join(', ', @through) : 'shut'), "\n";
+	@held = ();
+}
+
+my $S = '/srv/att';
+my @pairs;
+# both ends of a pair of sockets, as numbers, which sessions begun later have, too
+sub pair {
+	my ($type) = @_;
+	socketpair(my $a, my $b, AF_UNIX, $type, 0) or die;
+	fcntl($_, F_SETFD, 0) for $a, $b;
+	push @pairs, $a, $b;
+	return (fileno $a, fileno $b);
+}
+
+# What each can try for himself, as root and as another user.
+for my $uid (0, 1000) {
+	my $as = $uid ? '-by-a-user' : '';
+	my $secret = unpack("H*", handle("$S/secret/deep/file"));
+	my $over = unpack("H*", handle("$S/merged/secret"));
+	# nothing connects what is opened by it to its filesystem's root any more
+	open(my $drop, '>', '/proc/sys/vm/drop_caches') or die;
+	syswrite($drop, "2\n");
+	close($drop);
+	my $s = Session->begin('one', $uid);
+	my $outside = $$;
+	if ($uid) {
+		# somebody's of the same user
+		push @others, $outside = fork();
+		if (!$outside) { $) = "$uid $uid"; $( = $uid; $< = $> = $uid; exec('/usr/bin/sleep', '1000') }
+	}
+
+	attack "handle$as" => sub {
+		$s->must("seen('$S/given/f')");
+		$s->must("\$mount = opened('$S/given/f', O_RDONLY)");
+		return map { $s->does($_) } "by_handle(\$mount, pack('H*', '$secret'))", "by_handle(opened('$S/merged/given', O_RDONLY), pack('H*', '$over'))",
+			"by_handle(\$mount, handle('$S/secret/f'))";
+	};
+	attack "magic-links$as" => sub {
+		return map { $s->does("seen('$_')") } "/proc/self/root$S/secret/f", "/proc/self/cwd/..$S/secret/f", "/proc/thread-self/root$S/secret/f",
+			"/proc/$outside/root$S/given/f", "/proc/$outside/cwd", "/proc/$outside/exe", "/proc/$outside/fd/0", "/proc/self/fd/../root$S/secret/f";
+	};
+	attack "reopened-wider$as" => sub {
+		$s->must("\$held = opened('$S/given/f', O_RDONLY); \$at = opened('$S/given/f', O_PATH); opened(\"/proc/self/fd/\$at\", O_RDONLY)");
+		$s->must("\$other = opened('$S/secret/f', O_PATH)");
+		return map { $s->does($_) } 'opened("/proc/self/fd/$held", O_RDWR)', 'opened("/proc/self/fd/$at", O_WRONLY)', 'opened("/dev/fd/$held", O_WRONLY | O_APPEND)',
+			'opened("/proc/self/fd/$other", O_RDONLY)', 'sys(322, $other, "", 0, 0, AT_EMPTY_PATH)';
+	};
+	attack "truncated-when-opened$as" => sub {
+		return map { $s->does($_) } "opened('$S/given/f', O_RDONLY | O_TRUNC)", "opened('$S/log', O_WRONLY | O_APPEND | O_TRUNC)", "sys(76, '$S/log', 0)",
+			"sys(77, opened('$S/log', O_WRONLY | O_APPEND), 0)";
+	};
+	attack "without-a-name$as" => sub {
+		return map { $s->does($_) } "opened('$S/given', O_TMPFILE | O_RDWR)", "opened('$S/secret', O_TMPFILE | O_RDWR)";
+	};
+	attack "exchanged$as" => sub {
+		$s->must("opened('$S/own/x$uid', O_RDWR | O_CREAT)");
+		# RENAME_EXCHANGE, RENAME_WHITEOUT, RENAME_NOREPLACE
+		return map { $s->does("sys(316, AT_FDCWD, $_)") } "'$S/own/x$uid', AT_FDCWD, '$S/given/f', 2", "'$S/given/f', AT_FDCWD, '$S/own/x$uid', 2",
+			"'$S/given/f', AT_FDCWD, '$S/own/y', 4", "'$S/secret/f', AT_FDCWD, '$S/own/y', 1", "'$S/own/x$uid', AT_FDCWD, '$S/secret/x', 0";
+	};
+	attack "linked-by-descriptor$as" => sub {
+		$s->must("\$held = opened('$S/given/f', O_RDONLY); \$at = opened('$S/secret/f', O_PATH)");
+		my @tried = map { $s->does($_) } 'sys(265, AT_FDCWD, "/proc/self/fd/$held", AT_FDCWD, "/srv/att/own/l", AT_SYMLINK_FOLLOW)',
+			'sys(265, AT_FDCWD, "/proc/self/fd/$at", AT_FDCWD, "/srv/att/own/l", AT_SYMLINK_FOLLOW)';
+		# who may not is told that there is nothing of that name
+		return @tried, map { s/^ENOENT/EPERM/r } $s->does('sys(265, $at, "", AT_FDCWD, "/srv/att/own/l", AT_EMPTY_PATH)');
+	};
+	attack "another-place$as" => sub {
+		# bound, over another filesystem and over itself, from outside
+		$s->must("seen('$S/merged/given')");
+		return map { $s->does($_) } "seen('$S/given/bound/f')", "seen('$S/merged/secret')", "seen('$S/lower/given')", "seen('$S/upper/given')", "opened('$S/merged/given', O_RDWR)";
+	};
+	attack "mounts$as" => sub {
+		return map { $s->does("apart(sub { $_ })") } "sys(165, '$S/secret', '$S/own', '', 4096, 0)", "sys(165, 'x', '$S/own', 'tmpfs', 0, 0)", "sys(165, 'x', '/', '', 1 << 18, 0)",
+			"sys(165, 'x', '/', '', 32 | 4096, 0)", "sys(166, '$S/merged', 2)", "sys(155, '/srv', '/srv')", "sys(161, '$S/own')", "sys(430, 'tmpfs', 0)", "sys(428, AT_FDCWD, '$S/own', 1)",
+			"sys(433, AT_FDCWD, '/', 0)", "my \$a = pack('Q4', 1, 0, 0, 0); sys(442, AT_FDCWD, '/', 0, \$a, 32)", "sys(429, AT_FDCWD, '$S/own', AT_FDCWD, '$S/given', 0)";
+	};
+	attack "user-namespace$as" => sub {
+		return map { $s->does("apart(sub { eval { sys(272, 0x10000000) }; $_ })") } "sys(272, 0x20000)", "sys(272, 0x40000000)", "sys(272, 0x20000000)", "sys(272, 0x4000000)", "sys(272, 0x8000000)", "sys(272, 0x2000000)",
+			"sys(165, 'x', '$S/own', 'tmpfs', 0, 0)", "sys(430, 'tmpfs', 0)", "sys(428, AT_FDCWD, '$S/own', 1)", "sys(161, '$S/own')", "seen('$S/secret/f')", "sys(133, '$S/own/null', 020666, 0x103)",
+			"my \$a = pack('Q11', 0x10020000, (0) x 3, 17, (0) x 6); my \$p = sys(435, \$a, 88); sys(231, 0) if !\$p";
+	};
+	attack "namespaces$as" => sub {
+		return map { $s->does($_) } "sys(308, opened('/proc/$outside/ns/mnt', O_RDONLY), 0)", "sys(308, sys(434, $outside, 0), 0x20000)", "sys(308, opened('/proc/self/ns/mnt', O_RDONLY), 0)",
+			"sys(308, opened('/proc/self/ns/net', O_RDONLY), 0)";
+	};
+	attack "executed-from-memory$as" => sub {
+		$s->must("\$held = sys(319, 'program', 0); my \$from = opened('$S/given/program', O_RDONLY); 1 while sys(40, \$held, \$from, 0, 1 << 20)");
+		return map { $s->does("apart(sub { $_ })") } 'sys(322, $held, "", 0, 0, AT_EMPTY_PATH)', 'sys(59, "/proc/self/fd/$held", 0, 0)', "sys(322, opened('$S/given/program', O_RDONLY), '', 0, 0, AT_EMPTY_PATH)",
+			"sys(322, opened('$S/given/program', O_PATH), '', 0, 0, AT_EMPTY_PATH)", "sys(322, AT_FDCWD, '$S/given/program', 0, 0, 0)";
+	};
+	attack "executed-by-a-chain$as" => sub { return $s->does("apart(sub { sys(59, '$S/given/script', 0, 0) })") };
+	attack "executed-by-the-loader$as" => sub {
+		# it is given itself, and may not map what it is to load
+		$s->must("system('$S/given/loader', '/usr/bin/perl', '-e', '1') == 0 or die 'loader'");
+		my $ended = $s->does("system('$S/given/loader', '$S/given/program', 'x') >> 8");
+		return $ended eq 'ok 127' ? 'EACCES' : $ended;
+	};
+	attack "mapped-to-be-executed$as" => sub {
+		# PROT_READ | PROT_EXEC, private; afterwards; PROT_WRITE of what is shared
+		return map {
+			my $file = $_;
+			my $map = "my \$m = sys(9, 0, 4096, 1, 2, opened('$file', O_RDONLY), 0);";
+			$s->must($map);
+			map { $s->does($_) } "sys(9, 0, 4096, 5, 2, opened('$file', O_RDONLY), 0)", "$map sys(10, \$m, 4096, 5)", "$map sys(329, \$m, 4096, 5, -1)",
+				"sys(135, 0x400000); my \$got = eval { $map 1 }; sys(135, 0); \$got or die 'EACCES'";
+		} "$S/given/program", "$S/merged/given";
+	};
+	attack "others-processes$as" => sub {
+		my $reads = "my \$text = 'x' x 8; my \$v = pack('PQ', \$text, 8); my \$w = pack('QQ', 0x1000, 8);";
+		return map { $s->does($_) } "sys(101, 16, $outside, 0, 0)", "sys(101, 0x4206, $outside, 0, 0)", "$reads sys(310, $outside, \$v, 1, \$w, 1, 0)", "$reads sys(311, $outside, \$v, 1, \$w, 1, 0)",
+			"opened('/proc/$outside/mem', O_RDWR)", "opened('/proc/$outside/environ', O_RDONLY)", "sys(438, sys(434, $outside, 0), 0, 0)", "sys(312, $outside, 0 + \$\$, 1, 0, 0)",
+			"sys(424, sys(434, $outside, 0), 0, 0, 0)", "sys(62, $outside, 0)", "sys(200, $outside, 0)", "my \$l = pack('QQ', 1, 1); sys(302, $outside, 7, \$l, 0)", "sys(141, 0, $outside, 19)",
+			"my \$m = pack('Q', 1); sys(203, $outside, 8, \$m)", "sys(251, 1, $outside, 3 << 13)", "my \$p = pack('l', 0); sys(144, $outside, 0, \$p)",
+			"my \$n = pack('Q', 1); sys(256, $outside, 64, \$n, \$n)", "my \$v = pack('QQ', 0x1000, 4096); sys(440, sys(434, $outside, 0), \$v, 1, 20, 0)";
+	};
+	attack "asked-of-the-daemon$as" => sub {
+		return map { $s->does("asks('$_')") } map { "{\"ask\":$_}" } '"status"', '"metrics"', '"why","of":"last"', '"sessions"', '"booleans"', '"stop"', '"reload","permissive":true',
+			'"withdraw","what":{"subject":{"file":null,"name":"wide"}}', '"set-booleans","values":[]', "\"promote\",\"level\":null,\"path\":\"$S/own/x$uid\"", '"capabilities","subject":null,"now":true';
+	};
+	attack "told-to-the-daemon$as" => sub {
+		my $now = '{"ask":"capabilities","subject":"small","now":true}';
+		return ((map { $s->does("asks($_)") } "'garbage'", "''", '"\\0" x 64', '"\\xff" x 9000', '\'{"ask":\' x 300', '"[" x 4000',
+			"'$now', opened('$S/given/f', O_RDONLY)", "'$now', opened('$S/own', O_RDONLY)", "'$now', opened('$S/given/program', O_PATH)", "'$now', (opened('$S/given/f', O_RDONLY)) x 9"),
+			# what never ends, and who does while he is answered
+			$s->does("pipe(my \$r, my \$w); asks('$now', fileno \$r)"), $s->does("for (1 .. 20) { my \$pid = fork(); if (!\$pid) { put(daemon(), '$now' . \"\\n\", opened('$S/given/bundle', O_RDONLY)); sys(231, 0) } kill('KILL', \$pid) if \$_ % 2; waitpid(\$pid, 0) } die 'EACCES'"),
+			goes_on(system("$ENV{TIDEGATE} sessions >/dev/null") == 0, $s->does("seen('$S/given/f')") =~ /^ok/, $s->does("seen('$S/secret/f')") !~ /^ok/));
+	};
+	attack "the-kernel$as" => sub {
+		my $b = "my \$b = pack('Q20', (0) x 20);";
+		return map { s/^ENOKEY/EACCES/r } map { $s->does($_) } "sys(250, 0, -3, 1)", "my \$k = 'user'; my \$d = 'x'; sys(248, \$k, \$d, \$d, 1, -3)", "my \$k = 'user'; my \$d = 'x'; sys(249, \$k, \$d, 0, -3)",
+			"my \$b = pack('LLQ14', 1, 128, (0) x 14); sys(298, \$b, 0, -1, -1, 0)", "$b sys(321, 0, \$b, 72)", "sys(323, 1)", "$b sys(425, 1, \$b)", "sys(300, 0, 0)", "my \$i = sys(300, 0x200, 0); sys(301, \$i, 1, 2, AT_FDCWD, '$S/secret')",
+			"my \$i = sys(294, 0); sys(254, \$i, '$S/secret', 2)", "my \$i = sys(294, 0); sys(254, \$i, '$S/secret/f', 2)", "sys(167, '$S/own/x$uid', 0)", "sys(163, '$S/own/x$uid')", "sys(443, opened('$S/own/x$uid', O_RDONLY), 0x80000300, 0, 0)",
+			"sys(246, 0, 0, 0, 0)", "$b sys(175, \$b, 8, '')", "sys(313, opened('$S/given/f', O_RDONLY), '', 0)", "my \$t = 'x' x 64; sys(103, 3, \$t, 64)", "sys(169, 0xfee1dead, 672274793, 0, 0)",
+			"my \$t = pack('QQ', 1, 1); sys(164, \$t, 0)", "$b substr(\$b, 0, 4) = pack('L', 1); sys(159, \$b)", "sys(170, 'x', 1)", "sys(171, 'x', 1)", "sys(133, '$S/own/mem', 020666, 0x101)", "sys(172, 3)", "sys(153)",
+			"opened('/dev/kmsg', O_WRONLY)", "opened('/dev/mem', O_RDONLY)", "opened('/proc/sys/kernel/core_pattern', O_WRONLY)", "opened('/sys/fs/cgroup/cgroup.procs', O_WRONLY)",
+			"sys(41, 16, 3, 0)", "sys(41, 17, 3, 0)", "sys(41, 2, 3, 1)", "sys(41, 38, 5, 0)", "sys(41, 40, 1, 0)";
+	};
+	$s->end();
+}
+exit if @ARGV;
+
+attack "mounted-elsewhere" => sub {
+	# what only another namespace has has no name: a directory of it, held
+	pipe(my $r, my $w) or die;
+	push @others, my $pid = fork();
+	if (!$pid) {
+		sys(272, 0x20000);
+		sys(165, 'x', '/', '', 1 << 18 | 16384, 0);
+		sys(165, 'x', '/mnt', 'tmpfs', 0, 0);
+		open(my $f, '>', '/mnt/f') or die;
+		syswrite($w, "\n");
+		sleep(1000);
+	}
+	readline($r);
+	sysopen(my $dir, "/proc/$pid/root/mnt", O_RDONLY | O_DIRECTORY) or failed("mnt: $!");
+	fcntl($dir, F_SETFD, 0);
+	my $fd = fileno $dir;
+	my $s = Session->begin('one', 0);
+	my @said = map { $s->does($_) } "sys(257, $fd, 'f', O_RDONLY, 0)", "sys(257, $fd, 'new', O_WRONLY | O_CREAT, 0600)", "sys(257, $fd, '.', O_RDONLY, 0)", "sys(265, $fd, 'f', $fd, 'g', 0)", "sys(263, $fd, 'f', 0)";
+	$s->end();
+	return @said;
+};
+
+attack "terminal" => sub {
+	# of who began it: what is typed there in its name
+	open(my $ptmx, '+<', '/dev/ptmx') or failed("ptmx: $!");
+	my $n = pack("i", 0);
+	sys(16, fileno $ptmx, 0x40045431, $n);
+	sys(16, fileno $ptmx, 0x80045430, $n);
+	open(my $tty, '+<', '/dev/pts/' . unpack("i", $n)) or failed("pts: $!");
+	fcntl($tty, F_SETFD, 0);
+	my $fd = fileno $tty;
+	my $s = Session->begin('one', 0);
+	my @said = map { $s->does($_) } "my \$c = 'x'; sys(16, $fd, 0x5412, \$c)", "my \$c = pack('C', 3); sys(16, $fd, 0x541c, \$c)", "my \$c = pack('i', 1); sys(16, $fd, 0x8901, \$c)";
+	$s->end();
+	return @said;
+};
+
+attack "handed-as-opened" => sub {
+	# an overlay's file is mapped by what is behind it
+	my ($here, $there) = pair(SOCK_STREAM);
+	my ($a, $b) = (Session->begin('wide', 0), Session->begin('one', 0));
+	$a->must("\$held = opened('$_', O_RDWR); gives($here, \$held)"), $b->must("push \@held, taken($there)") for "$S/merged/given", "$S/given/f";
+	my @said = map { my $m = "my \$m = sys(9, 0, 4096, 1, 1, \$held[$_], 0);";
+		($b->does("written(\$held[$_])"), $b->does("sys(9, 0, 4096, 3, 1, \$held[$_], 0)"), $b->does("$m sys(10, \$m, 4096, 3)")) } 0, 1;
+	$_->end() for $a, $b;
+	return @said;
+};
+
+attack "still-mapped-behind-an-overlay" => sub {
+	my $s = Session->begin('one', 0);
+	$s->must("my \$fd = opened('$S/merged/mapped', O_RDONLY); \$at = sys(9, 0, 4096, 1, 1, \$fd, 0); shut(\$fd)");
+	system("$ENV{TIDEGATE} revoke --object file:$S/merged/mapped >/dev/null");
+	my $said = $s->does("1");
+	$s->end();
+	return $said eq 'no answer' ? 'EACCES' : $said;
+};
+attack "still-mapped-of-anothers" => sub {
+	my ($here, $there) = pair(SOCK_STREAM);
+	my ($a, $b) = (Session->begin('wide', 0), Session->begin('one', 0));
+	$a->must("gives($here, opened('$S/merged/given', O_RDONLY))");
+	my $mapped = $b->does("my \$fd = taken($there); \$at = sys(9, 0, 4096, 1, 1, \$fd, 0); shut(\$fd)");
+	system("$ENV{TIDEGATE} revoke --subject att.caps:wide >/dev/null");
+	my $said = $b->does("1");
+	$_->end() for $a, $b;
+	return $mapped !~ /^ok/ ? $mapped : $said eq 'no answer' ? 'EACCES' : $said;
+};
+
+attack "inherited" => sub {
+	my $channel = Session->of();
+	my $a = Session->begin('wide', 0, $channel->{there});
+	$a->must("\$held = opened('$S/given/f', O_RDWR); \$at = opened('$S/secret/f', O_RDONLY); \$other = opened('$S/secret', O_TMPFILE | O_RDWR); written(\$other)");
+	my ($fd, $secret, $nameless) = map { $a->must($_) } '$held', '$at', '$other';
+	my $b = executed($a, "$S/perl", $channel);
+	$b->must("content($fd)");
+	my @said = map { $b->does($_) } "written($fd)", "content($secret)", "content($nameless)", "written($nameless)", "sys(9, 0, 4096, 1, 2, $secret, 0)", "sys(40, opened('$S/own/s', O_WRONLY | O_CREAT), $secret, 0, 64)",
+		"opened('/proc/self/fd/$secret', O_RDONLY)", "sys(265, AT_FDCWD, '/proc/self/fd/$nameless', AT_FDCWD, '$S/own/named', AT_SYMLINK_FOLLOW); seen('$S/own/named')";
+	$_->end() for $a, $b;
+	return @said;
+};
+
+attack "hidden-behind-controls" => sub {
+	my ($ab, $ba) = pair(SOCK_STREAM);
+	my ($bc, $cb) = pair(SOCK_STREAM);
+	my ($a, $b, $c) = (Session->begin('wide', 0), Session->begin('one', 0), Session->begin('wide', 0));
+	$a->must("gives($ab, opened('$S/given/f', O_RDWR))");
+	$b->must("\$held = taken($ba); content(\$held)");
+	# SCM_CREDENTIALS, a hundred times
+	$b->must("gives($bc, \$held, map { [1, 2, pack('i3', \$\$, 0, 0)] } 1 .. MANY)");
+	$c->must("\$held = taken($cb); content(\$held)");
+	my $said = $c->does('written($held)');
+	$_->end() for $a, $b, $c;
+	return $said;
+};
+
+attack "hidden-behind-a-message" => sub {
+	my ($ab, $ba) = pair(SOCK_STREAM);
+	my ($a, $b, $c) = (Session->begin('wide', 0), Session->begin('one', 0), Session->begin('wide', 0));
+	$a->must("gives($ab, opened('$S/given/f', O_RDWR))");
+	$b->must("\$held = taken($ba); content(\$held)");
+	$c->must("\$at = sys(41, 1, 2, 0); my \$n = pack('S', 1) . '$S/own/socket'; sys(49, \$at, \$n, length \$n)");
+	# to the same name, of which the second is not asked about
+	my $sent = $b->does("my \$n = pack('S', 1) . '$S/own/socket'; many(sys(41, 1, 2, 0), message(\$n, 'x'), message(\$n, 'f', rights(\$held)))");
+	my $taken = $c->does('eval { taken($at) }; $held = taken($at); content($held)');
+	my $said = $taken =~ /^ok/ ? $c->does('written($held)') : $sent =~ /^ok/ ? $taken : 'EACCES';
+	$_->end() for $a, $b, $c;
+	return $said;
+};
+
+# one that is used, or read by one call (recvmmsg) for many messages
+for my $use ('sent', 'received') {
+	attack "many-$use-by-one-call" => sub {
+		socket(my $server, PF_INET, SOCK_DGRAM, 0) or die;
+		bind($server, pack_sockaddr_in(7301, inet_aton('127.0.0.1'))) or failed("bind: $!");
+		my $s = Session->begin('counts', 0);
+		$s->must("\$at = sys(41, 2, 2, 0); my \$n = pack('SnC4x8', 2, 7301, 127, 0, 0, 1); sys(42, \$at, \$n, 16); my \$t = 'x'; sys(1, \$at, \$t, 1)");
+		my $from = recv($server, my $text, 9, 0);
+		my $got = 0;
+		if ($use eq 'sent') {
+			$s->does("my \$n = pack('SnC4x8', 2, 7301, 127, 0, 0, 1); many(\$at, (message(\$n, 'x')) x 9)");
+			$got++ while defined recv($server, $text, 9, 0x40);
+		} else {
+			send($server, 'x', 0, $from) for 1 .. 9;
+			my $said = $s->does("my \@t = ('y') x 9; my \$all = join '', map { my \$v = pack('PQ', \$t[\$_], 1); push \@held, \\\$v; pack('QLx4PQQQLx4Lx4', 0, 0, \$v, 1, 0, 0, 0, 0) } 0 .. 8; sys(299, \$at, \$all, 9, 0x40, 0)");
+			$got = $1 if $said =~ /^ok (\d+)/;
+		}
+		$s->end();
+		# one use is gone, one is left
+		return $got > 1 ? "ok $got messages" : 'EACCES';
+	};
+}
+
+attack "source-routes" => sub {
+	my $s = Session->begin('counts', 0);
+	my $route = "my \$o = pack('C3N', 131, 7, 4, 0x7f000003) . \"\\0\"; my \$r = pack('C4x4N4', 0, 2, 4, 0, 0, 0, 0, 1); my \$n = pack('SnC4x8', 2, 7301, 127, 0, 0, 1); my \$u = sys(41, 2, 2, 0);";
+	my @said = map { $s->does("$route $_") } "sys(54, \$u, 0, 4, \$o, 8)", "sys(54, sys(41, 2, 1, 0), 0, 4, \$o, 8)", "sys(54, sys(41, 10, 2, 0), 41, 57, \$r, 24)", "sys(54, sys(41, 10, 1, 0), 41, 57, \$r, 24)",
+		"my \$m = message(\$n, 'x', [0, 7, \$o]); sys(46, \$u, \$m, 0)";
+	$s->end();
+	return @said;
+};
+
+attack "routes-behind-a-message" => sub {
+	my $s = Session->begin('one', 0);
+	my $to = "my \$n = pack('SnC4x8', 2, 7305, 127, 0, 0, 1); my \$u = sys(41, 2, 2, 0);";
+	# by IP_RETOPTS, of a message to the same name, about which nobody is asked
+	my $route = "[0, 7, pack('C3N', 131, 7, 4, 0x7f000001) . \"\\0\"]";
+	$s->must("$to many(\$u, message(\$n, 'x'))");
+	my $said = $s->does("$to many(\$u, message(\$n, 'x'), message(\$n, 'x', $route))");
+	$s->end();
+	return $said;
+};
+
+attack "taken-by-pidfd" => sub {
+	my $channel = Session->of();
+	my $a = Session->begin('wide', 0, $channel->{there});
+	my $b = executed($a, "$S/perl", $channel);
+	my $pid = $b->must('$$');
+	my ($few, $brief) = ($b->must("opened('$S/few', O_RDONLY)"), $b->must("opened('$S/brief', O_RDONLY)"));
+	# uses, of which one is left, and time
+	$b->must("content($few)");
+	$a->must("my \$p = sys(434, $pid, 0); \$held = sys(438, \$p, $few, 0); \$at = sys(438, \$p, $brief, 0)");
+	$a->must('content($held)');
+	my @said = $a->does('content($held)');
+	# it ends with the other's, at the latest 3 s after that has opened it
+	for (1 .. 600) {
+		my $brief_says = $a->does('content($at)');
+		if ($brief_says !~ /^ok/) { push @said, $brief_says; last }
+		select(undef, undef, undef, 0.1);
+	}
+	push @said, 'ok' if @said < 2;
+	# and is not to be had any more
+	push @said, map { $a->does("content(sys(438, sys(434, $pid, 0), $_, 0))") } $few, $brief;
+	$_->end() for $a, $b;
+	return @said;
+};
+
+attack "socket-without-rights" => sub {
+	# kept by what an execution brings, and handed on
+	my $channel = Session->of();
+	my ($here, $there) = pair(SOCK_STREAM);
+	socket(my $server, PF_INET, SOCK_STREAM, 0) or die;
+	bind($server, pack_sockaddr_in(7302, inet_aton('127.0.0.1'))) && listen($server, 5) or failed("listen: $!");
+	my ($a, $c) = (Session->begin('wide', 0, $channel->{there}), Session->begin('wide', 0));
+	my $fd = $a->must("\$at = sys(41, 2, 1, 0); my \$n = pack('SnC4x8', 2, 7302, 127, 0, 0, 1); sys(42, \$at, \$n, 16); \$at");
+	my $b = executed($a, "$S/perl", $channel);
+	my @said = ($b->does("written($fd)"), $b->does("my \$t = 'x'; sys(0, $fd, \$t, 1)"));
+	my $sent = $b->does("gives($here, $fd)");
+	my $taken = $c->does("\$held = taken($there)");
+	push @said, $taken =~ /^ok/ ? $c->does('written($held)') : $taken =~ /^EAGAIN/ ? $sent : $taken;
+	$_->end() for $a, $b, $c;
+	return @said;
+};
+
+attack "accepted-after-its-end" => sub {
+	my ($here, $there) = pair(SOCK_STREAM);
+	my ($a, $b) = (Session->begin('wide', 0), Session->begin('one', 0));
+	$a->must("\$at = sys(41, 2, 1, 0); my \$n = pack('SnC4x8', 2, 7303, 127, 0, 0, 1); sys(49, \$at, \$n, 16); sys(50, \$at, 5); gives($here, \$at)");
+	$b->must("\$at = taken($there)");
+	my $connects = sub { socket(my $c, PF_INET, SOCK_STREAM, 0) or die; connect($c, pack_sockaddr_in(7303, inet_aton('127.0.0.1'))) or failed("connect: $!"); push @pairs, $c };
+	$connects->();
+	$b->must('sys(43, $at, 0, 0)');
+	$connects->();
+	system("$ENV{TIDEGATE} revoke --caps-session " . session_of($a) . " >/dev/null");
+	my @said = $b->does('sys(43, $at, 0, 0)');
+	$_->end() for $a, $b;
+	# by time
+	$a = Session->begin('brief', 0);
+	$b = Session->begin('one', 0);
+	$a->must("\$at = sys(41, 2, 1, 0); my \$n = pack('SnC4x8', 2, 7304, 127, 0, 0, 1); sys(49, \$at, \$n, 16); sys(50, \$at, 5); gives($here, \$at)");
+	$b->must("\$at = taken($there); sys(72, \$at, 4, 2048)");
+	my $last = 'ok';
+	for (1 .. 600) {
+		$last = $b->does('sys(43, $at, 0, 0)');
+		last if $last !~ /^(ok|EAGAIN)/;
+		select(undef, undef, undef, 0.1);
+	}
+	$_->end() for $a, $b;
+	return @said, $last;
+};
+sub session_of { my ($s) = @_; my $all = `$ENV{TIDEGATE} ps --caps --json`; return $1 if $all =~ /"pid":$s->{pid},[^\n]*?"session":(\d+)/; failed("session: $all") }
+
+attack "connections-to-the-daemon" => sub {
+	# of root within a session; half a question by each
+	my $s = Session->begin('one', 0);
+	my $made = $s->must('my $made = 0; for (1 .. 60) { eval { push @held, put(daemon(), "{"); $made++ } } $made');
+	failed("$made connections") if $made < 16;
+	my @said = goes_on(map { system("$ENV{TIDEGATE} sessions >/dev/null") == 0 } 1 .. 2);
+	$s->end();
+	return @said;
+};
+
+attack "number-of-who-asked" => sub {
+	# who connected, with the same descriptors (CLONE_FILES), ends; and another process, which nothing limits, has its number
+	my $s = Session->begin('one', 0);
+	my $pid = $s->must('my $pid = sys(56, 0x400 | 17, 0, 0, 0, 0); if (!$pid) { sys(231, daemon()) } waitpid($pid, 0); $held = $? >> 8; $pid');
+	my $same = 0;
+	for (1 .. 100) {
+		open(my $last, '>', '/proc/sys/kernel/ns_last_pid') or failed("ns_last_pid: $!");
+		syswrite($last, $pid - 1);
+		close($last);
+		push @others, $same = fork();
+		if (!$same) { exec('/usr/bin/sleep', '1000') }
+		last if $same == $pid;
+	}
+	failed("$pid is not to be had") if $same != $pid;
+	my $said = $s->does('answer(put($held, "{\"ask\":\"sessions\"}\n"))');
+	$s->end();
+	return $said;
+};
+
+attack "narrowed-by-two-at-once" => sub {
+	my $s = Session->begin('wide', 0);
+	$s->must("opened('$S/given/f', O_RDWR)");
+	my $ask = join ' ', map { "my \$$_ = put(daemon(), '{\"ask\":\"capabilities\",\"subject\":\"$_\",\"now\":true}' . \"\\n\", opened('$S/given/bundle', O_RDONLY));" } 'one', 'small';
+	$s->must("$ask answer(\$one); answer(\$small)");
+	my @said = map { $s->does($_) } "opened('$S/given/f', O_RDWR)", "seen('$S/few')", "seen('$S/merged/given')", "seen('$S/secret/f')";
+	push @said, goes_on($s->does("seen('$S/given/f')") =~ /^ok/);
+	$s->end();
+	return @said;
+};
+
+attack "filled-with-files" => sub {
+	# by another user, in many sessions
+	my $other = Session->begin('wide', 0);
+	my @all = map { Session->begin('one', 1000) } 1 .. 6;
+	for my $s (@all) {
+		my $full = $s->must("my \$path = '$S/given/f'; 1 while syscall(2, \$path, O_RDONLY) >= 0; outcome(sub { opened(\$path, O_RDONLY) })");
+		failed($full) if $full !~ /ENOMEM/;
+	}
+	my $later = Session->begin('wide', 0);
+	my @said = goes_on($other->does("seen('$S/given/f')") =~ /^ok/, $later->does("seen('$S/given/f')") =~ /^ok/, eval { seen("$S/given/f"); 1 });
+	$_->end() for @all;
+	push @said, goes_on($other->does("seen('$S/given/f')") =~ /^ok/);
+	$_->end() for $other, $later;
+	return @said;
+};
+
+attack "place-used-again" => sub {
+	# what a session that has ended handed on goes while another has its place
+	my ($here, $there) = pair(SOCK_STREAM);
+	my ($a, $b) = (Session->begin('wide', 0), Session->begin('one', 0));
+	$a->must("for (1 .. 9) { gives($here, opened('$S/given/f', O_RDONLY)) }");
+	$b->must("\@held = map { taken($there) } 1 .. 9");
+	$a->end();
+	my @later = map { Session->begin('one', 0) } 1 .. 3;
+	my @said = map { $b->does("content(\$held[$_])") =~ /^ok/ } 0;
+	$b->must('shut($_) for @held');
+	@said = goes_on(@said, map { $_->does("seen('$S/given/f')") =~ /^ok/ } @later);
+	$_->end() for $b, @later;
+	return @said;
+};
