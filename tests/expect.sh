@@ -16,19 +16,31 @@ say() {
 	fi
 }
 
-# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
-expect() {
+# as_expected CODE PATTERN COMMAND…: does it end with the exit code, and say a line that matches? $WHAT is that in words.
+as_expected() {
 	local code=$1 pattern=$2 status=0
 	shift 2
+	WHAT="${*//$PWD\//} → $code /$pattern/"
 	"$@" >"$OUT" 2>&1 </dev/null || status=$?
 	echo "exit $status" >>"$OUT"
 	[ $status = "$code" ] && grep -qE -- "$pattern" "$OUT"
-	say $? "${*//$PWD\//} → $code /$pattern/"
 }
 
-# until_ COMMAND…: until it succeeds, for a minute.
+# expect CODE PATTERN COMMAND…: the exit code, and a line that matches.
+expect() {
+	as_expected "$@"
+	say $? "$WHAT"
+}
+
+# soon CODE PATTERN COMMAND…: the same of what comes a moment later, as a record of the log does.
+soon() {
+	until_ as_expected "$@"
+	say $? "$WHAT"
+}
+
+# until_ COMMAND…: until it succeeds, for ten minutes: an emulated processor may be slow.
 until_() {
-	for _ in $(seq 600); do
+	for _ in $(seq 6000); do
 		"$@" >/dev/null 2>&1 && return
 		sleep 0.1
 	done

@@ -83,14 +83,13 @@ for name in caps te profile lomac; do
 done
 
 echo "# whose refusal it is"
-sleep 1
 # of NAME: the newest record of a file there
 of() { "$T" log --json -n 300 | grep "\"path\":\"/srv/$1/a\"" | tail -n 1; }
-expect 0 '"reason":"caps".*"caps":\{"session":[0-9]+,"subject":"tool","file":"/srv/m.caps:1","why":"missing"\}' of caps
-expect 0 '"reason":"te".*"scontext":"system_u:system_r:tool_t:s0"' of te
-expect 0 '"reason":"profile.*"' of profile
+soon 0 '"reason":"caps".*"caps":\{"session":[0-9]+,"subject":"tool","file":"/srv/m.caps:1","why":"missing"\}' of caps
+soon 0 '"reason":"te".*"scontext":"system_u:system_r:tool_t:s0"' of te
+soon 0 '"reason":"profile.*"' of profile
 expect 0 '"profile":"tool"' of profile
-expect 0 '"level":"low".*"object":\{"level":"system"' of lomac
+soon 0 '"level":"low".*"object":\{"level":"system"' of lomac
 expect 1 '' sh -c "'$T' log --json -n 300 | grep '\"path\":\"/srv/lomac/a\"' | grep '\"caps\"'"
 
 echo "# narrowed within"
@@ -102,10 +101,9 @@ expect 2 "$REFUSED" "$T" run "${caps[@]}" "${te[@]}" -- \
 	"$T" run --caps /srv/m.caps --caps-subject narrower -- /usr/bin/dash -c 'echo x >>/srv/te/a'
 
 echo "# who is limited by several of them is told so"
-"$T" run "${all[@]}" -- /usr/bin/sleep 30 &
+"$T" run "${all[@]}" -- /usr/bin/sleep 3000 &
 sleeper=$!
-sleep 3
-expect 0 "^ *$sleeper .*tool \\(/srv/m.caps\\)" "$T" ps --caps
+soon 0 "^ *$sleeper .*tool \\(/srv/m.caps\\)" "$T" ps --caps
 expect 0 "$sleeper .*tool_t" "$T" ps -Z
 kill $sleeper
 
@@ -130,16 +128,14 @@ messages() {
 	expect 1 "$REFUSED" /usr/bin/python3 -c "$receives"
 }
 # linked COUNT PATTERN: so many programs are attached that are called so
-linked() { expect "$((!$1))" "^$1" sh -c "ls /sys/fs/bpf/tidegate/links | grep -Ec '$2'"; }
-"$T" run "${caps[@]}" -- /usr/bin/sleep 60 &
+linked() { soon "$((!$1))" "^$1" sh -c "ls /sys/fs/bpf/tidegate/links | grep -Ec '$2'"; }
+"$T" run "${caps[@]}" -- /usr/bin/sleep 3000 &
 sleeper=$!
-sleep 3
 linked 2 'caps_service_socket_sendmsg|caps_stream_socket_recvmsg'
 linked 0 'hook_socket_(send|recv)msg'
 messages
 expect 1 "$REFUSED" sends "$T" run "${caps[@]}" --
 kill $sleeper
-sleep 9
 linked 0 'caps_(service|stream)_'
 linked 2 'hook_socket_(send|recv)msg'
 messages

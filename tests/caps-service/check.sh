@@ -53,8 +53,7 @@ helper() {
 
 # why PATTERN: what the newest refusal was
 why() {
-	sleep 1
-	expect 0 "$1" "$T" why
+	soon 0 "$1" "$T" why
 }
 
 base='    file /etc/ld.so.cache read
@@ -85,7 +84,7 @@ cat >/srv/s.caps <<-END
 	    service notes pub:* read
 	    service notes x:*   read write
 	    service notes lim:* read uses 2
-	    service notes exp:* read expires 2s
+	    service notes exp:* read expires 5s
 	    service other pub:* read
 	}
 	subject narrow {
@@ -122,10 +121,11 @@ expect 0 'subject client' "$T" check --caps notes.caps
 timeout 1200 "$T" start --policy /payload/flat.plm || exit 1
 serve
 
-# linked PATTERN, not_linked PATTERN: programs that are attached
-linked() { expect 0 "$1" ls /sys/fs/bpf/tidegate/links; }
+# links: the programs that are attached; linked PATTERN, not_linked PATTERN: one that is called so
+links() { ls /sys/fs/bpf/tidegate/links; }
+linked() { expect 0 "$1" links; }
 not_linked() {
-	ls /sys/fs/bpf/tidegate/links >/tmp/links
+	links >/tmp/links
 	expect 1 '' grep -E "$1" /tmp/links
 }
 
@@ -225,8 +225,7 @@ for kind in packets stream; do
 	expect 0 '^EACCES' ask host put c "$mine" no
 	end two
 	# once its session has left
-	sleep 3
-	expect 0 '^EACCES' ask host get c "$mine"
+	soon 0 '^EACCES' ask host get c "$mine"
 	kill $HELPER
 	# who is not limited may open anything, which is nobody's then, and uses what others opened for what they did
 	helper sends /srv/run/sends
@@ -304,7 +303,7 @@ for kind in packets stream; do
 	done
 	# the client is killed meanwhile
 	kill -9 "${PID[host]}"
-	sleep 0.5
+	wait "${PID[host]}" 2>/dev/null
 	kill -CONT "${SERVICE[$kind]}"
 	end host 2>/dev/null
 	begun host "$kind"
@@ -312,7 +311,7 @@ for kind in packets stream; do
 	expect 0 '^ok' ask host open c x:a 0
 	# the service begins anew
 	kill "${SERVICE[packets]}" "${SERVICE[stream]}"
-	sleep 0.5
+	wait "${SERVICE[packets]}" "${SERVICE[stream]}" 2>/dev/null
 	expect 0 '^EPIPE|^ECONNRESET' ask host get c "$old"
 	serve
 	expect 0 '^ok' ask host connect c "/srv/run/notes.$kind" "$kind"
@@ -347,8 +346,7 @@ end stream
 
 echo "# another daemon"
 both=$(ask host open c x:a 2) both=${both#ok }
-kill -9 "$(cat /run/tidegate/pid)"
-sleep 0.5
+killed
 expect 0 '^ok' ask host put c "$both" text
 expect 0 '^EACCES' ask host open c secret 0
 expect 0 '^ok' ask host connect d /srv/run/notes.stream stream
@@ -362,9 +360,8 @@ expect 0 '^ok' ask host open d x:b 0
 end host
 
 echo "# the end of the last session"
-sleep 9
+soon 0 '^hook_socket_sendmsg' links
+expect 0 '^hook_socket_recvmsg' links
 not_linked 'caps_service_|caps_stream_'
-linked hook_socket_sendmsg
-linked hook_socket_recvmsg
 "$T" stop
 echo "$passed passed, $failed failed"

@@ -176,7 +176,7 @@ def limits(pair):
     arrives("and used", pair, using(GET, 7, 81))
     check("short", pair.bind(12, "exp:a", TO_READ, 82), "ok")
     arrives("at once", pair, using(GET, 7, 82))
-    time.sleep(2.2)
+    time.sleep(5.2)
     refused("later", pair, using(GET, 7, 82))
     for first in (100, 200):
         for ident in range(first, first + 64):

@@ -165,8 +165,7 @@ revoked() {
 expect 1 'Input/output error' revoked
 expect 0 'guard: +armed' "$T" status
 # five quiet seconds, then twelve scans that find nothing
-sleep 24
-expect 0 'guard: +idle' "$T" status
+soon 0 'guard: +idle' "$T" status
 expect 1 'Input/output error' revoked
 
 echo "# levels given"
@@ -180,8 +179,7 @@ expect 1 'cannot be given' "$T" promote /proc/version
 expect 2 'No such file' "$T" promote /tmp/nothing
 
 echo "# the log"
-sleep 1
-expect 0 'denied: bash' "$T" log --denied
+soon 0 'denied: bash' "$T" log --denied
 expect 0 '"op":"open-write"' "$T" log --denied --json --since 1h --comm bash --path /home/alice
 expect 0 'exit 0' "$T" log --since 2020-01-01T00:00Z -n 1
 expect 2 'neither a time' "$T" log --since yesterday
@@ -217,12 +215,10 @@ expect 5 'daemon is not running' "$T" run --level untrusted -- true
 expect 5 'daemon is not running' "$T" reload --preset workstation
 expect 5 'daemon is not running' "$T" promote /tmp/given
 expect 0 'took over' "$T" start
-sleep 1
-expect 0 '\.bashrc' "$T" log --denied -n 1
+soon 0 '\.bashrc' "$T" log --denied -n 1
 expect 1 'Input/output error' revoked
 kill "$(cat /run/tidegate/pid)"
-sleep 1
-expect 0 'daemon: +not running' "$T" status
+soon 0 'daemon: +not running' "$T" status
 expect 0 'nothing is enforced' "$T" stop
 expect 5 'not running' "$T" status
 expect 0 '' test ! -e /sys/fs/bpf/tidegate
@@ -290,8 +286,7 @@ echo "# metrics, and the exporter, which needs no privilege"
 serve() { setpriv --reuid=65534 --regid=65534 --clear-groups "$X" </dev/null >/dev/null 2>/var/log/exporter & }
 get() { timeout 20 bash -c 'exec 3<>/dev/tcp/127.0.0.1/9478 && printf "GET $0 HTTP/1.0\r\n\r\n" >&3 && cat <&3' "$1"; }
 serve
-sleep 1
-expect 0 '^tidegate_up 0' get /metrics
+soon 0 '^tidegate_up 0' get /metrics
 expect 0 '^tidegate_loaded 0' get /metrics
 expect 0 '^enforcing: server' timeout 1200 "$T" start --preset server
 low_out
@@ -304,9 +299,8 @@ expect 0 '^HTTP/1.0 200' get /metrics
 expect 0 '^untrusted' level_of "$X"
 expect 0 'accept 127.0.0.1' "$T" why "$(pgrep -fox "$X")"
 expect 2 'not permitted' low 'echo x >>/home/alice/held || exit 2'
-sleep 1.5
-expect 0 '^tidegate_up 1' get /metrics
-expect 0 '^tidegate_records_total\{kind="denied",class="file",op="open-write"\} 1$' get /metrics
+soon 0 '^tidegate_up 1' get /metrics
+soon 0 '^tidegate_records_total\{kind="denied",class="file",op="open-write"\} 1$' get /metrics
 expect 0 '^tidegate_policy_info\{policy="server"\} 1$' get /metrics
 expect 0 '^tidegate_processes\{level="untrusted"\} [1-9]' get /metrics
 expect 0 '^HTTP/1.0 404' get /etc/passwd
@@ -405,8 +399,7 @@ grep -q '^tidegate_up 0' /tmp/out && grep -q '^tidegate_loaded 1' /tmp/out
 say $? 'the exporter without the daemon → tidegate_up 0, tidegate_loaded 1'
 expect 0 'daemon not running' "$T" top --once
 expect 0 'took over' "$T" start
-sleep 1.5
-expect 0 '^tidegate_up 1' get /metrics
+soon 0 '^tidegate_up 1' get /metrics
 expect 0 'nothing is enforced' "$T" stop
 expect 5 'not running' "$T" top --once
 kill "$(pgrep -fox "$X")"

@@ -45,11 +45,10 @@ expect 0 '' keeps_log
 expect 0 '' cleans
 expect 0 '' plants
 expect 0 '' reads_key
-sleep 2
-expect 0 '"exe":"/usr/bin/bash"' "$T" log --denied --json --path /home/alice/work/tool.log
+soon 0 '"exe":"/usr/bin/bash"' "$T" log --denied --json --path /home/alice/work/tool.log
 
 echo "# why tells the mend"
-expect 0 '^mend: none proposed, as this looks like an attack \(it is a secret\)' "$T" why
+soon 0 '^mend: none proposed, as this looks like an attack \(it is a secret\)' "$T" why
 work=$("$T" log --denied --json --path /home/alice/work/tool.log | sed -n 's/^{"id":\([0-9]*\).*/\1/p;q')
 expect 0 '^mend: untrusted /home/alice/work/tool.log   \(in a map that includes' "$T" why "@$work"
 expect 0 'gives away: .*whoever|who reads it falls' "$T" why --mends "@$work"

@@ -97,8 +97,7 @@ rm /root/work/log
 echo "# a day under a profile in complain mode"
 expect 0 'enforcing|in force' start
 expect 0 'helped: other' /root/tool
-sleep 2
-expect 0 'would be denied: .* may not' "$T" log --denied --profile tool
+soon 0 'would be denied: .* may not' "$T" log --denied --profile tool
 expect 0 '^exit 0' "$T" log --profile nobody
 expect 0 '"profile":"tool"' "$T" log --json -n 1 --profile tool
 named() { [ -n "$("$T" log --json --profile tool)" ] && [ -z "$("$T" log --json --profile nobody)" ]; }
@@ -132,14 +131,12 @@ expect 0 '^newly refused: nothing' replay
 expect 0 'number 2' reload
 expect 0 'helped: other' /root/tool
 expect 1 'Permission denied' /root/tool other
-sleep 1
-expect 0 '^profile: tool \(file\).*: no rule allows it' why
+soon 0 '^profile: tool \(file\).*: no rule allows it' why
 expect 0 '^mend: (owner )?/root/work/other.* r,   \(in /etc/apparmor.d/local/root.tool, tried\)' why
 expect 0 '^mend: /root/work/other.* r,   \(in profile tool' "$T" why
 expect 0 '"amendment":\{"profile":"tool","class":"file"' "$T" why --json
 expect 1 'Permission denied' /root/tool secret
-sleep 1
-expect 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' why
+soon 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' why
 expect 0 'what a `deny` refuses, no other rule allows' why
 expect 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' learn --path /root/work/secret
 sleep 300 &

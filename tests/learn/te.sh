@@ -42,8 +42,7 @@ expect 0 '^te: d_all may not \{ write \} owned_t:file: a constraint refuses it' 
 expect 0 '^    the constraint: constrain file write \(t2 != owned_t or \( u1 == u2 \)\);' "$T" why
 expect 1 '' in_domain bool_off bash -c 'echo y >/srv/ops/boolean/file'
 expect 0 '^mend: --te-boolean ops_off=on' "$T" why
-sleep 2
-expect 0 '^; +mend: +--te-boolean ops_off=on' learn
+soon 0 '^; +mend: +--te-boolean ops_off=on' learn
 expect 0 '^; +constrain file write' learn
 expect 0 '^\(allow d_no_file_write [a-z_]* \(file \(write\)\)\)' learn
 expect 0 '^; 1 refusal of bash' learn
@@ -55,8 +54,7 @@ expect 2 'force replaces it' learn --te-rules /root/learned.cil
 echo "# let through, and recorded"
 expect 0 'number 2' "$T" reload "${these[@]}" --permissive
 expect 0 '' in_domain no_file_read cat /srv/ops/obj/file
-sleep 2
-expect 0 '^\(allow d_no_file_read [a-z_]* \(file \(.*read\)\)\)' learn
+soon 0 '^\(allow d_no_file_read [a-z_]* \(file \(.*read\)\)\)' learn
 expect 0 'would be denied: cat' "$T" why
 
 echo "# the policy, asked"

@@ -89,10 +89,9 @@ expect 0 '' as_put boss gone x
 expect 0 '' as boss "$D" delete gone
 
 echo "# what the log and why say"
-sleep 1
-expect 0 '@u[0-9]+ +denied by docstore\([0-9]+\): clerk_t may not \{ read \} document=plan \(plan_t:document\)' "$T" log --denied
-expect 0 'would be denied by docstore\([0-9]+\): intern_t may not \{ read \} document=plan' "$T" log --denied
-expect 0 'allowed by docstore\([0-9]+\): boss_t used \{ delete \} document=gone \(plan_t:document\)' "$T" log
+soon 0 '@u[0-9]+ +denied by docstore\([0-9]+\): clerk_t may not \{ read \} document=plan \(plan_t:document\)' "$T" log --denied
+soon 0 'would be denied by docstore\([0-9]+\): intern_t may not \{ read \} document=plan' "$T" log --denied
+soon 0 'allowed by docstore\([0-9]+\): boss_t used \{ delete \} document=gone \(plan_t:document\)' "$T" log
 expect 0 '"kind":"user-denied".*"manager":\{"number":[0-9]+,"context":"system_u:system_r:docstore_t:s0","about":"document=plan"\}' \
 	"$T" log --kind user-denied --json
 expect 0 '^denied by docstore\([0-9]+\): kernel_t may not \{ read \}' "$T" why

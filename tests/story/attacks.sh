@@ -37,7 +37,7 @@ attacks_on_alice() {
 # package installs.
 with_helper() {
 	in_app "helper $1 &
-		for _ in \$(seq 150); do [ -e /tmp/ready ] && break; sleep 0.1; done
+		for _ in \$(seq 3000); do [ -e /tmp/ready ] && break; sleep 0.1; done
 		pkg install leftpad $2; kill \$! 2>/dev/null; wait"
 }
 

@@ -3,8 +3,12 @@
 use std::fmt;
 use std::io;
 use std::panic::Location;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+
+/// How long is waited for what has to come: an emulated processor may be slow.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why a scenario failed. Its text is empty when a process of the scenario has
 /// reported for itself.
@@ -34,6 +38,18 @@ impl Failed {
     /// What to print, if there is anything.
     pub fn text(&self) -> &str {
         &self.0
+    }
+}
+
+/// Asks again and again, for [`PATIENCE`], until it is so; whether it came to be.
+pub fn soon(mut so: impl FnMut() -> Outcome<bool>) -> Outcome<bool> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let is = so()?;
+        if is || Instant::now() > until {
+            return Ok(is);
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -35,7 +35,7 @@ fn connected() -> std::io::Result<UnixStream> {
     let mut tries = 0;
     loop {
         match UnixStream::connect(SOCKET) {
-            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock && tries < 50 => tries += 1,
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock && tries < 6000 => tries += 1,
             done => return done,
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -2,9 +2,8 @@
 //! 127.1.0.1 is `user`, 127.2.0.1 is `system`, ::1 is `user`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
 
-use crate::check::Outcome;
+use crate::check::{Outcome, PATIENCE};
 use crate::subject::Level;
 
 /// An address whose network has a level.
@@ -26,7 +25,7 @@ pub fn listener(at: IpAddr) -> Outcome<(TcpListener, SocketAddr)> {
 
 /// A connection that does not wait for ever.
 pub fn connect(to: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&to, Duration::from_secs(5))?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let stream = TcpStream::connect_timeout(&to, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     Ok(stream)
 }

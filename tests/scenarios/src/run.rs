@@ -18,7 +18,7 @@ use crate::scenario::{Scenario, all};
 use crate::{daemon, level, place, report, setup, subject, sys};
 
 /// How long a scenario may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// What came of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +125,7 @@ fn one(scenario: &Scenario) -> End {
         Ok(Some(status)) if status.success() => None,
         Ok(Some(_)) if !why.is_empty() => Some(why),
         Ok(Some(status)) => Some(format!("ended with {status}")),
-        Ok(None) => Some(format!("not done in {} s; {why}", PATIENCE.as_secs())),
+        Ok(None) => Some(format!("not done in {} s; {why}", LIMIT.as_secs())),
         Err(e) => Some(format!("cannot be played: {e}")),
     };
     match (failed, scenario.gap) {
@@ -158,7 +158,7 @@ fn wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
         std::os::fd::AsFd::as_fd(&process),
         PollFlags::POLLIN,
     )];
-    let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
+    let timeout = PollTimeout::try_from(LIMIT).unwrap_or(PollTimeout::MAX);
     debug_assert!(process.as_raw_fd() >= 0);
     if poll(&mut fds, timeout)? == 0 {
         return Ok(None);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
+use crate::check::PATIENCE;
 use crate::{sys, syscall};
 
 /// IORING_SETUP_SQPOLL: a kernel thread takes what is submitted.
@@ -220,7 +221,7 @@ impl Ring {
         let seen = head.load(Ordering::Relaxed);
         tail.store(at.wrapping_add(1), Ordering::Release);
         self.enter()?;
-        let until = Instant::now() + Duration::from_secs(3);
+        let until = Instant::now() + PATIENCE;
         while self
             .word(self.cq, self.params.cq.tail)
             .load(Ordering::Acquire)

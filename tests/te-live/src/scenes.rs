@@ -28,6 +28,9 @@ const OTHER_DEVICE: &str = "18";
 const AGAIN: &str = "11";
 const KILLED: Option<i32> = Some(9);
 
+/// How long is waited for what has to come: an emulated processor may be slow.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// What was expected, and what came.
 #[derive(Default)]
 struct Checks {
@@ -60,7 +63,7 @@ impl Checks {
 /// Waits until the audit log has a refusal: it is written a moment after the refused call ends. The last of the log where
 /// it does not.
 fn logged(what: &str) -> Result<(), String> {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + PATIENCE;
     loop {
         let log = tidegate(&["log", "--denied", "-n", "3"])?;
         if log.contains(what) {
@@ -237,7 +240,7 @@ fn inherited(c: &mut Checks) {
     );
     c.same("and so does who left it", holder.does("read"), "ok".into());
     let link = "/sys/fs/bpf/tidegate/links/te_guard_file_permission";
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + PATIENCE;
     while fs::exists(link).unwrap_or(true) && Instant::now() < until {
         thread::sleep(Duration::from_millis(100));
     }

@@ -164,7 +164,7 @@ fn hand_on(path: &str) -> io::Result<()> {
     let mut tries = 0;
     let stream = loop {
         match UnixStream::connect_addr(&SocketAddr::from_abstract_name(SWAP)?) {
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused && tries < 50 => tries += 1,
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused && tries < 6000 => tries += 1,
             stream => break stream?,
         }
         sleep(Duration::from_millis(100));

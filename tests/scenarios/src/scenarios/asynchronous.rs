@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 
-use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon};
 use crate::level;
 use crate::place::{self, LOW, SYSTEM, home, path};
 use crate::scenario::{Scenario, allow, bypass};
@@ -110,12 +110,7 @@ fn uring_gone() -> Outcome {
         allowed(ring.open("/etc/passwd", libc::O_RDONLY, false))?;
         drop(ring);
         // the kernel tears a ring down some time after it was closed
-        for _ in 0..50 {
-            if fs::read(&low).is_ok() {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        soon(|| Ok(fs::read(&low).is_ok()))?;
         level::is(Untrusted)
     })?
     .join()
@@ -220,6 +215,8 @@ fn fixed_reader() -> Outcome {
             Ok(())
         })?;
         child.join()?;
+        // what is read then is a byte, or the end
+        drop(write);
         let mut byte = [0u8; 1];
         if ring.read_fixed(0, &mut byte) == Ok(1) {
             level::is(Untrusted)
@@ -318,7 +315,7 @@ fn stalled_write() -> Outcome {
         let fell = fs::read(&low).is_ok();
         faults.fill(b'l')?;
         let wrote = wrote
-            .recv_timeout(Duration::from_secs(5))
+            .recv_timeout(PATIENCE)
             .unwrap_or(Err(Errno::ETIMEDOUT));
         let _ = writer.join();
         if fell {

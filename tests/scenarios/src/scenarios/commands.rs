@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use nix::errno::Errno;
 use serde_json::{Value, json};
 
-use crate::check::{Failed, Outcome, allowed, ensure, refused, same};
+use crate::check::{Failed, Outcome, PATIENCE, allowed, ensure, refused, same, soon};
 use crate::daemon;
 use crate::level::{self, ask, object_is};
 use crate::place::{self, AREA, LOW, RUN_AREA, SYSTEM, path};
@@ -100,15 +100,9 @@ pub const SCENARIOS: &[Scenario] = &[
 pub fn adopted() -> Outcome {
     for (what, level) in [("low", Untrusted), ("user", User), ("none", System)] {
         let said = format!("{}/{what}", place::TMPFS);
-        for _ in 0..300 {
-            if fs::exists(&said)? {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
         // its level is the level of what it makes
         ensure(
-            fs::exists(&said)?,
+            soon(|| Ok(fs::exists(&said)?))?,
             &format!("the process that has {what} open says nothing"),
         )?;
         object_is(&said, level)?;
@@ -368,15 +362,12 @@ fn log() -> Outcome {
     })?;
     child.stands()?;
     let pid = child.pid.as_raw().to_string();
-    for _ in 0..100 {
+    let logged = soon(|| {
         let list = lines(&["log", "--json", "--denied", "--pid", &pid]).unwrap_or_default();
-        if list.iter().any(|r| r["object"]["path"] == json!(high)) {
-            return child.kill();
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+        Ok(list.iter().any(|r| r["object"]["path"] == json!(high)))
+    })?;
     child.kill()?;
-    ensure(false, "the refusal is not in the log")
+    ensure(logged, "the refusal is not in the log")
 }
 
 fn second_start() -> Outcome {
@@ -489,7 +480,7 @@ fn inherited() -> Outcome {
         })?
         .join()?;
         let mut answer = String::new();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(3)))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.read_to_string(&mut answer)?;
         ensure(
             answer.contains(r#""error""#) && answer.contains("level"),

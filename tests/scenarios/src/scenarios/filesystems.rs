@@ -13,7 +13,7 @@ use nix::sched::CloneFlags;
 use nix::sys::socket::SockType;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 
-use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon};
 use crate::devfuse::{CONTENT, Fuse};
 use crate::level::{self, object_is};
 use crate::place::{self, AREA, LOW, MOUNT, NAMED_MOUNT, SYSTEM, path};
@@ -141,15 +141,10 @@ fn fuse_own() -> Outcome {
         let _fuse = Fuse::mount(MOUNT)?;
         std::thread::sleep(Duration::from_millis(50));
         fs::write(path(place::TMPFS_LOW, "mounted"), "")?;
-        std::thread::sleep(Duration::from_secs(20));
+        std::thread::sleep(2 * PATIENCE);
         Ok(())
     })?;
-    for _ in 0..200 {
-        if fs::exists(path(place::TMPFS_LOW, "mounted"))? {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    soon(|| Ok(fs::exists(path(place::TMPFS_LOW, "mounted"))?))?;
     let file = format!("/proc/{}/root{MOUNT}/file", low.pid);
     at(User, || match fs::read(&file) {
         Ok(content) => {
@@ -179,7 +174,7 @@ fn fuse_stalled() -> Outcome {
         let fell = fs::read(&low).is_ok();
         fs::write(path(place::TMPFS_LOW, "tried"), "")?;
         let wrote = wrote
-            .recv_timeout(Duration::from_secs(5))
+            .recv_timeout(PATIENCE)
             .unwrap_or(Err(Errno::ETIMEDOUT));
         if fell {
             refused_any(&[Errno::EIO, Errno::EPERM], wrote)
@@ -188,12 +183,7 @@ fn fuse_stalled() -> Outcome {
             level::is(System)
         }
     })?;
-    for _ in 0..300 {
-        if fs::exists(path(place::TMPFS_LOW, "tried"))? {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    soon(|| Ok(fs::exists(path(place::TMPFS_LOW, "tried"))?))?;
     fuse.held.store(false, Ordering::SeqCst);
     child.join()
 }

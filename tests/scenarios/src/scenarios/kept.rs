@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use crate::check::{Outcome, ensure, refused_any, same};
+use crate::check::{Outcome, PATIENCE, ensure, refused_any, same, soon};
 use crate::devfuse::{CONTENT, Fuse};
 use crate::level;
 use crate::net::address;
@@ -308,7 +308,7 @@ fn server_falls() -> Outcome {
             fs::write(&fell, "")?;
         }
         // not stopped: a thread of its serves
-        std::thread::sleep(std::time::Duration::from_secs(10));
+        std::thread::sleep(2 * PATIENCE);
         std::mem::forget(fuse);
         Ok(())
     })?;
@@ -358,14 +358,12 @@ fn serves(at: std::net::IpAddr) -> Outcome {
             std::thread::sleep(std::time::Duration::from_secs(1));
             Ok(())
         }
-        Err(e) => refused_any(&[Errno::EPERM, Errno::EACCES], Err::<(), _>(e)),
-    })?;
-    for _ in 0..30 {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        if fs::metadata(&place).is_ok_and(|m| m.len() > 0) {
-            break;
+        Err(e) => {
+            fs::write(&place, "0")?;
+            refused_any(&[Errno::EPERM, Errno::EACCES], Err::<(), _>(e))
         }
-    }
+    })?;
+    soon(|| Ok(fs::metadata(&place).is_ok_and(|m| m.len() > 0)))?;
     // only its name and size are looked at: the port is not secret
     let played = start(|| {
         let port = Command::new(format!("{}/reporter", place::BIN))

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon};
 use crate::daemon;
 use crate::level::{self, object_is};
 use crate::place::{self, AREA, LOW, SYSTEM, TMPFS, USER, path};
@@ -80,7 +80,7 @@ fn reload(policy: &str, more: &[&str]) -> Outcome {
 fn under_load() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
     let attacker = spawn(Untrusted, || {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + PATIENCE;
         while Instant::now() < until && !fs::exists(path(TMPFS, "enough"))? {
             refused(Errno::EPERM, sys::writes(&high))?;
             refused(Errno::EPERM, fs::write(path(SYSTEM, "new"), "x"))?;
@@ -221,14 +221,11 @@ fn flood() -> Outcome {
     )?;
     ensure(count("/events_lost")? > lost, "nothing was counted as lost")?;
     // the demotion has come through: the end of the ring is kept for such
-    for _ in 0..100 {
+    let logged = soon(|| {
         let out = daemon::run(&["log", "--json", "--kind", "demoted", "--path", &low])?;
-        if !out.stdout.is_empty() {
-            return Ok(());
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    ensure(false, "the demotion is not in the log")
+        Ok(!out.stdout.is_empty())
+    })?;
+    ensure(logged, "the demotion is not in the log")
 }
 
 /// Like [`at`], when nobody can be asked.

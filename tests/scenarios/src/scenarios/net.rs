@@ -10,7 +10,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::socket::SockaddrStorage;
 
-use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Outcome, PATIENCE, allowed, ensure, refused, refused_any, same};
 use crate::level;
 use crate::net::{address, connect, listener};
 use crate::place::{self, BIN, LOW, SYSTEM};
@@ -172,7 +172,7 @@ fn trusted_udp() -> Outcome {
 
 fn udp_pair(at: IpAddr) -> Outcome<(UdpSocket, UdpSocket)> {
     let pair = (UdpSocket::bind((at, 0))?, UdpSocket::bind((at, 0))?);
-    pair.1.set_read_timeout(Some(Duration::from_secs(5)))?;
+    pair.1.set_read_timeout(Some(PATIENCE))?;
     Ok(pair)
 }
 

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same, soon};
 use crate::level;
 use crate::place::{self, AREA, LOW, SYSTEM};
 use crate::scenario::{Scenario, allow, bypass, deny};
@@ -494,16 +494,14 @@ fn fifo_waiting() -> Outcome {
     })?;
     std::thread::sleep(std::time::Duration::from_millis(100));
     let writer = spawn(Untrusted, || {
-        for _ in 0..20 {
-            match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
-                Ok(fd) => return Ok(sys::put(&fd)?),
-                Err(Errno::EAGAIN | Errno::ENXIO) => {
-                    std::thread::sleep(std::time::Duration::from_millis(20));
-                }
+        let wrote = soon(
+            || match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
+                Ok(fd) => Ok(sys::put(&fd).map(|_| true)?),
+                Err(Errno::EAGAIN | Errno::ENXIO) => Ok(false),
                 Err(e) => Err(e)?,
-            }
-        }
-        refused(Errno::UnknownErrno, Err::<(), _>(Errno::EAGAIN))
+            },
+        )?;
+        ensure(wrote, "nobody has the FIFO open to read it")
     })?;
     writer.join()?;
     reader.join()

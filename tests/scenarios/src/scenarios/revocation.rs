@@ -12,7 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, pipe2};
 use serde_json::Value;
 
-use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon};
 use crate::place::{self, AREA, LOG, LOW, SYSTEM, TMPFS_SYSTEM, USER, home, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
 use crate::subject::{Level, at, lower, start, step};
@@ -184,13 +184,7 @@ fn guard_idle() -> Outcome {
 }
 
 fn until_idle() -> Outcome {
-    for _ in 0..2000 {
-        if !armed()? {
-            return Ok(());
-        }
-        sleep(Duration::from_millis(10));
-    }
-    ensure(false, "the guard stays armed")
+    ensure(soon(|| Ok(!armed()?))?, "the guard stays armed")
 }
 
 fn guard_late() -> Outcome {
@@ -239,8 +233,7 @@ fn begun_before_guard() -> Outcome {
         allowed(fs::read(&low))?;
         level::is(Untrusted)?;
         allowed(nix::unistd::write(&writes, b"low"))?;
-        let patience = Duration::from_secs(10);
-        let result = spliced.recv_timeout(patience);
+        let result = spliced.recv_timeout(PATIENCE);
         refused_any(NO, result.unwrap_or(Err(Errno::ETIMEDOUT)))
     })?
     .join()?;

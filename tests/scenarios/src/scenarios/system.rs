@@ -8,7 +8,7 @@ use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::CloneFlags;
 
-use crate::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Outcome, allowed, ensure, refused, refused_any, same, soon};
 use crate::level;
 use crate::place::{self, AREA, BIN, MOUNT, SYSTEM, path};
 use crate::scenario::{Scenario, allow, bypass, deny};
@@ -345,12 +345,7 @@ fn core_handler() -> Outcome {
     let ended = crashed.status();
     fs::write(PATTERN, before)?;
     ended?;
-    for _ in 0..100 {
-        if fs::read_to_string(&said).is_ok_and(|s| s.ends_with('\n')) {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    soon(|| Ok(fs::read_to_string(&said).is_ok_and(|s| s.ends_with('\n'))))?;
     let said = fs::read_to_string(&said)?;
     let (bytes, errno) = said.trim().split_once(' ').unwrap_or_default();
     ensure(

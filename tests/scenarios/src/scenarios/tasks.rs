@@ -12,7 +12,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{Pid, setpgid};
 
-use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same};
 use crate::level;
 use crate::scenario::{Scenario, allow, bypass, deny};
 use crate::subject::{Child, Level, at, lower, spawn, start, step};
@@ -463,7 +463,7 @@ fn at_death() -> Outcome {
                 Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1) })?;
                 step()?;
                 // SAFETY: an alarm ends who waits in vain.
-                unsafe { libc::alarm(10) };
+                unsafe { libc::alarm(300) };
                 same("what came", end.wait()?, Signal::SIGUSR1)
             })?;
             asked.stands()?;
@@ -512,7 +512,7 @@ fn at_thread_end() -> Outcome {
                         "the signal was sent at a thread's end",
                     )?;
                     // SAFETY: an alarm ends who waits in vain.
-                    unsafe { libc::alarm(10) };
+                    unsafe { libc::alarm(300) };
                     same("what came", end.wait()?, Signal::SIGUSR1)
                 }));
                 let _ = ends.recv();
@@ -524,7 +524,7 @@ fn at_thread_end() -> Outcome {
             asked.stands()?;
             asked.go()?;
             // still there when the process ends
-            std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+            std::thread::spawn(|| std::thread::sleep(2 * PATIENCE));
             lower(Untrusted)?;
             drop(end);
             let _ = forks.join();

@@ -11,7 +11,7 @@ use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
-use crate::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
+use crate::check::{Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same};
 use crate::level;
 use crate::place::{self, AREA, LOW, SYSTEM, USER, path};
 use crate::scenario::{Scenario, allow, bypass};
@@ -135,7 +135,7 @@ fn waiting() -> Outcome {
         // threads as a server has them: none comes back by itself
         std::thread::spawn(move || sys::get(&raw.1));
         std::thread::spawn(move || syscall!(libc::SYS_recvfrom, raw.0, 0, 0, 0, 0, 0));
-        std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+        std::thread::spawn(|| std::thread::sleep(2 * PATIENCE));
         std::thread::spawn(|| syscall!(libc::SYS_poll, 0, 0, -1));
         std::thread::spawn(std::thread::park);
         std::thread::sleep(Duration::from_millis(50));
@@ -424,7 +424,7 @@ fn exec_loop() -> Outcome {
                 }
             });
             let program = sys::c("/usr/bin/dash");
-            told.recv_timeout(Duration::from_secs(20))
+            told.recv_timeout(PATIENCE)
                 .map_err(|e| Failed::because(format_args!("nobody fell: {e}")))?;
             nix::unistd::execv(
                 &program,

@@ -96,7 +96,7 @@ pub fn labels(c: &mut Checks) {
     );
     umount(at.as_str()).expect("nobody is there");
     // what is let go of is freed when nobody reads it any more
-    let freed = (0..100).any(|_| {
+    let freed = (0..3000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(100));
         room().0 <= before
     });

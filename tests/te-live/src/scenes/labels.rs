@@ -60,7 +60,7 @@ pub fn asked(c: &mut Checks) {
 pub fn setcon(c: &mut Checks) {
     let mut holder = Holder::new();
     holder.does("open");
-    let came = (0..600).find_map(|_| {
+    let came = (0..3000).find_map(|_| {
         let came = holder.does("attr current u:r:reader_t");
         thread::sleep(Duration::from_millis(100));
         (came != AGAIN).then_some(came)
