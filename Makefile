@@ -22,15 +22,15 @@ agent-host: ## The same for a host of tools, one of them hostile, as capability 
 ##@ Check it
 .PHONY: check
 check: ## The everyday loop, under two minutes: lint, unit tests, one VM
-	@scripts/test.sh --quick
+	@scripts/xtask.sh test --set quick
 
 .PHONY: test
 test: ## What shows that each model holds, on 6.12 and 7.2; the last line counts
-	@scripts/test.sh
+	@scripts/xtask.sh test
 
 .PHONY: test-more
 test-more: ## The rest, twice as long: commands, the lab, AppArmor's own tests, all profiles that Debian ships, the other kernel
-	@scripts/test.sh --more
+	@scripts/xtask.sh test --set more
 
 .PHONY: fuzz
 fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECONDS=600)
@@ -42,24 +42,24 @@ cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md 
 
 .PHONY: days
 days: ## The package's life, a server's and a workstation's day, power cuts and break-ins on a whole Debian in a VM (an hour)
-	@scripts/test.sh day-package day-server day-workstation day-power day-breakins
+	@scripts/xtask.sh test day-package day-server day-workstation day-power day-breakins
 
 .PHONY: long
 long: ## Long runs under load and faults: reloads, deaths, floods, no room, a soak (an hour; SOAK=30m makes the soak longer than 5m)
-	@LONG_KERNEL=$(KERNEL) scripts/test.sh long-reload long-kill long-flood long-overrun long-full \
-		long-memory long-clock long-soak
+	@scripts/xtask.sh test $(addsuffix -$(KERNEL),long-reload long-kill long-flood long-overrun long-full \
+		long-memory long-clock long-soak)
 
 .PHONY: apparmor
 apparmor: ## AppArmor's own tests whole: all cases that are generated, all regression tests (an hour; docs/testing-apparmor.md)
-	@CASES_EACH=1 REGRESSION=all scripts/test.sh apparmor-cases apparmor-$(KERNEL)
+	@CASES_EACH=1 REGRESSION=all scripts/xtask.sh test apparmor-cases apparmor-$(KERNEL)
 
 .PHONY: selinux
 selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux (an hour and a half; docs/te.md)
-	@scripts/test.sh te-$(KERNEL) te-debian-6.12 te-enforced-$(KERNEL) te-live-7.2 te-system-$(KERNEL) te-system-debian-6.12 record-te-$(KERNEL)
+	@scripts/xtask.sh test te-$(KERNEL) te-debian-6.12 te-enforced-$(KERNEL) te-live-7.2 te-system-$(KERNEL) te-system-debian-6.12 record-te-$(KERNEL)
 
 .PHONY: caps
 caps: ## Capability files on both kernels, where `make test` has one, and longer random sequences (half an hour; docs/testing-capability.md)
-	@CAPS_COUNT=30 CAPS_LIMIT=6000 scripts/test.sh caps-service-6.12 narrow-7.2 caps-models-7.2 agent-host-6.12 caps-random-7.2
+	@CAPS_COUNT=30 scripts/xtask.sh test caps-service-6.12 narrow-7.2 caps-models-7.2 agent-host-6.12 caps-random-7.2
 
 ##@ Build it
 .PHONY: build

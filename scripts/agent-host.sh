@@ -1,16 +1,17 @@
 #!/bin/sh
 # The host of tools, examples/agent-host, in a virtual machine under this build: its story.
-#   agent-host.sh [6.12|7.2] [PAYLOAD]   the kernel, and a directory for what the machine sees
+#   agent-host.sh [6.12|7.2]   the kernel
 # Fails if any step does not come out as promised.
 set -eu
 
 cd "$(dirname "$0")/.."
 kernel=${1:-6.12}
 TARGET=${CARGO_TARGET_DIR:-target}
-payload=${2:-$TARGET/payload-agent-host-$kernel}
+payload=$TARGET/payload/agent-host
 
-scripts/build.sh payload "$payload" tidegate agent-host agent-tool >&2
-scripts/build.sh lab >&2
-cp examples/agent-host/play.sh examples/agent-host/tools.caps examples/agent-host/tools.toml tests/te/flat.plm "$payload"
-exec "$TARGET/x86_64-unknown-linux-gnu/release/tidegate-lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 \
+rm -rf "$payload"
+scripts/xtask.sh payload "$payload" tidegate agent-host agent-tool >&2
+scripts/xtask.sh build tidegate-lab >&2
+cp examples/agent-host/play.sh examples/agent-host/tools.caps examples/agent-host/tools.toml tests/te/flat.plm tests/expect.sh "$payload"
+exec "$TARGET/x86_64-unknown-linux-gnu/debug/tidegate-lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 \
 	--lsm lockdown,yama,bpf -- bash /payload/play.sh

@@ -1,33 +1,28 @@
 #!/bin/sh
-# Builds what the Makefile's targets name.
+# Builds what is installed: programs and libraries in their release form. What tests need, crates/xtask builds.
 #   build.sh static              the static program; its path is the last line
 #   build.sh lab                 the lab's program, static too; beside the other
-#   build.sh payload DIR BIN…    static programs, in DIR for a VM
-#   build.sh library [NAME]      libtidegate-avc and libtidegate-service for C, or one; the directory they are in is the last line
-#   build.sh install DIR [NAME]  the same, its header and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
+#   build.sh install DIR [NAME]  the libraries for C (avc, restrict, service) or one, with header and what pkg-config reads, as in DIR;
+#                                PREFIX=/usr, LIBDIR=PREFIX/lib. ARCHIVES=DIR takes those that are built there
 #   build.sh man                 manual pages and completions
 #   build.sh clean               all of target/ but target/lab
 set -eu
 
 cd "$(dirname "$0")/.."
 TARGET=${CARGO_TARGET_DIR:-target}
-TRIPLE=x86_64-unknown-linux-gnu
+RELEASE=$TARGET/x86_64-unknown-linux-gnu/release
 LIBRARIES="avc restrict service"
 
 # The release form of one program.
 static() {
-	cargo static --locked --bin "$1"
-}
-
-static_program() {
-	echo "$TARGET/$TRIPLE/release/$1"
+	cargo build --release --workspace --locked --bin "$1"
 }
 
 man() {
 	mkdir -p "$TARGET/man" "$TARGET/completions"
 	for name in tidegate tidegate-exporter tidegate-lab; do
 		static "$name"
-		program=$(static_program "$name")
+		program=$RELEASE/$name
 		"$program" man "$TARGET/man"
 		for shell in bash fish zsh; do
 			"$program" completions "$shell" >"$TARGET/completions/$name.$shell"
@@ -36,20 +31,13 @@ man() {
 	echo "$TARGET/man and $TARGET/completions"
 }
 
-payload() {
-	dir=$1
-	shift
-	mkdir -p "$dir"
-	for program in "$@"; do
-		static "$program"
-		install -m 755 "$(static_program "$program")" "$dir/$program"
-	done
-}
-
-# library NAME: for C. Unlike the programs it goes with the machine's C library.
-library() {
-	cargo build --release --locked -p "tidegate-$1-c"
-	echo "$TARGET/release"
+# shared NAME ARCHIVE FILE: the shared library, of the same objects as the static one. It exports what its header declares.
+shared() {
+	symbols=$(grep -oE '\btg_[a-z_]+\(' "include/tidegate/$1.h" | sed 's/($/;/' | sort -u)
+	printf '{ global: %s local: *; };\n' "$symbols" >"$3.map"
+	cc -shared -o "$3" -Wl,-soname,"libtidegate-$1.so.0" -Wl,--version-script="$3.map" -Wl,--gc-sections -Wl,-z,defs,-z,relro,-z,now \
+		-Wl,--whole-archive "$2" -Wl,--no-whole-archive -lgcc_s -lpthread -ldl -lm -lc
+	rm "$3.map"
 }
 
 # install_library DIR NAME: as packages have it, and `make install`.
@@ -58,10 +46,12 @@ install_library() {
 	prefix=${PREFIX:-/usr}
 	libdir=${LIBDIR:-$prefix/lib}
 	version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
-	library "$name"
+	archives=${ARCHIVES:-$RELEASE}
+	[ -n "${ARCHIVES:-}" ] || cargo build --release --workspace --locked --lib
 	install -D -m 644 "include/tidegate/$name.h" "$root$prefix/include/tidegate/$name.h"
-	install -D -s -m 644 "$TARGET/release/libtidegate_${name}_c.so" "$root$libdir/libtidegate-$name.so.$version"
-	install -D -m 644 "$TARGET/release/libtidegate_${name}_c.a" "$root$libdir/libtidegate-$name.a"
+	install -D -m 644 "$archives/libtidegate_${name}_c.a" "$root$libdir/libtidegate-$name.a"
+	shared "$name" "$archives/libtidegate_${name}_c.a" "$root$libdir/libtidegate-$name.so.$version"
+	strip "$root$libdir/libtidegate-$name.so.$version"
 	ln -sf "libtidegate-$name.so.$version" "$root$libdir/libtidegate-$name.so.0"
 	ln -sf "libtidegate-$name.so.0" "$root$libdir/libtidegate-$name.so"
 	mkdir -p "$root$libdir/pkgconfig"
@@ -78,20 +68,11 @@ clean() {
 case ${1:-} in
 static)
 	static tidegate
-	static_program tidegate
+	echo "$RELEASE/tidegate"
 	;;
 lab)
 	static tidegate-lab
-	static_program tidegate-lab
-	;;
-payload)
-	shift
-	payload "$@"
-	;;
-library)
-	for name in ${2:-$LIBRARIES}; do
-		library "$name"
-	done
+	echo "$RELEASE/tidegate-lab"
 	;;
 install)
 	for name in ${3:-$LIBRARIES}; do
@@ -101,7 +82,7 @@ install)
 man) man ;;
 clean) clean ;;
 *)
-	sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+	sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
 	exit 2
 	;;
 esac

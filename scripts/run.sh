@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH="$PATH:$HOME/.cargo/bin"
 TARGET=${CARGO_TARGET_DIR:-target}
-LAB=$TARGET/x86_64-unknown-linux-gnu/release/tidegate-lab
+LAB=$TARGET/x86_64-unknown-linux-gnu/debug/tidegate-lab
 OUT=$TARGET/story
 kernel=6.12
 cost=yes
@@ -54,16 +54,15 @@ build() {
 	local parts
 	rm -rf "$OUT"
 	mkdir -p "$OUT"
-	scripts/build.sh lab
+	scripts/xtask.sh build tidegate-lab
 	"$LAB" setup --kernel "$kernel" >"$OUT/setup" 2>&1 &
 	parts=$!
-	scripts/build.sh static
+	scripts/xtask.sh payload "$OUT/payload" tidegate
 	wait_for "$parts" "kernel and image" || {
 		cat "$OUT/setup"
 		return 1
 	}
 	tests/story/build.sh "$OUT/payload/story"
-	scripts/build.sh payload "$OUT/payload" tidegate
 }
 
 # The player in a machine; what else is given are its arguments.

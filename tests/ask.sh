@@ -45,12 +45,5 @@ end() {
 	kill "${PID[$1]}"
 	wait "${PID[$1]}" 2>/dev/null
 }
-# killed: the daemon was, and is gone
-killed() {
-	local daemon
-	daemon=$(cat /run/tidegate/pid)
-	kill -9 "$daemon"
-	until_ test ! -e "/proc/$daemon"
-}
 # the number of NAME's session
 session_of() { "$T" ps --caps --json | grep "\"pid\":${PID[$1]}," | sed 's/.*"session":\([0-9]*\).*/\1/'; }

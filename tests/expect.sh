@@ -52,3 +52,27 @@ until_() {
 listens() {
 	[ -S "$1" ] && grep -qE " 00010000 .* $1\$" /proc/net/unix
 }
+
+# killed: the daemon was, and is gone
+killed() {
+	local daemon
+	daemon=$(cat /run/tidegate/pid)
+	kill -9 "$daemon"
+	until_ test ! -e "/proc/$daemon"
+}
+
+# without_daemon: none runs, be it that none has yet
+without_daemon() {
+	[ ! -e /run/tidegate/pid ] || [ ! -e "/proc/$(cat /run/tidegate/pid)" ] || killed
+}
+
+# enforce ARG…: puts a policy in force, by these arguments of `start`; where another suite in this machine has started Tidegate, by
+# those of `reload`, as each start has the kernel check all programs again. Room for what all suites give labels.
+enforce() {
+	if [ -d /sys/fs/bpf/tidegate ]; then
+		[ -e "/proc/$(cat /run/tidegate/pid)" ] || "$T" start || exit 1
+		"$T" reload "$@" || exit 1
+	else
+		"$T" start --given-entries 4096 "$@" || exit 1
+	fi
+}

@@ -43,10 +43,10 @@ cat >/srv/m.caps <<-END
 END
 chmod a+r /srv/m.caps
 
-timeout 1200 "$T" start --bundle /payload/models.bundle || exit 1
+enforce --bundle /payload/models.bundle
 
 context=system_u:system_r:tool_t:s0
-caps=(--caps /srv/m.caps) te=(--context "$context") profile=(--profile tool) level=(--level low)
+caps=(--caps /srv/m.caps) te=(--context "$context") profile=(--profile tool) level=(--level untrusted)
 all=("${caps[@]}" "${te[@]}" "${profile[@]}" "${level[@]}")
 # reads FILE ARG…: by these arguments of `run`, as appending does
 reads() { "$T" run "${@:2}" -- /usr/bin/cat "/srv/$1/a"; }
@@ -89,7 +89,7 @@ soon 0 '"reason":"caps".*"caps":\{"session":[0-9]+,"subject":"tool","file":"/srv
 soon 0 '"reason":"te".*"scontext":"system_u:system_r:tool_t:s0"' of te
 soon 0 '"reason":"profile.*"' of profile
 expect 0 '"profile":"tool"' of profile
-soon 0 '"level":"low".*"object":\{"level":"system"' of lomac
+soon 0 '"level":"untrusted".*"object":\{"level":"system"' of lomac
 expect 1 '' sh -c "'$T' log --json -n 300 | grep '\"path\":\"/srv/lomac/a\"' | grep '\"caps\"'"
 
 echo "# narrowed within"
@@ -123,7 +123,7 @@ r, s = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
 r.bind(("127.0.0.2", 0))
 s.sendto(b"x", r.getsockname()); r.recv(1); open("/srv/lomac/a", "a").write("x")'
 messages() {
-	expect 1 "$REFUSED" sends "$T" run --level low --
+	expect 1 "$REFUSED" sends "$T" run --level untrusted --
 	expect 0 '^exit 0' sends env
 	expect 1 "$REFUSED" /usr/bin/python3 -c "$receives"
 }
@@ -140,6 +140,5 @@ linked 0 'caps_(service|stream)_'
 linked 2 'hook_socket_(send|recv)msg'
 messages
 
-"$T" stop
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -118,7 +118,7 @@ expect 0 'service notes' cat /srv/notes.caps
 expect 0 'subject host' "$T" check --caps /srv/s.caps
 expect 0 'subject client' "$T" check --caps notes.caps
 
-timeout 1200 "$T" start --policy /payload/flat.plm || exit 1
+enforce --policy /payload/flat.plm
 serve
 
 # links: the programs that are attached; linked PATTERN, not_linked PATTERN: one that is called so
@@ -363,5 +363,4 @@ echo "# the end of the last session"
 soon 0 '^hook_socket_sendmsg' links
 expect 0 '^hook_socket_recvmsg' links
 not_linked 'caps_service_|caps_stream_'
-"$T" stop
 echo "$passed passed, $failed failed"

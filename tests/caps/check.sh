@@ -92,11 +92,12 @@ cat >/srv/t.caps <<-END
 END
 
 echo "# files that are wrong, and no daemon"
+without_daemon
 expect 5 'not running' "$T" run --caps /srv/t.caps -- true
 expect 3 'caps::' "$T" run --caps /dev/stdin -- true
 expect 0 'subject host' "$T" check --caps /srv/t.caps
 
-timeout 1200 "$T" start --policy /payload/flat.plm || exit 1
+enforce --policy /payload/flat.plm
 expect 2 'no subject .nobody.: it has host, tool, counted' "$T" run --caps /srv/t.caps --caps-subject nobody -- true
 expect 2 'No such file' "$T" run --caps /srv/none.caps -- true
 expect 0 'SESSION' "$T" sessions
@@ -381,5 +382,4 @@ expect 0 '^exit 0' until_ keeps_account
 expect 0 '^exit 0' until_ test ! -e /run/tidegate/policy/caps
 expect 0 '^ok' once host open a /srv/in/a r
 expect 0 '^EACCES' once host open a /etc/passwd r
-"$T" stop
 echo "$passed passed, $failed failed"

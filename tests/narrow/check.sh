@@ -33,13 +33,14 @@ END
 chmod a+r /srv/n.caps
 
 echo "# what is wrong, and no daemon"
+without_daemon
 expect 0 '^ENOTCONN \(the daemon is not running: `tidegate start`' "$O" plain /srv/n.caps reader /srv/in/a
 expect 0 '^ENOENT \(cannot read /srv/none.caps' "$O" plain /srv/none.caps - /srv/in/a
 expect 0 '^EINVAL \(the file has no subject `nobody`: it has reader, alone, none' "$O" plain /srv/n.caps nobody /srv/in/a
 printf 'subject a {\n    file srv read\n}\n' >/srv/wrong.caps
 expect 0 '^EINVAL \(/srv/wrong.caps:2:10: ' "$O" plain /srv/wrong.caps - /srv/in/a
 
-timeout 1200 "$T" start --policy /payload/flat.plm || exit 1
+enforce --policy /payload/flat.plm
 
 # all FIRST…: as root and as another, by these words before
 all() {
@@ -107,6 +108,5 @@ echo "# records, of a session that is over"
 expect 0 '^ok EACCES$' "$O" plain /srv/n.caps reader /srv/out/a
 soon 0 'as reader may not \{ read \} /srv/out/a' "$T" why
 expect 0 '"caps":\{"session":[0-9]+,"subject":"reader","file":"/srv/n.caps:1","why":"missing"\}' "$T" log --json -n 20
-"$T" stop
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

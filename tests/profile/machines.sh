@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What compare.sh and shipped.sh share: sourced, with $lab, $payload, $kernel and $parser set.
+# What the scripts here share: sourced, with $payload set, and $parser, or $lab and $kernel.
 # shellcheck disable=SC2154 # what is set there
 
 # The parser with these words, as if the kernel were Tidegate.

@@ -33,16 +33,15 @@ use crate::error::Result;
 use crate::load::Monitor;
 use crate::quiescent::Quiescent;
 
-/// How long nobody must have needed the guard before it goes.
-const QUIET: Duration = Duration::from_secs(5);
-
 /// Scans in a row, a beat apart, that must have found nothing: who moves a descriptor
 /// to and fro within its table may hide it from one.
 const CLEAN: u32 = 12;
 
 /// The guard's state in this process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Guard {
+    /// How long nobody must have needed it before it goes.
+    quiet: Duration,
     /// When it was last needed; `None`: it is not attached.
     needed: Mutex<Option<Instant>>,
     /// Scans in a row that found nothing.
@@ -52,14 +51,15 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Takes the guard as it stands in the kernel.
+    /// Takes the guard as it stands in the kernel. It goes once nobody has needed it for `quiet`.
     ///
     /// # Errors
     /// As [`Monitor::status`].
-    pub fn of(monitor: &Monitor) -> Result<Guard> {
+    pub fn of(monitor: &Monitor, quiet: Duration) -> Result<Guard> {
         let status = monitor.status()?;
         let there = status.guard_armed || status.guard_attached;
         Ok(Guard {
+            quiet,
             needed: Mutex::new(there.then(Instant::now)),
             clean: AtomicU32::new(0),
             asked: AtomicU32::new(0),
@@ -104,7 +104,7 @@ impl Guard {
     /// # Errors
     /// As [`Monitor::hold_transactions`] and the scan; the guard then stays.
     pub fn rest(&self, monitor: &Monitor) -> Result<()> {
-        if !self.needed().is_some_and(|at| at.elapsed() >= QUIET) {
+        if !self.needed().is_some_and(|at| at.elapsed() >= self.quiet) {
             return Ok(());
         }
         // outside the lock, so that a demotion that asks is not kept waiting
@@ -137,7 +137,7 @@ impl Guard {
     /// Clears `guard_armed`, if it is still quiet and nobody needs it.
     fn disarm(&self, monitor: &Monitor) -> Result<bool> {
         let mut needed = self.needed();
-        if !needed.is_some_and(|at| at.elapsed() >= QUIET) {
+        if !needed.is_some_and(|at| at.elapsed() >= self.quiet) {
             return Ok(false);
         }
         let _held = monitor.hold_transactions()?;

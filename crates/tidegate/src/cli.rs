@@ -450,6 +450,9 @@ pub struct Daemon {
     /// Denials of one subject, object and operation to record a second; the rest is counted
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub log_rate: u32,
+    /// Milliseconds for which nobody must have needed the guard of revoked descriptors before it is detached: tests wait for it
+    #[arg(long, value_name = "MS", default_value_t = 5000, hide = true)]
+    pub guard_quiet: u32,
 }
 
 impl Daemon {
@@ -460,6 +463,7 @@ impl Daemon {
             format!("--log-size={}", self.log_size),
             format!("--log-keep={}", self.log_keep),
             format!("--log-rate={}", self.log_rate),
+            format!("--guard-quiet={}", self.guard_quiet),
         ];
         if self.permissive {
             args.push("--permissive".into());

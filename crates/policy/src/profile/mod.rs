@@ -13,7 +13,6 @@ mod error;
 mod link;
 #[cfg(test)]
 mod link_tests;
-#[cfg(any(test, feature = "pack"))]
 pub mod pack;
 mod parser;
 mod perms;

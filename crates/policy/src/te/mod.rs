@@ -10,7 +10,6 @@ mod context_tests;
 pub mod contexts;
 pub mod db;
 pub mod decide;
-#[cfg(any(test, feature = "pack"))]
 pub mod example;
 mod names;
 pub mod policydb;

@@ -1,6 +1,7 @@
 //! From nothing, or from what a dead daemon left, to enforcement.
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tidegate_monitor::{Guard, Monitor, Options, Refusals, lock_memory};
 use tidegate_policy::Policy;
@@ -40,7 +41,7 @@ fn fresh(policy: Policy, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Re
     let monitor = Monitor::load(Options {
         given_entries: room(how.given_entries, loaded.count()),
     })?;
-    let shared = share(monitor, queue, Policies::new(), loaded.disks)?;
+    let shared = share(monitor, queue, Policies::new(), loaded.disks, how)?;
     let monitor = &shared.monitor;
     let report = monitor
         .restore_given(&loaded.given)
@@ -68,10 +69,16 @@ fn room(asked: u32, given: usize) -> u32 {
     u32::try_from(needed).map_or(u32::MAX, |needed| needed.max(asked))
 }
 
-fn share(monitor: Monitor, queue: Queue, policies: Policies, disks: Disks) -> Outcome<Shared> {
+fn share(
+    monitor: Monitor,
+    queue: Queue,
+    policies: Policies,
+    disks: Disks,
+    how: &cli::Daemon,
+) -> Outcome<Shared> {
     // a demotion waits for the daemon
     lock_memory();
-    let guard = Guard::of(&monitor)?;
+    let guard = Guard::of(&monitor, Duration::from_millis(how.guard_quiet.into()))?;
     let left = Left {
         lost: monitor.status()?.events_lost,
         untold: monitor.untold_records(),
@@ -203,7 +210,7 @@ fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome
     let monitor = Monitor::open()?;
     let policies = Policies::new();
     let disks = Disks::read(&monitor, &policies)?;
-    let shared = share(monitor, queue, policies, disks)?;
+    let shared = share(monitor, queue, policies, disks, how)?;
     shared.monitor.trust_myself(shared.monitor.status()?.top)?;
     if shared.monitor.governs_everyone() {
         shared.monitor.exempt_myself()?;

@@ -9,7 +9,6 @@ mod check;
 mod constraint;
 mod error;
 mod labels;
-#[cfg(any(test, feature = "pack"))]
 pub mod pack;
 mod rules;
 mod stream;

@@ -1,17 +1,14 @@
 #!/bin/bash
-# The service monitor under `tidegate run --caps`, in a virtual machine, and its library for C.
-#   run.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate
+# For the service monitor under `tidegate run --caps`: its library for C.
+#   prepare.sh PAYLOAD
 # The library is installed into a directory, and its example built with what pkg-config says of it: against the shared library,
-# which runs here, and against the static one, which runs in the machine. Needs a C compiler here. The last line is `N passed, N
-# failed`.
+# which runs here, and against the static one, which runs in the machine. Needs a C compiler here.
 set -eu
-lab=$1 payload=$(realpath "$2") kernel=$3
+payload=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
-installed=$payload/installed
+installed=$payload/installed-service
 example=$installed/example
-
-cp "$here"/*.py "$here/check.sh" "$here/../expect.sh" "$here/../ask.sh" "$here/../te/flat.plm" "$root/examples/notes/notes.caps" "$payload"
 
 # shellcheck source=tests/c-library.sh
 . "$root/tests/c-library.sh"
@@ -40,5 +37,3 @@ make -s -C "$example" clean notes LDSTATIC=-static
 mv "$example/notes" "$payload"
 cc -O2 -Wall -Wextra -Werror -static "$here/race.c" -o "$payload/race"
 rm -rf "$installed"
-
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 --lsm lockdown,yama,bpf -- /bin/bash /payload/check.sh

@@ -1,13 +1,12 @@
 #!/bin/bash
-# Programs that limit themselves, in a machine with Tidegate: check.sh there.
-#   run.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate. CROWD=1 also begins as many sessions as there may be
+# For programs that limit themselves: the library for C.
+#   prepare.sh PAYLOAD
 # The library for C is installed into a directory, and its example built with what pkg-config says of it: against the shared
-# library, which runs here, and against the static one, which runs in the machine. Needs a C compiler here. The last line is
-# `N passed, N failed`.
+# library, which runs here, and against the static one, which runs in the machine. Needs a C compiler here.
 set -eu
-lab=$1 payload=$(realpath "$2") kernel=$3
+payload=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
-installed=$payload/installed
+installed=$payload/installed-restrict
 example=$installed/example
 
 # shellcheck source=tests/c-library.sh
@@ -35,7 +34,3 @@ while read -r scene; do
 	fi
 done <"$payload/scenes"
 [ -s "$payload/scenes" ]
-
-cp "$here/check.sh" "$here/../expect.sh" "$here/../te/flat.plm" "$payload"
-exec "$lab" vm --kernel "$kernel" --payload "$payload" --timeout 3600 --lsm lockdown,yama,bpf -- \
-	env ${CROWD:+"CROWD=$CROWD"} bash /payload/check.sh

@@ -1,0 +1,203 @@
+//! Runs a program with a log and a deadline. What a program has started ends with it.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// The process groups that run, one for each program.
+static GROUPS: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this status.
+    Exited(ExitStatus),
+    /// A deadline passed, and it was killed.
+    TimedOut,
+}
+
+impl End {
+    /// Whether it succeeded.
+    pub fn success(self) -> bool {
+        matches!(self, Self::Exited(status) if status.success())
+    }
+}
+
+/// What becomes of a line that a program says.
+pub enum Next {
+    /// The program goes on; the deadline is what it was.
+    GoOn,
+    /// From now on it has so long.
+    Within(Duration),
+}
+
+/// Runs `command` and hands each line of its standard output and error to `line`, until it ends or the deadline passes.
+///
+/// # Errors
+/// When the program cannot be started, or `line` fails; the program is killed then.
+pub fn lines(
+    mut command: Command,
+    within: Duration,
+    mut line: impl FnMut(&str) -> Result<Next>,
+) -> Result<End> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let (reader, writer) = io::pipe()?;
+    command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .process_group(0);
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("cannot run {name}"))?;
+    // which has the pipe's other end
+    drop(command);
+    let group = Group::new(child.id());
+
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut reader = BufReader::new(reader);
+        let mut bytes = Vec::new();
+        while let Ok(1..) = reader.read_until(b'\n', &mut bytes) {
+            if sender
+                .send(String::from_utf8_lossy(&bytes).into_owned())
+                .is_err()
+            {
+                break;
+            }
+            bytes.clear();
+        }
+    });
+    let mut deadline = Instant::now() + within;
+    loop {
+        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(said) => {
+                if let Next::Within(time) = line(said.trim_end_matches(['\n', '\r']))? {
+                    deadline = Instant::now() + time;
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                group.kill();
+                child.wait()?;
+                return Ok(End::TimedOut);
+            }
+        }
+    }
+    Ok(End::Exited(child.wait()?))
+}
+
+/// Runs `command` with a log of what it says, which `progress` hears too.
+///
+/// # Errors
+/// When it cannot be started, or the log cannot be written.
+pub fn logged(
+    command: Command,
+    log: &Path,
+    within: Duration,
+    mut progress: impl FnMut(&str),
+) -> Result<End> {
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(log)
+        .with_context(|| log.display().to_string())?;
+    lines(command, within, |line| {
+        progress(line);
+        writeln!(file, "{line}")?;
+        Ok(Next::GoOn)
+    })
+}
+
+/// A process group, killed when it is let go: nothing that a part has started outlives it.
+struct Group(i32);
+
+impl Group {
+    fn new(pid: u32) -> Self {
+        let pid = pid as i32;
+        groups(|all| all.insert(pid));
+        Self(pid)
+    }
+
+    fn kill(&self) {
+        kill(self.0);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        groups(|all| all.remove(&self.0));
+        self.kill();
+    }
+}
+
+fn kill(group: i32) {
+    if let Some(pid) = Pid::from_raw(group) {
+        // it may be gone already
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+fn groups<T>(with: impl FnOnce(&mut HashSet<i32>) -> T) -> T {
+    let mut guard = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    with(guard.get_or_insert_default())
+}
+
+/// Kills all programs that run: this process is about to end.
+pub fn kill_all() {
+    groups(|all| all.iter().copied().for_each(kill));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn lines_of_both_streams_are_heard() {
+        let mut heard = Vec::new();
+        let end = lines(
+            shell("echo out; echo err >&2; printf last; exit 3"),
+            Duration::from_secs(600),
+            |line| {
+                heard.push(line.to_owned());
+                Ok(Next::GoOn)
+            },
+        )
+        .unwrap();
+        assert_eq!(heard, ["out", "err", "last"]);
+        assert!(matches!(end, End::Exited(status) if status.code() == Some(3)));
+    }
+
+    #[test]
+    fn a_deadline_ends_all_that_was_started() {
+        let mut heard = String::new();
+        let end = lines(
+            shell("sleep 1000 & echo $!; wait"),
+            Duration::from_secs(600),
+            |line| {
+                heard = line.to_owned();
+                Ok(Next::Within(Duration::ZERO))
+            },
+        )
+        .unwrap();
+        assert_eq!(end, End::TimedOut);
+        let state = std::fs::read_to_string(format!("/proc/{heard}/stat")).unwrap_or_default();
+        assert!(state.is_empty() || state.contains(") Z "), "{state}");
+    }
+}

@@ -1,0 +1,56 @@
+#!/bin/bash
+# In a machine, as root: plays suites one after another, each by its script NAME.play in the payload.
+#   machine.sh NAME… [-- WORD…]   with these words for each script
+# The runner on the other side cuts what is said here into logs: a suite begins with a line `== part NAME`, and ends with
+# `== end STATUS`. What a suite leaves behind would meet the next one, so it is removed, and a session that is left is a failure.
+set -u
+cd "$(dirname "$0")" || exit 1
+# shellcheck source=/dev/null
+. ./settings
+
+T=$PWD/tidegate
+names=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do
+	names+=("$1")
+	shift
+done
+[ $# -eq 0 ] || shift
+
+running() { find /proc -maxdepth 1 -name '[0-9]*' -printf '%f\n' | sort; }
+
+# end_of NAME: ends what it has started; the daemon stays.
+end_of() {
+	local pid daemon left
+	daemon=$(cat /run/tidegate/pid 2>/dev/null)
+	for _ in 1 2 3 4 5; do
+		left=$(comm -13 <(echo "$before") <(running) | grep -vx "${daemon:-none}")
+		for pid in $left; do
+			# the kernel's own have no memory
+			if [ "$pid" != $$ ] && [ -s "/proc/$pid/maps" ] && [ "$(readlink "/proc/$pid/exe")" != "$T" ]; then
+				kill -9 "$pid" 2>/dev/null
+			fi
+		done
+	done
+	umount -l /srv/* /tmp/* 2>/dev/null
+	rm -rf /srv/* /tmp/*
+	if [ -n "$daemon" ] && [ -e "/proc/$daemon" ]; then
+		# a session goes with its last process, a moment after
+		for _ in $(seq 600); do
+			"$T" sessions --json | grep -q '"session"' || return 0
+			sleep 0.1
+		done
+		echo "FAILED  $1 leaves sessions behind:"
+		"$T" sessions
+		return 1
+	fi
+}
+
+for name in "${names[@]}"; do
+	before=$(running)
+	echo "== part $name"
+	bash "$name.play" "$@"
+	status=$?
+	end_of "$name" || status=1
+	echo "== end $status"
+done
+[ ! -d /sys/fs/bpf/tidegate ] || "$T" stop
