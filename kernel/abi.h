@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the monitor and user space share. The Rust side takes these types from
  * the object's BTF; nothing is written down twice.

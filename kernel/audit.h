@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records. Each is written to a ring in the kernel, so that a history can be
  * told when no daemon ran, and sent to the daemon. What finds no room is

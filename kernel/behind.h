@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is behind an overlay's object, in a filesystem of its own. Of a file it is opened beside the overlay's, and what is read, written
  * and mapped; of what else it is nobody is told.

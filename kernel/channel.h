@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Channels, and what each descriptor and mapping means to a demotion: who reads
  * what whom writes, what could still be written to, what nothing could revoke.

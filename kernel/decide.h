@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The checks the hooks are written in: observe, modify, and what follows from
  * each. Every enabled model decides here; the verdict is their conjunction.

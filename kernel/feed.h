@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Automata, fed with texts of the kernel's. */
 #ifndef TIDEGATE_FEED_H
 #define TIDEGATE_FEED_H

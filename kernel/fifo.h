@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A FIFO's readers that are still inside open(): no table shows them, and between its hook
  * and its wait the pipe does not count one. The FIFO remembers whose opens were let through,

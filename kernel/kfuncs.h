@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Kernel functions the monitor calls; declared as the kernels' BTF has them. */
 #ifndef TIDEGATE_KFUNCS_H
 #define TIDEGATE_KFUNCS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What kind of thing an inode is, as far as that decides about its label before any
  * map is asked: neutral, the kernel's own, foreign, in memory.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every map of the monitor, and the globals user space sets. */
 #ifndef TIDEGATE_MAPS_H
 #define TIDEGATE_MAPS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The label of a filesystem object: hint (inode storage), cache (the table of
  * given levels), server (the map). Flask's words; its Table 6 counts them.

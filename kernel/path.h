@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rule of the map that an object's canonical path (walk.h) meets. The path is
  * thrown away if a rename or a mount ran while it was walked, or a policy came.

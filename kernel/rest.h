@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When is a thread at rest: is nothing under way that it began under its old level? */
 #ifndef TIDEGATE_REST_H
 #define TIDEGATE_REST_H

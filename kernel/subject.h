@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where the label of a subject is. In the task's storage, or, of a child that has not
  * needed more yet, in the slot that its address hashes to: making storage would cost a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a model keeps of a task: a slot by the task's address, as task storage takes four times as long to find, and
  * a fork several times its own checks to make. Whose slot is another's has storage. A slot is free again when its task is

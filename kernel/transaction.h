@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The demotion transaction: all that must be true before a subject that falls
  * may see the low data that makes it fall.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whose turn it is: transactions run one at a time, system-wide, and wait for the
  * lock and for others' threads where their hook may sleep.

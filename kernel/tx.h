@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the demotion transaction keeps while it runs: one at a time, system-wide. */
 #ifndef TIDEGATE_TX_H
 #define TIDEGATE_TX_H

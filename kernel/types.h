@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The kernel types the monitor reads, and no more of each than it reads.
  * CO-RE moves every access to where the running kernel keeps the field, so

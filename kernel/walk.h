@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An object's canonical path, as the monitor and the recorder walk it. Who includes this
  * has `scratches`, rooms to walk in, and `policy.mnt_ns`.

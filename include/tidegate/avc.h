@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * An access vector cache for object managers in user space, by the SELinux policy that Tidegate enforces. Functions are
  * called as libselinux calls its own (selinux/avc.h, selinux/selinux.h), with tg_ before; the cache is a handle, so that a

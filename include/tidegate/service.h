@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Requests to services over Unix sockets, in the form that Tidegate's service monitor authorises (docs/service-monitor.md): the
  * client's end, tg_client_*, and the service's, tg_connection_*. Both work without a monitor, too: then everything arrives.

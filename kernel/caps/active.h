@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Active capabilities: what a bind operation leaves, beside the open file: rights on the object, for a domain. Who else comes by
  * the file has one of his own, with what he may himself, and never more than those who handed it over; it ends when one of

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bind operations of the `capability` model: what all layers of a domain say of an object by its name, which is its canonical
  * path (walk.h), or a key: an address and a port, an abstract socket's name.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an authorised request (request.h) leaves on its connection, and what the reply to it binds. */
 #ifndef TIDEGATE_CAPS_BIND_H
 #define TIDEGATE_CAPS_BIND_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is bound on a connection to a service (conn.h): objects that were asked for, and those that descriptors stand for. */
 #ifndef TIDEGATE_CAPS_BOUND_H
 #define TIDEGATE_CAPS_BOUND_H

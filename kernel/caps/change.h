@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What user space has the kernel do about domains (crates/monitor/src/caps): programs that it runs, attached to nothing. */
 #ifndef TIDEGATE_CAPS_CHANGE_H
 #define TIDEGATE_CAPS_CHANGE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Connections to services. One that a governed task makes to a socket where a service is, as any of its layers describes it, has a
  * state from then on, whoever uses it.

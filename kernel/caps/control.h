@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a message says besides its content, and a socket of all its messages: whom they go to, by which way, and what they hand over. */
 #ifndef TIDEGATE_CAPS_CONTROL_H
 #define TIDEGATE_CAPS_CONTROL_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `capability` model: names, and what a file carries besides its content. Each names its object. */
 #ifndef TIDEGATE_CAPS_DIR_H
 #define TIDEGATE_CAPS_DIR_H

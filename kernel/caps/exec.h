@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Processes of the `capability` model: births, executions, and what content brings. What is executed, or mapped to be, may bring a
  * layer with it; the process goes on with what both may do, and so does what it holds.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `capability` model: open files, what is done by them, and how they are handed over. */
 #ifndef TIDEGATE_CAPS_FILE_H
 #define TIDEGATE_CAPS_FILE_H

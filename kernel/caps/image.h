@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Compiled capability files as the kernel reads them: images in the arena behind the policies' halves, which user space lays
  * out (crates/lava) and never moves. Where one refers to a part it holds the part's offset in the arena, 0: none. So a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is asked of each message while there are services. A program at a hook costs some 200 instructions each time, whatever it
  * does: so one asks what LOMAC (hooks/socket.h), capabilities for sockets (net.h) and the service monitor have to ask of each.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `capability` model: mappings, which are uses of an open file; and where they are code, libraries. */
 #ifndef TIDEGATE_CAPS_MMAP_H
 #define TIDEGATE_CAPS_MMAP_H

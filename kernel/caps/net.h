@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `capability` model: sockets. To connect one, or to take an address for it, is a bind operation; what is read and written by
  * it then goes by the active capability that leaves. An address in a message names its object each time.

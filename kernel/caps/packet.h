@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service monitor on sockets of packets (SOCK_SEQPACKET): a message is a request, or a reply. A request is authorised in
  * its sender's call, which is refused if it is not, as it lies in user memory; then, where the kernel delivers its own copy,

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Authorisation of a request to a service: crates/policy/src/caps/model/service.rs says what has to hold. A room (service.h)
  * has its head and operands. What is found is 0, or why it is refused.

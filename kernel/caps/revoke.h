@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Revocation in the `capability` model, the kernel's part. User space enters what is taken (subject.h) and counts the
  * revocation: whoever is asked from then on is asked by it, and each active capability once whether it still holds. Then it

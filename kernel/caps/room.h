@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the service monitor (service.h) keeps of a task that sends: who it is, what of a request it has copied, and what was found
  * about that. It is used again from one message to the next, and what stays the same is not looked up anew.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service monitor of the `capability` model: connections (conn.h) begin and end, and what services are at their other ends.
  * request.h authorises a request, packet.h and stream.h see to it that nothing else comes through; message.h is what is asked of each

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service monitor on streams. What is sent is looked at as it lies in the kernel's buffer, before it is queued, by a
  * program that cannot refuse it; so it is the service that gets no further than what was authorised. A program on a function

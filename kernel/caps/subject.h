@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Subjects of the `capability` model. A *session* is what one start with a capability file began, and all its descendants are; what
  * is revoked is taken from sessions. A *domain* is a session and the layers that limit it: each task has one, children their

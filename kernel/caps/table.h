@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which images of capability files are in the arena. The kernel does not read it: here it stands so that a daemon finds it that
  * takes over from another (crates/monitor/src/caps).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `capability` model: other processes, and what no capability is for, which nobody governed has: the system,
  * kernel objects without a name that a pattern could be for, and Linux's capabilities but those that only pass over a file's owner

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * How requests to services, and their replies, lie in messages over a Unix socket: docs/service-monitor.md. All numbers are
  * little endian, and what has no meaning is zero. User space includes this too.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: what an object carries besides its content. */
 #ifndef TIDEGATE_HOOK_ATTR_H
 #define TIDEGATE_HOOK_ATTR_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: directories and the names in them. */
 #ifndef TIDEGATE_HOOK_DIR_H
 #define TIDEGATE_HOOK_DIR_H

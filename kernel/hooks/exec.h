@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: processes begin (fork) and become programs (exec). */
 #ifndef TIDEGATE_HOOK_EXEC_H
 #define TIDEGATE_HOOK_EXEC_H

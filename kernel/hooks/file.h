@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: open files. */
 #ifndef TIDEGATE_HOOK_FILE_H
 #define TIDEGATE_HOOK_FILE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: mappings, and descriptors that arrive from elsewhere. */
 #ifndef TIDEGATE_HOOK_MMAP_H
 #define TIDEGATE_HOOK_MMAP_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What user space asks of the kernel, as iterators: the labels of all
  * processes, and what they hold that does not agree with them. Decided by the

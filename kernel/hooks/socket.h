@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: network sockets. What comes from a network has its level. */
 #ifndef TIDEGATE_HOOK_SOCKET_H
 #define TIDEGATE_HOOK_SOCKET_H

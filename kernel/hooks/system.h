@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager: the system itself. What changes the kernel or the view that all
  * processes share belongs to the top level: mounts, modules, kexec, clocks, BPF,

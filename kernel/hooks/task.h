@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: other processes. A subject may not act on a higher one. */
 #ifndef TIDEGATE_HOOK_TASK_H
 #define TIDEGATE_HOOK_TASK_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager: Unix sockets. Connecting to a named one, or sending to it,
  * modifies its file; beyond that a connection is a channel both ways, and whoever

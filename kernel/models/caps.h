@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Decisions of the `capability` model over an image (caps/image.h): what capabilities give, for how long, and what content brings.
  * Pure functions, the same source in the kernel and in the tests, which crates/policy/src/caps/decide.rs says slowly. Who includes

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Low water-mark integrity: the decisions, and nothing else. Pure functions of
  * levels and attributes, the same source in the kernel, in the unit tests, under

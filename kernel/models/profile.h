@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * AppArmor's profiles: the walk of an automaton, and what becomes of a request. Pure
  * functions of an image (profile/image.h), the same source in the kernel and in the tests

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The security server of the `te` model: access and labelling decisions over a policy's tables (te/image.h). Pure
  * functions of an image, the same source in the kernel and in the tests, where PART(type, offset) is a place in the

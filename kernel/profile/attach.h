@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which profile is for a program, by its path. */
 #ifndef TIDEGATE_ATTACH_H
 #define TIDEGATE_ATTACH_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the profile model: Linux's capabilities, and user namespaces. */
 #ifndef TIDEGATE_PROFILE_CAPABLE_H
 #define TIDEGATE_PROFILE_CAPABLE_H

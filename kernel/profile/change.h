@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: tasks that change what confines them, by what they write to
  * /proc/PID/attr/{current,exec}: do_setattr() of security/apparmor/lsm.c, aa_change_profile()

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Subjects of the `profile` model: which profile confines a task. Of who is not confined there is
  * nothing. A child is what its parent is from its first instant; an execution changes it. Each

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: executions, and who is confined by what after
  * them. profile_transition() and find_attach() of security/apparmor/domain.c.

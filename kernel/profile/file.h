@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the profile model: files and the names of files. */
 #ifndef TIDEGATE_PROFILE_FILE_H
 #define TIDEGATE_PROFILE_FILE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A policy's profiles as the kernel reads them: an image in an arena, which user space
  * writes (crates/monitor/src/image.rs). Where it refers to a part of itself it holds the

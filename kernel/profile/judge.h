@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What becomes of a confined task's request, and the record of it. */
 #ifndef TIDEGATE_JUDGE_H
 #define TIDEGATE_JUDGE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where an automaton gets to by an object's path, as the profile model sees paths: through
  * the mounts by which it was reached, to the root of the task's mount namespace

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: sockets. Those of other families than unix are decided about by
  * family and type: security/apparmor/net.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: other processes. Both sides' profiles have to
  * allow it, each by the other's name: security/apparmor/{ipc,task}.c.

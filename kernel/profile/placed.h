@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a path leads to, remembered by where the kernel has the object. It holds as long as
  * the object keeps its name, no directory at all is moved, and nothing mounted; and does not depend on how deep

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files and names that are simply allowed, by what is remembered of them: decided without being asked about in full. */
 #ifndef TIDEGATE_PROFILE_QUICK_H
 #define TIDEGATE_PROFILE_QUICK_H

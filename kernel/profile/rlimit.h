@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: resource limits. A hard limit that a profile has is not raised above that:
  * security/apparmor/resource.c. BPF cannot set a limit, so an execution does not: `tidegate run --profile` does before it.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state that an object's path leads to, and the profile that is for a program: the quickest way that there is. */
 #ifndef TIDEGATE_STATE_H
 #define TIDEGATE_STATE_H

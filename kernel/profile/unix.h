@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: unix sockets. What has an abstract name or none is decided by the
  * rules of `unix`, what has a path by those on files: security/apparmor/af_unix.c, since 6.17.

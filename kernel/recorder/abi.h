@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the recorder and user space share, whose types come from the object's BTF. */
 #ifndef TIDEGATE_RECORDER_ABI_H
 #define TIDEGATE_RECORDER_ABI_H

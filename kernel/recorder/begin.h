@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How everybody began: processes, and what they hold, as iterators. */
 #ifndef TIDEGATE_RECORDER_BEGIN_H
 #define TIDEGATE_RECORDER_BEGIN_H

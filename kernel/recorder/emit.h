@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How a line is made and sent, and what is not told again. */
 #ifndef TIDEGATE_RECORDER_EMIT_H
 #define TIDEGATE_RECORDER_EMIT_H

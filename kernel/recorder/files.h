@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files: opened, mapped, received, changed. */
 #ifndef TIDEGATE_RECORDER_FILES_H
 #define TIDEGATE_RECORDER_FILES_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The recorder's maps, and the globals user space sets. */
 #ifndef TIDEGATE_RECORDER_MAPS_H
 #define TIDEGATE_RECORDER_MAPS_H

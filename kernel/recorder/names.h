@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names: made, removed, moved. None is like another, so each is told. */
 #ifndef TIDEGATE_RECORDER_NAMES_H
 #define TIDEGATE_RECORDER_NAMES_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sockets: addresses of the internet's, files and peers of Unix's. Which network's level counts is not decided here. */
 #ifndef TIDEGATE_RECORDER_SOCKETS_H
 #define TIDEGATE_RECORDER_SOCKETS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What belongs to the top level. Which calls those are the monitor's own hooks tell:
  * they are included as plain functions, and what would have decided says which

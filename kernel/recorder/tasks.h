@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes: born, started, ended, and what one does to another. */
 #ifndef TIDEGATE_RECORDER_TASKS_H
 #define TIDEGATE_RECORDER_TASKS_H

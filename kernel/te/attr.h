@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: what a process asks for itself by /proc/self/attr, and files that are relabelled by
  * security.selinux. selinux_setprocattr(), selinux_inode_setxattr() of security/selinux/hooks.c. A context comes as text, which the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Classes of objects: inode_mode_to_security_class(), socket_type_to_security_class() of security/selinux/hooks.c. */
 #ifndef TIDEGATE_TE_CLASS_H
 #define TIDEGATE_TE_CLASS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: directories, the names in them, and what an object carries besides its content.
  * may_create(), may_link(), may_rename(), selinux_inode_*() of security/selinux/hooks.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: processes that are born, and executions. selinux_bprm_creds_for_exec() of
  * security/selinux/hooks.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A SELinux policy as the kernel reads it: tables in the arena behind the policy's profiles (profile/image.h), which
  * user space lays out (crates/flask). Where one refers to another it holds its offset in the arena, 0: none.

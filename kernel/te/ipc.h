@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: System V IPC. selinux_msg_*(), selinux_shm_*(), selinux_sem_*(). */
 #ifndef TIDEGATE_TE_IPC_H
 #define TIDEGATE_TE_IPC_H

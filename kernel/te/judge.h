@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What becomes of a request under the `te` model, and the record of it. avc_has_perm() of security/selinux. */
 #ifndef TIDEGATE_TE_JUDGE_H
 #define TIDEGATE_TE_JUDGE_H

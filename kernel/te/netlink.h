@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: messages on netlink, by their types. selinux_netlink_send() of
  * security/selinux/hooks.c, and nlmsgtab.c.

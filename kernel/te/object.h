@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The SIDs of files. In their order: what was given to it when it was made, or to its filesystem's inodes by the task that
  * they are about; what the policy says of its filesystem (fs_use, genfscon); of those that keep labels, what

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: what is no file, process, socket or IPC: keys, anonymous inodes, io_uring, watches,
  * quotas, maps and programs of BPF, performance counters. security/selinux/hooks.c.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Revocation of what the `te` model granted under an earlier policy: descriptors, mappings and connections, which
  * outlive the decision that they were made by (Flask's migrated permissions).

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: sockets. selinux_socket_*(), socket_type_to_security_class() of security/selinux. */
 #ifndef TIDEGATE_TE_SOCKET_H
 #define TIDEGATE_TE_SOCKET_H

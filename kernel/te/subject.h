@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Subjects of the `te` model: the SIDs of a task (struct task_security_struct of security/selinux). Who has none is not
  * governed: it is asked nothing, and to others it is what the policy's initial SID `kernel` is. A child is what its

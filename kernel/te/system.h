@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The system-wide start of the `te` model: every task gets a SID (crates/monitor/src/system.rs). User space reads who there
  * is, makes of it what executions since the machine started would have made, and says so in a table; who is met before

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: other processes, and capabilities. selinux_task_*() of security/selinux/hooks.c. */
 #ifndef TIDEGATE_TE_TASK_H
 #define TIDEGATE_TE_TASK_H

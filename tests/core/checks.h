@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks that count their cases, and say `pass: …` or `fail: …` for run.sh to count. */
 #ifndef CORE_CHECKS_H
 #define CORE_CHECKS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * docs/lomac.md as tables: what each decision must be, read from the contract and
  * not from the code. The first row that fits decides. A row says what it asks of

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Long runs of the machine in machine.h: after every step nothing may be higher
  * than where its bytes come from. prove_step shows it for one step of any kind;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The walk of plm.h over tables as crates/monitor lays them out, names cut in
  * chunks, against a plain tree of whole names. The input chooses both the tree

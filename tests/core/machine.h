@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The property of the model, as a machine: subjects and objects that exchange
  * bytes as the decisions allow. `origin` is the lowest level any byte in them

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel headers under test, compiled for this machine instead of BPF. */
 #ifndef CORE_NATIVE_H
 #define CORE_NATIVE_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The decisions of lomac.h: each claim holds for every value of its inputs. */
 #include "prove.h"
 #include "machine.h"

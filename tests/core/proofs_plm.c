@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The walk of plm.h over tables that hold anything: every look-up of an edge may
  * miss or give any number, every node may hold anything, every name may have any

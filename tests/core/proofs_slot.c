@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A slot's word says what was put in, of the task it was put in for and of no other. */
 #include "prove.h"
 #include "slot.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every decision of lomac.h, for every input of up to four levels, against the contract. */
 #include "native.h"
 #include "contract.h"

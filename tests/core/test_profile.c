@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every decision of profile.h against what it is to be, and its walk over an image in an array. */
 #include "native.h"
 #include "checks.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // What libselinux says of paths: selabel_lookup_raw(3), with the file contexts of a file.
 //   lookup FILE
 // Standard input has, again and again, a mode in octal, a blank, a path, and a byte 0. For each, a line is written:

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* The decisions of kernel/models/te.h over an image in memory, to be called from Rust (decide.rs). */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The guest's init: loads the modules that the root needs, mounts the disks
  * and the usual kernel filesystems, runs one command and reports its status.

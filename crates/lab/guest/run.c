@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* Runs the one command of this boot and relays its two output streams. */
 #define _GNU_SOURCE
 #include "guest.h"

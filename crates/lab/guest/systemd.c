@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A machine that the root's own init runs: this program is put into the root as a
  * service, which runs the command at every boot, after a kexec into another kernel too.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* LMBench's bandwidths by their definitions, a fixed number of MB each. */
 #define _GNU_SOURCE
 #include "count.h"

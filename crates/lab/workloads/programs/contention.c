@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What an operation costs on each processor while others do the same: processes that
  * are pinned and start together, each with a directory and files of its own, so that

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs a command so many times, after once that does not count, and prints the middle
  * one: count [-c] [-p PER] [-n UNITS] [-b SHELL] ITEM ROUNDS COMMAND...

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counting: under instruction counting a nanosecond of the guest's clock is one
  * instruction. A figure is the middle one of several batches, so that what the

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* LMBench's latencies by their definitions, each a fixed number of times. */
 #define _GNU_SOURCE
 #include "count.h"

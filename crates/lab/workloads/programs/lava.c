@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What Lava's authors measured: requests of 8 bytes to a service and back, and what is added by authorising them, by kind of
  * operation, by lengths of names and messages, by the number of capabilities; and what is like it of files, open and write.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The items whose cost is compared: one operation each, a fixed number of times,
  * every call checked. Fork and exec run from a small process, before anything large

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Requests to a small service over Unix sockets, in the form of docs/service-monitor.md: the service, and its client. The
  * same bytes go over the socket whoever authorises them, or nobody.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * UnixBench's items by their definitions, each a fixed number of times instead of for
  * a fixed time. Dhrystone and Whetstone are stand-ins of the same kind: loops that

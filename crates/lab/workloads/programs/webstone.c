@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * WebStone's static mix: so many clients fetch files from a web server on this machine,
  * a connection for each and no time to think. All of them take the next request from
