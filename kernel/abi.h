@@ -11,9 +11,11 @@
 #define TG_PATH 256	     /* bytes of a path kept in a record, its end */
 #define TG_DEPTH 128	     /* components of a path looked at, from its root */
 #define TG_HISTORY 65536     /* history records kept, a power of two */
-#define TG_ARENA_PAGES 327680 /* for the images of two policies' profiles, and behind them of capability files */
+/* for the images of two policies' profiles, and behind them of capability files */
+#define TG_ARENA_PAGES 327680
 #define TG_ARENA_HALF 536870912 /* bytes for one of the first */
-#define TG_CAPS_AT 1073741824 /* where capability files' images are in the arena: behind both halves */
+/* where capability files' images are in the arena: behind both halves */
+#define TG_CAPS_AT 1073741824
 #define TG_CAPS_SIZE 268435456 /* bytes for all of them */
 #define TG_RLIMITS 16	     /* resources that have limits: RLIM_NLIMITS */
 
@@ -79,7 +81,8 @@ enum tg_refusals {
 
 /* What is in force. Written by user space alone; `seqno` last. */
 struct tg_policy {
-	u32 seqno;	/* policy sequence number; 0: nothing loaded. Its lowest bit: which set of maps holds it */
+	/* policy sequence number; 0: nothing loaded. Its lowest bit: which set of maps holds it */
+	u32 seqno;
 	u32 mnt_ns;	/* inode number of the initial mount namespace */
 	u32 given_max;	/* room in the table of given levels */
 	u8 top;		/* highest level */
@@ -224,13 +227,15 @@ struct tg_event {
 	u16 path_len; /* bytes used in path; TG_PATH: cut at its start */
 	u32 request;  /* of a profile or a SELinux policy: permissions asked for, */
 	u32 denied;   /* and those of them that it does not allow */
-	u32 detail;   /* of a signal its number, as AppArmor counts them, of a socket its type, of a request its operation */
+	/* of a signal its number, as AppArmor counts them, of a socket its type, of a request its operation */
+	u32 detail;
 	u64 profile;  /* its id, 0: it was not about a profile */
 	u64 ssid;     /* who, */
 	u64 tsid;     /* and to what, where a SELinux policy decided; */
 	u64 session;  /* of capability files, its number; 0: they did not decide */
 	u32 tclass;   /* of this class, 0: none did; of capability files, their class */
-	u32 layer;    /* the subject of capability files that did not give it, 0: none is to be named; */
+	/* the subject of capability files that did not give it, 0: none is to be named; */
+	u32 layer;
 	u32 why;      /* enum caps_why, 0: none decided */
 	u32 pad;
 	char comm[16];

@@ -11,7 +11,8 @@
 struct tg_note {
 	union {
 		struct {
-			u64 dentry; /* address, 0: no file; of TG_OP_CHANGE_* without an inode, and with text_len, a text's */
+			/* address, 0: no file; of TG_OP_CHANGE_* without an inode, and with text_len, a text's */
+			u64 dentry;
 			u64 inode;  /* address */
 		};
 		u8 addr[16]; /* where family is not 0 */

@@ -8,7 +8,8 @@
 
 #include "kind.h"
 
-#define FMODE_BACKING (1u << 24) /* as 6.12.118 and 7.2 have it; before 6.12 took it over from 6.14 it was another bit */
+/* as 6.12.118 and 7.2 have it; before 6.12 took it over from 6.14 it was another bit */
+#define FMODE_BACKING (1u << 24)
 
 /* Is it opened for another file, which it is behind? */
 static __always_inline bool file_is_behind(u64 file)

@@ -376,7 +376,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			floor_lower(key, level);
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
 			if (CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
-				tx.mapping++; /* its messages outlive it, and its level is the object's */
+				/* its messages outlive it, and its level is the object's */
+				tx.mapping++;
 			if (kind == TX_MEMORY)
 				tx_later(key);
 			else

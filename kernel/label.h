@@ -21,7 +21,8 @@ enum tg_origin {
 
 #define LABEL_FULL (1u << 27)	/* its whole path matched the node */
 #define LABEL_UNKNOWN (1u << 28) /* no label: fail closed */
-#define LABEL_LATER (1u << 29)   /* besides: it could not be looked for now, and nobody falls for that */
+/* besides: it could not be looked for now, and nobody falls for that */
+#define LABEL_LATER (1u << 29)
 
 static __always_inline u8 label_level(u64 l) { return l; }
 static __always_inline u16 label_attrs(u64 l) { return l >> 8; }

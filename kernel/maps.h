@@ -14,12 +14,15 @@ struct tg_subject {
 	u8 tx_level;	 /* how far */
 	u8 tx_old;	 /* from where */
 	u8 level;
-	u8 from;	 /* while that may be put back: the level it was, and 1; in one word with it */
+	/* while that may be put back: the level it was, and 1; in one word with it */
+	u8 from;
 	u8 attrs;	 /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
-	u8 waits;	 /* for the transaction's lock, or pipeline.h's; what it does is decided after that */
+	/* for the transaction's lock, or pipeline.h's; what it does is decided after that */
+	u8 waits;
 	u8 creating;	 /* level + 1 of an object being created, 0: none */
 	u8 exec_level;	 /* lowest of the files of the exec under way */
-	u8 exec_behind;	 /* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
+	/* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
+	u8 exec_behind;
 	u8 exec_attrs;	 /* trusted attributes of the program asked for */
 	u8 create_gives; /* its path alone would not give it that level */
 	u32 settled;	 /* seen at rest by this transaction */
@@ -34,7 +37,8 @@ struct tg_subject {
 /* An inode's label, remembered. One word, so that it is never torn. */
 struct tg_inode {
 	u64 word; /* see label.h */
-	u64 place; /* node of the map reached by its path, and in the upper half of which policy's */
+	/* node of the map reached by its path, and in the upper half of which policy's */
+	u64 place;
 	u32 rule; /* source of the rule that gave the level */
 	u8 moving_to; /* the level it will have */
 	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
@@ -183,7 +187,8 @@ struct tg_scratch {
 	u32 off;   /* text written, or counted */
 	u32 first; /* components that find room in the text */
 	u64 super; /* filesystem whose mount is looked for, */
-	struct tg_root root; /* and what a search found; no mount: it was remembered, or there is none */
+	/* and what a search found; no mount: it was remembered, or there is none */
+	struct tg_root root;
 	u64 up[TG_DEPTH];
 	char text[2 * TG_PATH + 1];
 	struct tg_edge key;

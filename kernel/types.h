@@ -387,7 +387,8 @@ struct mm_struct___ps { struct file *exe_file; };
 #define MS_REC (1ul << 14)
 #define MS_SILENT (1ul << 15)
 #define MS_PROPAGATION (0xful << 17) /* MS_UNBINDABLE, MS_PRIVATE, MS_SLAVE, MS_SHARED */
-#define MS_IGNORED (1ul << 22 | 7ul << 28) /* AA_MS_IGNORE_MASK: MS_KERNMOUNT, MS_NOSEC, MS_BORN, MS_ACTIVE */
+/* AA_MS_IGNORE_MASK: MS_KERNMOUNT, MS_NOSEC, MS_BORN, MS_ACTIVE */
+#define MS_IGNORED (1ul << 22 | 7ul << 28)
 #define MS_MGC_VAL 0xc0ed0000ul
 #define MS_MGC_MSK 0xffff0000ul
 #define S_IFMT 0170000

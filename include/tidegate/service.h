@@ -34,7 +34,8 @@ struct tg_connection;
 
 enum tg_operand_kind {
 	TG_NUMBER = 1,	   /* `value` */
-	TG_NAME = 2,	   /* `name`, of an object of the service's: 1 to 255 bytes, none of them 0 */
+	/* `name`, of an object of the service's: 1 to 255 bytes, none of them 0 */
+	TG_NAME = 2,
 	TG_DESCRIPTOR = 3, /* `value`, which a reply has given on this connection */
 };
 

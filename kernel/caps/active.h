@@ -10,7 +10,8 @@
 #define CAPS_ANCESTORS 8
 #define CAPS_ACTIVES (1 << 18)    /* entries of all sessions, and one of each file, */
 #define CAPS_ACTIVES_OF_ONE 16384 /* that a session may have, if that is not */
-#define CAPS_ACTIVES_SHARE 8      /* more than such a part of what is free: so others find some, however many want all */
+/* more than such a part of what is free: so others find some, however many want all */
+#define CAPS_ACTIVES_SHARE 8
 
 struct caps_active_key {
 	u64 file;   /* address */
@@ -42,7 +43,8 @@ struct caps_active {
 	u16 count;   /* layers */
 	u32 next;    /* of the file's list: a domain, */
 	u32 next_kind;
-	u32 ancestors[CAPS_ANCESTORS]; /* domains, whose active capabilities on the same file this one ends with; 0: no more */
+	/* domains, whose active capabilities on the same file this one ends with; 0: no more */
+	u32 ancestors[CAPS_ANCESTORS];
 	u32 layers[CAPS_LAYERS];
 	u32 answers[CAPS_LAYERS]; /* what each said when it was bound */
 	u32 domain;

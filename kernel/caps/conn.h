@@ -41,7 +41,8 @@ struct caps_conn {
 	u64 reader;   /* and whose turn that is */
 	u64 slots[CAPS_SLOTS / 64]; /* that are used, */
 	u32 slots_used; /* and up to which any was */
-	u32 open; /* by a policy that is permissive, what cannot be told is let through, and all that follows */
+	/* by a policy that is permissive, what cannot be told is let through, and all that follows */
+	u32 open;
 	struct caps_served served[CAPS_SERVED];
 	u8 reply[64]; /* of streams: the head of the reply that comes */
 };

@@ -12,7 +12,8 @@
 #define IPV6_RTHDR 57
 #define CAPS_SCM_FDS 253 /* SCM_MAX_FD */
 #define SCM_RIGHTS 1
-#define CAPS_CONTROLS (1 << 16) /* control messages in as much as sysctl net.core.optmem_max could be */
+/* control messages in as much as sysctl net.core.optmem_max could be */
+#define CAPS_CONTROLS (1 << 16)
 
 /* Marks what a message hands over as handed over by its sender. */
 static __noinline int caps_hands_over(u64 control, u64 len, u32 domain)

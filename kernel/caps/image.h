@@ -42,7 +42,8 @@ enum caps_permission {
 /* An authorization capability. */
 struct caps_capability {
 	u32 rights;
-	u32 becomes; /* the subject that what is executed or mapped is given: struct caps_subject; 0: none */
+	/* the subject that what is executed or mapped is given: struct caps_subject; 0: none */
+	u32 becomes;
 	u32 expires; /* seconds, */
 	u32 uses;    /* and counted uses, after which what is bound by it ends; 0: neither */
 };
@@ -71,7 +72,8 @@ struct caps_subject {
 	u32 services;	/* struct caps_of_service each, by rising number; */
 	u32 services_count; /* so many */
 	u32 control[CAPS_CLASSES];  /* permissions that are checked at each use */
-	u32 automata[CAPS_CLASSES]; /* struct tg_automaton, whose answers are places of struct caps_answer; 0: nothing */
+	/* struct tg_automaton, whose answers are places of struct caps_answer; 0: nothing */
+	u32 automata[CAPS_CLASSES];
 	u32 pad;
 };
 
@@ -123,7 +125,8 @@ struct caps_image {
 	u32 capabilities_count;
 	u32 services; /* struct caps_service each; */
 	u32 services_count;
-	u32 sockets; /* struct tg_automaton: which service is at a Unix socket: u32 answers, from 1, 0: none; no services: 0 */
+	/* struct tg_automaton: which service is at a Unix socket: u32 answers, from 1, 0: none; no services: 0 */
+	u32 sockets;
 };
 
 #endif

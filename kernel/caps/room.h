@@ -10,7 +10,8 @@
 
 #define CAPS_HEAD 4096	/* more than head and operands of a request: a bound, */
 #define CAPS_PART 2048	/* that of what is copied at once, */
-#define CAPS_HEAD_ROOM (CAPS_HEAD + CAPS_PART) /* and so the room for it. What is kept of a task may take 8192 bytes at most */
+/* and so the room for it. What is kept of a task may take 8192 bytes at most */
+#define CAPS_HEAD_ROOM (CAPS_HEAD + CAPS_PART)
 
 /* Where a descriptor of a connection was found last. */
 #define CAPS_USED 8
@@ -68,7 +69,8 @@ struct caps_room {
 	u32 expires[CAPS_LAYERS];
 	u32 uses[CAPS_LAYERS];
 	u64 objects[CAPS_LAYERS];
-	u32 others[CAPS_LAYERS]; /* layers that descriptors were opened with, and the sender has not, */
+	/* layers that descriptors were opened with, and the sender has not, */
+	u32 others[CAPS_LAYERS];
 	u32 others_services[CAPS_LAYERS];
 	u32 others_count;
 	u32 answer; /* to the question asked last, */

@@ -32,13 +32,16 @@ struct caps_session {
  * layers do not change.
  */
 struct caps_domain {
-	u32 refs;    /* tasks that are in it, or about to be, and domains narrowed from it; 0: the place is free */
+	/* tasks that are in it, or about to be, and domains narrowed from it; 0: the place is free */
+	u32 refs;
 	u32 number;
 	u32 session; /* place */
 	u32 count;   /* layers */
-	u32 before;  /* the domain that was narrowed to it by its tasks themselves, which keep what they had bound; 0: none */
+	/* the domain that was narrowed to it by its tasks themselves, which keep what they had bound; 0: none */
+	u32 before;
 	u32 services; /* any layer describes services */
-	u32 hands;   /* whatever it has may have been handed over: by whom, is not always to be seen */
+	/* whatever it has may have been handed over: by whom, is not always to be seen */
+	u32 hands;
 	u64 serial; /* no other domain has it */
 	u32 layers[CAPS_LAYERS]; /* struct caps_subject each, rising */
 	u32 control[CAPS_CLASSES];
@@ -90,7 +93,8 @@ struct {
 	__type(value, u32);
 } caps_taken SEC(".maps");
 
-u32 caps_epoch; /* revocations so far; changed by user space, once what it took stands in `caps_taken` */
+/* revocations so far; changed by user space, once what it took stands in `caps_taken` */
+u32 caps_epoch;
 
 /* Why something was refused. */
 enum caps_why {

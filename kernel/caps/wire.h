@@ -40,7 +40,8 @@ struct caps_wire_operand {
 #define CAPS_WIRE_OPERANDS_LEN (CAPS_WIRE_OPERANDS * (8 + 256))
 
 enum caps_wire_flag {
-	CAPS_WIRE_BOUND = 1,   /* `descriptor` stands for the object that the request named from now on */
+	/* `descriptor` stands for the object that the request named from now on */
+	CAPS_WIRE_BOUND = 1,
 	CAPS_WIRE_DROPPED = 2, /* `descriptor` stands for nothing any more */
 };
 

@@ -112,7 +112,8 @@ static __always_inline int admin_call(void)
 	switch (regs->orig_ax) {
 	case 167: /* swapon */
 	case 168: /* swapoff */
-	case 1:	  /* write, writev, sendto, sendmsg, sendmmsg, io_uring_enter: devices set up by netlink, */
+	/* write, writev, sendto, sendmsg, sendmmsg, io_uring_enter: devices set up by netlink, */
+	case 1:
 	case 20:  /* and messages in another process's name */
 	case 44:
 	case 46:

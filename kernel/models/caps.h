@@ -19,7 +19,8 @@ struct caps_asked {
 	u32 given;   /* of `wanted`, what all layers so far give; */
 	u32 extra;   /* of `beside` the same */
 	u32 expires; /* the fewest seconds, */
-	u32 uses;    /* and uses, that any capability says by which it was given; 0: none says any */
+	/* and uses, that any capability says by which it was given; 0: none says any */
+	u32 uses;
 	u32 lost;    /* a later revocation took one of these */
 	u32 taken;   /* of `wanted`, what the newest layer gave before it was taken back */
 };

@@ -36,14 +36,16 @@ struct tg_confined {
 	u32 seqno;    /* of the policy in which */
 	u32 at;	      /* its struct tg_profile is, 0: it has none */
 	u8 executing; /* exec counts */
-	u8 learning;  /* in complain mode, no rule led to the program: nothing is allowed, all is let through */
+	/* in complain mode, no rule led to the program: nothing is allowed, all is let through */
+	u8 learning;
 	u8 exec_learning; /* the same of the execution under way */
 	u8 changed;   /* its program was executed under another profile, which confined it */
 	u8 exec_changed; /* the same of the execution under way */
 	u8 previous_learning; /* what `learning` was before the hat, */
 	u8 previous_changed;  /* and `changed` */
 	u8 pad;
-	u64 onexec;   /* what it asked for at its next execution, by its id; TG_UNCONFINED; 0: nothing */
+	/* what it asked for at its next execution, by its id; TG_UNCONFINED; 0: nothing */
+	u64 onexec;
 	u64 previous; /* what it comes back to from a hat, 0: nothing */
 	u64 token;    /* by which */
 	u64 made;    /* the dentry that it was allowed to create last, until it opens one */

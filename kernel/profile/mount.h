@@ -31,7 +31,8 @@ struct tg_mount {
 	u8 source; /* enum mount_source */
 	u8 odd;	   /* found: a device may have another name than the text */
 	u8 pad[2];
-	u32 awaited; /* the kernel is about to look the text up, in the call of this number; 0: not */
+	/* the kernel is about to look the text up, in the call of this number; 0: not */
+	u32 awaited;
 	struct tg_perms perms; /* found: what the profile says */
 	u32 pad2;
 	struct tg_name name; /* room for its paths */

@@ -28,7 +28,8 @@ struct tg_name {
 	u64 moves;  /* of directories, when its place was looked for, */
 	u32 mounts; /* and mounts */
 	u32 number; /* of the policy */
-	u32 by;	    /* the struct tg_profile that asks, or the first of those among which one is looked for */
+	/* the struct tg_profile that asks, or the first of those among which one is looked for */
+	u32 by;
 	u32 table;
 	u32 start;
 	u32 flags;  /* PATH_* of the profile */
@@ -38,7 +39,8 @@ struct tg_name {
 	u8 connected; /* found: it leads to the root */
 	u8 root; /* and is it */
 	u8 raw;	 /* its mount is nowhere: from the filesystem's root */
-	u8 locked; /* it is being made or goes: its directory is locked, and it keeps its name meanwhile */
+	/* it is being made or goes: its directory is locked, and it keeps its name meanwhile */
+	u8 locked;
 	u8 pad;
 	u16 steps; /* up the path, and over mounts */
 	u16 tries;

@@ -19,7 +19,8 @@ struct tg_unix_label {
 	/* the newest datagram that was simply allowed: */
 	u64 cookie;  /* where it went, */
 	u64 to;	     /* by which address, */
-	u64 from;    /* and from which; an address is never changed, and lives as long as its socket */
+	/* and from which; an address is never changed, and lives as long as its socket */
+	u64 from;
 	u32 number;  /* the policy, */
 	u32 sender;  /* and in it the sender's struct tg_profile, 0: not confined */
 	u32 version; /* odd while this is written */

@@ -24,7 +24,8 @@ enum tr_flag {
 	TR_WRITES = 1 << 1,
 	TR_NEUTRAL = 1 << 2,   /* its kind neither demotes nor refuses */
 	TR_KERNEL = 1 << 3,    /* made by the kernel: procfs, sysfs, ... */
-	TR_FOREIGN = 1 << 4,   /* FUSE and network filesystems; the other path is their mount point */
+	/* FUSE and network filesystems; the other path is their mount point */
+	TR_FOREIGN = 1 << 4,
 	TR_MEMORY = 1 << 5,    /* of a filesystem in memory */
 	TR_UNNAMED = 1 << 6,   /* memory that no path names */
 	TR_UNMOUNTED = 1 << 7, /* not mounted in the initial namespace */

@@ -108,7 +108,8 @@ enum te_term {
 	TE_AND,
 	TE_OR,
 	TE_COMPARE, /* 1: enum te_attribute, 2: enum te_operator */
-	TE_AMONG,   /* 1: enum te_symbol, 2: enum te_operator, 3: enum te_side; the next word is a bitmap */
+	/* 1: enum te_symbol, 2: enum te_operator, 3: enum te_side; the next word is a bitmap */
+	TE_AMONG,
 };
 
 /*
@@ -132,7 +133,8 @@ enum te_extended_of {
 };
 
 enum te_extended_says {
-	TE_SPEAKS = 1, /* any of the three does, of whichever driver: without, the permission decides alone */
+	/* any of the three does, of whichever driver: without, the permission decides alone */
+	TE_SPEAKS = 1,
 	TE_ALLOWS = 2,
 	TE_AUDITS = 4,
 	TE_KEEPS_SILENT = 8,
@@ -184,7 +186,8 @@ enum te_kind {
  * above that the highest rank of a line that matches, and that of a <<none>> which nothing hides, a byte each. What several
  * automata say, of which each overrides the one before it, is told by these (crates/policy/src/te/contexts/said.rs).
  */
-#define TE_FILE_KINDS 8 /* regular, directory, character, block, FIFO, link, socket; and one that nothing has */
+/* regular, directory, character, block, FIFO, link, socket; and one that nothing has */
+#define TE_FILE_KINDS 8
 /* What a line says in place of a SID, and no line. */
 #define TE_NO_ANSWER 0ull
 #define TE_NO_LABEL (~0ull) /* <<none>> */
@@ -231,9 +234,11 @@ struct te_image {
 	u32 rows;	     /* u32 by source type: its row, 0: no rules. A row is u32 by TE_BLOCK columns: a block of u32
 				by column: a cell; 0: no rules. */
 	u32 columns;	     /* u32 by target type */
-	u32 cell_width;	     /* a cell: u16 by class, padded to so many: which of the struct te_av behind it, from 1 */
+	/* a cell: u16 by class, padded to so many: which of the struct te_av behind it, from 1 */
+	u32 cell_width;
 	u32 permissive;	     /* bitmap of types */
-	u32 bounds;	     /* u32 by type: the type that bounds it, 0: none; 0 where no type is bounded */
+	/* u32 by type: the type that bounds it, 0: none; 0 where no type is bounded */
+	u32 bounds;
 	u32 role_allows;     /* u32 by role: bitmap of the roles that it may change to */
 	u32 role_dominates;  /* u32 by role: bitmap of roles */
 	u32 role_types;	     /* u32 by role: bitmap of types */
@@ -253,11 +258,13 @@ struct te_image {
 	u32 lines;	     /* u64 by line: a SID, or TE_NO_LABEL; line 0 says nothing */
 	u32 filesystems;     /* struct te_filesystem each */
 	u32 filesystems_mask;
-	u32 ports;	     /* of tcp, udp, dccp, sctp: u32 each: 0, or u16 by port: which of the port_sids */
+	/* of tcp, udp, dccp, sctp: u32 each: 0, or u16 by port: which of the port_sids */
+	u32 ports;
 	u32 port_sids;	     /* u64 each */
 	u32 nodes;	     /* struct te_node each, in order */
 	u32 nodes_count;
-	u32 extended;	     /* u32 by class: a list of rules on single ioctls and messages, 0: none */
+	/* u32 by class: a list of rules on single ioctls and messages, 0: none */
+	u32 extended;
 	u32 allows_unknown;  /* handle_unknown allow */
 };
 

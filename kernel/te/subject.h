@@ -27,7 +27,8 @@ struct te_subject {
 	u32 class;	 /* of which class, */
 	u32 request;	 /* was to do what, */
 	u32 denied;	 /* and not allowed */
-	u16 stray;	 /* its SID is that of who has none, until user space says which one it has (te/system.h) */
+	/* its SID is that of who has none, until user space says which one it has (te/system.h) */
+	u16 stray;
 	u16 exempt;	 /* it is of the monitor's own, and has none */
 	u64 spilled;
 };
