@@ -71,7 +71,7 @@ static void item_select(void)
 
 static volatile sig_atomic_t caught;
 
-static void catch(int sig)
+static void on_signal(int sig)
 {
 	(void)sig;
 	caught++;
@@ -89,7 +89,7 @@ static void catch_fault(int sig)
 
 static void items_signals(void)
 {
-	struct sigaction action = { .sa_handler = catch };
+	struct sigaction action = { .sa_handler = on_signal };
 	struct sigaction fault = { .sa_handler = catch_fault };
 	double figures[BATCHES];
 	const pid_t pid = getpid();
