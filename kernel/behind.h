@@ -36,7 +36,8 @@ static __always_inline bool is_special_of_overlay(u64 inode)
 {
 	u16 type = CAST(struct inode, inode)->i_mode & S_IFMT;
 
-	return (type == S_IFCHR || type == S_IFBLK || type == S_IFIFO || type == S_IFSOCK) && is_of_overlay(inode);
+	return (type == S_IFCHR || type == S_IFBLK || type == S_IFIFO || type == S_IFSOCK) &&
+	       is_of_overlay(inode);
 }
 
 #define OVERLAYS 2 /* one on the other: FILESYSTEM_MAX_STACK_DEPTH */

@@ -22,7 +22,8 @@ static __always_inline bool caps_is_shared(struct task_struct *task)
 	struct files_struct *files = CAST(struct files_struct, address(task->files));
 	struct mm_struct *mm = CAST(struct mm_struct, address(task->mm));
 
-	return !task->files || files->count.counter > threads || !task->mm || mm->mm_users.counter > threads;
+	return !task->files || files->count.counter > threads || !task->mm ||
+	       mm->mm_users.counter > threads;
 }
 
 /* What all layers of a domain have in common. */
@@ -35,7 +36,8 @@ static __noinline int caps_finish(struct caps_domain *d)
 		d->control[k] = 0;
 	asm volatile("" ::"r"(&arena));
 	bpf_for(i, 0, d->count) {
-		AT(struct caps_subject) *s = PART(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
+		AT(struct caps_subject) *s =
+			PART(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
 
 		for (k = 0; k < CAPS_CLASSES; k++)
 			d->control[k] |= s->control[k];

@@ -55,7 +55,7 @@ struct caps_capability {
 struct caps_answer {
 	u32 rights;
 	u32 count;
-	u32 by; /* u32 each: a struct caps_capability */
+	u32 by;     /* u32 each: a struct caps_capability */
 	u32 brings; /* any of them has `becomes` */
 };
 
@@ -66,12 +66,12 @@ struct caps_of_service {
 };
 
 struct caps_subject {
-	u32 image;	/* struct caps_image */
-	u32 name;	/* text, */
-	u32 name_len;	/* its length */
-	u32 services;	/* struct caps_of_service each, by rising number; */
-	u32 services_count; /* so many */
-	u32 control[CAPS_CLASSES];  /* permissions that are checked at each use */
+	u32 image;                 /* struct caps_image */
+	u32 name;                  /* text, */
+	u32 name_len;              /* its length */
+	u32 services;              /* struct caps_of_service each, by rising number; */
+	u32 services_count;        /* so many */
+	u32 control[CAPS_CLASSES]; /* permissions that are checked at each use */
 	/* struct tg_automaton, whose answers are places of struct caps_answer; 0: nothing */
 	u32 automata[CAPS_CLASSES];
 	u32 pad;
@@ -79,11 +79,11 @@ struct caps_subject {
 
 /* What of an operation an operand is authorised for. */
 struct caps_need {
-	u32 operand;  /* from 1 */
-	u32 rights;   /* these, where there is no vector */
-	u32 by;	      /* the operand whose value says which, from 1; 0: `rights` */
-	u32 vector;   /* struct caps_value each, by rising value; */
-	u32 values;   /* so many */
+	u32 operand; /* from 1 */
+	u32 rights;  /* these, where there is no vector */
+	u32 by;      /* the operand whose value says which, from 1; 0: `rights` */
+	u32 vector;  /* struct caps_value each, by rising value; */
+	u32 values;  /* so many */
 	u32 pad;
 };
 
@@ -110,7 +110,7 @@ struct caps_operation {
 
 struct caps_service {
 	u32 operations; /* struct caps_operation each, by rising number; */
-	u32 count;	/* so many */
+	u32 count;      /* so many */
 	u32 name;
 	u32 name_len;
 	u32 socket_type; /* enum sock_type; 0: any that services may have */
@@ -118,7 +118,7 @@ struct caps_service {
 };
 
 struct caps_image {
-	u32 size; /* bytes of all of it */
+	u32 size;     /* bytes of all of it */
 	u32 subjects; /* struct caps_subject each; */
 	u32 subjects_count;
 	u32 capabilities; /* struct caps_capability each; */

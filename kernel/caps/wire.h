@@ -17,14 +17,14 @@
 struct caps_wire_request {
 	__u32 length; /* bytes of the whole message */
 	__u32 operation;
-	__u32 id; /* the client's, by which it is answered */
-	__u16 operands; /* so many */
+	__u32 id;           /* the client's, by which it is answered */
+	__u16 operands;     /* so many */
 	__u16 operands_len; /* bytes of them all, a multiple of 8 */
 };
 
 enum caps_wire_kind {
-	CAPS_WIRE_NUMBER = 1,	  /* content: a u64 */
-	CAPS_WIRE_NAME_OF = 2,	  /* bytes, none of them 0 */
+	CAPS_WIRE_NUMBER = 1,     /* content: a u64 */
+	CAPS_WIRE_NAME_OF = 2,    /* bytes, none of them 0 */
 	CAPS_WIRE_DESCRIPTOR = 3, /* a u64 */
 };
 

@@ -114,7 +114,7 @@ static __always_inline int admin_call(void)
 	case 168: /* swapoff */
 	/* write, writev, sendto, sendmsg, sendmmsg, io_uring_enter: devices set up by netlink, */
 	case 1:
-	case 20:  /* and messages in another process's name */
+	case 20: /* and messages in another process's name */
 	case 44:
 	case 46:
 	case 307:

@@ -10,7 +10,9 @@
 /* What would be said could not be told from what is said at the top. */
 static __noinline int floors_full(struct tg_subject *s)
 {
-	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u, .reason = TG_R_TABLE_FULL };
+	struct tg_note n = {
+		.op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u, .reason = TG_R_TABLE_FULL
+	};
 
 	return deny(s, &n, -EAGAIN);
 }

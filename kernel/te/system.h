@@ -9,11 +9,11 @@
 
 /* A thread, and its program. */
 struct tg_te_task {
-	u64 start; /* nanoseconds of CLOCK_BOOTTIME */
-	u64 sid;   /* 0: it has none yet */
-	u64 label; /* its program's SID, 0: it has no program; ~1: it cannot be known now */
+	u64 start;   /* nanoseconds of CLOCK_BOOTTIME */
+	u64 sid;     /* 0: it has none yet */
+	u64 label;   /* its program's SID, 0: it has no program; ~1: it cannot be known now */
 	u64 program; /* which one: an address, for comparison */
-	u32 pid;   /* thread group id */
+	u32 pid;     /* thread group id */
 	u32 tid;
 	u32 ppid;
 	u32 session;

@@ -36,7 +36,8 @@ int main(void)
 		LLVMFuzzerTestOneInput(input, size);
 	}
 	for (int i = 0; fuzz_events[i]; i++) {
-		printf("%s: %s, %lu times\n", fuzz_seen[i] ? "pass" : "fail", fuzz_events[i], fuzz_seen[i]);
+		printf("%s: %s, %lu times\n", fuzz_seen[i] ? "pass" : "fail", fuzz_events[i],
+		       fuzz_seen[i]);
 		failed |= !fuzz_seen[i];
 	}
 	return failed;

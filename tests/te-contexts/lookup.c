@@ -26,8 +26,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: lookup FILE\n");
 		return 2;
 	}
-	selinux_set_callback(SELINUX_CB_LOG, (union selinux_callback){.func_log = note});
-	const struct selinux_opt option = {SELABEL_OPT_PATH, argv[1]};
+	selinux_set_callback(SELINUX_CB_LOG, (union selinux_callback){ .func_log = note });
+	const struct selinux_opt option = { SELABEL_OPT_PATH, argv[1] };
 	struct selabel_handle *handle = selabel_open(SELABEL_CTX_FILE, &option, 1);
 	if (!handle) {
 		perror("selabel_open");

@@ -21,7 +21,7 @@
 #define AS_SERVICE "--service"
 
 enum frame {
-	FRAME_READY = 'R',  /* the command is about to start; payload: uname -r */
+	FRAME_READY = 'R', /* the command is about to start; payload: uname -r */
 	FRAME_STDOUT = 'O',
 	FRAME_STDERR = 'E',
 	FRAME_EXIT = 'X',   /* "STATUS TAINT" in decimal */

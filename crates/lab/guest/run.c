@@ -15,8 +15,13 @@
 
 static char *const environment[] = {
 	"PATH=/payload:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	"HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash",
-	"LANG=C.UTF-8", "TERM=dumb", NULL,
+	"HOME=/root",
+	"USER=root",
+	"LOGNAME=root",
+	"SHELL=/bin/bash",
+	"LANG=C.UTF-8",
+	"TERM=dumb",
+	NULL,
 };
 
 static _Noreturn void child(char **argv, int out, int err)

@@ -28,7 +28,8 @@ static void run(char **command)
 	must(waitpid(pid, &status, 0) == pid, "wait");
 	if (!status)
 		return;
-	fprintf(stderr, "count: %s: %s %d\n", command[0], WIFEXITED(status) ? "exit status" : "signal",
+	fprintf(stderr, "count: %s: %s %d\n", command[0],
+		WIFEXITED(status) ? "exit status" : "signal",
 		WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	exit(1);
 }

@@ -44,14 +44,16 @@ static void items_calls(void)
 
 static void item_select(void)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in any = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(any);
 	int server = socket(AF_INET, SOCK_STREAM, 0), fds[SELECTED], most = 0;
 	fd_set all;
 
 	FD_ZERO(&all);
-	must(server >= 0 && !bind(server, (void *)&any, sizeof(any)) &&
-	     !listen(server, SELECTED) && !getsockname(server, (void *)&any, &length), "listen");
+	must(server >= 0 && !bind(server, (void *)&any, sizeof(any)) && !listen(server, SELECTED) &&
+		     !getsockname(server, (void *)&any, &length),
+	     "listen");
 	for (int i = 0; i < SELECTED; i++) {
 		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
 		must(fds[i] >= 0 && !connect(fds[i], (void *)&any, sizeof(any)), "connect");
@@ -95,7 +97,8 @@ static void items_signals(void)
 	const pid_t pid = getpid();
 	const int batch = 200;
 
-	ITEM("signal install", "call", 22000, must(!sigaction(SIGUSR1, &action, NULL), "sigaction"));
+	ITEM("signal install", "call", 22000,
+	     must(!sigaction(SIGUSR1, &action, NULL), "sigaction"));
 	ITEM("signal handle", "signal", 11000, {
 		caught = 0;
 		must(!kill(pid, SIGUSR1) && caught == 1, "signal");
