@@ -57,7 +57,7 @@ part() {
 # Each check is one test, and each runs whatever came of the one before.
 lint() {
 	local good=0 bad=0
-	for check in lint_format lint_rust lint_shell lint_man; do
+	for check in lint_format lint_c lint_rust lint_crates lint_shell lint_man; do
 		echo "== $check"
 		if "$check"; then good=$((good + 1)); else bad=$((bad + 1)); fi
 	done
@@ -66,6 +66,25 @@ lint() {
 
 lint_format() {
 	cargo fmt --all --check
+}
+
+lint_c() {
+	git ls-files -z '*.c' '*.h' | xargs -0 clang-format-19 --dry-run -Werror
+}
+
+# What deny.toml asks of the crates; advisories where their list can be had.
+lint_crates() {
+	local deny=$TARGET/tools/bin/cargo-deny
+	if ! "$deny" --version; then
+		echo "there is no cargo-deny: the crates' licences, sources and advisories were not checked"
+		return
+	fi
+	"$deny" --locked check bans licenses sources || return 1
+	if "$deny" fetch db; then
+		"$deny" --locked check --disable-fetch advisories
+	else
+		echo "the list of advisories cannot be had: they were not checked"
+	fi
 }
 
 lint_rust() {
