@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Records. Each is written to a ring in the kernel, so that a history can be
  * told when no daemon ran, and sent to the daemon. What finds no room is
@@ -11,8 +11,9 @@
 struct tg_note {
 	union {
 		struct {
-			u64 dentry; /* address, 0: no file; of TG_OP_CHANGE_* without an inode, and with text_len, a text's */
-			u64 inode;  /* address */
+			/* address, 0: no file; of TG_OP_CHANGE_* without an inode, and with text_len, a text's */
+			u64 dentry;
+			u64 inode; /* address */
 		};
 		u8 addr[16]; /* where family is not 0 */
 	};
@@ -25,10 +26,10 @@ struct tg_note {
 	u8 op;
 	u8 class;
 	u8 reason;
-	u8 to;	   /* level after */
-	u8 object; /* level of the object */
+	u8 to;       /* level after */
+	u8 object;   /* level of the object */
 	u8 text_len; /* bytes of a text, which is told instead of a path; 0: there is none */
-	u32 detail; /* as the record has it */
+	u32 detail;  /* as the record has it */
 };
 
 /* A process other than the current one that a record is about; under tx.lock. */
@@ -68,7 +69,8 @@ __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 		if (w->off >= TG_PATH || len >= TG_PATH)
 			break;
 		w->text[BOUND(w->off, TG_PATH)] = '/';
-		if (bpf_probe_read_kernel(w->text + 1 + BOUND(w->off, TG_PATH), BOUND(len, TG_PATH), c->d_name.name))
+		if (bpf_probe_read_kernel(w->text + 1 + BOUND(w->off, TG_PATH), BOUND(len, TG_PATH),
+					  c->d_name.name))
 			break;
 		w->off += len + 1;
 	}
@@ -95,7 +97,9 @@ static __noinline int audit_model(struct tg_event *e, u32 reason)
 			e->tclass = t->class;
 			e->request = t->request;
 			e->denied = t->denied;
-			e->session = t->domain ? caps_session_at(caps_domain_at(t->domain)->session)->number : 0;
+			e->session = t->domain ? caps_session_at(caps_domain_at(t->domain)->session)
+							 ->number :
+						 0;
 		}
 	} else if (reason == TG_R_TE) {
 		struct te_subject *t = te_subjects_current();
@@ -172,7 +176,9 @@ __noinline u64 audit(struct tg_note *n)
 	}
 	if (n->op >= TG_OP_CHANGE_PROFILE && n->op <= TG_OP_CHANGE_HAT && !n->inode) {
 		/* no file's: the name that is asked for */
-		long len = n->dentry ? bpf_probe_read_kernel_str(e->path, TG_PATH, (void *)n->dentry) : 0;
+		long len = n->dentry ?
+				   bpf_probe_read_kernel_str(e->path, TG_PATH, (void *)n->dentry) :
+				   0;
 
 		e->path_len = len > 0 ? len - 1 : 0;
 	} else if (n->text_len) {
@@ -208,7 +214,8 @@ static __always_inline int deny(struct tg_subject *s, struct tg_note *n, int err
 {
 	struct tg_stats *st = stats_of(n->class);
 	/* a permissive program is not permitted to change the system it runs on */
-	bool permissive = policy.permissive || (s && s->attrs & TG_PERMISSIVE && n->class != TG_C_SYSTEM);
+	bool permissive =
+		policy.permissive || (s && s->attrs & TG_PERMISSIVE && n->class != TG_C_SYSTEM);
 
 	if (policy.permissive == TG_LET_THROUGH)
 		return 0;

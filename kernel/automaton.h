@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Automata over bytes, as models have them in their images: file contexts, capabilities. crates/policy/src/automaton. State 0
  * leads nowhere but to itself.

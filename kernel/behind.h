@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is behind an overlay's object, in a filesystem of its own. Of a file it is opened beside the overlay's, and what is read, written
  * and mapped; of what else it is nobody is told.
@@ -8,7 +8,8 @@
 
 #include "kind.h"
 
-#define FMODE_BACKING (1u << 24) /* as 6.12.118 and 7.2 have it; before 6.12 took it over from 6.14 it was another bit */
+/* as 6.12.118 and 7.2 have it; before 6.12 took it over from 6.14 it was another bit */
+#define FMODE_BACKING (1u << 24)
 
 /* Is it opened for another file, which it is behind? */
 static __always_inline bool file_is_behind(u64 file)
@@ -35,7 +36,8 @@ static __always_inline bool is_special_of_overlay(u64 inode)
 {
 	u16 type = CAST(struct inode, inode)->i_mode & S_IFMT;
 
-	return (type == S_IFCHR || type == S_IFBLK || type == S_IFIFO || type == S_IFSOCK) && is_of_overlay(inode);
+	return (type == S_IFCHR || type == S_IFBLK || type == S_IFIFO || type == S_IFSOCK) &&
+	       is_of_overlay(inode);
 }
 
 #define OVERLAYS 2 /* one on the other: FILESYSTEM_MAX_STACK_DEPTH */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Channels, and what each descriptor and mapping means to a demotion: who reads
  * what whom writes, what could still be written to, what nothing could revoke.
@@ -108,7 +108,17 @@ __noinline int channel_send(u64 sock, u8 level, bool falls)
 }
 
 /* What one descriptor means to the transaction. */
-enum tx_kind { TX_OTHER, TX_SHARED, TX_PIPE, TX_UNIX, TX_MEMORY, TX_FILE, TX_RING, TX_FAULTS, TX_PROCESS };
+enum tx_kind {
+	TX_OTHER,
+	TX_SHARED,
+	TX_PIPE,
+	TX_UNIX,
+	TX_MEMORY,
+	TX_FILE,
+	TX_RING,
+	TX_FAULTS,
+	TX_PROCESS
+};
 
 __noinline u32 tx_kind_anonymous(u64 dentry)
 {
@@ -152,12 +162,14 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 		struct socket *sock = CAST(struct socket, f->private_data);
 		struct sock *sk = CAST(struct sock, sock->sk);
 
-		if (!sock->sk || sk->__sk_common.skc_family == AF_INET || sk->__sk_common.skc_family == AF_INET6)
+		if (!sock->sk || sk->__sk_common.skc_family == AF_INET ||
+		    sk->__sk_common.skc_family == AF_INET6)
 			return TX_OTHER;
 		/* what the kernel answers one, another who has it reads, too */
 		return sk->__sk_common.skc_family == AF_UNIX ? TX_UNIX : TX_PIPE;
 	}
-	if (type == S_IFREG && inode->i_sb->s_magic == PROC_MAGIC && is_process_memory(address(f->f_path.dentry)))
+	if (type == S_IFREG && inode->i_sb->s_magic == PROC_MAGIC &&
+	    is_process_memory(address(f->f_path.dentry)))
 		return TX_PROCESS;
 	if (type == S_IFREG)
 		return inode_is_memory(inode) ? TX_MEMORY : TX_FILE;
@@ -187,7 +199,8 @@ static __always_inline bool mapping_counts(u64 node)
 	if (!bpf_core_field_exists(struct mm_struct, owner))
 		return true;
 	owner = address(mm->owner);
-	return !owner || address(mm) == address(CAST(struct task_struct, owner)->mm) || mm->mm_users.counter != 1;
+	return !owner || address(mm) == address(CAST(struct task_struct, owner)->mm) ||
+	       mm->mm_users.counter != 1;
 }
 
 /* Mappings of an object that exist anywhere; up to TG_DEPTH, then more. */
@@ -376,7 +389,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			floor_lower(key, level);
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
 			if (CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
-				tx.mapping++; /* its messages outlive it, and its level is the object's */
+				/* its messages outlive it, and its level is the object's */
+				tx.mapping++;
 			if (kind == TX_MEMORY)
 				tx_later(key);
 			else

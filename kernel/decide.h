@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The checks the hooks are written in: observe, modify, and what follows from
  * each. Every enabled model decides here; the verdict is their conjunction.
@@ -34,7 +34,8 @@ static __always_inline void count_query(u32 class)
 		st->queries++;
 }
 
-static __always_inline void note_object(struct tg_note *n, struct inode *inode, u64 dentry, u64 label)
+static __always_inline void note_object(struct tg_note *n, struct inode *inode, u64 dentry,
+					u64 label)
 {
 	struct tg_inode *memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
 
@@ -91,7 +92,9 @@ static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, 
 static __always_inline int top_only(u8 op)
 {
 	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = op, .class = TG_C_SYSTEM, .source = ~0u, .reason = TG_R_TOP_ONLY };
+	struct tg_note n = {
+		.op = op, .class = TG_C_SYSTEM, .source = ~0u, .reason = TG_R_TOP_ONLY
+	};
 
 	if (subject_level(s) >= policy.top)
 		return 0;
@@ -126,8 +129,8 @@ static __always_inline int sank(u8 op, u8 class)
 }
 
 /* modify(s, o), and the record of a refusal. */
-static __always_inline int modify(struct lomac_subject who, struct inode *inode, u64 dentry, u64 label,
-				  u8 op, u8 class)
+static __always_inline int modify(struct lomac_subject who, struct inode *inode, u64 dentry,
+				  u64 label, u8 op, u8 class)
 {
 	if (lomac_modify(who, object(label), policy.top))
 		return 0;
@@ -140,14 +143,16 @@ static __always_inline int modify(struct lomac_subject who, struct inode *inode,
  */
 static __always_inline bool is_early(struct lomac_subject who, u64 label, u32 mode)
 {
-	return label & LABEL_LATER && (subject_level(subject_current()) < policy.top ||
-				       (mode & FMODE_READ && lomac_observe(who, object(label)) < who.level));
+	return label & LABEL_LATER &&
+	       (subject_level(subject_current()) < policy.top ||
+		(mode & FMODE_READ && lomac_observe(who, object(label)) < who.level));
 }
 
 /* Is it too early to execute what has no label now, as that would lower the subject? */
 __noinline bool exec_early(u64 label)
 {
-	return label & LABEL_LATER && subject_observes(subject_current()) && sank(TG_OP_EXEC, TG_C_EXEC);
+	return label & LABEL_LATER && subject_observes(subject_current()) &&
+	       sank(TG_OP_EXEC, TG_C_EXEC);
 }
 
 /* The label that a file is bound by. What somebody else opened is not opened behind an overlay any more. */
@@ -188,7 +193,8 @@ static __noinline int bind_decide(struct file *file, u32 mode, u16 what)
 		return refuse(inode, dentry, label, what, what >> 8);
 	if (!(mode & FMODE_WRITE) || lomac_modify(who, o, policy.top))
 		return 0;
-	return refuse(inode, dentry, label, (u8)what == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : what, what >> 8);
+	return refuse(inode, dentry, label, (u8)what == TG_OP_OPEN_READ ? TG_OP_OPEN_WRITE : what,
+		      what >> 8);
 }
 
 /*
@@ -206,7 +212,8 @@ static __always_inline int bind(struct file *file, u32 mode, u8 op, u8 class)
 		/* reading what is at the top changes nobody: no need to ask who it is */
 		if (mode & FMODE_WRITE || label_level(label) < policy.top)
 			who.level = level_current();
-		if (who.level != LEVEL_UNSURE && lomac_plain(who, object(label), mode & FMODE_READ, mode & FMODE_WRITE))
+		if (who.level != LEVEL_UNSURE &&
+		    lomac_plain(who, object(label), mode & FMODE_READ, mode & FMODE_WRITE))
 			return 0;
 	}
 	return bind_decide(file, mode, op | class << 8);
@@ -232,7 +239,8 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 				return err;
 			s = subject_current();
 			o.level = memory_level(inode, dentry, TG_C_MMAP);
-			if (o.level == LEVEL_UNSURE || lomac_observe(observer(s), o) < subject_observes(s) ||
+			if (o.level == LEVEL_UNSURE ||
+			    lomac_observe(observer(s), o) < subject_observes(s) ||
 			    (mode & FMODE_WRITE && subject_level(s) < to))
 				return sank(TG_OP_MMAP, TG_C_MMAP);
 		}
@@ -330,8 +338,10 @@ static __noinline int join(struct file *file, u8 op)
 	}
 	n.reason = TG_R_RULE;
 	if (join_channel(address(file), fifo, by_name, &n))
-		return deny(s, &n, n.reason == TG_R_BUSY || (named && n.reason == TG_R_CHANNEL) ? -EAGAIN :
-				   n.reason == TG_R_CHANNEL ? -EPERM : -EACCES);
+		return deny(s, &n,
+			    n.reason == TG_R_BUSY || (named && n.reason == TG_R_CHANNEL) ? -EAGAIN :
+			    n.reason == TG_R_CHANNEL                                     ? -EPERM :
+											   -EACCES);
 	if (memory && !memory_opens(file, floor))
 		return deny(subject_current(), &n, -EPERM);
 	return 0;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Automata, fed with texts of the kernel's. */
 #ifndef TIDEGATE_FEED_H
 #define TIDEGATE_FEED_H
@@ -31,7 +31,8 @@ __noinline u32 automaton_feed_component(u32 automaton, u32 state, u64 dentry)
 	struct dentry *d = CAST(struct dentry, dentry);
 
 	asm volatile("" ::"r"(&arena));
-	return automaton_feed(automaton, automaton_step(automaton, state, '/'), address(d->d_name.name), d->d_name.len & 255);
+	return automaton_feed(automaton, automaton_step(automaton, state, '/'),
+			      address(d->d_name.name), d->d_name.len & 255);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A FIFO's readers that are still inside open(): no table shows them, and between its hook
  * and its wait the pipe does not count one. The FIFO remembers whose opens were let through,
@@ -44,7 +44,8 @@ __noinline u32 fifo_waits(u32 thread)
 	bpf_for(i, 0, TG_FIFO_OPENS) {
 		u32 k = BOUND(i, TG_FIFO_OPENS);
 
-		if (tx.fifo_waits[k].thread == thread && fifo_open(tx.fifo_waits[k].file) == FIFO_WAITS)
+		if (tx.fifo_waits[k].thread == thread &&
+		    fifo_open(tx.fifo_waits[k].file) == FIFO_WAITS)
 			return k + 1;
 	}
 	return 0;
@@ -179,7 +180,8 @@ static __noinline int fifo_join(struct tg_fifo *memo, struct tg_note *n)
 	/* a descriptor that is received counts among the pipe's readers already */
 	bool reads = mode & FMODE_READ, received = mode & FMODE_OPENED;
 
-	if (mode & FMODE_WRITE && fifo_escapes(memo, subject_level(s) + 1, tx.fifo_readers - (reads && received))) {
+	if (mode & FMODE_WRITE &&
+	    fifo_escapes(memo, subject_level(s) + 1, tx.fifo_readers - (reads && received))) {
 		n->reason = TG_R_CHANNEL;
 		return -EAGAIN;
 	}

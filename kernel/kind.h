@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What kind of thing an inode is, as far as that decides about its label before any
  * map is asked: neutral, the kernel's own, foreign, in memory.
@@ -116,10 +116,13 @@ static __always_inline bool device_is_neutral(u32 rdev)
 static __always_inline bool inode_state(struct inode *inode, bool linkable)
 {
 	if (bpf_core_field_exists(((struct inode___7_0 *)0)->i_state.__state))
-		return ((struct inode___7_0 *)inode)->i_state.__state & (linkable ? I_LINKABLE : I_NEW | I_CREATING);
+		return ((struct inode___7_0 *)inode)->i_state.__state &
+		       (linkable ? I_LINKABLE : I_NEW | I_CREATING);
 	if (bpf_core_field_exists(((struct inode___6_18 *)0)->i_state))
-		return ((struct inode___6_18 *)inode)->i_state & (linkable ? I_LINKABLE : I_NEW | I_CREATING);
-	return ((struct inode___6_12 *)inode)->i_state & (linkable ? I_LINKABLE_6_12 : I_NEW | I_CREATING_6_12);
+		return ((struct inode___6_18 *)inode)->i_state &
+		       (linkable ? I_LINKABLE : I_NEW | I_CREATING);
+	return ((struct inode___6_12 *)inode)->i_state &
+	       (linkable ? I_LINKABLE_6_12 : I_NEW | I_CREATING_6_12);
 }
 
 /*

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Labels of objects; those of subjects are in subject.h.
  *
@@ -19,14 +19,27 @@ enum tg_origin {
 	TG_FROM_KIND = 3,  /* its filesystem or file type has a fixed answer */
 };
 
-#define LABEL_FULL (1u << 27)	/* its whole path matched the node */
+#define LABEL_FULL (1u << 27)    /* its whole path matched the node */
 #define LABEL_UNKNOWN (1u << 28) /* no label: fail closed */
-#define LABEL_LATER (1u << 29)   /* besides: it could not be looked for now, and nobody falls for that */
+/* besides: it could not be looked for now, and nobody falls for that */
+#define LABEL_LATER (1u << 29)
 
-static __always_inline u8 label_level(u64 l) { return l; }
-static __always_inline u16 label_attrs(u64 l) { return l >> 8; }
-static __always_inline u8 label_origin(u64 l) { return (l >> 24) & 7; }
-static __always_inline u32 label_seqno(u64 l) { return l >> 32; }
+static __always_inline u8 label_level(u64 l)
+{
+	return l;
+}
+static __always_inline u16 label_attrs(u64 l)
+{
+	return l >> 8;
+}
+static __always_inline u8 label_origin(u64 l)
+{
+	return (l >> 24) & 7;
+}
+static __always_inline u32 label_seqno(u64 l)
+{
+	return l >> 32;
+}
 
 static __always_inline u64 label_make(u8 level, u16 attrs, u8 origin, u32 seqno)
 {

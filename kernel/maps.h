@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every map of the monitor, and the globals user space sets. */
 #ifndef TIDEGATE_MAPS_H
 #define TIDEGATE_MAPS_H
@@ -9,20 +9,23 @@
  * labels equal. No entry: the top level, ungoverned.
  */
 struct tg_subject {
-	u64 cause;	 /* newest history record */
-	u64 tx;		 /* the transaction that wants it to fall, and */
-	u8 tx_level;	 /* how far */
-	u8 tx_old;	 /* from where */
+	u64 cause;   /* newest history record */
+	u64 tx;      /* the transaction that wants it to fall, and */
+	u8 tx_level; /* how far */
+	u8 tx_old;   /* from where */
 	u8 level;
-	u8 from;	 /* while that may be put back: the level it was, and 1; in one word with it */
-	u8 attrs;	 /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
-	u8 waits;	 /* for the transaction's lock, or pipeline.h's; what it does is decided after that */
-	u8 creating;	 /* level + 1 of an object being created, 0: none */
-	u8 exec_level;	 /* lowest of the files of the exec under way */
-	u8 exec_behind;	 /* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
-	u8 exec_attrs;	 /* trusted attributes of the program asked for */
-	u8 create_gives; /* its path alone would not give it that level */
-	u32 settled;	 /* seen at rest by this transaction */
+	/* while that may be put back: the level it was, and 1; in one word with it */
+	u8 from;
+	u8 attrs; /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
+	/* for the transaction's lock, or pipeline.h's; what it does is decided after that */
+	u8 waits;
+	u8 creating;   /* level + 1 of an object being created, 0: none */
+	u8 exec_level; /* lowest of the files of the exec under way */
+	/* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
+	u8 exec_behind;
+	u8 exec_attrs;     /* trusted attributes of the program asked for */
+	u8 create_gives;   /* its path alone would not give it that level */
+	u32 settled;       /* seen at rest by this transaction */
 	u64 create_dentry; /* the name being made, and its directory */
 	u64 create_parent;
 	struct tg_given_key created; /* the object just created, for the open that follows */
@@ -34,10 +37,11 @@ struct tg_subject {
 /* An inode's label, remembered. One word, so that it is never torn. */
 struct tg_inode {
 	u64 word; /* see label.h */
-	u64 place; /* node of the map reached by its path, and in the upper half of which policy's */
-	u32 rule; /* source of the rule that gave the level */
+	/* node of the map reached by its path, and in the upper half of which policy's */
+	u64 place;
+	u32 rule;     /* source of the rule that gave the level */
 	u8 moving_to; /* the level it will have */
-	u64 moving; /* the name that a rename takes from it: not to be remembered by; 0: none */
+	u64 moving;   /* the name that a rename takes from it: not to be remembered by; 0: none */
 };
 
 /*
@@ -46,16 +50,18 @@ struct tg_inode {
  * to him twice, as the first that is made of an object, of whichever map, races with those of all; and once more
  * is for an allocator, or a lock, that is busy for the moment. Written out: a counter takes room on the stack.
  */
-#define STORAGE_MADE(get, map, owner, value) ({                              \
-	typeof(owner) made_of = owner;                                       \
-	typeof(get(map, made_of, value, 0)) made = MADE_BY(get, map, value); \
-	if (!made)                                                           \
-		made = MADE_BY(get, map, value);                             \
-	if (!made)                                                           \
-		made = MADE_BY(get, map, value);                             \
-	if (!made)                                                           \
-		made = MADE_BY(get, map, value);                             \
-	made; })
+#define STORAGE_MADE(get, map, owner, value)                                         \
+	({                                                                           \
+		typeof(owner) made_of = owner;                                       \
+		typeof(get(map, made_of, value, 0)) made = MADE_BY(get, map, value); \
+		if (!made)                                                           \
+			made = MADE_BY(get, map, value);                             \
+		if (!made)                                                           \
+			made = MADE_BY(get, map, value);                             \
+		if (!made)                                                           \
+			made = MADE_BY(get, map, value);                             \
+		made;                                                                \
+	})
 #define MADE_BY(get, map, value) get(map, made_of, value, BPF_LOCAL_STORAGE_GET_F_CREATE)
 #define TASK_STORAGE_MADE(map, task, value) STORAGE_MADE(bpf_task_storage_get, map, task, value)
 #define INODE_STORAGE_MADE(map, inode) STORAGE_MADE(bpf_inode_storage_get, map, inode, 0)
@@ -87,7 +93,7 @@ struct tg_fifo_open {
 struct tg_fifo {
 	struct tg_fifo_open opens[TG_FIFO_OPENS];
 	u64 crowd[TG_LEVELS]; /* when one of this level last found no room among them */
-	u32 highest; /* of those that are not among them, and 1 */
+	u32 highest;          /* of those that are not among them, and 1 */
 };
 
 struct {
@@ -177,13 +183,14 @@ struct tg_root {
 /* Room to walk a path in, claimed for the walk: a stack has 512 bytes only. */
 struct tg_scratch {
 	u32 busy;
-	u32 n;	   /* components seen, from the object up */
+	u32 n;     /* components seen, from the object up */
 	u32 len;   /* of the component looked at */
 	u32 node;  /* of the trie, come so far */
 	u32 off;   /* text written, or counted */
 	u32 first; /* components that find room in the text */
 	u64 super; /* filesystem whose mount is looked for, */
-	struct tg_root root; /* and what a search found; no mount: it was remembered, or there is none */
+	/* and what a search found; no mount: it was remembered, or there is none */
+	struct tg_root root;
 	u64 up[TG_DEPTH];
 	char text[2 * TG_PATH + 1];
 	struct tg_edge key;
@@ -211,9 +218,9 @@ struct {
 /* Channels met by the running transaction, by the address of what is read. */
 struct tg_channel {
 	u64 tx;
-	u32 maps; /* shared mappings of it that the falling tasks have, */
+	u32 maps;      /* shared mappings of it that the falling tasks have, */
 	u32 maps_pass; /* counted in this pass */
-	u32 pass; /* an address space's: the pass that looked at it last */
+	u32 pass;      /* an address space's: the pass that looked at it last */
 	u8 maps_level; /* theirs */
 	u8 lowest_writer;
 	u8 seen;   /* somebody who reads it was met */
@@ -263,15 +270,15 @@ struct {
 } floors SEC(".maps");
 
 struct tg_policy policy;
-u32 floors_lost;      /* the table was full: every channel without an entry is the lowest */
-u64 floors_used;      /* entries in it */
-u32 epoch;	      /* steps when a level falls or a socket changes hands */
-u64 records;	      /* history records written */
-u64 events_lost;      /* records the ring buffer had no room for */
-u64 events_taken;     /* by daemons, which write this and the next: records that reached one, */
-u64 events_told;      /* and records that the log has or counts */
-u64 given_used;	      /* entries in the table of given levels */
-u32 given_closed;     /* set by user space: they have been written down for the last time */
-u64 labels_failed;    /* objects whose label could not be stored */
+u32 floors_lost;   /* the table was full: every channel without an entry is the lowest */
+u64 floors_used;   /* entries in it */
+u32 epoch;         /* steps when a level falls or a socket changes hands */
+u64 records;       /* history records written */
+u64 events_lost;   /* records the ring buffer had no room for */
+u64 events_taken;  /* by daemons, which write this and the next: records that reached one, */
+u64 events_told;   /* and records that the log has or counts */
+u64 given_used;    /* entries in the table of given levels */
+u32 given_closed;  /* set by user space: they have been written down for the last time */
+u64 labels_failed; /* objects whose label could not be stored */
 
 #endif

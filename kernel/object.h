@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The label of a filesystem object: hint (inode storage), cache (the table of
  * given levels), server (the map). Flask's words; its Table 6 counts them.
@@ -86,7 +86,8 @@ static __always_inline u64 label_of_process(struct inode *inode, u32 seqno)
 	if (!task)
 		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
 	/* its own it may change at the level it has, too */
-	level = task->tgid == bpf_get_current_task_btf()->tgid ? subject_label(task).level : subject_label(task).observes;
+	level = task->tgid == bpf_get_current_task_btf()->tgid ? subject_label(task).level :
+								 subject_label(task).observes;
 	bpf_task_release(task);
 	return label_make(level, TG_KERNEL, TG_FROM_KIND, seqno);
 }
@@ -210,7 +211,9 @@ out:
 	if (memo) {
 		if (memo->moving == name)
 			return memo->moving_to < label_level(label) ?
-				       label_make(memo->moving_to, label_attrs(label), label_origin(label), seqno) : label;
+				       label_make(memo->moving_to, label_attrs(label),
+						  label_origin(label), seqno) :
+				       label;
 		if (name_of(dentry) != name)
 			return label;
 		memo->moving = 0;
@@ -220,7 +223,8 @@ out:
 		/* a level given or promoted meanwhile, or another name, has to be found again */
 		level = bpf_map_lookup_elem(&given, &key);
 		if (memo->moving == name || name_of(dentry) != name ||
-		    !!level != (label_origin(label) == TG_FROM_GIVEN) || (level && *level != label_level(label)))
+		    !!level != (label_origin(label) == TG_FROM_GIVEN) ||
+		    (level && *level != label_level(label)))
 			__sync_lock_test_and_set(&memo->word, 0);
 	}
 	return label;
@@ -318,7 +322,8 @@ __noinline u64 label_looked(u64 inode, u64 dentry, u32 *source, bool behind)
 	if (!r && source)
 		*source = found.rule.source;
 	if (level)
-		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, policy.seqno);
+		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN,
+				   policy.seqno);
 	return label;
 }
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The rule of the map that an object's canonical path (walk.h) meets. The path is
  * thrown away if a rename or a mount ran while it was walked, or a policy came.
@@ -85,8 +85,8 @@ static __always_inline u64 mount_of(u64 super, struct tg_scratch *w)
 	if (known && w->n && w->up[BOUND(w->n - 1, TG_DEPTH)] == address(root)) {
 		struct mount *m = CAST(struct mount, known->mount);
 
-		if (m->mnt_id_unique == known->id && address(m->mnt.mnt_sb) == super && m->mnt.mnt_root == root &&
-		    mount_is_initial(m))
+		if (m->mnt_id_unique == known->id && address(m->mnt.mnt_sb) == super &&
+		    m->mnt.mnt_root == root && mount_is_initial(m))
 			return address(m);
 		bpf_map_delete_elem(&roots, &w->super);
 	}
@@ -99,7 +99,8 @@ static __always_inline void mount_remember(struct tg_scratch *w)
 {
 	struct mount *m = CAST(struct mount, w->root.mount);
 
-	if (w->root.mount <= MOUNT_LATER || m->mnt.mnt_root != CAST(struct super_block, w->super)->s_root)
+	if (w->root.mount <= MOUNT_LATER ||
+	    m->mnt.mnt_root != CAST(struct super_block, w->super)->s_root)
 		return;
 	w->root.id = m->mnt_id_unique;
 	bpf_map_update_elem(&roots, &w->super, &w->root, BPF_ANY);
@@ -140,7 +141,9 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 				break;
 			}
 			if (!m) /* a dentry that nothing connects to its root has no path at all */
-				ret = w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root) ? 1 : -1;
+				ret = w->up[BOUND(w->n - 1, TG_DEPTH)] == address(d->d_sb->s_root) ?
+					      1 :
+					      -1;
 			else
 				ret = walk_mounts(m, w) && walk_map(w, out) ? 0 : -1;
 		}

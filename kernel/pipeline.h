@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A shell that makes a pipeline holds the end that reads from its first program until
  * it has started the next. A program that falls by then would take the shell along,

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The recorder: what subjects bind and change, for `tidegate record`. An object of its
  * own, loaded while somebody records and decides nothing. It stands on the exits of the

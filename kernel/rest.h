@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When is a thread at rest: is nothing under way that it began under its old level? */
 #ifndef TIDEGATE_REST_H
 #define TIDEGATE_REST_H
@@ -6,8 +6,8 @@
 #define TX_CALL(nr) (1ull << ((nr) & 63))
 const u64 tx_calls_at_rest[8] = {
 	/* read, poll, pread64, readv, select, sched_yield, pause, nanosleep, accept, recvfrom, wait4 */
-	TX_CALL(0) | TX_CALL(7) | TX_CALL(17) | TX_CALL(19) | TX_CALL(23) | TX_CALL(24) | TX_CALL(34) |
-		TX_CALL(35) | TX_CALL(43) | TX_CALL(45) | TX_CALL(61),
+	TX_CALL(0) | TX_CALL(7) | TX_CALL(17) | TX_CALL(19) | TX_CALL(23) | TX_CALL(24) |
+		TX_CALL(34) | TX_CALL(35) | TX_CALL(43) | TX_CALL(45) | TX_CALL(61),
 	/* flock, fsync, fdatasync */
 	TX_CALL(73) | TX_CALL(74) | TX_CALL(75),
 	/* rt_sigtimedwait, rt_sigsuspend */
@@ -39,7 +39,8 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	if (nr < 0 || t->__state & TASK_STOPPED)
 		return true;
 	/* and so is a tracer's, but for the events that a call reports (exec, fork) */
-	if (t->__state & TASK_TRACED && (!(t->exit_code >> 8) || t->exit_code >> 8 == PTRACE_EVENT_STOP))
+	if (t->__state & TASK_TRACED &&
+	    (!(t->exit_code >> 8) || t->exit_code >> 8 == PTRACE_EVENT_STOP))
 		return true;
 	if (t->thread_info.status & TS_COMPAT)
 		return false;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a slot says of a task (subject.h), in one word:
  *   bits 0..3 level, 4..6 attributes, 7 born here, 13..63 the task's address << 7

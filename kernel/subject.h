@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where the label of a subject is. In the task's storage, or, of a child that has not
  * needed more yet, in the slot that its address hashes to: making storage would cost a
@@ -41,7 +41,8 @@ struct tg_subject subject_lost;
 
 static __always_inline struct tg_slot *slot_of(u64 task)
 {
-	return &slots[BOUND(task * 0x9e3779b97f4a7c15ull >> (64 - TG_SLOT_BITS), 1 << TG_SLOT_BITS)];
+	return &slots[BOUND(task * 0x9e3779b97f4a7c15ull >> (64 - TG_SLOT_BITS),
+			    1 << TG_SLOT_BITS)];
 }
 
 /* The label in a task's storage; NULL: it has none. */
@@ -69,7 +70,8 @@ static __always_inline u8 subject_observes(struct tg_subject *s)
 {
 	u16 both;
 
-	_Static_assert(__builtin_offsetof(struct tg_subject, from) == __builtin_offsetof(struct tg_subject, level) + 1,
+	_Static_assert(__builtin_offsetof(struct tg_subject, from) ==
+			       __builtin_offsetof(struct tg_subject, level) + 1,
 		       "one word");
 	/* who has no room for a label may not go unnoticed either */
 	if (!s || s == &subject_lost)
@@ -184,7 +186,8 @@ __noinline u8 level_remember(void)
 		word = slot_word_of(me, s);
 		if (!slot_fits(me) || old & SLOT_BORN || (!word && !slot_is(old, me)))
 			break;
-		if (__sync_val_compare_and_swap(&slot->word, old, word) == old && slot_word_of(me, s) == word)
+		if (__sync_val_compare_and_swap(&slot->word, old, word) == old &&
+		    slot_word_of(me, s) == word)
 			break;
 	}
 	both = *(volatile u16 *)&s->level;
@@ -216,7 +219,8 @@ static __noinline int slot_change(u64 task, u64 word)
 	bpf_for(i, 0, SLOT_TRIES) {
 		u64 old = __sync_fetch_and_add(&slot->word, 0);
 
-		if (!slot_is(old, task) || __sync_val_compare_and_swap(&slot->word, old, word) == old)
+		if (!slot_is(old, task) ||
+		    __sync_val_compare_and_swap(&slot->word, old, word) == old)
 			break;
 	}
 	return 0;

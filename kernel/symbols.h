@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where the kernel has variables that its BTF does not tell of. User space has them looked up once, before anything is
  * attached. libbpf's way, `__ksym`, reads and parses all of /proc/kallsyms at every load.

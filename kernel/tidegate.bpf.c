@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* The reference monitor. What each part does stands at its head. */
 #include "types.h"
 #include <linux/bpf.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The demotion transaction: all that must be true before a subject that falls
  * may see the low data that makes it fall.
@@ -168,7 +168,8 @@ __noinline bool tx_asynchronous(u64 task)
 enum tx_step { TX_PUBLISH, TX_COMMIT, TX_BACK };
 
 /* The record of a process that fell with another's channel. */
-static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *s, struct task_struct *me)
+static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *s,
+				      struct task_struct *me)
 {
 	if (tx.drag_tgid == t->tgid)
 		return tx.drag_cause;
@@ -228,8 +229,8 @@ __noinline int tx_wait(void)
 		if (!s || s->tx != tx.id || s->settled || t->pid == me->pid || t->exit_state)
 			continue;
 		/* a ring's worker counts where rings are looked for */
-		if (t->flags & (PF_EXITING | PF_IO_WORKER) || s->waits || tx_at_rest(t) || tx_waits_for(t, me) ||
-		    fifo_waits(t->pid))
+		if (t->flags & (PF_EXITING | PF_IO_WORKER) || s->waits || tx_at_rest(t) ||
+		    tx_waits_for(t, me) || fifo_waits(t->pid))
 			s->settled = 1;
 		else
 			tx.busy++;
@@ -250,7 +251,8 @@ __noinline int tx_readers(u64 mm)
 			c->maps = 0;
 		c->maps_pass = tx.pass;
 		c->maps++;
-	} else if (tx.stage == TX_VERIFY && CAST(struct mm_struct, mm)->mm_users.counter > c->maps) {
+	} else if (tx.stage == TX_VERIFY &&
+		   CAST(struct mm_struct, mm)->mm_users.counter > c->maps) {
 		tx.overflow = 1;
 	}
 	return 0;
@@ -349,7 +351,8 @@ static __always_inline bool tx_fixpoint(void)
 	bpf_for(i, 0, TX_ROUNDS) {
 		tx.changed = 0;
 		tx.pass++;
-		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = tx.rings = 0;
+		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = tx.rings =
+			0;
 		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
 		tx.fifo_readers = tx.fifo ? fifo_readers() : 0;
 		tx_spread();
@@ -399,7 +402,10 @@ static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 		if (!tx.overflow || !tx_again(until, may_sleep))
 			break;
 	}
-	return tx.overflow || tx.failed ? TG_R_BUSY : tx.async ? TG_R_ASYNC : tx.mapping ? TG_R_MAPPING : TG_R_RULE;
+	return tx.overflow || tx.failed ? TG_R_BUSY :
+	       tx.async                 ? TG_R_ASYNC :
+	       tx.mapping               ? TG_R_MAPPING :
+					  TG_R_RULE;
 }
 
 TX_TWICE(u8, tx_irrevocable)
@@ -424,7 +430,8 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	/* one thread, no channel: nobody else can be touched */
 	fields = UNTRUSTED(me);
 	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
-		fields->mm->mm_count.counter == 1 && fields->files && fields->files->count.counter == 1 && !fields->ptrace &&
+		fields->mm->mm_count.counter == 1 && fields->files &&
+		fields->files->count.counter == 1 && !fields->ptrace &&
 		fields->ptraced.next == &fields->ptraced;
 	if (alone)
 		tx_files(address(fields->files), to, true);
@@ -510,8 +517,8 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused.
  */
-static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_fifo *fifo, bool reopen,
-				     struct tg_note *n, bool may_sleep)
+static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_fifo *fifo,
+				     bool reopen, struct tg_note *n, bool may_sleep)
 {
 	u32 failing;
 	int err;

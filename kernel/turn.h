@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whose turn it is: transactions run one at a time, system-wide, and wait for the
  * lock and for others' threads where their hook may sleep.
@@ -7,9 +7,15 @@
 #define TIDEGATE_TURN_H
 
 /* A step for hooks that may sleep, and the same for those that may not. */
-#define TX_TWICE(type, step)                                                   \
-	__noinline type step##_held(void) { return step##_body(true); } \
-	__noinline type step##_now(void) { return step##_body(false); }
+#define TX_TWICE(type, step)               \
+	__noinline type step##_held(void)  \
+	{                                  \
+		return step##_body(true);  \
+	}                                  \
+	__noinline type step##_now(void)   \
+	{                                  \
+		return step##_body(false); \
+	}
 
 /*
  * Waits a moment; false: it is being killed, and has to go. Reading another process's
@@ -40,7 +46,8 @@ __noinline bool tx_pause(void)
 			u64 there = UNTRUSTED(whose)->mm->arg_start;
 
 			bpf_for(i, 0, 64)
-				bpf_copy_from_user_task(&word, sizeof(word), (void *)there, whose, 0);
+				bpf_copy_from_user_task(&word, sizeof(word), (void *)there, whose,
+							0);
 		}
 		bpf_task_release(whose);
 	}
@@ -66,7 +73,8 @@ u32 tx_turn_of; /* thread */
 
 static __always_inline bool tx_is_free(bool may_sleep)
 {
-	return !may_sleep || tx_turn_of == (u32)bpf_get_current_pid_tgid() || bpf_ktime_get_ns() > tx_turn_until;
+	return !may_sleep || tx_turn_of == (u32)bpf_get_current_pid_tgid() ||
+	       bpf_ktime_get_ns() > tx_turn_until;
 }
 
 static __always_inline bool tx_take(bool may_sleep)

@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the demotion transaction keeps while it runs: one at a time, system-wide. */
 #ifndef TIDEGATE_TX_H
 #define TIDEGATE_TX_H
 
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
-#define TX_LOOK_NS 250000000ull /* for who holds something to come into sight */
-#define TX_SPIN_NS 5000000ull /* for any of these, where the hook may not sleep */
+#define TX_LOOK_NS 250000000ull    /* for who holds something to come into sight */
+#define TX_SPIN_NS 5000000ull      /* for any of these, where the hook may not sleep */
 #define TX_GUARD_NS 10000000000ull /* for the daemon to attach the guard */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 
@@ -19,8 +19,8 @@ enum tx_stage {
 
 /* `lock` is held while the rest is written. */
 struct tg_tx {
-	u8 family;	 /* AF_UNIX, once it has been needed: see tx_idle_for */
-	u8 recent;	 /* a transaction has ended not long ago: see tx_is_recent */
+	u8 family;       /* AF_UNIX, once it has been needed: see tx_idle_for */
+	u8 recent;       /* a transaction has ended not long ago: see tx_is_recent */
 	u16 guard_armed; /* the guard on file_permission is attached */
 	u32 lock;
 	u32 writable; /* descriptors seen that may need the guard */
@@ -31,28 +31,28 @@ struct tg_tx {
 	u32 busy;     /* threads not at rest */
 	u32 changed;
 	u32 failed;
-	u32 born;     /* tasks marked since the levels were last published */
-	u32 channels; /* descriptors of channels seen */
-	u32 floors;   /* those of who falls */
+	u32 born;          /* tasks marked since the levels were last published */
+	u32 channels;      /* descriptors of channels seen */
+	u32 floors;        /* those of who falls */
 	u32 channels_used; /* entries made in the table of channels */
-	u32 stage; /* enum tx_stage of the pass */
-	u32 pending;  /* entries in tx_pending */
-	u32 overflow; /* it was too short */
-	u32 published; /* levels have been changed */
-	u32 guarded;   /* and the guard was attached before */
-	u32 mapped;    /* mappings seen of the last task */
-	u32 pass;      /* number of the pass over mappings */
-	u32 others;    /* somebody else would fall */
-	u32 reopen;    /* of an open by path, which may drag nobody */
-	u32 fifo;      /* `join` is a FIFO's: see fifo.h */
-	u32 fifo_seen; /* those of `fifo_waits` that the pass met */
-	u32 fifo_readers; /* whom its pipe counted before the pass */
-	u32 failing;   /* threads did not come to rest in time */
-	u32 was;       /* where the task looked at stood before */
-	u32 trusted;   /* the task looked at is not lowered by what it reads */
+	u32 stage;         /* enum tx_stage of the pass */
+	u32 pending;       /* entries in tx_pending */
+	u32 overflow;      /* it was too short */
+	u32 published;     /* levels have been changed */
+	u32 guarded;       /* and the guard was attached before */
+	u32 mapped;        /* mappings seen of the last task */
+	u32 pass;          /* number of the pass over mappings */
+	u32 others;        /* somebody else would fall */
+	u32 reopen;        /* of an open by path, which may drag nobody */
+	u32 fifo;          /* `join` is a FIFO's: see fifo.h */
+	u32 fifo_seen;     /* those of `fifo_waits` that the pass met */
+	u32 fifo_readers;  /* whom its pipe counted before the pass */
+	u32 failing;       /* threads did not come to rest in time */
+	u32 was;           /* where the task looked at stood before */
+	u32 trusted;       /* the task looked at is not lowered by what it reads */
 	u64 id;
-	u64 join;	/* a channel's descriptor that the subject is about to get */
-	u64 join_unix;	/* a Unix socket that it is about to connect or send to */
+	u64 join;      /* a channel's descriptor that the subject is about to get */
+	u64 join_unix; /* a Unix socket that it is about to connect or send to */
 	u64 join_key;
 	u32 join_readers; /* descriptors that read from `join`, seen */
 	u32 drag_tgid;

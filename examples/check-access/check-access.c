@@ -32,12 +32,14 @@ static int check(struct tg_avc *avc, char **names, int waits)
 	const struct tg_class *tclass = tg_string_to_security_class(avc, names[2], permissions);
 	tg_security_id_t source, target;
 
-	if (!tclass || tg_avc_context_to_sid(avc, names[0], &source) || tg_avc_context_to_sid(avc, names[1], &target))
+	if (!tclass || tg_avc_context_to_sid(avc, names[0], &source) ||
+	    tg_avc_context_to_sid(avc, names[1], &target))
 		return fail("declare");
 	for (;;) {
 		uint32_t sequence = tg_avc_sequence(avc);
 
-		if (tg_avc_has_perm(avc, source, target, tclass, tg_string_to_av_perm(tclass, names[3]), "check-access"))
+		if (tg_avc_has_perm(avc, source, target, tclass,
+				    tg_string_to_av_perm(tclass, names[3]), "check-access"))
 			return fail(names[3]);
 		printf("allowed\n");
 		fflush(stdout);

@@ -32,7 +32,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "narrow: %s\n", tg_restrict_error());
 		return 1;
 	}
-	printf("%s, open from before: %s\n", argv[3], read(opened, &byte, 1) < 0 ? strerror(errno) : "read");
+	printf("%s, open from before: %s\n", argv[3],
+	       read(opened, &byte, 1) < 0 ? strerror(errno) : "read");
 	for (i = 4; i < argc; i++) {
 		int fd = open(argv[i], O_RDONLY | O_CLOEXEC);
 

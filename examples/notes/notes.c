@@ -56,7 +56,8 @@ static struct note *note_of(const struct tg_operand *name)
 	size_t i;
 
 	for (i = 0; i < NOTES && notes[i].name[0]; i++)
-		if (strlen(notes[i].name) == name->name_len && !memcmp(notes[i].name, name->name, name->name_len))
+		if (strlen(notes[i].name) == name->name_len &&
+		    !memcmp(notes[i].name, name->name, name->name_len))
 			return &notes[i];
 	if (i == NOTES)
 		return NULL;
@@ -72,12 +73,14 @@ static void answer(const struct tg_request *request, struct tg_reply *reply)
 	reply->status = WRONG;
 	if (request->operation == PING) {
 		reply->status = DONE;
-	} else if (request->operation == OPEN && request->operands_count && first->kind == TG_NAME) {
+	} else if (request->operation == OPEN && request->operands_count &&
+		   first->kind == TG_NAME) {
 		note = note_of(first);
 		reply->status = note ? DONE : NO_ROOM;
 		reply->change = note ? TG_BOUND : TG_NO_CHANGE;
 		reply->descriptor = note ? note - notes : 0;
-	} else if (request->operands_count && first->kind == TG_DESCRIPTOR && first->value < NOTES) {
+	} else if (request->operands_count && first->kind == TG_DESCRIPTOR &&
+		   first->value < NOTES) {
 		note = &notes[first->value];
 		if (request->operation == GET) {
 			reply->payload = note->text;
@@ -122,7 +125,8 @@ static int serve(const char *path, int type)
 	pthread_t thread;
 
 	strncpy(at.sun_path, path, sizeof(at.sun_path) - 1);
-	if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 8)) {
+	if (listener < 0 || bind(listener, (struct sockaddr *)&at, sizeof(at)) ||
+	    listen(listener, 8)) {
 		perror(path);
 		return 2;
 	}
@@ -159,7 +163,9 @@ static int use(const char *path, const char *name, const char *text)
 		goto out;
 	}
 	opened.value = reply.descriptor;
-	request = (struct tg_request){ .operation = text ? PUT : GET, .operands = &opened, .operands_count = 1 };
+	request = (struct tg_request){ .operation = text ? PUT : GET,
+				       .operands = &opened,
+				       .operands_count = 1 };
 	request.payload = text;
 	request.payload_len = text ? strlen(text) : 0;
 	if (reply.status != DONE)
@@ -167,7 +173,11 @@ static int use(const char *path, const char *name, const char *text)
 	else if (tg_client_call(client, &request, &reply))
 		status = fail(text ? "put" : "get");
 	else
-		status = printf("%.*s\n", (int)reply.payload_len, (const char *)reply.payload) < 0 || reply.status != DONE ? 2 : 0;
+		status =
+			printf("%.*s\n", (int)reply.payload_len, (const char *)reply.payload) < 0 ||
+					reply.status != DONE ?
+				2 :
+				0;
 out:
 	tg_client_close(client);
 	return status;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * An access vector cache for object managers in user space, by the SELinux policy that Tidegate enforces. Functions are
  * called as libselinux calls its own (selinux/avc.h, selinux/selinux.h), with tg_ before; the cache is a handle, so that a
@@ -81,7 +81,8 @@ int tg_avc_get_initial_sid(struct tg_avc *avc, const char *name, tg_security_id_
  * Declares a class and its permissions, NULL after the last (selinux_set_mapping(3)); NULL with errno set if there is no
  * room. The policy need not know them: what becomes of those that it does not is its handle_unknown.
  */
-const struct tg_class *tg_string_to_security_class(struct tg_avc *avc, const char *name, const char *const *permissions);
+const struct tg_class *tg_string_to_security_class(struct tg_avc *avc, const char *name,
+						   const char *const *permissions);
 
 /* The bit of a permission; 0 if none of that name was declared (string_to_av_perm(3)). */
 tg_access_vector_t tg_string_to_av_perm(const struct tg_class *tclass, const char *permission);
@@ -91,12 +92,13 @@ tg_access_vector_t tg_string_to_av_perm(const struct tg_class *tclass, const cha
  * otherwise, and so is what it wants recorded; `about` says of which object, or is NULL (avc_has_perm(3)). What is in the
  * cache takes no system call.
  */
-int tg_avc_has_perm(struct tg_avc *avc, tg_security_id_t source, tg_security_id_t target, const struct tg_class *tclass,
-		    tg_access_vector_t requested, const char *about);
+int tg_avc_has_perm(struct tg_avc *avc, tg_security_id_t source, tg_security_id_t target,
+		    const struct tg_class *tclass, tg_access_vector_t requested, const char *about);
 
 /* The same without a record; the decision goes to `decision`, if that is not NULL (avc_has_perm_noaudit(3)). */
 int tg_avc_has_perm_noaudit(struct tg_avc *avc, tg_security_id_t source, tg_security_id_t target,
-			    const struct tg_class *tclass, tg_access_vector_t requested, struct tg_av_decision *decision);
+			    const struct tg_class *tclass, tg_access_vector_t requested,
+			    struct tg_av_decision *decision);
 
 /* The same by texts, for who asks seldom (selinux_check_access(3)). */
 int tg_check_access(struct tg_avc *avc, const char *source, const char *target, const char *tclass,

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A program limits itself by a subject of a capability file, as by Landlock: from then on it may do what the subject gives, and
  * nothing else. What limits it already goes on to do so, and nothing is ever gained by it. docs/capability.md.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Requests to services over Unix sockets, in the form that Tidegate's service monitor authorises (docs/service-monitor.md): the
  * client's end, tg_client_*, and the service's, tg_connection_*. Both work without a monitor, too: then everything arrives.
@@ -33,13 +33,14 @@ struct tg_client;
 struct tg_connection;
 
 enum tg_operand_kind {
-	TG_NUMBER = 1,	   /* `value` */
-	TG_NAME = 2,	   /* `name`, of an object of the service's: 1 to 255 bytes, none of them 0 */
+	TG_NUMBER = 1, /* `value` */
+	/* `name`, of an object of the service's: 1 to 255 bytes, none of them 0 */
+	TG_NAME = 2,
 	TG_DESCRIPTOR = 3, /* `value`, which a reply has given on this connection */
 };
 
 struct tg_operand {
-	uint32_t kind;	   /* enum tg_operand_kind */
+	uint32_t kind;     /* enum tg_operand_kind */
 	uint32_t name_len; /* bytes of `name`, which need not end with a NUL */
 	const char *name;
 	uint64_t value;
@@ -47,7 +48,7 @@ struct tg_operand {
 
 struct tg_request {
 	uint32_t operation; /* its number, as the capability file has it */
-	uint32_t id;	    /* by which it is answered; the library's choice where a client sends */
+	uint32_t id;        /* by which it is answered; the library's choice where a client sends */
 	const struct tg_operand *operands;
 	size_t operands_count; /* 8 at most */
 	const void *payload;   /* what the service knows the meaning of; nobody authorises it */
@@ -56,12 +57,12 @@ struct tg_request {
 
 enum tg_change {
 	TG_NO_CHANGE = 0,
-	TG_BOUND = 1,	/* `descriptor` stands for the object that the request named first */
+	TG_BOUND = 1,   /* `descriptor` stands for the object that the request named first */
 	TG_DROPPED = 2, /* `descriptor` stands for nothing any more */
 };
 
 struct tg_reply {
-	uint32_t id;	 /* the request's */
+	uint32_t id;     /* the request's */
 	uint32_t status; /* the service's own */
 	uint32_t change; /* enum tg_change */
 	uint64_t descriptor;
@@ -82,7 +83,8 @@ void tg_client_close(struct tg_client *client);
 int tg_client_accept_up_to(struct tg_client *client, size_t bytes);
 
 /* Makes a request, and waits for its reply, whose payload is good until the handle is used again. */
-int tg_client_call(struct tg_client *client, const struct tg_request *request, struct tg_reply *reply);
+int tg_client_call(struct tg_client *client, const struct tg_request *request,
+		   struct tg_reply *reply);
 
 /* Makes a request without waiting; `id` tells which reply is to it. */
 int tg_client_send(struct tg_client *client, const struct tg_request *request, uint32_t *id);

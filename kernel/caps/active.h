@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Active capabilities: what a bind operation leaves, beside the open file: rights on the object, for a domain. Who else comes by
  * the file has one of his own, with what he may himself, and never more than those who handed it over; it ends when one of
@@ -10,7 +10,8 @@
 #define CAPS_ANCESTORS 8
 #define CAPS_ACTIVES (1 << 18)    /* entries of all sessions, and one of each file, */
 #define CAPS_ACTIVES_OF_ONE 16384 /* that a session may have, if that is not */
-#define CAPS_ACTIVES_SHARE 8      /* more than such a part of what is free: so others find some, however many want all */
+/* more than such a part of what is free: so others find some, however many want all */
+#define CAPS_ACTIVES_SHARE 8
 
 struct caps_active_key {
 	u64 file;   /* address */
@@ -19,14 +20,14 @@ struct caps_active_key {
 };
 
 enum caps_active_kind {
-	CAPS_OPENED,   /* of a socket: connected */
+	CAPS_OPENED,    /* of a socket: connected */
 	CAPS_ADDRESSED, /* of a socket: its own address was taken */
 };
 
 struct caps_active {
-	u64 until;   /* ns of CLOCK_BOOTTIME when it ends, 0: never */
-	u64 object;  /* caps_object_id() */
-	s64 uses;    /* that are left, where `limited` */
+	u64 until;  /* ns of CLOCK_BOOTTIME when it ends, 0: never */
+	u64 object; /* caps_object_id() */
+	s64 uses;   /* that are left, where `limited` */
 	u64 session_number;
 	u32 session; /* place */
 	u32 class;
@@ -38,11 +39,12 @@ struct caps_active {
 	u32 checked; /* no revocation up to this one took it */
 	u16 limited;
 	u16 revoked;
-	u16 sent;    /* it was handed over */
-	u16 count;   /* layers */
-	u32 next;    /* of the file's list: a domain, */
+	u16 sent;  /* it was handed over */
+	u16 count; /* layers */
+	u32 next;  /* of the file's list: a domain, */
 	u32 next_kind;
-	u32 ancestors[CAPS_ANCESTORS]; /* domains, whose active capabilities on the same file this one ends with; 0: no more */
+	/* domains, whose active capabilities on the same file this one ends with; 0: no more */
+	u32 ancestors[CAPS_ANCESTORS];
 	u32 layers[CAPS_LAYERS];
 	u32 answers[CAPS_LAYERS]; /* what each said when it was bound */
 	u32 domain;
@@ -84,7 +86,8 @@ static __noinline struct caps_active *caps_active_of(u64 file, u32 domain, u32 k
 		a = caps_active_at(file, domain, kind);
 		if (a || !domain)
 			break;
-		domain = caps_domain_at(domain)->number == domain ? caps_domain_at(domain)->before : 0;
+		domain = caps_domain_at(domain)->number == domain ? caps_domain_at(domain)->before :
+								    0;
 		if (!domain)
 			break;
 	}
@@ -108,14 +111,16 @@ static __noinline int caps_hands(u32 domain)
 /* An entry of the file's list, made; NULL: no room. What is in it is the caller's to fill in. */
 static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32 kind)
 {
-	struct caps_active_key key = { .file = file }, own = { .file = file, .domain = domain, .kind = kind };
+	struct caps_active_key key = { .file = file },
+			       own = { .file = file, .domain = domain, .kind = kind };
 	struct caps_domain *d = caps_domain_at(domain);
 	struct caps_session *s = caps_session_at(d->session);
 	struct caps_active *a = bpf_map_lookup_elem(&caps_actives, &own), *head;
 
 	if (a)
 		return a;
-	if (s->actives >= CAPS_ACTIVES_OF_ONE || s->actives * CAPS_ACTIVES_SHARE + *(volatile u32 *)&caps_actives_used >= CAPS_ACTIVES)
+	if (s->actives >= CAPS_ACTIVES_OF_ONE ||
+	    s->actives * CAPS_ACTIVES_SHARE + *(volatile u32 *)&caps_actives_used >= CAPS_ACTIVES)
 		return NULL;
 	head = bpf_map_lookup_elem(&caps_actives, &key);
 	if (!head) {
@@ -207,10 +212,12 @@ __noinline bool caps_is_lost(struct caps_active *a __arg_nonnull)
 	/* its session has ended, and what was to be revoked of it was looked at then */
 	if (s->number != a->session_number || !taken)
 		return false;
-	if (taken & 1 << CAPS_TAKEN_ALL || caps_taken_from(a->session, CAPS_TAKEN_OBJECT, a->object))
+	if (taken & 1 << CAPS_TAKEN_ALL ||
+	    caps_taken_from(a->session, CAPS_TAKEN_OBJECT, a->object))
 		return true;
 	bpf_for(k, 0, a->count) {
-		if (caps_taken_from(a->session, CAPS_TAKEN_SUBJECT, a->layers[BOUND(k, CAPS_LAYERS)]))
+		if (caps_taken_from(a->session, CAPS_TAKEN_SUBJECT,
+				    a->layers[BOUND(k, CAPS_LAYERS)]))
 			return true;
 		if (!(taken & 1 << CAPS_TAKEN_CAPABILITY))
 			continue;
@@ -231,7 +238,8 @@ static __noinline bool caps_is_shut(u32 domain)
 	if (!(caps_session_at(d->session)->taken & 1 << CAPS_TAKEN_SUBJECT))
 		return false;
 	bpf_for(k, 0, d->count)
-		if (caps_taken_from(d->session, CAPS_TAKEN_SUBJECT, d->layers[BOUND(k, CAPS_LAYERS)]))
+		if (caps_taken_from(d->session, CAPS_TAKEN_SUBJECT,
+				    d->layers[BOUND(k, CAPS_LAYERS)]))
 			return true;
 	return false;
 }

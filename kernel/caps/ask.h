@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bind operations of the `capability` model: what all layers of a domain say of an object by its name, which is its canonical
  * path (walk.h), or a key: an address and a port, an abstract socket's name.
@@ -10,14 +10,17 @@
 static __always_inline u32 caps_taken_from(u32 session, u32 kind, u64 of)
 {
 	struct caps_taken_key key = { .session = session, .kind = kind, .of = of };
-	u32 *taken = caps_session_at(session)->taken >> kind & 1 ? bpf_map_lookup_elem(&caps_taken, &key) : NULL;
+	u32 *taken = caps_session_at(session)->taken >> kind & 1 ?
+			     bpf_map_lookup_elem(&caps_taken, &key) :
+			     NULL;
 
 	return taken ? *taken : 0;
 }
 
 #define caps_function __noinline
 #define caps_for(i, n) bpf_for(i, 0, n)
-#define caps_taken_at(a, capability) caps_taken_from((a)->session, CAPS_TAKEN_CAPABILITY, capability)
+#define caps_taken_at(a, capability) \
+	caps_taken_from((a)->session, CAPS_TAKEN_CAPABILITY, capability)
 
 #include "models/caps.h"
 
@@ -28,8 +31,8 @@ struct caps_question {
 	u32 class;
 	u64 object; /* caps_object_id of its name */
 	u32 answers[CAPS_LAYERS];
-	u32 layer;  /* which did not give all */
-	u32 why;    /* enum caps_why; 0: all is given */
+	u32 layer; /* which did not give all */
+	u32 why;   /* enum caps_why; 0: all is given */
 };
 
 /* Objects' ids, by which they are revoked: by their names' components, of eight bytes each time. */
@@ -86,7 +89,8 @@ __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratc
 		if (!n)
 			state = automaton_step(automaton, state, '/');
 		bpf_for(i, 0, n)
-			state = automaton_feed_component(automaton, state, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
+			state = automaton_feed_component(automaton, state,
+							 w->up[BOUND(n - 1 - i, TG_DEPTH)]);
 		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, state);
 	}
 	return 0;
@@ -102,7 +106,8 @@ static __always_inline u32 caps_why_not(struct caps_asked *a, u32 before)
 __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 {
 	struct caps_domain *d = caps_domain_at(q->domain);
-	u32 k, epoch = *(volatile u32 *)&caps_epoch, before, wanted = q->asked.wanted, beside = q->asked.beside;
+	u32 k, epoch = *(volatile u32 *)&caps_epoch, before, wanted = q->asked.wanted,
+	       beside = q->asked.beside;
 	u32 taken = caps_session_at(d->session)->taken;
 	bool all = false;
 
@@ -122,7 +127,8 @@ __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 		if (taken && caps_taken_from(d->session, CAPS_TAKEN_SUBJECT, layer))
 			all = true;
 	}
-	if (taken && (taken & 1 << CAPS_TAKEN_ALL || caps_taken_from(d->session, CAPS_TAKEN_OBJECT, q->object)))
+	if (taken && (taken & 1 << CAPS_TAKEN_ALL ||
+		      caps_taken_from(d->session, CAPS_TAKEN_OBJECT, q->object)))
 		all = true;
 	if (all) {
 		q->why = CAPS_REVOKED;
@@ -135,9 +141,11 @@ __noinline int caps_judge(struct caps_question *q __arg_nonnull)
  * Walks up from an object and has what it is called looked up by `said`, in a moment at which nothing was moved or mounted: 0, or why it
  * has no name by which that could be done (-EACCES), or not now (-EAGAIN).
  */
-static __always_inline int caps_walked(u64 dentry, int (*said)(void *of, struct tg_scratch *w), void *of)
+static __always_inline int caps_walked(u64 dentry, int (*said)(void *of, struct tg_scratch *w),
+				       void *of)
 {
-	struct super_block *sb = CAST(struct super_block, address(CAST(struct dentry, dentry)->d_sb));
+	struct super_block *sb =
+		CAST(struct super_block, address(CAST(struct dentry, dentry)->d_sb));
 	struct tg_scratch *w = scratch_get();
 	int err = -EAGAIN;
 	u64 before, m;
@@ -151,7 +159,8 @@ static __always_inline int caps_walked(u64 dentry, int (*said)(void *of, struct 
 		before = path_settled();
 		if (before & PATH_ODD)
 			break;
-		if (!walk_filesystem(dentry, w) || w->up[BOUND(w->n - 1, TG_DEPTH)] != address(sb->s_root)) {
+		if (!walk_filesystem(dentry, w) ||
+		    w->up[BOUND(w->n - 1, TG_DEPTH)] != address(sb->s_root)) {
 			err = -EACCES;
 		} else {
 			m = mount_of(address(sb), w);
@@ -222,7 +231,8 @@ static __always_inline int caps_never(u32 why, u8 op, u8 class)
 }
 
 /* A question of the current task, or NULL: it is not governed. */
-static __always_inline struct caps_domain *caps_begin(struct caps_question *q, u32 class, u32 wanted, u32 beside)
+static __always_inline struct caps_domain *caps_begin(struct caps_question *q, u32 class,
+						      u32 wanted, u32 beside)
 {
 	struct caps_task *t = caps_tasks_current();
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What an authorised request (request.h) leaves on its connection, and what the reply to it binds. */
 #ifndef TIDEGATE_CAPS_BIND_H
 #define TIDEGATE_CAPS_BIND_H
@@ -25,7 +25,8 @@ static __noinline bool caps_bound_active(struct caps_room *r, struct caps_bound 
 	a->counted = ~0u;
 	a->epoch = a->checked = r->epoch;
 	if (r->expires[BOUND(k, CAPS_LAYERS)])
-		a->until = bpf_ktime_get_boot_ns() + r->expires[BOUND(k, CAPS_LAYERS)] * 1000000000ull;
+		a->until =
+			bpf_ktime_get_boot_ns() + r->expires[BOUND(k, CAPS_LAYERS)] * 1000000000ull;
 	a->uses = r->uses[BOUND(k, CAPS_LAYERS)];
 	a->limited = !!a->uses;
 	a->layers[0] = key.layer;
@@ -38,7 +39,8 @@ static __noinline bool caps_bound_active(struct caps_room *r, struct caps_bound 
 __noinline bool caps_bound_fill(struct caps_room *r __arg_nonnull, u32 slot)
 {
 	struct caps_bound_key key = { .conn = r->conn, .slot = slot };
-	u32 i, at = caps_operand_at(r, r->binds), len = r->lens[BOUND(r->binds - 1, CAPS_WIRE_OPERANDS)];
+	u32 i, at = caps_operand_at(r, r->binds),
+	       len = r->lens[BOUND(r->binds - 1, CAPS_WIRE_OPERANDS)];
 	struct caps_bound *b;
 
 	if (bpf_map_update_elem(&caps_bounds, &key, &caps_bound_none, BPF_ANY))
@@ -71,7 +73,8 @@ __noinline bool caps_bound_fill(struct caps_room *r __arg_nonnull, u32 slot)
 __noinline bool caps_bound_is(struct caps_room *r __arg_nonnull, u32 slot)
 {
 	struct caps_bound *b = caps_bound_at(r->conn, slot);
-	u32 i, n = 0, at = caps_operand_at(r, r->binds), len = r->lens[BOUND(r->binds - 1, CAPS_WIRE_OPERANDS)];
+	u32 i, n = 0, at = caps_operand_at(r, r->binds),
+	       len = r->lens[BOUND(r->binds - 1, CAPS_WIRE_OPERANDS)];
 	struct caps_active *a;
 
 	if (!b || b->len != len || b->domain != r->domain || b->session_number != r->session_number)
@@ -110,7 +113,8 @@ static __noinline u32 caps_request_remembered(struct caps_room *r, struct caps_c
 	slot = caps_slot_taken(c);
 	if (slot >= CAPS_SLOTS)
 		return CAPS_TOO_MANY;
-	if (!caps_bound_fill(r, slot) || bpf_map_update_elem(&caps_numbers, &key, &slot, BPF_NOEXIST)) {
+	if (!caps_bound_fill(r, slot) ||
+	    bpf_map_update_elem(&caps_numbers, &key, &slot, BPF_NOEXIST)) {
 		caps_slot_freed(c, slot);
 		return CAPS_TOO_MANY;
 	}
@@ -131,9 +135,12 @@ static __noinline u32 caps_request_made(struct caps_room *r, struct caps_conn *c
 }
 
 /* A slot's object gets a descriptor; false: there is something that this stands for already, which does not change. */
-static __noinline bool caps_bound_named(struct caps_conn *c, struct caps_bound *b, u32 slot, u64 descriptor)
+static __noinline bool caps_bound_named(struct caps_conn *c, struct caps_bound *b, u32 slot,
+					u64 descriptor)
 {
-	struct caps_number_key key = { .conn = c->number, .number = descriptor, .is_descriptor = 1 };
+	struct caps_number_key key = { .conn = c->number,
+				       .number = descriptor,
+				       .is_descriptor = 1 };
 
 	b->number = descriptor;
 	if (bpf_map_update_elem(&caps_numbers, &key, &slot, BPF_NOEXIST))

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is bound on a connection to a service (conn.h): objects that were asked for, and those that descriptors stand for. */
 #ifndef TIDEGATE_CAPS_BOUND_H
 #define TIDEGATE_CAPS_BOUND_H
@@ -8,13 +8,13 @@
  * one here, as mostly there is no other, and those of others in a map.
  */
 struct caps_bound {
-	u64 number;  /* the request's, or the descriptor */
+	u64 number; /* the request's, or the descriptor */
 	u64 session_number;
 	u32 session; /* place */
 	u32 domain;  /* who asked for it, */
 	u64 serial;  /* and its serial */
 	u32 is_descriptor;
-	u32 count;   /* layers */
+	u32 count; /* layers */
 	u32 layers[CAPS_LAYERS];
 	u32 services[CAPS_LAYERS]; /* what each calls the service */
 	u32 len;
@@ -82,7 +82,8 @@ static __always_inline struct caps_bound *caps_bound_at(u64 conn, u32 slot)
 	return bpf_map_lookup_elem(&caps_bounds, &key);
 }
 
-static __always_inline struct caps_active *caps_service_active_of(struct caps_bound *b, u64 conn, u32 slot, u32 layer)
+static __always_inline struct caps_active *caps_service_active_of(struct caps_bound *b, u64 conn,
+								  u32 slot, u32 layer)
 {
 	struct caps_bound_key key = { .conn = conn, .slot = slot, .layer = layer };
 
@@ -97,9 +98,12 @@ static __always_inline bool caps_bound_is_for(struct caps_bound *b, u64 number, 
 }
 
 /* What a descriptor stands for, or what a request asked for; NULL: nothing. */
-static __noinline struct caps_bound *caps_bound_by(u64 conn, u64 number, bool is_descriptor, u32 *slot)
+static __noinline struct caps_bound *caps_bound_by(u64 conn, u64 number, bool is_descriptor,
+						   u32 *slot)
 {
-	struct caps_number_key key = { .conn = conn, .number = number, .is_descriptor = is_descriptor };
+	struct caps_number_key key = { .conn = conn,
+				       .number = number,
+				       .is_descriptor = is_descriptor };
 	u32 *found = bpf_map_lookup_elem(&caps_numbers, &key);
 	struct caps_bound *b;
 

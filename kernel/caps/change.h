@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What user space has the kernel do about domains (crates/monitor/src/caps): programs that it runs, attached to nothing. */
 #ifndef TIDEGATE_CAPS_CHANGE_H
 #define TIDEGATE_CAPS_CHANGE_H
@@ -9,7 +9,8 @@ struct caps_change {
 	u32 layer;   /* struct caps_subject */
 	u32 session; /* place of the one that begins, where the process is in none */
 	u32 now;     /* at once, all its threads; else with the next execution */
-	u32 is_root; /* who asks; of others a thread that could get new privileges by an execution is not changed */
+	/* who asks; of others a thread that could get new privileges by an execution is not changed */
+	u32 is_root;
 	u32 threads; /* back: how many threads were seen */
 	s32 error;   /* an errno, negative */
 };
@@ -21,7 +22,8 @@ static __always_inline bool caps_is_shared(struct task_struct *task)
 	struct files_struct *files = CAST(struct files_struct, address(task->files));
 	struct mm_struct *mm = CAST(struct mm_struct, address(task->mm));
 
-	return !task->files || files->count.counter > threads || !task->mm || mm->mm_users.counter > threads;
+	return !task->files || files->count.counter > threads || !task->mm ||
+	       mm->mm_users.counter > threads;
 }
 
 /* What all layers of a domain have in common. */
@@ -34,7 +36,8 @@ static __noinline int caps_finish(struct caps_domain *d)
 		d->control[k] = 0;
 	asm volatile("" ::"r"(&arena));
 	bpf_for(i, 0, d->count) {
-		AT(struct caps_subject) *s = PART(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
+		AT(struct caps_subject) *s =
+			PART(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
 
 		for (k = 0; k < CAPS_CLASSES; k++)
 			d->control[k] |= s->control[k];

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Connections to services. One that a governed task makes to a socket where a service is, as any of its layers describes it, has a
  * state from then on, whoever uses it.
@@ -8,8 +8,8 @@
 
 #define CAPS_CONNS (1 << 14)
 #define CAPS_SLOTS 1024 /* objects that a connection may have bound */
-#define CAPS_ASKED 64	/* requests of a connection to bind one that are not answered yet */
-#define CAPS_SERVED 4	/* domains of which a connection remembers what they call a service there */
+#define CAPS_ASKED 64   /* requests of a connection to bind one that are not answered yet */
+#define CAPS_SERVED 4   /* domains of which a connection remembers what they call a service there */
 
 /* One direction of a connection. */
 struct caps_way {
@@ -23,25 +23,26 @@ struct caps_way {
 struct caps_served {
 	u32 version; /* odd while this is written */
 	u32 pad;
-	u64 serial;  /* the domain's; 0: of who is not governed */
+	u64 serial;                /* the domain's; 0: of who is not governed */
 	u32 services[CAPS_LAYERS]; /* of each of its layers; from 1, 0: none */
 };
 
 struct caps_conn {
-	u64 sock;   /* which connected, while it is in a slot, */
-	u64 holder; /* and whose the slot is, also before and after; 0: it is free */
-	u64 spilled; /* so many connections whose slot this would be are in the map */
-	u64 number; /* never used again */
+	u64 sock;           /* which connected, while it is in a slot, */
+	u64 holder;         /* and whose the slot is, also before and after; 0: it is free */
+	u64 spilled;        /* so many connections whose slot this would be are in the map */
+	u64 number;         /* never used again */
 	u64 session_number; /* of who connected, */
-	u32 session; /* and its place */
+	u32 session;        /* and its place */
 	u32 asked;
 	struct caps_way requests, replies; /* of streams */
-	u64 verified; /* bytes of requests that the service may read, */
-	u64 taken;    /* those that it has read, */
-	u64 reader;   /* and whose turn that is */
-	u64 slots[CAPS_SLOTS / 64]; /* that are used, */
-	u32 slots_used; /* and up to which any was */
-	u32 open; /* by a policy that is permissive, what cannot be told is let through, and all that follows */
+	u64 verified;                      /* bytes of requests that the service may read, */
+	u64 taken;                         /* those that it has read, */
+	u64 reader;                        /* and whose turn that is */
+	u64 slots[CAPS_SLOTS / 64];        /* that are used, */
+	u32 slots_used;                    /* and up to which any was */
+	/* by a policy that is permissive, what cannot be told is let through, and all that follows */
+	u32 open;
 	struct caps_served served[CAPS_SERVED];
 	u8 reply[64]; /* of streams: the head of the reply that comes */
 };
@@ -82,7 +83,8 @@ static const struct caps_coming caps_coming_none;
 
 static __always_inline struct caps_conn *caps_conn_slot(u64 sk)
 {
-	return &caps_conn_slots[BOUND(sk * 0x9e3779b97f4a7c15ull >> (64 - CAPS_CONN_BITS), 1 << CAPS_CONN_BITS)];
+	return &caps_conn_slots[BOUND(sk * 0x9e3779b97f4a7c15ull >> (64 - CAPS_CONN_BITS),
+				      1 << CAPS_CONN_BITS)];
 }
 
 /* The connection that a sock made; NULL: it is none that is monitored. */

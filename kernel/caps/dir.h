@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `capability` model: names, and what a file carries besides its content. Each names its object. */
 #ifndef TIDEGATE_CAPS_DIR_H
 #define TIDEGATE_CAPS_DIR_H
@@ -53,7 +53,8 @@ int BPF_PROG(caps_inode_rmdir, struct inode *dir, struct dentry *dentry)
 }
 
 SEC("lsm/inode_link")
-int BPF_PROG(caps_inode_link, struct dentry *old_dentry, struct inode *dir, struct dentry *new_dentry)
+int BPF_PROG(caps_inode_link, struct dentry *old_dentry, struct inode *dir,
+	     struct dentry *new_dentry)
 {
 	struct inode *inode = old_dentry->d_inode;
 	u32 wanted = CAPS_LINK;
@@ -65,11 +66,13 @@ int BPF_PROG(caps_inode_link, struct dentry *old_dentry, struct inode *dir, stru
 	if (inode && !inode->i_nlink)
 		wanted = CAPS_CREATE | CAPS_READ | CAPS_WRITE;
 	err = caps_named_asked(address(old_dentry), CAPS_FILE, wanted, TG_OP_LINK);
-	return err ? err : caps_named_asked(address(new_dentry), CAPS_FILE, CAPS_CREATE, TG_OP_LINK);
+	return err ? err :
+		     caps_named_asked(address(new_dentry), CAPS_FILE, CAPS_CREATE, TG_OP_LINK);
 }
 
 SEC("lsm/inode_rename")
-int BPF_PROG(caps_inode_rename, struct inode *old_dir, struct dentry *old_dentry, struct inode *new_dir, struct dentry *new_dentry)
+int BPF_PROG(caps_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
+	     struct inode *new_dir, struct dentry *new_dentry)
 {
 	u32 class = caps_class_of(old_dentry);
 	int err;
@@ -80,8 +83,10 @@ int BPF_PROG(caps_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 	if (!err)
 		err = caps_named_asked(address(new_dentry), class, CAPS_CREATE, TG_OP_RENAME);
 	if (!err && new_dentry->d_inode)
-		err = is_directory(new_dentry) ? caps_named_asked(address(new_dentry), CAPS_DIR, CAPS_RMDIR, TG_OP_RENAME) :
-						 caps_named_asked(address(new_dentry), CAPS_FILE, CAPS_UNLINK, TG_OP_RENAME);
+		err = is_directory(new_dentry) ? caps_named_asked(address(new_dentry), CAPS_DIR,
+								  CAPS_RMDIR, TG_OP_RENAME) :
+						 caps_named_asked(address(new_dentry), CAPS_FILE,
+								  CAPS_UNLINK, TG_OP_RENAME);
 	return err;
 }
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Processes of the `capability` model: births, executions, and what content brings. What is executed, or mapped to be, may bring a
  * layer with it; the process goes on with what both may do, and so does what it holds.
@@ -45,7 +45,8 @@ static __noinline u32 caps_brought(struct caps_question *q, u32 number)
 	bpf_for(k, 0, caps_domain_at(q->domain)->count) {
 		next = 0;
 		bpf_for(i, 0, CAPS_LAYERS * 4) {
-			u32 layer = caps_brings(&q->asked, q->answers[BOUND(k, CAPS_LAYERS)], &next);
+			u32 layer =
+				caps_brings(&q->asked, q->answers[BOUND(k, CAPS_LAYERS)], &next);
 
 			if (!layer)
 				break;
@@ -82,7 +83,8 @@ static __always_inline int caps_narrowed(u32 domain, bool may_sleep)
 		caps_leave(domain);
 		return caps_never(CAPS_REVOKED, TG_OP_MMAP, TG_C_MMAP);
 	}
-	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 || !caps_hand_all(domain, t->domain)) {
+	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 ||
+	    !caps_hand_all(domain, t->domain)) {
 		caps_leave(domain);
 		return caps_never(CAPS_TOO_MANY, TG_OP_MMAP, TG_C_MMAP);
 	}

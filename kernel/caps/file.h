@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `capability` model: open files, what is done by them, and how they are handed over. */
 #ifndef TIDEGATE_CAPS_FILE_H
 #define TIDEGATE_CAPS_FILE_H
@@ -13,10 +13,12 @@ static __always_inline bool caps_is_nameless(struct inode *inode)
 
 	if (inode->i_flags & S_PRIVATE || te_is_anonymous(magic))
 		return true;
-	if (magic == PIPEFS_MAGIC || magic == SOCKFS_MAGIC || magic == NSFS_MAGIC || magic == PIDFS_MAGIC || magic == DMA_BUF_MAGIC)
+	if (magic == PIPEFS_MAGIC || magic == SOCKFS_MAGIC || magic == NSFS_MAGIC ||
+	    magic == PIDFS_MAGIC || magic == DMA_BUF_MAGIC)
 		return true;
 	/* memory that is given out by descriptors */
-	return inode->i_sb->s_flags & SB_KERNMOUNT && (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC);
+	return inode->i_sb->s_flags & SB_KERNMOUNT &&
+	       (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC);
 }
 
 /*
@@ -79,7 +81,8 @@ static __noinline bool caps_guard(void)
 /* Binds what an open file is to the current task. */
 static __noinline int caps_open_asked(struct file *file, u32 wanted)
 {
-	struct tg_note n = { .op = wanted & CAPS_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ, .class = TG_C_FILE };
+	struct tg_note n = { .op = wanted & CAPS_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ,
+			     .class = TG_C_FILE };
 	struct caps_question q = {};
 	struct caps_active *a;
 	u32 class = caps_class_of_mode(file->f_inode->i_mode);
@@ -109,7 +112,8 @@ static __always_inline bool caps_asks(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 
-	return caps_me() && (address(me->cred) == address(me->real_cred) || me->flags & PF_DUMPCORE);
+	return caps_me() &&
+	       (address(me->cred) == address(me->real_cred) || me->flags & PF_DUMPCORE);
 }
 
 SEC("lsm/file_open")
@@ -236,7 +240,8 @@ int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps); /* net.h */
 __noinline int caps_hand_asked(u64 file, u32 domain, u32 had, bool keeps)
 {
 	struct file *f = CAST(struct file, file);
-	u32 class = caps_class_of_mode(CAST(struct inode, address(f->f_inode))->i_mode), mode = caps_mode_of(f, class);
+	u32 class = caps_class_of_mode(CAST(struct inode, address(f->f_inode))->i_mode),
+	    mode = caps_mode_of(f, class);
 	struct caps_question q = { .domain = domain, .class = class };
 	struct caps_active *a;
 	int err;
@@ -282,12 +287,14 @@ __noinline int caps_hand(u64 file, u32 domain, u32 from)
 	a = caps_active_made(file, domain, CAPS_OPENED);
 	if (!a)
 		return -ENOMEM;
-	if (!(from ? caps_inherit_from(a, file, from, &had) : caps_inherit(a, file, domain, &had))) {
+	if (!(from ? caps_inherit_from(a, file, from, &had) :
+		     caps_inherit(a, file, domain, &had))) {
 		a->class = socket ? CAPS_UNIX : caps_class_of_mode(inode->i_mode);
 		a->revoked = 1;
 		return keeps ? CAPS_HANDED_PART : -EACCES;
 	}
-	return socket ? caps_hand_socket(file, domain, had, keeps) : caps_hand_asked(file, domain, had, keeps);
+	return socket ? caps_hand_socket(file, domain, had, keeps) :
+			caps_hand_asked(file, domain, had, keeps);
 }
 
 /* Marks what a domain has of a file as handed over by it. */
@@ -339,7 +346,8 @@ int BPF_PROG(caps_file_receive, struct file *file)
 static __noinline bool caps_hand_all(u32 domain, u32 from)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
+	struct fdtable *fdt =
+		CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
 	struct file **fds = fdt->fd;
 	u32 i, max = fdt->max_fds;
 	bool part = false;
@@ -384,7 +392,8 @@ static __noinline int caps_use(u64 file, u32 right, u8 op)
 	} else {
 		/* nobody governed opened it: what was taken from the task's layers is taken */
 		s = caps_session_at(d->session);
-		if (s->taken && !caps_is_nameless(CAST(struct inode, address(CAST(struct file, file)->f_inode)))) {
+		if (s->taken && !caps_is_nameless(CAST(
+					struct inode, address(CAST(struct file, file)->f_inode)))) {
 			caps_ask_file(file, &q);
 			if (q.why != CAPS_REVOKED)
 				q.why = 0;
@@ -400,7 +409,9 @@ static __noinline int caps_use(u64 file, u32 right, u8 op)
 SEC("lsm/file_lock")
 int BPF_PROG(caps_file_lock, struct file *file)
 {
-	return caps_me() && !caps_is_nameless(file->f_inode) ? caps_use(address(file), CAPS_LOCK, TG_OP_LOCK) : 0;
+	return caps_me() && !caps_is_nameless(file->f_inode) ?
+		       caps_use(address(file), CAPS_LOCK, TG_OP_LOCK) :
+		       0;
 }
 
 #define TIOCSTI 0x5412
@@ -414,7 +425,8 @@ static __always_inline int caps_ioctl_asked(struct file *file, u32 cmd)
 	if (cmd == TIOCSTI || cmd == TIOCLINUX || cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return caps_never(CAPS_NOBODYS, TG_OP_TTY, TG_C_FILE);
 	/* of the descriptor, and not of the file */
-	if (cmd == FIOCLEX || cmd == FIONCLEX || cmd == FIONBIO || cmd == FIOASYNC || cmd == FIONREAD)
+	if (cmd == FIOCLEX || cmd == FIONCLEX || cmd == FIONBIO || cmd == FIOASYNC ||
+	    cmd == FIONREAD)
 		return 0;
 	if (caps_is_nameless(file->f_inode))
 		return 0;
@@ -439,9 +451,11 @@ int BPF_PROG(caps_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 {
 	if (!caps_me())
 		return 0;
-	if (cmd == F_SETOWN_EX || (cmd == F_SETOWN && arg && (u32)arg != bpf_get_current_pid_tgid() >> 32))
+	if (cmd == F_SETOWN_EX ||
+	    (cmd == F_SETOWN && arg && (u32)arg != bpf_get_current_pid_tgid() >> 32))
 		return caps_never(CAPS_OTHERS, TG_OP_SIGNAL, TG_C_TASK);
-	if (cmd == F_SETFL && file->f_flags & O_APPEND && !(arg & O_APPEND) && !caps_is_nameless(file->f_inode))
+	if (cmd == F_SETFL && file->f_flags & O_APPEND && !(arg & O_APPEND) &&
+	    !caps_is_nameless(file->f_inode))
 		return caps_use(address(file), CAPS_WRITE, TG_OP_OPEN_WRITE);
 	return 0;
 }
@@ -472,7 +486,9 @@ int BPF_PROG(caps_guard_file_permission, struct file *file, int mask)
 		right |= CAPS_READ;
 	if (mask & (MAY_WRITE | MAY_APPEND))
 		right |= caps_write_by(file);
-	return right ? caps_use(address(file), right, mask & MAY_READ ? TG_OP_READ_REVOKED : TG_OP_WRITE_REVOKED) : 0;
+	return right ? caps_use(address(file), right,
+				mask & MAY_READ ? TG_OP_READ_REVOKED : TG_OP_WRITE_REVOKED) :
+		       0;
 }
 
 #endif

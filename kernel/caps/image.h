@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Compiled capability files as the kernel reads them: images in the arena behind the policies' halves, which user space lays
  * out (crates/lava) and never moves. Where one refers to a part it holds the part's offset in the arena, 0: none. So a
@@ -42,7 +42,8 @@ enum caps_permission {
 /* An authorization capability. */
 struct caps_capability {
 	u32 rights;
-	u32 becomes; /* the subject that what is executed or mapped is given: struct caps_subject; 0: none */
+	/* the subject that what is executed or mapped is given: struct caps_subject; 0: none */
+	u32 becomes;
 	u32 expires; /* seconds, */
 	u32 uses;    /* and counted uses, after which what is bound by it ends; 0: neither */
 };
@@ -54,7 +55,7 @@ struct caps_capability {
 struct caps_answer {
 	u32 rights;
 	u32 count;
-	u32 by; /* u32 each: a struct caps_capability */
+	u32 by;     /* u32 each: a struct caps_capability */
 	u32 brings; /* any of them has `becomes` */
 };
 
@@ -65,23 +66,24 @@ struct caps_of_service {
 };
 
 struct caps_subject {
-	u32 image;	/* struct caps_image */
-	u32 name;	/* text, */
-	u32 name_len;	/* its length */
-	u32 services;	/* struct caps_of_service each, by rising number; */
-	u32 services_count; /* so many */
-	u32 control[CAPS_CLASSES];  /* permissions that are checked at each use */
-	u32 automata[CAPS_CLASSES]; /* struct tg_automaton, whose answers are places of struct caps_answer; 0: nothing */
+	u32 image;                 /* struct caps_image */
+	u32 name;                  /* text, */
+	u32 name_len;              /* its length */
+	u32 services;              /* struct caps_of_service each, by rising number; */
+	u32 services_count;        /* so many */
+	u32 control[CAPS_CLASSES]; /* permissions that are checked at each use */
+	/* struct tg_automaton, whose answers are places of struct caps_answer; 0: nothing */
+	u32 automata[CAPS_CLASSES];
 	u32 pad;
 };
 
 /* What of an operation an operand is authorised for. */
 struct caps_need {
-	u32 operand;  /* from 1 */
-	u32 rights;   /* these, where there is no vector */
-	u32 by;	      /* the operand whose value says which, from 1; 0: `rights` */
-	u32 vector;   /* struct caps_value each, by rising value; */
-	u32 values;   /* so many */
+	u32 operand; /* from 1 */
+	u32 rights;  /* these, where there is no vector */
+	u32 by;      /* the operand whose value says which, from 1; 0: `rights` */
+	u32 vector;  /* struct caps_value each, by rising value; */
+	u32 values;  /* so many */
 	u32 pad;
 };
 
@@ -108,7 +110,7 @@ struct caps_operation {
 
 struct caps_service {
 	u32 operations; /* struct caps_operation each, by rising number; */
-	u32 count;	/* so many */
+	u32 count;      /* so many */
 	u32 name;
 	u32 name_len;
 	u32 socket_type; /* enum sock_type; 0: any that services may have */
@@ -116,14 +118,15 @@ struct caps_service {
 };
 
 struct caps_image {
-	u32 size; /* bytes of all of it */
+	u32 size;     /* bytes of all of it */
 	u32 subjects; /* struct caps_subject each; */
 	u32 subjects_count;
 	u32 capabilities; /* struct caps_capability each; */
 	u32 capabilities_count;
 	u32 services; /* struct caps_service each; */
 	u32 services_count;
-	u32 sockets; /* struct tg_automaton: which service is at a Unix socket: u32 answers, from 1, 0: none; no services: 0 */
+	/* struct tg_automaton: which service is at a Unix socket: u32 answers, from 1, 0: none; no services: 0 */
+	u32 sockets;
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What is asked of each message while there are services. A program at a hook costs some 200 instructions each time, whatever it
  * does: so one asks what LOMAC (hooks/socket.h), capabilities for sockets (net.h) and the service monitor have to ask of each.
@@ -37,7 +37,8 @@ static __noinline int caps_stateless(struct caps_domain *d, struct sock *sk, u64
 }
 
 /* What the service monitor asks of a message by a Unix socket. */
-static __always_inline int caps_service_sends(struct socket *sock, struct sock *sk, struct msghdr *msg, u32 size)
+static __always_inline int caps_service_sends(struct socket *sock, struct sock *sk,
+					      struct msghdr *msg, u32 size)
 {
 	u64 at = address(sk), peer;
 	u32 type = sk->sk_type;
@@ -72,7 +73,8 @@ static __always_inline int caps_service_sends(struct socket *sock, struct sock *
 	r->size = size;
 	err = caps_served_by(c, r);
 	if (!err)
-		err = type == SOCK_STREAM ? caps_stream_sent(r, c, msg) : caps_packet_sent(r, c, msg);
+		err = type == SOCK_STREAM ? caps_stream_sent(r, c, msg) :
+					    caps_packet_sent(r, c, msg);
 	return err;
 }
 
@@ -95,7 +97,8 @@ int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *ms
 
 /* All that is asked of a message that is received. While this is attached hook_socket_recvmsg is not. */
 SEC("lsm.s/socket_recvmsg")
-int BPF_PROG(caps_stream_socket_recvmsg, struct socket *sock, struct msghdr *msg, int size, int flags)
+int BPF_PROG(caps_stream_socket_recvmsg, struct socket *sock, struct msghdr *msg, int size,
+	     int flags)
 {
 	struct sock *sk = sock->sk;
 	struct caps_conn *c;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `capability` model: mappings, which are uses of an open file; and where they are code, libraries. */
 #ifndef TIDEGATE_CAPS_MMAP_H
 #define TIDEGATE_CAPS_MMAP_H
@@ -6,9 +6,11 @@
 /* The program that a process runs: its text may be mapped again. */
 static __always_inline bool caps_is_program(struct file *file)
 {
-	struct mm_struct___ps *mm = CAST(struct mm_struct___ps, address(bpf_get_current_task_btf()->mm));
+	struct mm_struct___ps *mm =
+		CAST(struct mm_struct___ps, address(bpf_get_current_task_btf()->mm));
 
-	return mm && address(CAST(struct file, address(mm->exe_file))->f_inode) == address(file->f_inode);
+	return mm &&
+	       address(CAST(struct file, address(mm->exe_file))->f_inode) == address(file->f_inode);
 }
 
 /* Code is mapped: a library, which is asked for by its name. `narrows`: the domain that it brings about, 0: none. */
@@ -64,7 +66,8 @@ static __always_inline int caps_map_asked(struct file *file, u32 prot, bool shar
 }
 
 SEC("lsm.s/mmap_file")
-int BPF_PROG(caps_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+int BPF_PROG(caps_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
+	     unsigned long flags)
 {
 	int err = file && caps_me() ? caps_map_asked(file, prot, flags & MAP_TYPE_SHARED) : 0;
 
@@ -76,7 +79,8 @@ int BPF_PROG(caps_mmap_file, struct file *file, unsigned long reqprot, unsigned 
  * part in, whose own ends would not be known of it.
  */
 SEC("?lsm/mmap_backing_file")
-int BPF_PROG(caps_mmap_backing_file, struct vm_area_struct *vma, struct file *backing, struct file *file)
+int BPF_PROG(caps_mmap_backing_file, struct vm_area_struct *vma, struct file *backing,
+	     struct file *file)
 {
 	struct caps_task *t = caps_tasks_current();
 	struct caps_active *from, *a;
@@ -96,11 +100,15 @@ int BPF_PROG(caps_mmap_backing_file, struct vm_area_struct *vma, struct file *ba
 }
 
 SEC("lsm/file_mprotect")
-int BPF_PROG(caps_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
+int BPF_PROG(caps_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot,
+	     unsigned long prot)
 {
 	struct file *file = vma->vm_file;
 	int err = file && caps_me() ?
-		  caps_map_asked(file, prot, CAST(struct vm_area_struct, address(vma))->vm_flags & VM_SHARED) : 0;
+			  caps_map_asked(file, prot,
+					 CAST(struct vm_area_struct, address(vma))->vm_flags &
+						 VM_SHARED) :
+			  0;
 
 	return err <= 0 ? err : caps_load(file, false);
 }

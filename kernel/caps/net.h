@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `capability` model: sockets. To connect one, or to take an address for it, is a bind operation; what is read and written by
  * it then goes by the active capability that leaves. An address in a message names its object each time.
@@ -12,7 +12,8 @@ struct caps_inet {
 	u32 len;
 };
 
-__noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull, struct caps_question *q __arg_nonnull)
+__noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
+			     struct caps_question *q __arg_nonnull)
 {
 	struct caps_domain *d = caps_domain_at(q->domain);
 	u32 k, i, state, automaton;
@@ -38,7 +39,8 @@ __noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull, struct caps_qu
 }
 
 /* An IPv4 address that is written as IPv6 is one. */
-static __always_inline void caps_inet_key(struct caps_inet *key, const u32 *words, u32 family, u32 port)
+static __always_inline void caps_inet_key(struct caps_inet *key, const u32 *words, u32 family,
+					  u32 port)
 {
 	u32 i;
 
@@ -86,7 +88,8 @@ int BPF_PROG(caps_socket_create, int family, int type, int protocol, int kern)
 	if (kern || !caps_me() || family == AF_UNIX)
 		return 0;
 	type &= 0xf;
-	if (inet && type == SOCK_STREAM && (!protocol || protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP))
+	if (inet && type == SOCK_STREAM &&
+	    (!protocol || protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP))
 		return 0;
 	if (inet && type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
 		return 0;
@@ -106,7 +109,8 @@ static __noinline int caps_sock_bound(u64 file, u32 kind, struct caps_question *
 }
 
 /* May the current task do this with an address that the kernel has copied? What is bound is left to the caller. */
-static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct caps_question *q, u8 op)
+static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct caps_question *q,
+				      u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
 	struct te_address a = {};
@@ -140,7 +144,8 @@ __noinline int caps_ask_abstract(u64 text, u32 len, struct caps_question *q __ar
 		if (!automaton)
 			continue;
 		state = automaton_step(automaton, PART(struct tg_automaton, automaton)->start, '@');
-		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, automaton_feed(automaton, state, text, len & 127));
+		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(
+			automaton, automaton_feed(automaton, state, text, len & 127));
 	}
 	return caps_judge(q);
 }
@@ -201,7 +206,8 @@ static __always_inline int caps_ask_sock(struct sock *k, bool peer, struct caps_
  */
 __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 {
-	u64 sock = address(CAST(struct file, file)->private_data), sk = address(CAST(struct socket, sock)->sk);
+	u64 sock = address(CAST(struct file, file)->private_data),
+	    sk = address(CAST(struct socket, sock)->sk);
 	struct caps_question q = { .domain = domain };
 	struct caps_active *a = caps_active_at(file, domain, CAPS_OPENED);
 	struct sock *k = CAST(struct sock, sk);
@@ -373,7 +379,8 @@ static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
 static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 {
 	struct caps_task *t = caps_tasks_current();
-	u64 file = address(CAST(struct socket, sock)->file), sk = address(CAST(struct socket, sock)->sk);
+	u64 file = address(CAST(struct socket, sock)->file),
+	    sk = address(CAST(struct socket, sock)->sk);
 	u32 domain = t ? t->domain : 0, kind, taken, why;
 	struct caps_active *a;
 	bool bound = false;
@@ -385,7 +392,8 @@ static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 		if (!a)
 			continue;
 		bound = true;
-		if (right & ~a->rights || (counted & CAPS_MANY && counted & a->counted && (a->limited || a->ancestors[0])))
+		if (right & ~a->rights || (counted & CAPS_MANY && counted & a->counted &&
+					   (a->limited || a->ancestors[0])))
 			why = CAPS_NOT_BOUND;
 		else if (caps_is_shut_for(a, domain))
 			why = CAPS_REVOKED;
@@ -398,8 +406,9 @@ static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 	if (!taken)
 		return 0;
 	if (taken & 1 << CAPS_TAKEN_ALL ||
-	    (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX ? caps_name_is_taken(sk, domain, bound) :
-									!bound && caps_address_is_taken(sk, domain)))
+	    (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX ?
+		     caps_name_is_taken(sk, domain, bound) :
+		     !bound && caps_address_is_taken(sk, domain)))
 		return caps_sock_refused(CAPS_UNIX, right, CAPS_REVOKED, op);
 	return 0;
 }
@@ -426,7 +435,8 @@ int BPF_PROG(caps_guard_socket_permission, struct file *file, int mask)
 {
 	if (!(mask & MAY_READ) || !caps_me() || file->f_inode->i_sb->s_magic != SOCKFS_MAGIC)
 		return 0;
-	return caps_sock_used(address(file->private_data), CAPS_READ, CAPS_IS_READ(caps_call()) ? 0 : CAPS_READ, TG_OP_RECEIVE);
+	return caps_sock_used(address(file->private_data), CAPS_READ,
+			      CAPS_IS_READ(caps_call()) ? 0 : CAPS_READ, TG_OP_RECEIVE);
 }
 
 /* Who has no address yet gets one when it listens. */
@@ -440,7 +450,8 @@ int BPF_PROG(caps_socket_listen, struct socket *sock)
 
 	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_BIND, 0) || q.class == CAPS_UNIX)
 		return 0;
-	if (caps_active_of(file, q.domain, CAPS_ADDRESSED) || caps_active_of(file, q.domain, CAPS_OPENED))
+	if (caps_active_of(file, q.domain, CAPS_ADDRESSED) ||
+	    caps_active_of(file, q.domain, CAPS_OPENED))
 		return 0;
 	caps_ask_sock(CAST(struct sock, address(sk)), false, &q);
 	if (!q.asked.given)
@@ -465,7 +476,8 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 		from = caps_active_of(address(sock->file), domain, CAPS_OPENED);
 	if (!from)
 		return caps_sock_use(sock, CAPS_READ, TG_OP_ACCEPT);
-	why = caps_is_shut_for(from, domain) ? CAPS_REVOKED : caps_ended_with(from, address(sock->file), false);
+	why = caps_is_shut_for(from, domain) ? CAPS_REVOKED :
+					       caps_ended_with(from, address(sock->file), false);
 	if (why)
 		return caps_never(why, TG_OP_ACCEPT, TG_C_SOCKET);
 	/* whose the address is, which layers that came later did not give */
@@ -493,7 +505,8 @@ SEC("lsm/unix_stream_connect")
 int BPF_PROG(caps_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
 	struct caps_question q = {};
-	u64 file = address(CAST(struct socket, address(CAST(struct sock, address(sock))->sk_socket))->file);
+	u64 file = address(
+		CAST(struct socket, address(CAST(struct sock, address(sock))->sk_socket))->file);
 	int err;
 
 	if (!caps_begin(&q, CAPS_UNIX, CAPS_CONNECT, 0) || caps_is_daemon(address(other)))

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service monitor on sockets of packets (SOCK_SEQPACKET): a message is a request, or a reply. A request is authorised in
  * its sender's call, which is refused if it is not, as it lies in user memory; then, where the kernel delivers its own copy,
@@ -37,7 +37,8 @@ static __noinline bool caps_gathered(struct caps_room *r, struct msghdr *msg, u3
 		base = address(it->ubuf) + skip;
 		if (!from && n <= CAPS_SHORT)
 			return caps_user_copied(r, n, base);
-		return !bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(n, CAPS_PART), (void *)base);
+		return !bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(n, CAPS_PART),
+					   (void *)base);
 	}
 	if (it->iter_type != ITER_IOVEC)
 		return false;
@@ -54,7 +55,8 @@ static __noinline bool caps_gathered(struct caps_room *r, struct msghdr *msg, u3
 		base = address(v->iov_base) + skip;
 		some = len - skip < n ? len - skip : n;
 		skip = 0;
-		if (bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(some, CAPS_PART), (void *)base))
+		if (bpf_copy_from_user(r->head + BOUND(at, CAPS_HEAD), BOUND(some, CAPS_PART),
+				       (void *)base))
 			return false;
 		at += some;
 		n -= some;
@@ -100,7 +102,8 @@ static __always_inline int caps_request_refused(struct caps_room *r, int err)
 }
 
 /* A packet that is about to be sent. */
-static __always_inline int caps_packet_sent(struct caps_room *r, struct caps_conn *c, struct msghdr *msg)
+static __always_inline int caps_packet_sent(struct caps_room *r, struct caps_conn *c,
+					    struct msghdr *msg)
 {
 	int err = caps_request_peeked(r, msg);
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Authorisation of a request to a service: crates/policy/src/caps/model/service.rs says what has to hold. A room (service.h)
  * has its head and operands. What is found is 0, or why it is refused.
@@ -127,10 +127,13 @@ static __noinline u32 caps_operation_of(u32 layer, u32 service, u32 number)
 	high = s->count;
 	/* mostly they are numbered from 1 */
 	i = number - 1;
-	if (i < high && PART(struct caps_operation, s->operations + i * sizeof(struct caps_operation))->number == number)
+	if (i < high &&
+	    PART(struct caps_operation, s->operations + i * sizeof(struct caps_operation))
+			    ->number == number)
 		return s->operations + i * sizeof(struct caps_operation);
 	EACH(i, 16) {
-		u32 middle = (low + high) / 2, at = s->operations + middle * sizeof(struct caps_operation), has;
+		u32 middle = (low + high) / 2,
+		    at = s->operations + middle * sizeof(struct caps_operation), has;
 
 		if (low >= high)
 			break;
@@ -163,7 +166,8 @@ static __noinline u32 caps_service_automaton(u32 layer, u32 service)
 }
 
 /* Does a layer of a room's session give `wanted` of an object, which the service calls by this name? */
-__noinline u32 caps_service_given(struct caps_room *r __arg_nonnull, u32 layer, u32 service, u64 text, u32 len)
+__noinline u32 caps_service_given(struct caps_room *r __arg_nonnull, u32 layer, u32 service,
+				  u64 text, u32 len)
 {
 	u32 automaton, image, taken = caps_session_at(r->session)->taken;
 
@@ -172,16 +176,20 @@ __noinline u32 caps_service_given(struct caps_room *r __arg_nonnull, u32 layer, 
 	image = PART(struct caps_subject, layer)->image;
 	r->answer = 0;
 	if (automaton)
-		r->answer = caps_answer_of(automaton,
-			automaton_feed(automaton, PART(struct tg_automaton, automaton)->start, text, len));
-	r->object = caps_object_id(caps_mix(caps_mix(CAPS_ID_SERVICE, image), service - 1), text, len);
+		r->answer = caps_answer_of(
+			automaton,
+			automaton_feed(automaton, PART(struct tg_automaton, automaton)->start, text,
+				       len));
+	r->object =
+		caps_object_id(caps_mix(caps_mix(CAPS_ID_SERVICE, image), service - 1), text, len);
 	caps_ask(&r->asked, r->wanted, 0);
 	r->asked.session = r->session;
 	r->asked.epoch = r->epoch;
 	caps_ask_layer(&r->asked, r->answer);
 	r->denied = r->wanted;
-	if (taken & 1 << CAPS_TAKEN_ALL || (taken && (caps_taken_from(r->session, CAPS_TAKEN_SUBJECT, layer) ||
-						      caps_taken_from(r->session, CAPS_TAKEN_OBJECT, r->object))))
+	if (taken & 1 << CAPS_TAKEN_ALL ||
+	    (taken && (caps_taken_from(r->session, CAPS_TAKEN_SUBJECT, layer) ||
+		       caps_taken_from(r->session, CAPS_TAKEN_OBJECT, r->object))))
 		return CAPS_REVOKED;
 	r->denied = r->wanted & ~r->asked.given;
 	return r->denied ? caps_why_not(&r->asked, r->wanted) : 0;
@@ -202,12 +210,15 @@ static __noinline u32 caps_bound_ended(struct caps_room *r, struct caps_bound *b
 			return why;
 	}
 	/* nor for longer than the connection, for who asked for it; that of the sender's own domain is the guard's (net.h) */
-	a = r->file && b->domain && b->serial != r->serial ? caps_active_of(r->file, b->domain, CAPS_OPENED) : NULL;
+	a = r->file && b->domain && b->serial != r->serial ?
+		    caps_active_of(r->file, b->domain, CAPS_OPENED) :
+		    NULL;
 	return a ? caps_ended_with(a, r->file, false) : 0;
 }
 
 /* An operand that is a descriptor: is it good for `wanted`? `is_own`: the sender has the layer; `counts`: one use is made of it. */
-__noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u32 service, u32 operand, u32 how)
+__noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u32 service,
+				 u32 operand, u32 how)
 {
 	bool is_own = how & 1, counts = how & 2;
 	u32 i = BOUND(operand - 1, CAPS_WIRE_OPERANDS), rights;
@@ -228,7 +239,9 @@ __noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u
 		b = caps_bound_at(r->conn, r->slots[i]);
 		a = b ? caps_service_active_of(b, r->conn, r->slots[i], layer) : NULL;
 		if (counts)
-			return a && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0 ? CAPS_USED_UP : 0;
+			return a && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0 ?
+				       CAPS_USED_UP :
+				       0;
 		has = a;
 		rights = a ? a->rights : 0;
 		r->limited |= a ? a->limited : 0;
@@ -244,14 +257,16 @@ __noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u
 }
 
 /* An operand that is an object's name: does the layer, the room's `own`, from 1, give `wanted` of it? */
-__noinline u32 caps_request_binds(struct caps_room *r __arg_nonnull, u32 own, u32 service, u32 operand, u32 first)
+__noinline u32 caps_request_binds(struct caps_room *r __arg_nonnull, u32 own, u32 service,
+				  u32 operand, u32 first)
 {
 	u32 layer = r->layers[BOUND(own - 1, CAPS_LAYERS)], why;
 
 	r->denied = r->wanted;
 	if (!caps_operand_is(r, operand, CAPS_WIRE_NAME_OF))
 		return CAPS_REQUEST;
-	why = caps_service_given(r, layer, service, address(r->head + BOUND(caps_operand_at(r, operand), CAPS_HEAD)),
+	why = caps_service_given(r, layer, service,
+				 address(r->head + BOUND(caps_operand_at(r, operand), CAPS_HEAD)),
 				 r->lens[BOUND(operand - 1, CAPS_WIRE_OPERANDS)]);
 	if (why || !first)
 		return why;
@@ -294,9 +309,11 @@ static __noinline bool caps_need_wants(struct caps_room *r, AT(struct caps_need)
 }
 
 /* One layer: the room's `own`, from 1, or with 0 one that a descriptor was opened with. */
-__noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u32 service, u32 own, u32 counts)
+__noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u32 service, u32 own,
+				 u32 counts)
 {
-	u32 at = caps_operation_of(layer, service, caps_request_of(r)->operation), kind, needs, count, i, why = 0;
+	u32 at = caps_operation_of(layer, service, caps_request_of(r)->operation), kind, needs,
+	    count, i, why = 0;
 
 	asm volatile("" ::"r"(&arena));
 	r->layer = layer;
@@ -319,7 +336,8 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 		if (kind == CAPS_BINDS)
 			why = caps_request_binds(r, own, service, need->operand, !i);
 		else
-			why = caps_request_uses(r, layer, service, need->operand, !!own | (counts ? 2 : 0));
+			why = caps_request_uses(r, layer, service, need->operand,
+						!!own | (counts ? 2 : 0));
 		if (why)
 			break;
 	}
@@ -390,7 +408,8 @@ __noinline u32 caps_descriptor_read(struct caps_room *r __arg_nonnull, u32 opera
 		if (r->others_count >= CAPS_LAYERS)
 			return CAPS_TOO_MANY;
 		r->others[BOUND(r->others_count, CAPS_LAYERS)] = layer;
-		r->others_services[BOUND(r->others_count, CAPS_LAYERS)] = b->services[BOUND(i, CAPS_LAYERS)];
+		r->others_services[BOUND(r->others_count, CAPS_LAYERS)] =
+			b->services[BOUND(i, CAPS_LAYERS)];
 		r->others_count++;
 	}
 	return 0;
@@ -406,12 +425,14 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 
 		if (!service)
 			continue;
-		why = caps_request_asks(r, r->layers[BOUND(k, CAPS_LAYERS)], service, k + 1, counts);
+		why = caps_request_asks(r, r->layers[BOUND(k, CAPS_LAYERS)], service, k + 1,
+					counts);
 		if (why)
 			return why;
 	}
 	EACH(k, r->others_count) {
-		why = caps_request_asks(r, r->others[BOUND(k, CAPS_LAYERS)], r->others_services[BOUND(k, CAPS_LAYERS)], 0, counts);
+		why = caps_request_asks(r, r->others[BOUND(k, CAPS_LAYERS)],
+					r->others_services[BOUND(k, CAPS_LAYERS)], 0, counts);
 		if (why)
 			return why;
 	}
@@ -423,7 +444,8 @@ __noinline u32 caps_request_judged(struct caps_room *r __arg_nonnull)
 {
 	u32 i, why;
 
-	r->judged = r->binds = r->giving = r->limited = r->others_count = r->layer = r->wanted = r->denied = 0;
+	r->judged = r->binds = r->giving = r->limited = r->others_count = r->layer = r->wanted =
+		r->denied = 0;
 	r->epoch = *(volatile u32 *)&caps_epoch;
 	EACH(i, caps_request_of(r)->operands) {
 		if (r->kinds[BOUND(i, CAPS_WIRE_OPERANDS)] != CAPS_WIRE_DESCRIPTOR)

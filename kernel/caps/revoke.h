@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Revocation in the `capability` model, the kernel's part. User space enters what is taken (subject.h) and counts the
  * revocation: whoever is asked from then on is asked by it, and each active capability once whether it still holds. Then it
@@ -14,9 +14,9 @@ struct tg_caps_held {
 	u32 dev;
 	u32 pid; /* thread group id */
 	u32 tid;
-	u32 fd;	 /* ~0 */
+	u32 fd;      /* ~0 */
 	u32 session; /* place */
-	u32 denied; /* permissions */
+	u32 denied;  /* permissions */
 	u32 revoked; /* it was taken back, and has not ended otherwise */
 	u32 pad;
 };
@@ -77,7 +77,8 @@ int ps_caps_vma(struct bpf_iter__task_vma *ctx)
 	return 0;
 }
 
-static long caps_settle_one(void *map, struct caps_active_key *key, struct caps_active *a, void *data)
+static long caps_settle_one(void *map, struct caps_active_key *key, struct caps_active *a,
+			    void *data)
 {
 	if (key->domain)
 		caps_ended(a);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the service monitor (service.h) keeps of a task that sends: who it is, what of a request it has copied, and what was found
  * about that. It is used again from one message to the next, and what stays the same is not looked up anew.
@@ -8,9 +8,10 @@
 
 #include "caps/wire.h"
 
-#define CAPS_HEAD 4096	/* more than head and operands of a request: a bound, */
-#define CAPS_PART 2048	/* that of what is copied at once, */
-#define CAPS_HEAD_ROOM (CAPS_HEAD + CAPS_PART) /* and so the room for it. What is kept of a task may take 8192 bytes at most */
+#define CAPS_HEAD 4096 /* more than head and operands of a request: a bound, */
+#define CAPS_PART 2048 /* that of what is copied at once, */
+/* and so the room for it. What is kept of a task may take 8192 bytes at most */
+#define CAPS_HEAD_ROOM (CAPS_HEAD + CAPS_PART)
 
 /* Where a descriptor of a connection was found last. */
 #define CAPS_USED 8
@@ -25,11 +26,11 @@ struct caps_used {
 struct caps_room {
 	u64 task;
 	u64 spilled; /* taskslot.h */
-	u64 conn; /* number of the connection; 0: none, */
-	u64 file; /* its file, 0: none, */
-	u64 peer; /* and the service's sock */
-	u64 size; /* bytes that are to be sent, */
-	u64 seen; /* and those that were copied */
+	u64 conn;    /* number of the connection; 0: none, */
+	u64 file;    /* its file, 0: none, */
+	u64 peer;    /* and the service's sock */
+	u64 size;    /* bytes that are to be sent, */
+	u64 seen;    /* and those that were copied */
 	/* who the task is, as long as it is in the same domain: */
 	u64 serial; /* the domain's; 0: it is not governed */
 	u64 session_number;
@@ -38,22 +39,22 @@ struct caps_room {
 	u32 count;  /* layers */
 	u32 layers[CAPS_LAYERS];
 	u32 services[CAPS_LAYERS]; /* what each calls the service there; from 1, 0: none */
-	u64 served; /* the connection, by its number, that this is so of; 0: none */
+	u64 served;                /* the connection, by its number, that this is so of; 0: none */
 	/* a request: */
-	u32 len;    /* bytes of head and operands */
-	u32 judged; /* it is authorised */
+	u32 len;                    /* bytes of head and operands */
+	u32 judged;                 /* it is authorised */
 	u32 at[CAPS_WIRE_OPERANDS]; /* where in `head` operands' contents are, */
 	u32 lens[CAPS_WIRE_OPERANDS];
 	u32 kinds[CAPS_WIRE_OPERANDS]; /* and what; */
 	u32 ended[CAPS_WIRE_OPERANDS]; /* of descriptors: why it is good for nothing, 0: it is, */
 	u32 slots[CAPS_WIRE_OPERANDS]; /* where it is, */
-	u64 sessions[CAPS_WIRE_OPERANDS]; /* the session, by its number, that opened it, */
-	u32 firsts[CAPS_WIRE_OPERANDS]; /* the first layer that gave it; 0: none, */
+	u64 sessions[CAPS_WIRE_OPERANDS];     /* the session, by its number, that opened it, */
+	u32 firsts[CAPS_WIRE_OPERANDS];       /* the first layer that gave it; 0: none, */
 	u32 first_rights[CAPS_WIRE_OPERANDS]; /* and what that gave */
 	u32 first_limited[CAPS_WIRE_OPERANDS];
 	struct caps_used used[CAPS_USED];
 	/* what was found: */
-	u32 layer; /* by which layer it is not authorised, */
+	u32 layer;   /* by which layer it is not authorised, */
 	u32 service; /* what that calls the service, from 1, */
 	u32 operand; /* for which operand, from 1; 0: none, */
 	u32 wanted;
@@ -68,7 +69,8 @@ struct caps_room {
 	u32 expires[CAPS_LAYERS];
 	u32 uses[CAPS_LAYERS];
 	u64 objects[CAPS_LAYERS];
-	u32 others[CAPS_LAYERS]; /* layers that descriptors were opened with, and the sender has not, */
+	/* layers that descriptors were opened with, and the sender has not, */
+	u32 others[CAPS_LAYERS];
 	u32 others_services[CAPS_LAYERS];
 	u32 others_count;
 	u32 answer; /* to the question asked last, */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service monitor of the `capability` model: connections (conn.h) begin and end, and what services are at their other ends.
  * request.h authorises a request, packet.h and stream.h see to it that nothing else comes through; message.h is what is asked of each
@@ -93,20 +93,23 @@ none:
 }
 
 /* What its layers call the service at a path that has been walked, */
-__noinline int caps_served_said(struct caps_room *r __arg_nonnull, struct tg_scratch *w __arg_nonnull)
+__noinline int caps_served_said(struct caps_room *r __arg_nonnull,
+				struct tg_scratch *w __arg_nonnull)
 {
 	u32 k, i, n = w->n, state, automaton;
 
 	asm volatile("" ::"r"(&arena));
 	bpf_for(k, 0, r->count) {
 		automaton = PART(struct caps_image,
-				 PART(struct caps_subject, r->layers[BOUND(k, CAPS_LAYERS)])->image)->sockets;
+				 PART(struct caps_subject, r->layers[BOUND(k, CAPS_LAYERS)])->image)
+				    ->sockets;
 		r->services[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
 		state = PART(struct tg_automaton, automaton)->start;
 		bpf_for(i, 0, n)
-			state = automaton_feed_component(automaton, state, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
+			state = automaton_feed_component(automaton, state,
+							 w->up[BOUND(n - 1 - i, TG_DEPTH)]);
 		r->services[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, state);
 	}
 	return 0;
@@ -120,13 +123,14 @@ __noinline int caps_served_said_of_key(struct caps_room *r __arg_nonnull, u64 te
 	asm volatile("" ::"r"(&arena));
 	bpf_for(k, 0, r->count) {
 		automaton = PART(struct caps_image,
-				 PART(struct caps_subject, r->layers[BOUND(k, CAPS_LAYERS)])->image)->sockets;
+				 PART(struct caps_subject, r->layers[BOUND(k, CAPS_LAYERS)])->image)
+				    ->sockets;
 		r->services[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
 		state = automaton_step(automaton, PART(struct tg_automaton, automaton)->start, '@');
-		r->services[BOUND(k, CAPS_LAYERS)] =
-			caps_answer_of(automaton, automaton_feed(automaton, state, text, len & 127));
+		r->services[BOUND(k, CAPS_LAYERS)] = caps_answer_of(
+			automaton, automaton_feed(automaton, state, text, len & 127));
 	}
 	return 0;
 }
@@ -218,14 +222,17 @@ static __noinline bool caps_object_noted(struct caps_room *r, struct tg_note *n)
 	u32 i = BOUND(r->operand - 1, CAPS_WIRE_OPERANDS), at = BOUND(r->at[i], CAPS_HEAD), slot;
 	struct caps_bound *b;
 
-	if (!r->layer || !r->operand || r->operand > ((struct caps_wire_request *)r->head)->operands)
+	if (!r->layer || !r->operand ||
+	    r->operand > ((struct caps_wire_request *)r->head)->operands)
 		return false;
 	if (r->kinds[i] == CAPS_WIRE_NAME_OF) {
 		n->dentry = address(r->head + at);
 		n->text_len = r->lens[i];
 		return true;
 	}
-	b = r->kinds[i] == CAPS_WIRE_DESCRIPTOR ? caps_bound_by(r->conn, *(u64 *)(r->head + at), true, &slot) : NULL;
+	b = r->kinds[i] == CAPS_WIRE_DESCRIPTOR ?
+		    caps_bound_by(r->conn, *(u64 *)(r->head + at), true, &slot) :
+		    NULL;
 	if (!b)
 		return false;
 	n->dentry = address(b->name);
@@ -263,7 +270,8 @@ static __noinline int caps_type_is(struct caps_room *r, u32 type)
 	asm volatile("" ::"r"(&arena));
 	bpf_for(k, 0, r->count) {
 		AT(struct caps_image) *image;
-		u32 layer = r->layers[BOUND(k, CAPS_LAYERS)], service = r->services[BOUND(k, CAPS_LAYERS)];
+		u32 layer = r->layers[BOUND(k, CAPS_LAYERS)],
+		    service = r->services[BOUND(k, CAPS_LAYERS)];
 
 		if (!service)
 			continue;
@@ -282,7 +290,8 @@ static __noinline int caps_type_is(struct caps_room *r, u32 type)
 
 /* A governed task connects: is a service there? */
 SEC("lsm/unix_stream_connect")
-int BPF_PROG(caps_service_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
+int BPF_PROG(caps_service_unix_stream_connect, struct sock *sock, struct sock *other,
+	     struct sock *newsk)
 {
 	struct caps_domain *d = caps_me();
 	struct caps_served *s;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service monitor on streams. What is sent is looked at as it lies in the kernel's buffer, before it is queued, by a
  * program that cannot refuse it; so it is the service that gets no further than what was authorised. A program on a function
@@ -59,7 +59,9 @@ static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
 	at -= linear;
 	shared = CAST(struct skb_shared_info, address(s->head) + s->end);
 	bpf_for(i, 0, CAPS_FRAGS) {
-		struct skb_frag *f = CAST(struct skb_frag, address(&shared->frags[0]) + i * bpf_core_type_size(struct skb_frag));
+		struct skb_frag *f =
+			CAST(struct skb_frag,
+			     address(&shared->frags[0]) + i * bpf_core_type_size(struct skb_frag));
 		u64 page = f->netmem;
 
 		if (i >= shared->nr_frags)
@@ -72,7 +74,8 @@ static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
 #ifdef __TARGET_ARCH_x86
 		if (!symbols.page_offset_base || !symbols.vmemmap_base || page & 1)
 			return 0;
-		page = (page - name_word(symbols.vmemmap_base)) / bpf_core_type_size(struct page) << 12;
+		page = (page - name_word(symbols.vmemmap_base)) / bpf_core_type_size(struct page)
+		       << 12;
 		return name_word(symbols.page_offset_base) + page + f->offset + at;
 #else
 		return 0;
@@ -97,7 +100,8 @@ static __noinline u32 caps_chunk_copied(u8 *to, u64 skb, u32 at, u32 n)
 }
 
 /* The head that came is what the room has, and that is authorised; else it comes there, and is asked about. */
-static __always_inline u32 caps_stream_judged(struct caps_room *r, struct caps_coming *coming, u32 len)
+static __always_inline u32 caps_stream_judged(struct caps_room *r, struct caps_coming *coming,
+					      u32 len)
 {
 	bool judged = r->judged && r->len == len;
 	u64 differs = 0;
@@ -119,7 +123,8 @@ static __always_inline u32 caps_stream_judged(struct caps_room *r, struct caps_c
 }
 
 /* A head that is no request, or not authorised: nothing that follows can be told any more. */
-static __always_inline int caps_stream_lost(struct caps_room *r, struct caps_conn *c, bool malformed)
+static __always_inline int caps_stream_lost(struct caps_room *r, struct caps_conn *c,
+					    bool malformed)
 {
 	if (malformed) {
 		r->why = CAPS_REQUEST;
@@ -135,11 +140,13 @@ static __always_inline int caps_stream_lost(struct caps_room *r, struct caps_con
 }
 
 /* All of a head is there. */
-static __always_inline int caps_stream_head(struct caps_room *r, struct caps_conn *c, struct caps_coming *coming, u32 len)
+static __always_inline int caps_stream_head(struct caps_room *r, struct caps_conn *c,
+					    struct caps_coming *coming, u32 len)
 {
 	struct caps_wire_request *q = (struct caps_wire_request *)coming->head;
 
-	if ((caps_stream_judged(r, coming, len) || caps_request_made(r, c)) && caps_stream_lost(r, c, false))
+	if ((caps_stream_judged(r, coming, len) || caps_request_made(r, c)) &&
+	    caps_stream_lost(r, c, false))
 		return 0;
 	c->requests.left = q->length - len;
 	c->requests.have = 0;
@@ -149,8 +156,9 @@ static __always_inline int caps_stream_head(struct caps_room *r, struct caps_con
 #define CAPS_CHUNK 8192 /* steps: more than there can be messages in what is copied at once */
 
 /* A chunk of requests. */
-__noinline int caps_stream_requests(struct caps_room *r __arg_nonnull, struct caps_conn *c __arg_nonnull,
-				     struct caps_coming *coming __arg_nonnull, u64 skb, u32 len)
+__noinline int caps_stream_requests(struct caps_room *r __arg_nonnull,
+				    struct caps_conn *c __arg_nonnull,
+				    struct caps_coming *coming __arg_nonnull, u64 skb, u32 len)
 {
 	struct caps_way *w = &c->requests;
 	u32 at = 0, need, some, i;
@@ -172,7 +180,8 @@ __noinline int caps_stream_requests(struct caps_room *r __arg_nonnull, struct ca
 			need = caps_request_size(coming->head);
 		if (w->have < need) {
 			some = need - w->have < len - at ? need - w->have : len - at;
-			some = caps_chunk_copied(coming->head + BOUND(w->have, CAPS_HEAD), skb, at, some);
+			some = caps_chunk_copied(coming->head + BOUND(w->have, CAPS_HEAD), skb, at,
+						 some);
 			if (!some)
 				break;
 			w->have += some;
@@ -217,7 +226,8 @@ __noinline int caps_stream_replies(struct caps_conn *c __arg_nonnull, u64 skb, u
 		if (some > n)
 			some = n;
 		if (!from || !some ||
-		    bpf_probe_read_kernel(c->reply + BOUND(w->have, 32), BOUND(some, 32), (void *)from))
+		    bpf_probe_read_kernel(c->reply + BOUND(w->have, 32), BOUND(some, 32),
+					  (void *)from))
 			break;
 		w->have += some;
 		at += some;
@@ -238,13 +248,16 @@ __noinline int caps_stream_replies(struct caps_conn *c __arg_nonnull, u64 skb, u
 __noinline u64 caps_queued(u64 sk)
 {
 	u64 head = sk + bpf_core_field_offset(struct sock, sk_receive_queue), bytes = 0;
-	struct sk_buff *skb = CAST(struct sk_buff, address(CAST(struct sock, sk)->sk_receive_queue.next));
+	struct sk_buff *skb =
+		CAST(struct sk_buff, address(CAST(struct sock, sk)->sk_receive_queue.next));
 	u32 i;
 
 	bpf_for(i, 0, CAPS_CHUNK) {
 		if (!skb || address(skb) == head)
 			return bytes;
-		bytes += skb->len - CAST(struct unix_skb_parms, address(skb) + bpf_core_field_offset(struct sk_buff, cb))->consumed;
+		bytes += skb->len - CAST(struct unix_skb_parms,
+					 address(skb) + bpf_core_field_offset(struct sk_buff, cb))
+					    ->consumed;
 		skb = CAST(struct sk_buff, address(skb->next));
 	}
 	return ~0ull;
@@ -282,7 +295,8 @@ __noinline int caps_stream_reads(struct caps_conn *c __arg_nonnull, u64 sk)
 	if (*(volatile u64 *)&c->requests.turn)
 		return -EAGAIN;
 	queued = caps_queued(sk);
-	if (queued == ~0ull || *(volatile u64 *)&c->requests.turn || *(volatile u64 *)&c->requests.seen != seen)
+	if (queued == ~0ull || *(volatile u64 *)&c->requests.turn ||
+	    *(volatile u64 *)&c->requests.seen != seen)
 		return -EAGAIN;
 	c->taken = seen - queued;
 	return 0;
@@ -337,7 +351,8 @@ static __noinline int caps_stream_answers(struct caps_conn *c, u32 size)
 
 /* Of everything that is sent by UDP, or by a Unix socket, once it is copied. */
 SEC("fexit/skb_copy_datagram_from_iter")
-int BPF_PROG(caps_stream_copied, struct sk_buff *skb, int offset, struct iov_iter *from, int len, int ret)
+int BPF_PROG(caps_stream_copied, struct sk_buff *skb, int offset, struct iov_iter *from, int len,
+	     int ret)
 {
 	u64 at = address(CAST(struct sk_buff, address(skb))->sk);
 	struct caps_conn *c = caps_conn_of(at);
@@ -424,7 +439,8 @@ static __noinline int caps_stream_may_read(struct caps_conn *c, u64 sk, u32 size
 
 /* Of everything that was received by any Unix stream. */
 SEC("fexit/unix_stream_recvmsg")
-int BPF_PROG(caps_stream_unix_recvmsg, struct socket *sock, struct msghdr *msg, u64 size, int flags, int ret)
+int BPF_PROG(caps_stream_unix_recvmsg, struct socket *sock, struct msghdr *msg, u64 size, int flags,
+	     int ret)
 {
 	u64 at = address(CAST(struct socket, address(sock))->sk);
 	struct caps_conn *c = at ? caps_conn_of(caps_peer_of(at)) : NULL;

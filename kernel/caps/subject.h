@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Subjects of the `capability` model. A *session* is what one start with a capability file began, and all its descendants are; what
  * is revoked is taken from sessions. A *domain* is a session and the layers that limit it: each task has one, children their
@@ -17,7 +17,7 @@
 
 /* Begun by user space, which uses its place again once nobody is in it. */
 struct caps_session {
-	u32 tasks;   /* in it, and one while user space holds it */
+	u32 tasks; /* in it, and one while user space holds it */
 	u32 domains;
 	u32 taken;   /* kinds of what was revoked for it: a bit each, by enum caps_taken_kind */
 	u32 uid;     /* who began it */
@@ -32,14 +32,17 @@ struct caps_session {
  * layers do not change.
  */
 struct caps_domain {
-	u32 refs;    /* tasks that are in it, or about to be, and domains narrowed from it; 0: the place is free */
+	/* tasks that are in it, or about to be, and domains narrowed from it; 0: the place is free */
+	u32 refs;
 	u32 number;
 	u32 session; /* place */
 	u32 count;   /* layers */
-	u32 before;  /* the domain that was narrowed to it by its tasks themselves, which keep what they had bound; 0: none */
+	/* the domain that was narrowed to it by its tasks themselves, which keep what they had bound; 0: none */
+	u32 before;
 	u32 services; /* any layer describes services */
-	u32 hands;   /* whatever it has may have been handed over: by whom, is not always to be seen */
-	u64 serial; /* no other domain has it */
+	/* whatever it has may have been handed over: by whom, is not always to be seen */
+	u32 hands;
+	u64 serial;              /* no other domain has it */
 	u32 layers[CAPS_LAYERS]; /* struct caps_subject each, rising */
 	u32 control[CAPS_CLASSES];
 };
@@ -52,14 +55,14 @@ u32 caps_domains_used; /* places that are not free */
 #define CAPS_NUMBER_BITS 12 /* of the place */
 
 struct caps_task {
-	u64 task;    /* its address; 0: a slot that is free */
-	u32 domain;  /* number; 0: it is not governed */
-	u32 onexec;  /* what user space asked for at its next execution, */
-	u32 exec;    /* and that of the execution under way; 0: the same */
+	u64 task;   /* its address; 0: a slot that is free */
+	u32 domain; /* number; 0: it is not governed */
+	u32 onexec; /* what user space asked for at its next execution, */
+	u32 exec;   /* and that of the execution under way; 0: the same */
 	u32 pad;
 	u64 spilled;
 	/* the newest refusal, for its record: */
-	u32 layer;   /* which did not allow */
+	u32 layer; /* which did not allow */
 	u32 class;
 	u32 request; /* what of this class, */
 	u32 denied;  /* and what of it */
@@ -90,20 +93,21 @@ struct {
 	__type(value, u32);
 } caps_taken SEC(".maps");
 
-u32 caps_epoch; /* revocations so far; changed by user space, once what it took stands in `caps_taken` */
+/* revocations so far; changed by user space, once what it took stands in `caps_taken` */
+u32 caps_epoch;
 
 /* Why something was refused. */
 enum caps_why {
 	CAPS_MISSING = 1, /* `layer` does not give it */
-	CAPS_NOT_BOUND,	  /* what was bound does not include it */
+	CAPS_NOT_BOUND,   /* what was bound does not include it */
 	CAPS_REVOKED,
 	CAPS_EXPIRED,
 	CAPS_USED_UP,
-	CAPS_TOO_MANY,	  /* layers, or domains */
-	CAPS_NO_NAME,	  /* it has no name that a capability could be for */
-	CAPS_NOBODYS,	  /* capability files give this to nobody */
-	CAPS_OTHERS,	  /* another process, which may more or is in no session of this one's */
-	CAPS_REQUEST,	  /* a request that a service's operations do not have */
+	CAPS_TOO_MANY,    /* layers, or domains */
+	CAPS_NO_NAME,     /* it has no name that a capability could be for */
+	CAPS_NOBODYS,     /* capability files give this to nobody */
+	CAPS_OTHERS,      /* another process, which may more or is in no session of this one's */
+	CAPS_REQUEST,     /* a request that a service's operations do not have */
 	CAPS_SOCKET_TYPE, /* the socket is of another type than the service's */
 };
 
@@ -185,7 +189,8 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 	struct caps_session *s = caps_session_at(session);
 	u32 first = bpf_get_prandom_u32(), i, have = __sync_fetch_and_add(&s->domains, 1);
 
-	if (have >= CAPS_DOMAINS_OF_ONE || have * CAPS_DOMAINS_SHARE + *(volatile u32 *)&caps_domains_used >= CAPS_DOMAINS) {
+	if (have >= CAPS_DOMAINS_OF_ONE ||
+	    have * CAPS_DOMAINS_SHARE + *(volatile u32 *)&caps_domains_used >= CAPS_DOMAINS) {
 		__sync_fetch_and_sub(&s->domains, 1);
 		return NULL;
 	}

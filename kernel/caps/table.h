@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which images of capability files are in the arena. The kernel does not read it: here it stands so that a daemon finds it that
  * takes over from another (crates/monitor/src/caps).
@@ -10,7 +10,7 @@
 
 struct caps_held_image {
 	u64 since;   /* ns of CLOCK_BOOTTIME; 0: the entry is free */
-	u32 at;	     /* its place in the arena, */
+	u32 at;      /* its place in the arena, */
 	u32 pages;   /* and how much it takes */
 	u32 uid;     /* who brought it */
 	u32 number;  /* of the table's images, never used again */

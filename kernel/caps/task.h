@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `capability` model: other processes, and what no capability is for, which nobody governed has: the system,
  * kernel objects without a name that a pattern could be for, and Linux's capabilities but those that only pass over a file's owner
@@ -104,17 +104,21 @@ int BPF_PROG(caps_task_movememory, struct task_struct *p)
 }
 
 SEC("lsm/task_prlimit")
-int BPF_PROG(caps_task_prlimit, const struct cred *cred, const struct cred *tcred, unsigned int flags)
+int BPF_PROG(caps_task_prlimit, const struct cred *cred, const struct cred *tcred,
+	     unsigned int flags)
 {
 	/* of whom it is tells no hook; one's own credentials are one's own process's, or its like's */
-	return caps_me() && address(cred) != address(tcred) ? caps_never(CAPS_OTHERS, TG_OP_SCHED, TG_C_TASK) : 0;
+	return caps_me() && address(cred) != address(tcred) ?
+		       caps_never(CAPS_OTHERS, TG_OP_SCHED, TG_C_TASK) :
+		       0;
 }
 
 /* CAP_CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE */
 #define CAPS_LINUX 0x5ffu
 
 SEC("lsm/capable")
-int BPF_PROG(caps_capable, const struct cred *cred, struct user_namespace *ns, int cap, unsigned int opts)
+int BPF_PROG(caps_capable, const struct cred *cred, struct user_namespace *ns, int cap,
+	     unsigned int opts)
 {
 	if (!caps_me() || (cap < 32 && CAPS_LINUX >> (cap & 31) & 1))
 		return 0;
@@ -123,11 +127,11 @@ int BPF_PROG(caps_capable, const struct cred *cred, struct user_namespace *ns, i
 	return caps_never(CAPS_NOBODYS, TG_OP_CAPABLE, TG_C_SYSTEM) ? -EPERM : 0;
 }
 
-#define CAPS_NEVER(hook, op, class)                                                       \
-	SEC("lsm/" #hook)                                                                 \
-	int caps_##hook(void *ctx)                                                        \
-	{                                                                                 \
-		return caps_me() ? caps_never(CAPS_NOBODYS, op, class) : 0;               \
+#define CAPS_NEVER(hook, op, class)                                         \
+	SEC("lsm/" #hook)                                                   \
+	int caps_##hook(void *ctx)                                          \
+	{                                                                   \
+		return caps_me() ? caps_never(CAPS_NOBODYS, op, class) : 0; \
 	}
 
 CAPS_NEVER(bpf, TG_OP_BPF, TG_C_SYSTEM)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * How requests to services, and their replies, lie in messages over a Unix socket: docs/service-monitor.md. All numbers are
  * little endian, and what has no meaning is zero. User space includes this too.
@@ -17,14 +17,14 @@
 struct caps_wire_request {
 	__u32 length; /* bytes of the whole message */
 	__u32 operation;
-	__u32 id; /* the client's, by which it is answered */
-	__u16 operands; /* so many */
+	__u32 id;           /* the client's, by which it is answered */
+	__u16 operands;     /* so many */
 	__u16 operands_len; /* bytes of them all, a multiple of 8 */
 };
 
 enum caps_wire_kind {
-	CAPS_WIRE_NUMBER = 1,	  /* content: a u64 */
-	CAPS_WIRE_NAME_OF = 2,	  /* bytes, none of them 0 */
+	CAPS_WIRE_NUMBER = 1,     /* content: a u64 */
+	CAPS_WIRE_NAME_OF = 2,    /* bytes, none of them 0 */
 	CAPS_WIRE_DESCRIPTOR = 3, /* a u64 */
 };
 
@@ -40,7 +40,8 @@ struct caps_wire_operand {
 #define CAPS_WIRE_OPERANDS_LEN (CAPS_WIRE_OPERANDS * (8 + 256))
 
 enum caps_wire_flag {
-	CAPS_WIRE_BOUND = 1,   /* `descriptor` stands for the object that the request named from now on */
+	/* `descriptor` stands for the object that the request named from now on */
+	CAPS_WIRE_BOUND = 1,
 	CAPS_WIRE_DROPPED = 2, /* `descriptor` stands for nothing any more */
 };
 

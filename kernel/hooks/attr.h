@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: what an object carries besides its content. */
 #ifndef TIDEGATE_HOOK_ATTR_H
 #define TIDEGATE_HOOK_ATTR_H
@@ -14,10 +14,12 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
 	if (op == TG_OP_XATTR && inode->i_sb->s_magic == SOCKFS_MAGIC)
 		return top_only(TG_OP_XATTR);
 	/* memory that no path names is a channel for who may have written to it; others come by /proc */
-	if (inode_is_memory(inode) && (s->level >= policy.top || s->level >= floor_of(address(inode))))
+	if (inode_is_memory(inode) &&
+	    (s->level >= policy.top || s->level >= floor_of(address(inode))))
 		return 0;
 	count_query(TG_C_FILE);
-	return modify(subject(s), inode, address(dentry), label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
+	return modify(subject(s), inode, address(dentry),
+		      label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
 }
 
 static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
@@ -44,7 +46,9 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 		return err;
 	s = subject_current();
 	label = label_of(inode, address(dentry), TG_C_FILE);
-	return lomac_observe(observer(s), object(label)) < subject_observes(s) ? sank(op, TG_C_FILE) : 0;
+	return lomac_observe(observer(s), object(label)) < subject_observes(s) ?
+		       sank(op, TG_C_FILE) :
+		       0;
 }
 
 /* chmod, chown, utimes, truncate and ftruncate. The first argument differs by kernel. */
@@ -144,7 +148,8 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 /* Is somebody of the terminal's session above the level? One without a session is its master's. */
 static __noinline bool terminal_is_higher(struct file *file, u8 level, bool without)
 {
-	struct tty_file_private *opened = CAST(struct tty_file_private, address(file->private_data));
+	struct tty_file_private *opened =
+		CAST(struct tty_file_private, address(file->private_data));
 	struct tty_struct *tty = CAST(struct tty_struct, address(opened->tty));
 	u64 session = address(tty->ctrl.session);
 	struct task_struct *t;
@@ -156,7 +161,8 @@ static __noinline bool terminal_is_higher(struct file *file, u8 level, bool with
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct signal_struct *signal = UNTRUSTED(t)->signal;
 
-		if (address(signal->pids[PIDTYPE_SID]) == session && subject_label(t).observes > level)
+		if (address(signal->pids[PIDTYPE_SID]) == session &&
+		    subject_label(t).observes > level)
 			higher = true;
 	}
 	bpf_rcu_read_unlock();
@@ -191,8 +197,8 @@ static __noinline int modify_file(struct tg_subject *s, struct file *file)
 {
 	u64 dentry = file_dentry(file);
 
-	return modify(subject(s), file->f_inode, dentry, label_of(file->f_inode, dentry, TG_C_FILE), TG_OP_SETATTR,
-		      TG_C_FILE);
+	return modify(subject(s), file->f_inode, dentry, label_of(file->f_inode, dentry, TG_C_FILE),
+		      TG_OP_SETATTR, TG_C_FILE);
 }
 
 /*
@@ -213,7 +219,8 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 		return modify_file(s, file);
 	/* blocks moved and swapped by a descriptor that was opened before */
 	if ((inode->i_mode & S_IFMT) == S_IFREG && file->f_mode & FMODE_WRITE &&
-	    !(inode_is_memory(inode) && memory_admits(address(inode), file_dentry(file), s->level))) {
+	    !(inode_is_memory(inode) &&
+	      memory_admits(address(inode), file_dentry(file), s->level))) {
 		int err = modify_file(s, file);
 
 		if (err)
@@ -230,8 +237,10 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 		n.op = TG_OP_SIGNAL;
 		return deny(s, &n, -EPERM);
 	case FIOASYNC:
-		return (inode->i_mode & S_IFMT) == S_IFCHR && terminal_is_higher(file, s->level, false) ?
-			       deny(s, &n, -EPERM) : 0;
+		return (inode->i_mode & S_IFMT) == S_IFCHR &&
+				       terminal_is_higher(file, s->level, false) ?
+			       deny(s, &n, -EPERM) :
+			       0;
 	case TIOCSTI:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSCTTY: /* 1: away from the session that has it */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: directories and the names in them. */
 #ifndef TIDEGATE_HOOK_DIR_H
 #define TIDEGATE_HOOK_DIR_H
@@ -8,7 +8,8 @@
  * directory's path has left the map's nodes behind it is what it says of the directory.
  * If a policy came meanwhile, that node is another place's in it: the whole path is walked.
  */
-static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct dentry *dentry, struct tg_found *place)
+static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct dentry *dentry,
+				     struct tg_found *place)
 {
 	u64 at = *(volatile u64 *)&dir->place;
 	int err = 0;
@@ -73,7 +74,8 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
  * node, which is a step where a path would be a walk. What is about to lose its
  * name is not remembered.
  */
-static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *dentry, struct inode *inode)
+static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *dentry,
+				       struct inode *inode)
 {
 	u64 label = label_hint(inode), above = label_in(parent);
 	u32 seqno = policy.seqno, *level;
@@ -83,7 +85,8 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 
 	if (label)
 		return label;
-	if (!parent || !above || label_origin(above) == TG_FROM_KIND || fs_is_foreign(inode->i_sb->s_magic))
+	if (!parent || !above || label_origin(above) == TG_FROM_KIND ||
+	    fs_is_foreign(inode->i_sb->s_magic))
 		return label_find(inode, address(dentry), TG_C_DIR, true);
 	/* its filesystem is the directory's, whose kind has decided nothing */
 	if ((inode->i_mode & S_IFMT) == S_IFCHR)
@@ -102,7 +105,9 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 
 static __always_inline struct lomac_object place_object(struct tg_found *place)
 {
-	struct lomac_object o = { .level = place->rule.level, .attrs = place->rule.attrs, .known = true };
+	struct lomac_object o = { .level = place->rule.level,
+				  .attrs = place->rule.attrs,
+				  .known = true };
 
 	return o;
 }
@@ -277,7 +282,8 @@ static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
 	struct lomac_object o;
 	u64 label;
 
-	if (inode->i_sb->s_magic != TMPFS_MAGIC || (inode->i_mode & S_IFMT) != S_IFREG || inode->i_nlink != 1)
+	if (inode->i_sb->s_magic != TMPFS_MAGIC || (inode->i_mode & S_IFMT) != S_IFREG ||
+	    inode->i_nlink != 1)
 		return 0;
 	label = label_of(inode, dentry, TG_C_DIR);
 	if (label & LABEL_LATER)
@@ -302,7 +308,8 @@ static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 	if (who.level < policy.top) {
 		err = names(who, dir, dentry, TG_OP_UNLINK, NULL, &memo);
 		if (!err && inode)
-			err = modify(who, inode, address(dentry), label_named(memo, dentry, inode), TG_OP_UNLINK, TG_C_DIR);
+			err = modify(who, inode, address(dentry), label_named(memo, dentry, inode),
+				     TG_OP_UNLINK, TG_C_DIR);
 	}
 	if (err || !inode)
 		return err;
@@ -347,7 +354,8 @@ static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct t
  * Does the place's rule say of the object what it already says? Of a directory not, as
  * its node counts for what is below it.
  */
-static __always_inline bool same_label(struct inode *inode, u64 label, u8 level, struct tg_found *place)
+static __always_inline bool same_label(struct inode *inode, u64 label, u8 level,
+				       struct tg_found *place)
 {
 	bool is_given = label_origin(label) == TG_FROM_GIVEN;
 	u16 differs = label_attrs(label) ^ place->rule.attrs;
@@ -363,8 +371,8 @@ static __always_inline bool same_label(struct inode *inode, u64 label, u8 level,
  * its level falls, unless it keeps another name, or somebody has it open and would go on
  * trusting it.
  */
-static __always_inline int name_again(struct tg_subject *s, struct inode *inode, struct dentry *old, u64 label,
-				      struct dentry *new, struct tg_found *place, u8 op)
+static __always_inline int name_again(struct tg_subject *s, struct inode *inode, struct dentry *old,
+				      u64 label, struct dentry *new, struct tg_found *place, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 	struct lomac_object o = object(label);
@@ -398,8 +406,10 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		memo->moving = name_of(address(old));
 		__sync_lock_test_and_set(&memo->word, 0);
 	}
-	admits = o.attrs & TG_LOWWRITE && (!(place->rule.attrs & TG_LOWWRITE) || level != place->rule.level);
-	if ((level < o.level || admits) && (inode->i_readcount.counter || inode->i_writecount.counter)) {
+	admits = o.attrs & TG_LOWWRITE &&
+		 (!(place->rule.attrs & TG_LOWWRITE) || level != place->rule.level);
+	if ((level < o.level || admits) &&
+	    (inode->i_readcount.counter || inode->i_writecount.counter)) {
 		memo->moving = 0;
 		n.reason = TG_R_BUSY;
 		return deny(s, &n, -EBUSY);
@@ -408,7 +418,8 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 	 * Under its other name nobody would know of the fall once the machine has lost its power:
 	 * refused as between filesystems, so that mv(1) and cp(1) copy
 	 */
-	if (level < o.level && (inode->i_mode & S_IFMT) != S_IFDIR && (op == TG_OP_LINK || inode->i_nlink > 1)) {
+	if (level < o.level && (inode->i_mode & S_IFMT) != S_IFDIR &&
+	    (op == TG_OP_LINK || inode->i_nlink > 1)) {
 		memo->moving = 0;
 		n.reason = TG_R_NAMES;
 		return deny(s, &n, -EXDEV);
@@ -422,7 +433,8 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 }
 
 /* What a rename or a link is about: of a directory the label as it is remembered, with its node. */
-static __always_inline u64 label_moved(struct tg_inode *parent, struct dentry *dentry, struct inode *inode)
+static __always_inline u64 label_moved(struct tg_inode *parent, struct dentry *dentry,
+				       struct inode *inode)
 {
 	if ((inode->i_mode & S_IFMT) == S_IFDIR)
 		return label_of(inode, address(dentry), TG_C_DIR);
@@ -461,7 +473,8 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 }
 
 SEC("lsm/inode_link")
-int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir, struct dentry *new_dentry)
+int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir,
+	     struct dentry *new_dentry)
 {
 	struct tg_subject *s = subject_current();
 	struct lomac_subject who = subject(s);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: processes begin (fork) and become programs (exec). */
 #ifndef TIDEGATE_HOOK_EXEC_H
 #define TIDEGATE_HOOK_EXEC_H
@@ -161,14 +161,16 @@ __noinline u8 inherited_file(u64 file, u8 level, u8 attrs)
 	}
 	if ((type != S_IFREG && type != S_IFBLK && type != S_IFCHR) || inode_is_memory(inode))
 		return level;
-	return lomac_observe(who, object(label_held(address(inode), address(f->f_path.dentry), &source)));
+	return lomac_observe(
+		who, object(label_held(address(inode), address(f->f_path.dentry), &source)));
 }
 
 /* Trust ends with its program: what that leaves open, the next one observes. */
 static __noinline u8 inherited(u8 level, u8 attrs)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
+	struct fdtable *fdt =
+		CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
 	struct file **fds = fdt->fd;
 	u32 i, max = fdt->max_fds;
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: open files. */
 #ifndef TIDEGATE_HOOK_FILE_H
 #define TIDEGATE_HOOK_FILE_H
@@ -39,7 +39,9 @@ static __noinline int create_unnamed(struct file *file)
 	if (level == LOMAC_REFUSED)
 		return deny(s, &n, -EPERM);
 	n.reason = TG_R_TABLE_FULL;
-	return !given_has_room() || label_give(inode, file_dentry(file), level) ? deny(s, &n, -ENOSPC) : 0;
+	return !given_has_room() || label_give(inode, file_dentry(file), level) ?
+		       deny(s, &n, -ENOSPC) :
+		       0;
 }
 
 /* An open that creates and fails leaves its note behind; it is not good for long: 25 to 250 ms. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The guard: revokes what was bound before a demotion. Attached by the daemon
  * only while somebody holds such a descriptor (transaction.h, step 5), so that

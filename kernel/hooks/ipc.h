@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: System V IPC, at its creator's level, and keys. */
 #ifndef TIDEGATE_HOOK_IPC_H
 #define TIDEGATE_HOOK_IPC_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: mappings, and descriptors that arrive from elsewhere. */
 #ifndef TIDEGATE_HOOK_MMAP_H
 #define TIDEGATE_HOOK_MMAP_H
@@ -17,7 +17,8 @@ static __noinline int map_overlay(struct file *file, bool writes, bool executes)
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
 	struct tg_subject *s = subject_current();
 
-	if (executes && s && s->exec_behind && s->exec_behind - 1 < subject_observes(s) && !(s->attrs & TG_NODEMOTE)) {
+	if (executes && s && s->exec_behind && s->exec_behind - 1 < subject_observes(s) &&
+	    !(s->attrs & TG_NODEMOTE)) {
 		int err;
 
 		n.object = s->exec_behind - 1;
@@ -26,8 +27,9 @@ static __noinline int map_overlay(struct file *file, bool writes, bool executes)
 			return err;
 	}
 	if (writes && subject_level(s) < policy.top)
-		return refuse(file->f_inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
-			      TG_OP_MMAP, TG_C_MMAP);
+		return refuse(file->f_inode, file_dentry(file),
+			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno), TG_OP_MMAP,
+			      TG_C_MMAP);
 	return 0;
 }
 
@@ -86,8 +88,10 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	if (type == S_IFDIR)
 		return 0;
 	/* rings and listeners act for who made them */
-	if (tx_kind_of(CAST(struct file, address(file))) == TX_RING && subject_level(subject_current()) < policy.top)
-		return refuse(inode, file_dentry(file), label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
+	if (tx_kind_of(CAST(struct file, address(file))) == TX_RING &&
+	    subject_level(subject_current()) < policy.top)
+		return refuse(inode, file_dentry(file),
+			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode)) {
 		int err = join(file, TG_OP_RECEIVE_FD);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What user space asks of the kernel, as iterators: the labels of all
  * processes, and what they hold that does not agree with them. Decided by the
@@ -18,14 +18,14 @@ struct tg_held {
 	u32 generation;
 	u32 pid; /* thread group id */
 	u32 tid;
-	u32 fd; /* ~0: a mapping */
-	u32 mode; /* FMODE_READ, FMODE_WRITE */
+	u32 fd;     /* ~0: a mapping */
+	u32 mode;   /* FMODE_READ, FMODE_WRITE */
 	u32 source; /* rule: index into the bundle's rules, ~0: none */
-	u16 type; /* i_mode & S_IFMT */
-	u8 level; /* of the subject */
-	u8 to;	  /* the level it would have fallen to */
-	u8 revoke; /* it could write to what is above it */
-	u8 family; /* of the network it is connected to, 0: none */
+	u16 type;   /* i_mode & S_IFMT */
+	u8 level;   /* of the subject */
+	u8 to;      /* the level it would have fallen to */
+	u8 revoke;  /* it could write to what is above it */
+	u8 family;  /* of the network it is connected to, 0: none */
 	u16 pad[3];
 	u8 addr[16];
 };
@@ -34,7 +34,8 @@ struct tg_held {
 const struct tg_ps *type_ps;
 const struct tg_held *type_held;
 
-static __always_inline void held_socket(struct tg_held *line, struct file *f, struct lomac_subject who, bool own)
+static __always_inline void held_socket(struct tg_held *line, struct file *f,
+					struct lomac_subject who, bool own)
 {
 	struct socket *sock = CAST(struct socket, f->private_data);
 	struct sock *sk = CAST(struct sock, sock->sk);
@@ -71,7 +72,8 @@ static __always_inline void held_socket(struct tg_held *line, struct file *f, st
 	__builtin_memcpy(line->addr, p.addr, sizeof(p.addr));
 }
 
-static __always_inline void held(struct seq_file *seq, struct task_struct *task, u64 file, u32 fd, u32 mode)
+static __always_inline void held(struct seq_file *seq, struct task_struct *task, u64 file, u32 fd,
+				 u32 mode)
 {
 	bool own = task->tgid == bpf_get_current_pid_tgid() >> 32;
 	struct file *f = CAST(struct file, file);
@@ -95,8 +97,9 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 		if (inode_is_memory(inode) && !own &&
 		    memory_admits(address(inode), address(f->f_path.dentry), who.level))
 			return;
-		line.label = own ? label_peek(address(inode), address(f->f_path.dentry), &line.source) :
-				   label_held(address(inode), address(f->f_path.dentry), &line.source);
+		line.label =
+			own ? label_peek(address(inode), address(f->f_path.dentry), &line.source) :
+			      label_held(address(inode), address(f->f_path.dentry), &line.source);
 		o = object(line.label);
 		if (mode & FMODE_READ)
 			line.to = lomac_observe(who, o);
@@ -197,7 +200,8 @@ int ps_file(struct bpf_iter__task_file *ctx)
 	struct file *file = ctx->file;
 
 	if (task && file)
-		held(ctx->meta->seq, task, address(file), ctx->fd, file->f_mode & (FMODE_READ | FMODE_WRITE));
+		held(ctx->meta->seq, task, address(file), ctx->fd,
+		     file->f_mode & (FMODE_READ | FMODE_WRITE));
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: network sockets. What comes from a network has its level. */
 #ifndef TIDEGATE_HOOK_SOCKET_H
 #define TIDEGATE_HOOK_SOCKET_H
@@ -233,7 +233,9 @@ static __always_inline bool net_peer_at(void *address, struct net_peer *p)
 static __noinline int modify_netlink(bool others)
 {
 	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_TOP_ONLY };
+	struct tg_note n = {
+		.op = TG_OP_SEND, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_TOP_ONLY
+	};
 
 	return others && subject_level(s) < policy.top ? deny(s, &n, -EPERM) : 0;
 }
@@ -324,11 +326,14 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 
 	/* the kernel passes what it hears there on to all who listen for devices */
 	if (named.family == AF_NETLINK)
-		return modify_netlink(sk->sk_protocol == NETLINK_KOBJECT_UEVENT ||
-				      (msg->msg_name && names_others(CAST(struct sockaddr, address(msg->msg_name)))));
+		return modify_netlink(
+			sk->sk_protocol == NETLINK_KOBJECT_UEVENT ||
+			(msg->msg_name &&
+			 names_others(CAST(struct sockaddr, address(msg->msg_name)))));
 	if (named.family != AF_INET && named.family != AF_INET6)
 		return 0;
-	if (subject_level(subject_current()) >= policy.net_highest && !(msg->msg_flags & MSG_FASTOPEN))
+	if (subject_level(subject_current()) >= policy.net_highest &&
+	    !(msg->msg_flags & MSG_FASTOPEN))
 		return 0;
 	if (msg->msg_name)
 		net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &named);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager: the system itself. What changes the kernel or the view that all
  * processes share belongs to the top level: mounts, modules, kexec, clocks, BPF,
@@ -112,8 +112,9 @@ static __always_inline int admin_call(void)
 	switch (regs->orig_ax) {
 	case 167: /* swapon */
 	case 168: /* swapoff */
-	case 1:	  /* write, writev, sendto, sendmsg, sendmmsg, io_uring_enter: devices set up by netlink, */
-	case 20:  /* and messages in another process's name */
+	/* write, writev, sendto, sendmsg, sendmmsg, io_uring_enter: devices set up by netlink, */
+	case 1:
+	case 20: /* and messages in another process's name */
 	case 44:
 	case 46:
 	case 307:

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager: other processes. A subject may not act on a higher one. */
 #ifndef TIDEGATE_HOOK_TASK_H
 #define TIDEGATE_HOOK_TASK_H
@@ -25,7 +25,8 @@ static __always_inline bool process_ends(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 
-	return me->flags & PF_EXITING && (!me->signal->live.counter || me->signal->flags & SIGNAL_GROUP_EXIT);
+	return me->flags & PF_EXITING &&
+	       (!me->signal->live.counter || me->signal->flags & SIGNAL_GROUP_EXIT);
 }
 
 /*
@@ -79,7 +80,8 @@ int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
 	struct tg_label tracer = subject_label(parent);
 
-	if (tracer.level == subject_level(s) && tracer.observes == tracer.level && tracer.level == subject_observes(s))
+	if (tracer.level == subject_level(s) && tracer.observes == tracer.level &&
+	    tracer.level == subject_observes(s))
 		return 0;
 	n.peer = parent->tgid;
 	n.object = tracer.level;
@@ -103,14 +105,17 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 {
 	struct tg_subject *s = subject_current();
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct tg_note n = { .op = TG_OP_SIGNAL, .class = TG_C_TASK, .source = ~0u, .reason = TG_R_TOP_ONLY };
+	struct tg_note n = {
+		.op = TG_OP_SIGNAL, .class = TG_C_TASK, .source = ~0u, .reason = TG_R_TOP_ONLY
+	};
 	struct pid *pid;
 	u32 own = 0;
 
 	if (subject_level(s) >= policy.top)
 		return 0;
 	/* a terminal's owner is its foreground group, whoever asks for signals */
-	if ((cmd == F_SETSIG || (cmd == F_SETFL && arg & FASYNC)) && (file->f_inode->i_mode & S_IFMT) == S_IFCHR)
+	if ((cmd == F_SETSIG || (cmd == F_SETFL && arg & FASYNC)) &&
+	    (file->f_inode->i_mode & S_IFMT) == S_IFCHR)
 		return terminal_is_higher(file, subject_level(s), false) ? deny(s, &n, -EPERM) : 0;
 	if (cmd != F_SETOWN && cmd != F_SETOWN_EX)
 		return 0;
@@ -160,7 +165,8 @@ int BPF_PROG(hook_task_movememory, struct task_struct *p)
  * threads of one process share them.
  */
 SEC("lsm/task_prlimit")
-int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcred, unsigned int flags)
+int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcred,
+	     unsigned int flags)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_SCHED, .class = TG_C_TASK, .source = ~0u };

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager: Unix sockets. Connecting to a named one, or sending to it,
  * modifies its file; beyond that a connection is a channel both ways, and whoever
@@ -10,7 +10,9 @@
 /* What would be said could not be told from what is said at the top. */
 static __noinline int floors_full(struct tg_subject *s)
 {
-	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u, .reason = TG_R_TABLE_FULL };
+	struct tg_note n = {
+		.op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u, .reason = TG_R_TABLE_FULL
+	};
 
 	return deny(s, &n, -EAGAIN);
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A step of an automaton: the same source in the kernel and in the tests, where PART(type, offset) is a place in the image. */
 #ifndef TIDEGATE_MODEL_AUTOMATON_H
 #define TIDEGATE_MODEL_AUTOMATON_H

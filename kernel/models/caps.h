@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Decisions of the `capability` model over an image (caps/image.h): what capabilities give, for how long, and what content brings.
  * Pure functions, the same source in the kernel and in the tests, which crates/policy/src/caps/decide.rs says slowly. Who includes
@@ -19,9 +19,10 @@ struct caps_asked {
 	u32 given;   /* of `wanted`, what all layers so far give; */
 	u32 extra;   /* of `beside` the same */
 	u32 expires; /* the fewest seconds, */
-	u32 uses;    /* and uses, that any capability says by which it was given; 0: none says any */
-	u32 lost;    /* a later revocation took one of these */
-	u32 taken;   /* of `wanted`, what the newest layer gave before it was taken back */
+	/* and uses, that any capability says by which it was given; 0: none says any */
+	u32 uses;
+	u32 lost;  /* a later revocation took one of these */
+	u32 taken; /* of `wanted`, what the newest layer gave before it was taken back */
 };
 
 static __always_inline void caps_ask(struct caps_asked *a, u32 wanted, u32 beside)
@@ -85,7 +86,8 @@ caps_function u32 caps_ask_layer(struct caps_asked *a __arg_nonnull, u32 answer)
 }
 
 /* The next subject that content brings, from the capability with this index on, which is moved behind it; 0: no other one. */
-caps_function u32 caps_brings(struct caps_asked *a __arg_nonnull, u32 answer, u32 *next __arg_nonnull)
+caps_function u32 caps_brings(struct caps_asked *a __arg_nonnull, u32 answer,
+			      u32 *next __arg_nonnull)
 {
 	u32 count, by, i, becomes = 0, from = *next;
 
@@ -116,7 +118,9 @@ static __always_inline u32 caps_automaton(u32 layer, u32 class)
 /* What it says of a name that ends in a state. */
 static __always_inline u32 caps_answer_of(u32 automaton, u32 state)
 {
-	return PART(u32, PART(struct tg_automaton, automaton)->answers)[automaton_answer(automaton, state)];
+	return PART(
+		u32,
+		PART(struct tg_automaton, automaton)->answers)[automaton_answer(automaton, state)];
 }
 
 #endif

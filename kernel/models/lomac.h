@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Low water-mark integrity: the decisions, and nothing else. Pure functions of
  * levels and attributes, the same source in the kernel, in the unit tests, under
@@ -9,7 +9,7 @@
 
 struct lomac_object {
 	u8 level;
-	u16 attrs; /* enum tg_attr */
+	u16 attrs;  /* enum tg_attr */
 	bool known; /* false: no label could be found; fail closed */
 };
 
@@ -58,7 +58,8 @@ static __always_inline bool lomac_open(struct lomac_subject s, struct lomac_obje
  * Is binding it beyond question: opened, nobody falls, no attribute decides? What
  * most accesses ask first; where the answer is no, the rules above and below decide.
  */
-static __always_inline bool lomac_plain(struct lomac_subject s, struct lomac_object o, bool reads, bool writes)
+static __always_inline bool lomac_plain(struct lomac_subject s, struct lomac_object o, bool reads,
+					bool writes)
 {
 	if (!o.known || o.attrs & TG_LOWNOOPEN)
 		return false;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The walk down the path-level map's trie: the deepest node that a path reaches,
  * exact edges before stars. It knows no map and no dentry but through what its

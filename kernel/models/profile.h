@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * AppArmor's profiles: the walk of an automaton, and what becomes of a request. Pure
  * functions of an image (profile/image.h), the same source in the kernel and in the tests
@@ -85,9 +85,9 @@ static __always_inline AT(struct tg_perms) *profile_perms(u32 table, u32 state, 
 /* What becomes of a request. */
 enum profile_verdict {
 	PROFILE_ALLOWED,
-	PROFILE_AUDITED, /* and its rule asks for a record */
+	PROFILE_AUDITED,  /* and its rule asks for a record */
 	PROFILE_COMPLAIN, /* recorded, and let through */
-	PROFILE_QUIET,	  /* refused without a record */
+	PROFILE_QUIET,    /* refused without a record */
 	PROFILE_REFUSED,
 	PROFILE_KILLED, /* refused, and the process with it */
 };
@@ -96,7 +96,8 @@ enum profile_verdict {
  * aa_audit_file() and aa_check_perms() of security/apparmor. What a rule refuses quietly is
  * refused in complain mode, too.
  */
-static __always_inline u32 profile_judge(u32 mode, bool audit_all, struct tg_perms perms, u32 request)
+static __always_inline u32 profile_judge(u32 mode, bool audit_all, struct tg_perms perms,
+					 u32 request)
 {
 	u32 denied = request & (~perms.allow | perms.deny);
 
@@ -112,7 +113,8 @@ static __always_inline u32 profile_judge(u32 mode, bool audit_all, struct tg_per
 /* xindex_is_subset() of security/apparmor/file.c: a link's execution against its target's. */
 static __always_inline bool profile_exec_subset(u32 link, u32 target)
 {
-	return (link & ~EXEC_UNSAFE) == (target & ~EXEC_UNSAFE) && (!(link & EXEC_UNSAFE) || target & EXEC_UNSAFE);
+	return (link & ~EXEC_UNSAFE) == (target & ~EXEC_UNSAFE) &&
+	       (!(link & EXEC_UNSAFE) || target & EXEC_UNSAFE);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The security server of the `te` model: access and labelling decisions over a policy's tables (te/image.h). Pure
  * functions of an image, the same source in the kernel and in the tests, where PART(type, offset) is a place in the
@@ -13,14 +13,27 @@
  * A SID is a context's numbers in one word, so that no table of contexts can be full or race:
  * bits 0..15 type, 16..27 role, 28..39 user, 40..63 range. A type is never 0, so neither is a SID.
  */
-static __always_inline u32 sid_type(u64 sid) { return sid & 0xffff; }
-static __always_inline u32 sid_role(u64 sid) { return sid >> 16 & 0xfff; }
-static __always_inline u32 sid_user(u64 sid) { return sid >> 28 & 0xfff; }
-static __always_inline u32 sid_range(u64 sid) { return sid >> 40; }
+static __always_inline u32 sid_type(u64 sid)
+{
+	return sid & 0xffff;
+}
+static __always_inline u32 sid_role(u64 sid)
+{
+	return sid >> 16 & 0xfff;
+}
+static __always_inline u32 sid_user(u64 sid)
+{
+	return sid >> 28 & 0xfff;
+}
+static __always_inline u32 sid_range(u64 sid)
+{
+	return sid >> 40;
+}
 
 static __always_inline u64 sid_make(u32 user, u32 role, u32 type, u32 range)
 {
-	return (u64)range << 40 | (u64)(user & 0xfff) << 28 | (u64)(role & 0xfff) << 16 | (type & 0xffff);
+	return (u64)range << 40 | (u64)(user & 0xfff) << 28 | (u64)(role & 0xfff) << 16 |
+	       (type & 0xffff);
 }
 
 /* A policy: where its struct te_image is. */
@@ -75,13 +88,15 @@ static __always_inline bool te_range_contains(u32 p, u32 outer, u32 inner)
 /* Does the policy know all of the context, and let its parts go together? policydb_context_isvalid(). */
 te_function bool te_is_valid(u32 p, u64 sid)
 {
-	u32 type = sid_type(sid), role = sid_role(sid), user = sid_user(sid), range = sid_range(sid);
+	u32 type = sid_type(sid), role = sid_role(sid), user = sid_user(sid),
+	    range = sid_range(sid);
 
-	if (!type || type >= TE(p)->types || !role || role >= TE(p)->roles || !user || user >= TE(p)->users || range >= TE(p)->ranges ||
-	    !te_range_of(p, range)->valid)
+	if (!type || type >= TE(p)->types || !role || role >= TE(p)->roles || !user ||
+	    user >= TE(p)->users || range >= TE(p)->ranges || !te_range_of(p, range)->valid)
 		return false;
 	/* what is no process's may have any type, user and range that there is: those have their bits here */
-	if (!te_in(PART(u32, TE(p)->role_types)[role], type) || !te_in(PART(u32, TE(p)->user_roles)[user], role))
+	if (!te_in(PART(u32, TE(p)->role_types)[role], type) ||
+	    !te_in(PART(u32, TE(p)->user_roles)[user], role))
 		return false;
 	return !TE(p)->mls || role == TE(p)->object_r ||
 	       te_range_contains(p, PART(u32, TE(p)->user_ranges)[user], range);
@@ -171,7 +186,8 @@ static __always_inline bool te_compare_levels(u32 p, u32 one, u32 two, u32 opera
 
 static __always_inline bool te_compare_roles(u32 p, u32 one, u32 two, u32 operator)
 {
-	bool over = te_in(PART(u32, TE(p)->role_dominates)[one], two), under = te_in(PART(u32, TE(p)->role_dominates)[two], one);
+	bool over = te_in(PART(u32, TE(p)->role_dominates)[one], two),
+	     under = te_in(PART(u32, TE(p)->role_dominates)[two], one);
 
 	switch (operator) {
 	case TE_EQUAL:
@@ -196,13 +212,14 @@ struct te_sides {
 
 te_function bool te_compare(u32 p, struct te_sides *s __arg_nonnull, u32 attribute, u32 operator)
 {
-	AT(struct te_range) *one = te_range_of(p, sid_range(s->source)), *two = te_range_of(p, sid_range(s->target));
+	AT(struct te_range) *one = te_range_of(p, sid_range(s->source)),
+			    *two = te_range_of(p, sid_range(s->target));
 
 	switch (attribute) {
 	case TE_USERS:
-		return (sid_user(s->source) == sid_user(s->target)) == (operator == TE_EQUAL);
+		return (sid_user(s->source) == sid_user(s->target)) == (operator== TE_EQUAL);
 	case TE_TYPES:
-		return (sid_type(s->source) == sid_type(s->target)) == (operator == TE_EQUAL);
+		return (sid_type(s->source) == sid_type(s->target)) == (operator== TE_EQUAL);
 	case TE_ROLES:
 		return te_compare_roles(p, sid_role(s->source), sid_role(s->target), operator);
 	case TE_LOW1_LOW2:
@@ -223,8 +240,12 @@ te_function bool te_compare(u32 p, struct te_sides *s __arg_nonnull, u32 attribu
 static __always_inline bool te_among(struct te_sides *s, u32 word, u32 bitmap)
 {
 	u32 side = word >> 24, symbol = word >> 8 & 0xff;
-	u64 sid = side == TE_SIDE_SOURCE ? s->source : side == TE_SIDE_TARGET ? s->target : s->third;
-	u32 n = symbol == TE_USER ? sid_user(sid) : symbol == TE_ROLE ? sid_role(sid) : sid_type(sid);
+	u64 sid = side == TE_SIDE_SOURCE ? s->source :
+		  side == TE_SIDE_TARGET ? s->target :
+					   s->third;
+	u32 n = symbol == TE_USER ? sid_user(sid) :
+		symbol == TE_ROLE ? sid_role(sid) :
+				    sid_type(sid);
 
 	return te_in(bitmap, n) == ((word >> 16 & 0xff) == TE_EQUAL);
 }
@@ -320,7 +341,8 @@ static __always_inline AT(struct te_av) *te_rule(u32 p, u32 source, u32 target, 
 #define PROCESS__CHANGES (PROCESS__TRANSITION | PROCESS__DYNTRANSITION)
 
 /* An access decision. Both contexts are valid ones, and there is such a class. */
-static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class, struct te_decision *d)
+static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class,
+				     struct te_decision *d)
 {
 	AT(struct te_class) *c = te_class_of(p, class);
 	AT(struct te_av) *av = te_rule(p, sid_type(source), sid_type(target), class);
@@ -339,7 +361,8 @@ static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class, s
 		if (TE(p)->bounds)
 			d->allow &= ~te_constrained_above(p, &sides, c->constraints);
 	}
-	if (class == TE(p)->process && d->allow & PROCESS__CHANGES && sid_role(source) != sid_role(target) &&
+	if (class == TE(p)->process && d->allow & PROCESS__CHANGES &&
+	    sid_role(source) != sid_role(target) &&
 	    !te_in(PART(u32, TE(p)->role_allows)[sid_role(source)], sid_role(target)))
 		d->allow &= ~PROCESS__CHANGES;
 	d->allow |= c->unknown;
@@ -350,7 +373,7 @@ static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class, s
 struct te_single {
 	u32 source;
 	u32 target;
-	u32 number; /* its two lower bytes count */
+	u32 number;  /* its two lower bytes count */
 	u32 message; /* whether it is one */
 };
 
@@ -366,12 +389,13 @@ te_function u32 te_extended_of(u32 p, struct te_single *one __arg_nonnull, u32 c
 	te_for(i, count) {
 		AT(struct te_extended) *rule = &PART(struct te_extended, list + 8)[i];
 
-		if ((rule->of == TE_MESSAGES) != one->message || !te_in(rule->sources, one->source) ||
-		    !te_in(rule->targets, one->target))
+		if ((rule->of == TE_MESSAGES) != one->message ||
+		    !te_in(rule->sources, one->source) || !te_in(rule->targets, one->target))
 			continue;
 		says |= TE_SPEAKS;
 		bit = rule->of == TE_DRIVERS ? upper : lower;
-		if ((rule->of == TE_DRIVERS || rule->driver == upper) && rule->bits[bit >> 5] >> (bit & 31) & 1)
+		if ((rule->of == TE_DRIVERS || rule->driver == upper) &&
+		    rule->bits[bit >> 5] >> (bit & 31) & 1)
 			says |= rule->says;
 	}
 	return says;
@@ -388,7 +412,8 @@ te_function bool te_validates(u32 p, u64 old, u64 new, u64 task, u32 class)
 
 static __always_inline u64 te_key(u32 kind, u32 class, u32 source, u32 target)
 {
-	return (u64)kind << 60 | (u64)(class & 0xfff) << 40 | (u64)(source & 0xfffff) << 20 | (target & 0xfffff);
+	return (u64)kind << 60 | (u64)(class & 0xfff) << 40 | (u64)(source & 0xfffff) << 20 |
+	       (target & 0xfffff);
 }
 
 static __always_inline u32 te_hash(u64 key)
@@ -438,7 +463,8 @@ te_function bool te_is_common(u32 p, u32 level, u32 sensitivity, u32 one, u32 tw
 	if (levels[level].sensitivity != sensitivity)
 		return false;
 	te_for(i, words) {
-		u32 common = PART(u32, levels[one].categories)[i] & PART(u32, levels[two].categories)[i];
+		u32 common =
+			PART(u32, levels[one].categories)[i] & PART(u32, levels[two].categories)[i];
 
 		if (PART(u32, levels[level].categories)[i] != common)
 			return false;
@@ -451,7 +477,8 @@ te_function u32 te_range_common(u32 p, u32 one, u32 two)
 {
 	AT(struct te_range) *a = te_range_of(p, one), *b = te_range_of(p, two);
 	AT(struct te_level) *levels = PART(struct te_level, TE(p)->level_at);
-	u32 low = levels[a->low].sensitivity, high = levels[a->high].sensitivity, count = TE(p)->ranges, i;
+	u32 low = levels[a->low].sensitivity, high = levels[a->high].sensitivity,
+	    count = TE(p)->ranges, i;
 
 	if (levels[b->low].sensitivity > low)
 		low = levels[b->low].sensitivity;
@@ -470,9 +497,11 @@ te_function u32 te_range_common(u32 p, u32 one, u32 two)
 }
 
 /* mls_compute_sid() */
-static __always_inline u32 te_new_range(u32 p, u32 kind, u64 source, u64 target, u32 class, u32 flags)
+static __always_inline u32 te_new_range(u32 p, u32 kind, u64 source, u64 target, u32 class,
+					u32 flags)
 {
-	AT(struct te_range) *s = te_range_of(p, sid_range(source)), *t = te_range_of(p, sid_range(target));
+	AT(struct te_range) *s = te_range_of(p, sid_range(source)),
+			    *t = te_range_of(p, sid_range(target));
 	u32 found;
 
 	if (!TE(p)->mls)
@@ -557,7 +586,8 @@ te_function u64 te_label(u32 p, u32 kind, struct te_made *m __arg_nonnull)
 			type = found;
 	}
 	if (kind == TE_TRANSITION) {
-		found = te_entry_of(p, te_key(TE_ROLE_TRANSITION, class, sid_role(source), sid_type(target)));
+		found = te_entry_of(
+			p, te_key(TE_ROLE_TRANSITION, class, sid_role(source), sid_type(target)));
 		if (found)
 			role = found;
 	}
@@ -569,13 +599,15 @@ static __always_inline u32 te_said(u32 automaton, u32 state, u32 kind)
 {
 	AT(struct tg_automaton) *a = PART(struct tg_automaton, automaton);
 
-	return PART(u32, a->answers)[automaton_answer(automaton, state) * TE_FILE_KINDS + (kind & (TE_FILE_KINDS - 1))];
+	return PART(u32, a->answers)[automaton_answer(automaton, state) * TE_FILE_KINDS +
+				     (kind & (TE_FILE_KINDS - 1))];
 }
 
 /* What lines say together of which these stand behind others: Said::over(). */
 static __always_inline u32 te_over(u32 own, u32 before)
 {
-	u32 rank = own >> 16 & 0xff, none = own >> 24, rank_before = before >> 16 & 0xff, none_before = before >> 24;
+	u32 rank = own >> 16 & 0xff, none = own >> 24, rank_before = before >> 16 & 0xff,
+	    none_before = before >> 24;
 	bool ends = none_before > rank;
 	u32 line = !rank || (ends && !none) ? before & 0xffff : own & 0xffff;
 

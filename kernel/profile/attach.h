@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which profile is for a program, by its path. */
 #ifndef TIDEGATE_ATTACH_H
 #define TIDEGATE_ATTACH_H
@@ -119,7 +119,8 @@ static __always_inline long attach_find(u32 first, struct tg_text *t)
 				count = attach_left(p->attach.table, t);
 				if (count > length || (!found && count == length)) {
 					found = at;
-					length = count > p->attach_length ? count : p->attach_length;
+					length =
+						count > p->attach_length ? count : p->attach_length;
 					conflict = false;
 				} else if (count == length) {
 					conflict = true;
@@ -160,7 +161,8 @@ static __noinline long name_attach(struct tg_name *n, struct tg_scratch *w)
 			goto out;
 		t->text[BOUND(t->len, TG_TEXT / 2)] = '/';
 		t->len++;
-		if (bpf_probe_read_kernel(t->text + BOUND(t->len, TG_TEXT / 2), len, d->d_name.name))
+		if (bpf_probe_read_kernel(t->text + BOUND(t->len, TG_TEXT / 2), len,
+					  d->d_name.name))
 			goto out;
 		t->len += len;
 	}

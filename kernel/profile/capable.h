@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the profile model: Linux's capabilities, and user namespaces. */
 #ifndef TIDEGATE_PROFILE_CAPABLE_H
 #define TIDEGATE_PROFILE_CAPABLE_H
@@ -6,7 +6,8 @@
 #define CAP_OPT_NOAUDIT 2
 
 SEC("lsm/capable")
-int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns, int cap, unsigned int opts)
+int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns, int cap,
+	     unsigned int opts)
 {
 	struct tg_note note = { .op = TG_OP_CAPABLE, .class = TG_C_SYSTEM };
 	struct tg_profile __arena *p;
@@ -50,7 +51,8 @@ __noinline int userns_asked(void)
 		state = class_state(who.profile, PROFILE_CLASS_NS);
 		if (!state)
 			return 0;
-		perms = perms_of(profile_perms(PART(struct tg_profile, who.profile)->policy.table, state, false));
+		perms = perms_of(profile_perms(PART(struct tg_profile, who.profile)->policy.table,
+					       state, false));
 		if (policy_number() == who.number)
 			return profile_decide(&who, perms, USERNS_CREATE_, -EACCES, &note);
 	}

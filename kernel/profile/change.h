@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: tasks that change what confines them, by what they write to
  * /proc/PID/attr/{current,exec}: do_setattr() of security/apparmor/lsm.c, aa_change_profile()
@@ -114,12 +114,14 @@ static __always_inline int change_forbid(u32 request, struct tg_note *note)
 }
 
 /* What cannot come to be, whatever the rules say; in complain mode it is let through, and does not. */
-static __always_inline int change_refuse(struct tg_who *who, u32 request, u8 reason, int err, struct tg_note *note)
+static __always_inline int change_refuse(struct tg_who *who, u32 request, u8 reason, int err,
+					 struct tg_note *note)
 {
 	bool complains = PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN;
 
 	note->reason = reason;
-	return verdict_of(profile_record(complains ? PROFILE_COMPLAIN : PROFILE_REFUSED, request, request, err, note));
+	return verdict_of(profile_record(complains ? PROFILE_COMPLAIN : PROFILE_REFUSED, request,
+					 request, err, note));
 }
 
 static __always_inline bool has_no_new_privs(void)
@@ -147,7 +149,8 @@ static __always_inline int hat_kill(struct tg_who *who, struct tg_note *note)
 /* The profile of the name, `unconfined`, or none; now, or at the next execution. */
 __noinline int change_profile(struct tg_text *t, u32 first, bool at_exec, bool test)
 {
-	struct tg_note note = { .op = at_exec ? TG_OP_CHANGE_ONEXEC : TG_OP_CHANGE_PROFILE, .class = TG_C_EXEC };
+	struct tg_note note = { .op = at_exec ? TG_OP_CHANGE_ONEXEC : TG_OP_CHANGE_PROFILE,
+				.class = TG_C_EXEC };
 	u32 request = at_exec ? MAY_ONEXEC_ : MAY_CHANGE_PROFILE_, try;
 	struct tg_confined *c = confined_current();
 	struct tg_who who;
@@ -178,7 +181,8 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool at_exec, bool t
 			struct tg_profile __arena *p = PART(struct tg_profile, who.profile);
 
 			if (!missing)
-				perms = perms_by(p->file.table, profile_named(p->file.table, p->file.start, to),
+				perms = perms_by(p->file.table,
+						 profile_named(p->file.table, p->file.start, to),
 						 OWNER_SELF);
 			if (policy_number() != number)
 				continue;
@@ -248,7 +252,8 @@ __noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root, bool
 }
 
 /* Back from a hat, by the token that it was entered by. */
-static __always_inline int hat_leave(struct tg_confined *c, struct tg_who *who, u64 token, struct tg_note *note)
+static __always_inline int hat_leave(struct tg_confined *c, struct tg_who *who, u64 token,
+				     struct tg_note *note)
 {
 	if (c->token != token)
 		return hat_kill(who, note);

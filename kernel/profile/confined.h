@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Subjects of the `profile` model: which profile confines a task. Of who is not confined there is
  * nothing. A child is what its parent is from its first instant; an execution changes it. Each
@@ -17,7 +17,7 @@
 
 /* Two images: the policy's in force, and the one being loaded. A page is there once it was written to. */
 struct {
-	__uint(type, 33); /* BPF_MAP_TYPE_ARENA */
+	__uint(type, 33);        /* BPF_MAP_TYPE_ARENA */
 	__uint(map_flags, 1024); /* BPF_F_MMAPABLE */
 	__uint(max_entries, TG_ARENA_PAGES);
 	__ulong(map_extra, 0x1ull << 44); /* where user space has it, in every process */
@@ -34,21 +34,23 @@ struct tg_confined {
 	u32 request;  /* the newest, for its record: what was asked for, */
 	u32 denied;   /* and not allowed */
 	u32 seqno;    /* of the policy in which */
-	u32 at;	      /* its struct tg_profile is, 0: it has none */
+	u32 at;       /* its struct tg_profile is, 0: it has none */
 	u8 executing; /* exec counts */
-	u8 learning;  /* in complain mode, no rule led to the program: nothing is allowed, all is let through */
+	/* in complain mode, no rule led to the program: nothing is allowed, all is let through */
+	u8 learning;
 	u8 exec_learning; /* the same of the execution under way */
-	u8 changed;   /* its program was executed under another profile, which confined it */
-	u8 exec_changed; /* the same of the execution under way */
+	u8 changed;       /* its program was executed under another profile, which confined it */
+	u8 exec_changed;  /* the same of the execution under way */
 	u8 previous_learning; /* what `learning` was before the hat, */
 	u8 previous_changed;  /* and `changed` */
 	u8 pad;
-	u64 onexec;   /* what it asked for at its next execution, by its id; TG_UNCONFINED; 0: nothing */
-	u64 previous; /* what it comes back to from a hat, 0: nothing */
-	u64 token;    /* by which */
-	u64 made;    /* the dentry that it was allowed to create last, until it opens one */
-	u32 made_plain; /* what its path leads to simply allows, */
-	u32 made_at;	/* by this struct tg_profile, */
+	/* what it asked for at its next execution, by its id; TG_UNCONFINED; 0: nothing */
+	u64 onexec;
+	u64 previous;    /* what it comes back to from a hat, 0: nothing */
+	u64 token;       /* by which */
+	u64 made;        /* the dentry that it was allowed to create last, until it opens one */
+	u32 made_plain;  /* what its path leads to simply allows, */
+	u32 made_at;     /* by this struct tg_profile, */
 	u32 made_number; /* of this policy */
 	u32 pad2;
 	u64 spilled; /* of a slot: some task that hashes here has storage, or had */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: executions, and who is confined by what after
  * them. profile_transition() and find_attach() of security/apparmor/domain.c.
@@ -42,7 +42,8 @@ int BPF_PROG(profile_task_free, struct task_struct *task)
 #define EXEC_REFUSED (~0u)
 
 /* Where a confined task's execution leads; 0: to no profile. EXEC_REFUSED: nowhere. */
-static __always_inline u32 exec_target(struct tg_name *name, struct tg_who *who, u32 exec, bool *same)
+static __always_inline u32 exec_target(struct tg_name *name, struct tg_who *who, u32 exec,
+				       bool *same)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
 	long found;
@@ -145,7 +146,8 @@ static __always_inline bool may_not_change(void)
 #define EXEC_STAYS 1
 
 /* A confined task's execution leads to a profile, or to none; EXEC_STAYS: it does not come to be. */
-static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u32 to, struct tg_note *note)
+static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u32 to,
+				struct tg_note *note)
 {
 	bool complains = PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN;
 	struct tg_confined *c = who->subject;
@@ -155,7 +157,8 @@ static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u
 		if (!complains)
 			return profile_refuse(MAY_EXEC_, TG_R_NO_PROFILE, -EPERM, note);
 		note->reason = TG_R_NO_PROFILE;
-		err = verdict_of(profile_record(PROFILE_COMPLAIN, MAY_EXEC_, MAY_EXEC_, -EPERM, note));
+		err = verdict_of(
+			profile_record(PROFILE_COMPLAIN, MAY_EXEC_, MAY_EXEC_, -EPERM, note));
 		return err ? err : EXEC_STAYS;
 	}
 	if (to != who->profile && may_not_change())
@@ -167,11 +170,14 @@ static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u
 }
 
 /* Of a confined one: as the rule that lets it execute says. */
-static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confined *c, struct tg_name *name)
+static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confined *c,
+				    struct tg_name *name)
 {
 	struct inode *inode = bprm->file->f_inode;
 	u64 dentry = address(bprm->file->f_path.dentry), mnt = address(bprm->file->f_path.mnt);
-	struct tg_note note = { .op = TG_OP_EXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode) };
+	struct tg_note note = {
+		.op = TG_OP_EXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode)
+	};
 	u32 owner = owner_by(inode->i_uid.val, mnt), try, to;
 	struct tg_perms perms;
 	struct tg_who who;
@@ -231,11 +237,15 @@ static __always_inline int exec_asked(struct tg_confined *c, u64 id)
  * Of one that asked for what it is to be: the rule on the program leads on to one for the profile's name.
  * profile_onexec() of security/apparmor/domain.c.
  */
-static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined *c, struct tg_name *name)
+static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined *c,
+				  struct tg_name *name)
 {
 	u64 dentry = address(bprm->file->f_path.dentry), mnt = address(bprm->file->f_path.mnt);
 	struct inode *inode = bprm->file->f_inode;
-	struct tg_note note = { .op = TG_OP_CHANGE_ONEXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode) };
+	struct tg_note note = { .op = TG_OP_CHANGE_ONEXEC,
+				.class = TG_C_EXEC,
+				.dentry = dentry,
+				.inode = address(inode) };
 	struct tg_perms perms;
 	struct tg_who who;
 	long state;
@@ -300,7 +310,8 @@ int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 		room = text_get();
 		if (!room)
 			return -EAGAIN;
-		ret = c->onexec ? exec_onexec(bprm, c, &room->name) : exec_confined(bprm, c, &room->name);
+		ret = c->onexec ? exec_onexec(bprm, c, &room->name) :
+				  exec_confined(bprm, c, &room->name);
 		text_put(room);
 	}
 	if (ret == EXEC_NOT_CONFINED)

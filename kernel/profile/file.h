@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the profile model: files and the names of files. */
 #ifndef TIDEGATE_PROFILE_FILE_H
 #define TIDEGATE_PROFILE_FILE_H
@@ -12,7 +12,7 @@ struct tg_asked {
 	u32 uid; /* its owner */
 	u8 dir;
 	u8 mine; /* being made: its owner is the task */
-	u8 op;	 /* enum tg_op */
+	u8 op;   /* enum tg_op */
 	u8 class;
 	u32 pad;
 };
@@ -22,11 +22,13 @@ static __always_inline int name_refuse(long error, u32 request, struct tg_note *
 {
 	if (error == NAME_DISCONNECTED)
 		return profile_refuse(request, TG_R_DISCONNECTED, -EACCES, n);
-	return profile_refuse(request, TG_R_BUSY, error == NAME_TOO_LONG ? -ENAMETOOLONG : -EAGAIN, n);
+	return profile_refuse(request, TG_R_BUSY, error == NAME_TOO_LONG ? -ENAMETOOLONG : -EAGAIN,
+			      n);
 }
 
 /* A name that is asked about by who's rules. */
-static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 dentry, u64 mnt, bool dir)
+static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 dentry, u64 mnt,
+				     bool dir)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
 
@@ -67,10 +69,13 @@ static __always_inline bool is_directory(struct dentry *d)
 }
 
 /* What becomes of a request that is not simply allowed. */
-static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct tg_who *who, long state)
+static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct tg_who *who,
+				long state)
 {
 	u32 owner = a->mine ? OWNER_SELF : owner_by(a->uid, a->mnt);
-	struct tg_note note = { .op = a->op, .class = a->class, .dentry = a->dentry, .inode = a->inode };
+	struct tg_note note = {
+		.op = a->op, .class = a->class, .dentry = a->dentry, .inode = a->inode
+	};
 
 	if (state < 0)
 		return name_refuse(state, a->request, &note);
@@ -98,11 +103,13 @@ __noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_co
 		state = 0;
 		if (name->table)
 			/* what is made, or just was moved, is not remembered */
-			state = a->mine || a->op == TG_OP_RENAME ? NAME_LATER : name_recall_placed(name);
+			state = a->mine || a->op == TG_OP_RENAME ? NAME_LATER :
+								   name_recall_placed(name);
 		if (state == NAME_LATER) {
 			name->locked = a->class == TG_C_DIR;
 			/* what is remembered is none of these, and what has no path has no names that change */
-			if (mount_is_private(a->mnt) || (!name->locked && !has_path(CAST(struct dentry, a->dentry))))
+			if (mount_is_private(a->mnt) ||
+			    (!name->locked && !has_path(CAST(struct dentry, a->dentry))))
 				return 0;
 			state = name_state_led(name);
 		}
@@ -155,7 +162,8 @@ static __always_inline bool opened_for_exec(struct file *file)
 	return file->f_flags & FMODE_EXEC_FLAG && (file->f_inode->i_mode & S_IFMT) == S_IFREG;
 }
 
-static __always_inline int file_request(struct tg_confined *c, struct file *file, u32 request, u8 op)
+static __always_inline int file_request(struct tg_confined *c, struct file *file, u32 request,
+					u8 op)
 {
 	struct tg_asked a = {};
 
@@ -193,7 +201,8 @@ static __noinline int mapping_asked(struct file *file, u32 request)
 {
 	struct tg_confined *c = confined_current();
 
-	return c && !file_quickly(c, file, request) ? file_request(c, file, request, TG_OP_MMAP) : 0;
+	return c && !file_quickly(c, file, request) ? file_request(c, file, request, TG_OP_MMAP) :
+						      0;
 }
 
 /*
@@ -224,13 +233,15 @@ static __always_inline int mapped(struct file *file, unsigned long prot, bool sh
 }
 
 SEC("lsm/mmap_file")
-int BPF_PROG(profile_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+int BPF_PROG(profile_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
+	     unsigned long flags)
 {
 	return mapped(file, prot, flags & MAP_TYPE_SHARED);
 }
 
 SEC("lsm/file_mprotect")
-int BPF_PROG(profile_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
+int BPF_PROG(profile_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot,
+	     unsigned long prot)
 {
 	return mapped(vma->vm_file, prot, vma->vm_flags & VM_SHARED);
 }
@@ -241,7 +252,8 @@ int BPF_PROG(profile_file_fcntl, struct file *file, unsigned int cmd, unsigned l
 {
 	struct tg_confined *c;
 
-	if (cmd != F_SETFL || arg & O_APPEND || !(file->f_flags & O_APPEND) || !(file->f_mode & FMODE_WRITE))
+	if (cmd != F_SETFL || arg & O_APPEND || !(file->f_flags & O_APPEND) ||
+	    !(file->f_mode & FMODE_WRITE))
 		return 0;
 	c = confined_current();
 	if (!c)
@@ -333,7 +345,8 @@ int BPF_PROG(profile_path_mkdir, struct path *dir, struct dentry *dentry)
 }
 
 /* A name of an object that is there. */
-static __always_inline void asked_name(struct tg_asked *a, u64 mnt, u64 dentry, u32 request, u8 op, u8 class, u64 of)
+static __always_inline void asked_name(struct tg_asked *a, u64 mnt, u64 dentry, u32 request, u8 op,
+				       u8 class, u64 of)
 {
 	struct inode *inode = CAST(struct inode, CAST(struct dentry, of)->d_inode);
 
@@ -347,7 +360,8 @@ static __always_inline void asked_name(struct tg_asked *a, u64 mnt, u64 dentry, 
 	a->class = class;
 }
 
-static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry, u32 request, u8 op, u8 class)
+static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry, u32 request,
+				      u8 op, u8 class)
 {
 	struct tg_asked a = {};
 
@@ -360,9 +374,11 @@ static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 	struct tg_confined *c = confined_current();
 	struct tg_quick q;
 
-	if (!c || !dentry->d_inode || name_quickly(&q, c, dir, dentry, is_directory(dentry), MAY_DELETE_))
+	if (!c || !dentry->d_inode ||
+	    name_quickly(&q, c, dir, dentry, is_directory(dentry), MAY_DELETE_))
 		return 0;
-	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK, TG_C_DIR);
+	return name_asked(c, address(dir->mnt), address(dentry), MAY_DELETE_, TG_OP_UNLINK,
+			  TG_C_DIR);
 }
 
 SEC("lsm/path_unlink")
@@ -381,7 +397,8 @@ int BPF_PROG(profile_path_rmdir, struct path *dir, struct dentry *dentry)
 #define MOVED_TO (MAY_WRITE_ | MAY_SETATTR_ | MAY_CREATE_)
 
 /* With a frame of its own, which is not there where the names are asked about in full. */
-static __noinline bool quickly_moved(struct tg_confined *c, u64 mnt, struct dentry *old, struct dentry *new)
+static __noinline bool quickly_moved(struct tg_confined *c, u64 mnt, struct dentry *old,
+				     struct dentry *new)
 {
 	u64 from = address(old->d_parent), to = address(new->d_parent);
 	bool dir = is_directory(old);
@@ -400,8 +417,8 @@ static __noinline bool quickly_moved(struct tg_confined *c, u64 mnt, struct dent
  * mount.
  */
 SEC("lsm/path_rename")
-int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, struct path *new_dir, struct dentry *new,
-	     unsigned int flags)
+int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, struct path *new_dir,
+	     struct dentry *new, unsigned int flags)
 {
 	u64 mnt = address(old_dir->mnt), one = address(old), other = address(new), from, to;
 	struct tg_confined *c = confined_current();
@@ -473,7 +490,9 @@ int BPF_PROG(profile_path_chown, struct path *path)
 __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 {
 	struct inode *inode = CAST(struct inode, CAST(struct dentry, target)->d_inode);
-	struct tg_note note = { .op = TG_OP_LINK, .class = TG_C_DIR, .dentry = link, .inode = address(inode) };
+	struct tg_note note = {
+		.op = TG_OP_LINK, .class = TG_C_DIR, .dentry = link, .inode = address(inode)
+	};
 	u32 owner = owner_by(inode->i_uid.val, mnt), try, request = MAY_LINK_;
 	struct tg_perms perms, pair;
 	struct tg_name name;

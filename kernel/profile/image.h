@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A policy's profiles as the kernel reads them: an image in an arena, which user space
  * writes (crates/monitor/src/image.rs). Where it refers to a part of itself it holds the
@@ -72,8 +72,9 @@ struct tg_image {
 	u32 first;    /* struct tg_profile, of those that are nobody's children */
 	u32 names;    /* u32 each, 0: free: struct tg_profile, by its id; a power of two of them */
 	u32 names_mask;
-	u32 te;	      /* struct te_image; 0: the policy has none */
-	u32 numbering; /* names by the numbers in SIDs, of this policy and those before it; user space's alone */
+	u32 te; /* struct te_image; 0: the policy has none */
+	/* names by the numbers in SIDs, of this policy and those before it; user space's alone */
+	u32 numbering;
 	u32 numbering_len;
 	u32 pad;
 };

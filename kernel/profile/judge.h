@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What becomes of a confined task's request, and the record of it. */
 #ifndef TIDEGATE_JUDGE_H
 #define TIDEGATE_JUDGE_H
@@ -67,7 +67,8 @@ __noinline int profile_record(u32 verdict, u32 request, u32 denied, int err, str
 }
 
 /* What a profile says to a request that an automaton has decided. */
-static __always_inline int profile_says(u32 profile, struct tg_perms perms, u32 request, int err, struct tg_note *n)
+static __always_inline int profile_says(u32 profile, struct tg_perms perms, u32 request, int err,
+					struct tg_note *n)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, profile);
 	u32 verdict = profile_judge(p->mode, p->audit, perms, request);
@@ -78,17 +79,19 @@ static __always_inline int profile_says(u32 profile, struct tg_perms perms, u32 
 	if (verdict == PROFILE_KILLED &&
 	    (n->class == TG_C_SOCKET || n->class == TG_C_TASK || n->op == TG_OP_USERNS))
 		verdict = PROFILE_REFUSED;
-	return verdict_of(profile_record(verdict, request, request & (~perms.allow | perms.deny), err, n));
+	return verdict_of(
+		profile_record(verdict, request, request & (~perms.allow | perms.deny), err, n));
 }
 
 /*
  * The same of the current task's. A program that no rule of a profile in complain mode led
  * to is let do everything: a null profile's program.
  */
-static __always_inline int profile_decide(struct tg_who *who, struct tg_perms perms, u32 request, int err,
-					  struct tg_note *n)
+static __always_inline int profile_decide(struct tg_who *who, struct tg_perms perms, u32 request,
+					  int err, struct tg_note *n)
 {
-	if (who->subject->learning && PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN)
+	if (who->subject->learning &&
+	    PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN)
 		perms = (struct tg_perms){};
 	return profile_says(who->profile, perms, request, err, n);
 }
@@ -99,7 +102,8 @@ static __always_inline int profile_refuse(u32 request, u8 reason, int err, struc
 	struct tg_who who = who_is_confined();
 	u32 verdict = PROFILE_REFUSED;
 
-	if (who.profile && PART(struct tg_profile, who.profile)->mode == TG_MODE_KILL && n->class != TG_C_SOCKET)
+	if (who.profile && PART(struct tg_profile, who.profile)->mode == TG_MODE_KILL &&
+	    n->class != TG_C_SOCKET)
 		verdict = PROFILE_KILLED;
 	n->reason = reason;
 	return verdict_of(profile_record(verdict, request, request, err, n));
@@ -145,11 +149,13 @@ static __always_inline struct tg_perms perms_by(u32 table, u32 state, u32 owner)
 {
 	struct tg_perms p = perms_of(profile_perms(table, state, owner != OWNER_OTHER));
 
-	return owner == OWNER_UNSURE ? perms_both(p, perms_of(profile_perms(table, state, false))) : p;
+	return owner == OWNER_UNSURE ? perms_both(p, perms_of(profile_perms(table, state, false))) :
+				       p;
 }
 
 /* Is all of it allowed, and nothing to be recorded? */
-static __always_inline bool is_plain(struct tg_profile __arena *p, u32 allow, u32 deny, u32 audit, u32 request)
+static __always_inline bool is_plain(struct tg_profile __arena *p, u32 allow, u32 deny, u32 audit,
+				     u32 request)
 {
 	return !(request & (~allow | deny | audit)) && !p->audit;
 }
@@ -157,8 +163,8 @@ static __always_inline bool is_plain(struct tg_profile __arena *p, u32 allow, u3
 /* Does the rules' state say so, whoever's the object is? */
 static __always_inline bool is_simply_allowed(struct tg_who *who, u32 table, u32 state, u32 request)
 {
-	return !(request & ~profile_pair(table, state)->plain) && !PART(struct tg_profile, who->profile)->audit &&
-	       !who->subject->learning;
+	return !(request & ~profile_pair(table, state)->plain) &&
+	       !PART(struct tg_profile, who->profile)->audit && !who->subject->learning;
 }
 
 /* The state after a profile's name, 0: that of none. */

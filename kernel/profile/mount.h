@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: mounts. security/apparmor/mount.c.
  *
@@ -29,9 +29,10 @@ struct tg_mount {
 	u32 flags; /* MS_* */
 	u32 request;
 	u8 source; /* enum mount_source */
-	u8 odd;	   /* found: a device may have another name than the text */
+	u8 odd;    /* found: a device may have another name than the text */
 	u8 pad[2];
-	u32 awaited; /* the kernel is about to look the text up, in the call of this number; 0: not */
+	/* the kernel is about to look the text up, in the call of this number; 0: not */
+	u32 awaited;
 	struct tg_perms perms; /* found: what the profile says */
 	u32 pad2;
 	struct tg_name name; /* room for its paths */
@@ -51,7 +52,8 @@ static __always_inline struct tg_mount *mount_current(void)
 }
 
 /* A path, from a state of the rules on all but files. */
-static __always_inline long mount_path(struct tg_name *name, struct tg_who *who, u64 dentry, u64 mnt, bool dir, u32 state)
+static __always_inline long mount_path(struct tg_name *name, struct tg_who *who, u64 dentry,
+				       u64 mnt, bool dir, u32 state)
 {
 	name_for(name, who, dentry, mnt, dir);
 	name->table = PART(struct tg_profile, who->profile)->policy.table;
@@ -62,7 +64,8 @@ static __always_inline long mount_path(struct tg_name *name, struct tg_who *who,
 
 static __always_inline bool is_dir(u64 dentry)
 {
-	return (CAST(struct inode, CAST(struct dentry, dentry)->d_inode)->i_mode & S_IFMT) == S_IFDIR;
+	return (CAST(struct inode, CAST(struct dentry, dentry)->d_inode)->i_mode & S_IFMT) ==
+	       S_IFDIR;
 }
 
 /* The kernel's copy of a text, after a byte of room. */
@@ -106,7 +109,8 @@ __noinline bool text_is_plain(struct tg_text *t, u32 first)
 			return false;
 		if (TEXT_AT(t, i - 1) != '.')
 			continue;
-		if (TEXT_AT(t, i - 2) == '/' || (TEXT_AT(t, i - 2) == '.' && TEXT_AT(t, i - 3) == '/'))
+		if (TEXT_AT(t, i - 2) == '/' ||
+		    (TEXT_AT(t, i - 2) == '.' && TEXT_AT(t, i - 3) == '/'))
 			return false;
 	}
 	return true;
@@ -114,7 +118,8 @@ __noinline bool text_is_plain(struct tg_text *t, u32 first)
 
 /* The state after a source that has a text for its name; below -3: that names nothing. */
 #define NAME_ODD -4
-static __noinline long source_named(struct tg_name *name, struct tg_who *who, struct tg_text *t, bool dir, u32 state)
+static __noinline long source_named(struct tg_name *name, struct tg_who *who, struct tg_text *t,
+				    bool dir, u32 state)
 {
 	struct fs_struct *fs = UNTRUSTED(bpf_get_current_task_btf())->fs;
 	struct path *base = &fs->root;
@@ -141,23 +146,26 @@ static __noinline long source_named(struct tg_name *name, struct tg_who *who, st
 }
 
 /* Is the text, taken as it stands, the path that it would have as a name? */
-static __always_inline bool source_is_same(struct tg_name *name, struct tg_who *who, struct tg_text *t)
+static __always_inline bool source_is_same(struct tg_name *name, struct tg_who *who,
+					   struct tg_text *t)
 {
 	struct fs_struct *fs = UNTRUSTED(bpf_get_current_task_btf())->fs;
 
 	if (t->text[1] != '/' || !text_is_plain(t, 1) || TEXT_AT(t, t->len - 1) == '/')
 		return false;
-	return mount_path(name, who, address(fs->root.dentry), address(fs->root.mnt), false, 0) >= 0 && name->root &&
-	       name->connected;
+	return mount_path(name, who, address(fs->root.dentry), address(fs->root.mnt), false, 0) >=
+		       0 &&
+	       name->root && name->connected;
 }
 
 /* The state after the source of a mount. */
-static __always_inline long mount_source(struct tg_mount *m, struct tg_name *name, struct tg_who *who,
-					 struct tg_text *t, u32 state)
+static __always_inline long mount_source(struct tg_mount *m, struct tg_name *name,
+					 struct tg_who *who, struct tg_text *t, u32 state)
 {
 	switch (m->source) {
 	case SOURCE_PATH:
-		return mount_path(name, who, m->from_dentry, m->from_mnt, is_dir(m->from_dentry), state);
+		return mount_path(name, who, m->from_dentry, m->from_mnt, is_dir(m->from_dentry),
+				  state);
 	case SOURCE_NAME:
 		if (!text_load(t, m->text))
 			return NAME_LATER;
@@ -200,7 +208,8 @@ static __always_inline bool mount_perms(struct tg_mount *m, u32 table, struct tg
 }
 
 /* What the profile says, or an enum tg_name_error. */
-static __noinline long mount_says(struct tg_mount *m, struct tg_name *name, struct tg_who *who, struct tg_text *t)
+static __noinline long mount_says(struct tg_mount *m, struct tg_name *name, struct tg_who *who,
+				  struct tg_text *t)
 {
 	u32 state = class_state(who->profile, PROFILE_CLASS_MOUNT);
 	u32 table = PART(struct tg_profile, who->profile)->policy.table;
@@ -238,7 +247,8 @@ __noinline int mount_asked(void)
 		who = who_is_confined();
 		if (!who.profile || !class_state(who.profile, PROFILE_CLASS_MOUNT))
 			return 0;
-		if (is_gone(&who, m->dentry) || (m->source == SOURCE_PATH && is_gone(&who, m->from_dentry)))
+		if (is_gone(&who, m->dentry) ||
+		    (m->source == SOURCE_PATH && is_gone(&who, m->from_dentry)))
 			return profile_refuse(m->request, TG_R_DISCONNECTED, -ENOENT, &note);
 		t = text_get();
 		if (!t)
@@ -283,7 +293,8 @@ __noinline bool text_is(struct tg_text *t, struct tg_text *other)
  */
 static __noinline bool source_is_looked_up(struct tg_mount *m)
 {
-	struct nameidata *nd = CAST(struct nameidata, address(bpf_get_current_task_btf()->nameidata));
+	struct nameidata *nd =
+		CAST(struct nameidata, address(bpf_get_current_task_btf()->nameidata));
 	struct tg_text *t, *other = NULL;
 	bool same = true;
 
@@ -292,7 +303,8 @@ static __noinline bool source_is_looked_up(struct tg_mount *m)
 	t = text_get();
 	if (t) {
 		other = text_get();
-		if (other && text_load(t, m->text) && text_load(other, (u64)CAST(struct filename, nd->name)->name))
+		if (other && text_load(t, m->text) &&
+		    text_load(other, (u64)CAST(struct filename, nd->name)->name))
 			same = text_is(t, other);
 		if (other)
 			text_put(other);
@@ -304,7 +316,9 @@ static __noinline bool source_is_looked_up(struct tg_mount *m)
 /* The source of a mount has, or may have, another name than the one that was decided by. */
 static __always_inline int source_refuse(u64 dentry)
 {
-	struct tg_note note = { .op = TG_OP_MOUNT, .class = TG_C_SYSTEM, .reason = TG_R_SOURCE, .dentry = dentry };
+	struct tg_note note = {
+		.op = TG_OP_MOUNT, .class = TG_C_SYSTEM, .reason = TG_R_SOURCE, .dentry = dentry
+	};
 	struct tg_perms perms = {};
 	struct tg_who who = who_is_confined();
 
@@ -335,8 +349,8 @@ int BPF_PROG(profile_sb_kern_mount, const struct super_block *sb)
 {
 	struct tg_mount *m = confined_current() ? mount_current() : NULL;
 
-	if (!m || !m->awaited || m->awaited != current_call() || m->source != SOURCE_TEXT || !m->odd ||
-	    !(sb->s_type->fs_flags & FS_REQUIRES_DEV))
+	if (!m || !m->awaited || m->awaited != current_call() || m->source != SOURCE_TEXT ||
+	    !m->odd || !(sb->s_type->fs_flags & FS_REQUIRES_DEV))
 		return 0;
 	return source_refuse(0);
 }
@@ -364,8 +378,8 @@ static __always_inline void mount_from(struct tg_mount *m, const struct path *fr
 
 /* apparmor_sb_mount(): which of the kinds of mount(2) it is. */
 SEC("lsm/sb_mount")
-int BPF_PROG(profile_sb_mount, const char *dev, const struct path *path, const char *type, unsigned long flags,
-	     void *data)
+int BPF_PROG(profile_sb_mount, const char *dev, const struct path *path, const char *type,
+	     unsigned long flags, void *data)
 {
 	struct tg_mount *m;
 	int err;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where an automaton gets to by an object's path, as the profile model sees paths: through
  * the mounts by which it was reached, to the root of the task's mount namespace
@@ -22,23 +22,25 @@
 /* A path to walk, and by what. */
 struct tg_name {
 	u64 dentry;
-	u64 mnt;   /* struct vfsmount */
-	u64 one;   /* the path's hashes */
+	u64 mnt; /* struct vfsmount */
+	u64 one; /* the path's hashes */
 	u64 two;
 	u64 moves;  /* of directories, when its place was looked for, */
 	u32 mounts; /* and mounts */
 	u32 number; /* of the policy */
-	u32 by;	    /* the struct tg_profile that asks, or the first of those among which one is looked for */
+	/* the struct tg_profile that asks, or the first of those among which one is looked for */
+	u32 by;
 	u32 table;
 	u32 start;
-	u32 flags;  /* PATH_* of the profile */
+	u32 flags;        /* PATH_* of the profile */
 	u32 disconnected; /* text, and its length */
 	u16 disconnected_len;
-	u8 end;	/* enum tg_name_end */
+	u8 end;       /* enum tg_name_end */
 	u8 connected; /* found: it leads to the root */
-	u8 root; /* and is it */
-	u8 raw;	 /* its mount is nowhere: from the filesystem's root */
-	u8 locked; /* it is being made or goes: its directory is locked, and it keeps its name meanwhile */
+	u8 root;      /* and is it */
+	u8 raw;       /* its mount is nowhere: from the filesystem's root */
+	/* it is being made or goes: its directory is locked, and it keeps its name meanwhile */
+	u8 locked;
 	u8 pad;
 	u16 steps; /* up the path, and over mounts */
 	u16 tries;
@@ -75,7 +77,7 @@ u64 secrets[4];
 
 enum tg_name_error {
 	NAME_DISCONNECTED = -1, /* no path to the root */
-	NAME_LATER = -2,	/* renames or mounts do not end */
+	NAME_LATER = -2,        /* renames or mounts do not end */
 	NAME_TOO_LONG = -3,
 };
 
@@ -171,7 +173,8 @@ static __always_inline bool name_climb(struct tg_name *n, struct tg_scratch *w)
 		if (n->steps >= 2 * TG_DEPTH)
 			return false;
 		n->steps++;
-		if (root && (u64)d == root && (u64)m + bpf_core_field_offset(struct mount, mnt) == root_mnt) {
+		if (root && (u64)d == root &&
+		    (u64)m + bpf_core_field_offset(struct mount, mnt) == root_mnt) {
 			n->connected = mount_is_ours(m);
 			return true;
 		}
@@ -301,7 +304,9 @@ static __always_inline u32 name_walk(struct tg_name *n, struct tg_scratch *w)
 			state = profile_step(n->table, state, PART(u8, n->disconnected)[i]);
 	}
 	if (!w->n)
-		return n->root && n->connected && n->end != NAME_STEM ? profile_step(n->table, state, '/') : state;
+		return n->root && n->connected && n->end != NAME_STEM ?
+			       profile_step(n->table, state, '/') :
+			       state;
 	bpf_for(i, 0, w->n)
 		state = name_feed_component(n->table, state, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
 	if (n->end == NAME_DIR)
@@ -325,7 +330,8 @@ static __always_inline long name_recall_at(struct tg_name *n, u32 second)
 	if (!r)
 		return NAME_LATER;
 	state = *(volatile u64 *)&r->state;
-	if ((*(volatile u64 *)&r->one ^ state) != n->one || (*(volatile u64 *)&r->two ^ state) != n->two)
+	if ((*(volatile u64 *)&r->one ^ state) != n->one ||
+	    (*(volatile u64 *)&r->two ^ state) != n->two)
 		return NAME_LATER;
 	return state;
 }

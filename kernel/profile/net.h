@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: sockets. Those of other families than unix are decided about by
  * family and type: security/apparmor/net.c.
@@ -48,7 +48,8 @@ int BPF_PROG(profile_socket_create, int family, int type, int protocol, int kern
 
 	if (kern || !c)
 		return 0;
-	return verdict_of(net_asked(c, family, (type & 0xffff) | protocol << 16, MAY_CREATE_, TG_OP_SOCKET));
+	return verdict_of(
+		net_asked(c, family, (type & 0xffff) | protocol << 16, MAY_CREATE_, TG_OP_SOCKET));
 }
 
 /* What a task does with a socket that it has. */
@@ -59,7 +60,8 @@ struct tg_socket_call {
 	u16 detail; /* and what it is about */
 };
 
-static __always_inline int socket_asked(struct tg_confined *c, struct sock *sk, struct tg_socket_call call)
+static __always_inline int socket_asked(struct tg_confined *c, struct sock *sk,
+					struct tg_socket_call call)
 {
 	struct sock *s = CAST(struct sock, address(sk));
 	u32 family = s->__sk_common.skc_family;
@@ -85,7 +87,8 @@ int BPF_PROG(profile_socket_bind, struct socket *sock, struct sockaddr *address_
 		return 0;
 	if (sk->__sk_common.skc_family == AF_UNIX)
 		return unix_binds(sk, c, address(address_), len);
-	return socket_asked(c, sk, (struct tg_socket_call){ .request = MAY_BIND_, .op = TG_OP_SOCKET });
+	return socket_asked(c, sk,
+			    (struct tg_socket_call){ .request = MAY_BIND_, .op = TG_OP_SOCKET });
 }
 
 /* A unix socket's connection is asked about where both ends are known. */
@@ -97,7 +100,8 @@ int BPF_PROG(profile_socket_connect, struct socket *sock)
 
 	if (!c || !sk || sk->__sk_common.skc_family == AF_UNIX)
 		return 0;
-	return socket_asked(c, sk, (struct tg_socket_call){ .request = MAY_CONNECT_, .op = TG_OP_CONNECT });
+	return socket_asked(
+		c, sk, (struct tg_socket_call){ .request = MAY_CONNECT_, .op = TG_OP_CONNECT });
 }
 
 static __always_inline int socket_called(struct socket *sock, struct tg_socket_call call)
@@ -122,19 +126,22 @@ int BPF_PROG(profile_socket_listen, struct socket *sock, int backlog)
 SEC("lsm/socket_accept")
 int BPF_PROG(profile_socket_accept, struct socket *sock)
 {
-	return socket_called(sock, (struct tg_socket_call){ .request = MAY_ACCEPT_, .op = TG_OP_ACCEPT });
+	return socket_called(sock,
+			     (struct tg_socket_call){ .request = MAY_ACCEPT_, .op = TG_OP_ACCEPT });
 }
 
 SEC("lsm/socket_getsockname")
 int BPF_PROG(profile_socket_getsockname, struct socket *sock)
 {
-	return socket_called(sock, (struct tg_socket_call){ .request = MAY_GETATTR_, .op = TG_OP_SOCKET });
+	return socket_called(
+		sock, (struct tg_socket_call){ .request = MAY_GETATTR_, .op = TG_OP_SOCKET });
 }
 
 SEC("lsm/socket_getpeername")
 int BPF_PROG(profile_socket_getpeername, struct socket *sock)
 {
-	return socket_called(sock, (struct tg_socket_call){ .request = MAY_GETATTR_, .op = TG_OP_SOCKET });
+	return socket_called(
+		sock, (struct tg_socket_call){ .request = MAY_GETATTR_, .op = TG_OP_SOCKET });
 }
 
 SEC("lsm/socket_getsockopt")
@@ -152,7 +159,9 @@ int BPF_PROG(profile_socket_getsockopt, struct socket *sock, int level, int opti
 SEC("lsm/socket_setsockopt")
 int BPF_PROG(profile_socket_setsockopt, struct socket *sock, int level, int option)
 {
-	struct tg_socket_call call = { .request = MAY_SETOPT_, .op = TG_OP_SOCKET, .command = UNIX_OPTION };
+	struct tg_socket_call call = { .request = MAY_SETOPT_,
+				       .op = TG_OP_SOCKET,
+				       .command = UNIX_OPTION };
 	struct tg_confined *c = confined_current();
 	struct sock *sk = sock->sk;
 	int err;
@@ -167,7 +176,8 @@ int BPF_PROG(profile_socket_setsockopt, struct socket *sock, int level, int opti
 SEC("lsm/socket_shutdown")
 int BPF_PROG(profile_socket_shutdown, struct socket *sock)
 {
-	return socket_called(sock, (struct tg_socket_call){ .request = MAY_DELETE_, .op = TG_OP_SOCKET });
+	return socket_called(sock,
+			     (struct tg_socket_call){ .request = MAY_DELETE_, .op = TG_OP_SOCKET });
 }
 
 /*
@@ -211,7 +221,8 @@ static __noinline int socket_received(struct tg_confined *c, struct file *file, 
 		return 0;
 	if (sk->__sk_common.skc_family == AF_UNIX)
 		return unix_received(sk, c, request);
-	return socket_asked(c, sk, (struct tg_socket_call){ .request = request, .op = TG_OP_RECEIVE_FD });
+	return socket_asked(c, sk,
+			    (struct tg_socket_call){ .request = request, .op = TG_OP_RECEIVE_FD });
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: other processes. Both sides' profiles have to
  * allow it, each by the other's name: security/apparmor/{ipc,task}.c.
@@ -56,8 +56,8 @@ static __always_inline bool agreed_recall(struct tg_between *b)
 	struct tg_agreed *a = agreed_entry(b);
 	u32 version = entry_version(&a->version);
 
-	return a->number == b->number && a->actor == b->actor && a->object == b->object && a->what == between_what(b) &&
-	       entry_is_whole(&a->version, version);
+	return a->number == b->number && a->actor == b->actor && a->object == b->object &&
+	       a->what == between_what(b) && entry_is_whole(&a->version, version);
 }
 
 static __always_inline void agreed_remember(struct tg_between *b)
@@ -129,8 +129,8 @@ static __always_inline int both_say(struct tg_between *b)
 	return err ? err : peer_says(b->object, b->actor, b, b->suffered);
 }
 
-static __always_inline int between(struct task_struct *task, bool acts, u32 class, u32 signal, u32 request,
-				   u32 suffered, u8 op)
+static __always_inline int between(struct task_struct *task, bool acts, u32 class, u32 signal,
+				   u32 request, u32 suffered, u8 op)
 {
 	struct tg_confined *mine = confined_current(), *other;
 	struct tg_between b = {};
@@ -180,7 +180,8 @@ int BPF_PROG(profile_task_kill, struct task_struct *target, struct kernel_siginf
 	/* security/apparmor/include/sig_names.h: 0 asks whether it is there, the last are real-time ones */
 	u32 signal = sig == 0 ? 35 : sig >= 32 ? sig - 32 + 128 : sig;
 
-	return between(target, true, PROFILE_CLASS_SIGNAL, signal, MAY_WRITE_, MAY_READ_, TG_OP_SIGNAL);
+	return between(target, true, PROFILE_CLASS_SIGNAL, signal, MAY_WRITE_, MAY_READ_,
+		       TG_OP_SIGNAL);
 }
 
 SEC("lsm/ptrace_access_check")
@@ -194,7 +195,8 @@ int BPF_PROG(profile_ptrace_access_check, struct task_struct *child, unsigned in
 SEC("lsm/ptrace_traceme")
 int BPF_PROG(profile_ptrace_traceme, struct task_struct *parent)
 {
-	return between(parent, false, PROFILE_CLASS_PTRACE, 0, MAY_WRITE_, MAY_WRITE_ << 2, TG_OP_PTRACE);
+	return between(parent, false, PROFILE_CLASS_PTRACE, 0, MAY_WRITE_, MAY_WRITE_ << 2,
+		       TG_OP_PTRACE);
 }
 
 /*
@@ -211,10 +213,12 @@ int BPF_PROG(profile_bpf, int cmd)
 	struct tg_note note = { .op = TG_OP_BPF, .class = TG_C_SYSTEM };
 	struct tg_who who;
 
-	if (cmd != BPF_OBJ_GET_CMD && cmd != BPF_PROG_BY_ID_CMD && cmd != BPF_MAP_BY_ID_CMD && cmd != BPF_LINK_BY_ID_CMD)
+	if (cmd != BPF_OBJ_GET_CMD && cmd != BPF_PROG_BY_ID_CMD && cmd != BPF_MAP_BY_ID_CMD &&
+	    cmd != BPF_LINK_BY_ID_CMD)
 		return 0;
 	who = who_is_confined();
-	if (!who.profile || PART(struct tg_profile, who.profile)->caps_allow & 1ull << CAP_MAC_ADMIN_)
+	if (!who.profile ||
+	    PART(struct tg_profile, who.profile)->caps_allow & 1ull << CAP_MAC_ADMIN_)
 		return 0;
 	return profile_refuse(0, TG_R_PROFILE, -EPERM, &note);
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a path leads to, remembered by where the kernel has the object. It holds as long as
  * the object keeps its name, no directory at all is moved, and nothing mounted; and does not depend on how deep
@@ -18,7 +18,7 @@ struct tg_place {
 	u64 parent;
 	u64 name; /* its hash and length */
 	u64 mnt;
-	u64 ns;	     /* the mount namespace that it is seen from */
+	u64 ns;      /* the mount namespace that it is seen from */
 	u64 moves;   /* of directories, all there are */
 	u32 mounts;  /* the same of mounts */
 	u32 changes; /* of the name itself, and of what it leads to */
@@ -26,7 +26,7 @@ struct tg_place {
 	u64 ino;
 	u32 generation;
 	u32 number; /* of the policy */
-	u32 by;	    /* of tg_name */
+	u32 by;     /* of tg_name */
 	u32 start;  /* and above it how the path ends */
 };
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files and names that are simply allowed, by what is remembered of them: decided without being asked about in full. */
 #ifndef TIDEGATE_PROFILE_QUICK_H
 #define TIDEGATE_PROFILE_QUICK_H
@@ -44,7 +44,8 @@ static __always_inline long quick_stem(struct tg_quick *q, u64 dir)
 }
 
 /* A name that its directory's lock keeps meanwhile. */
-static __always_inline bool quick_name(struct tg_quick *q, long stem, struct dentry *d, bool dir, u32 request)
+static __always_inline bool quick_name(struct tg_quick *q, long stem, struct dentry *d, bool dir,
+				       u32 request)
 {
 	if (stem < 0)
 		return false;
@@ -52,20 +53,24 @@ static __always_inline bool quick_name(struct tg_quick *q, long stem, struct den
 	return quick_ends(q, dir ? profile_step(q->name.table, stem, '/') : stem, request);
 }
 
-static __always_inline bool name_quickly(struct tg_quick *q, struct tg_confined *c, struct path *dir, struct dentry *d,
-					 bool is_dir, u32 request)
+static __always_inline bool name_quickly(struct tg_quick *q, struct tg_confined *c,
+					 struct path *dir, struct dentry *d, bool is_dir,
+					 u32 request)
 {
 	return quick_begin(q, c, address(dir->mnt)) &&
 	       quick_name(q, quick_stem(q, address(d->d_parent)), d, is_dir, request);
 }
 
-static __always_inline bool path_quickly(struct tg_confined *c, struct path *path, bool dir, u32 request)
+static __always_inline bool path_quickly(struct tg_confined *c, struct path *path, bool dir,
+					 u32 request)
 {
 	u64 dentry = address(path->dentry);
 	struct tg_quick q;
 
 	return quick_begin(&q, c, address(path->mnt)) &&
-	       quick_ends(&q, placed_recall(&q.name, dentry, name_start(q.name.start, dir ? NAME_DIR : NAME_FILE)),
+	       quick_ends(&q,
+			  placed_recall(&q.name, dentry,
+					name_start(q.name.start, dir ? NAME_DIR : NAME_FILE)),
 			  request);
 }
 
@@ -90,11 +95,12 @@ static __always_inline bool made_is_opened(struct tg_confined *c, struct file *f
 	struct tg_who who;
 
 	c->made = 0;
-	if (made != address(file->f_path.dentry) || !(file->f_mode & FMODE_CREATED_FLAG) || file->f_flags & O_TMPFILE_FLAG)
+	if (made != address(file->f_path.dentry) || !(file->f_mode & FMODE_CREATED_FLAG) ||
+	    file->f_flags & O_TMPFILE_FLAG)
 		return false;
 	who = who_of(c);
-	return who.profile && who.profile == c->made_at && who.number == c->made_number && !c->learning &&
-	       !(request & ~c->made_plain);
+	return who.profile && who.profile == c->made_at && who.number == c->made_number &&
+	       !c->learning && !(request & ~c->made_plain);
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: resource limits. A hard limit that a profile has is not raised above that:
  * security/apparmor/resource.c. BPF cannot set a limit, so an execution does not: `tidegate run --profile` does before it.
@@ -29,7 +29,8 @@ __noinline int rlimit_asked(struct tg_confined *c, u32 resource, u64 max, bool l
 			return 0;
 		p = PART(struct tg_profile, who.profile);
 		if ((like || p->caps_allow & 1ull << CAP_SYS_RESOURCE_) &&
-		    (resource >= TG_RLIMITS || !(p->limited & 1u << resource) || max <= PART(u64, p->limits)[resource]))
+		    (resource >= TG_RLIMITS || !(p->limited & 1u << resource) ||
+		     max <= PART(u64, p->limits)[resource]))
 			perms.allow = SET_RLIMIT_;
 		if (policy_number() == who.number)
 			return profile_decide(&who, perms, SET_RLIMIT_, -EACCES, &note);
@@ -38,14 +39,16 @@ __noinline int rlimit_asked(struct tg_confined *c, u32 resource, u64 max, bool l
 }
 
 SEC("lsm/task_setrlimit")
-int BPF_PROG(profile_task_setrlimit, struct task_struct *task, unsigned int resource, struct rlimit *new)
+int BPF_PROG(profile_task_setrlimit, struct task_struct *task, unsigned int resource,
+	     struct rlimit *new)
 {
 	struct tg_confined *c = confined_current(), *other;
 
 	if (!c)
 		return 0;
 	other = confined_task(task);
-	return verdict_of(rlimit_asked(c, resource, new->rlim_max, other && other->profile == c->profile));
+	return verdict_of(
+		rlimit_asked(c, resource, new->rlim_max, other && other->profile == c->profile));
 }
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The state that an object's path leads to, and the profile that is for a program: the quickest way that there is. */
 #ifndef TIDEGATE_STATE_H
 #define TIDEGATE_STATE_H
@@ -120,7 +120,8 @@ __noinline long name_state_led(struct tg_name *n)
 		place_begin(n);
 		dir = address(d->d_parent);
 		/* what is mounted has its path from where that is */
-		if (!n->locked && (n->dentry == dir || n->dentry == address(CAST(struct vfsmount, n->mnt)->mnt_root))) {
+		if (!n->locked && (n->dentry == dir ||
+				   n->dentry == address(CAST(struct vfsmount, n->mnt)->mnt_root))) {
 			n->tries = TG_TRIES;
 			state = name_state_look_up(n);
 		} else {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the profile model: unix sockets. What has an abstract name or none is decided by the
  * rules of `unix`, what has a path by those on files: security/apparmor/af_unix.c, since 6.17.
@@ -17,9 +17,10 @@ struct tg_unix_label {
 	u64 profile; /* whose it is, by the profile's id, 0: nobody's who was confined */
 	u64 other;   /* and whose the other end was when they were connected */
 	/* the newest datagram that was simply allowed: */
-	u64 cookie;  /* where it went, */
-	u64 to;	     /* by which address, */
-	u64 from;    /* and from which; an address is never changed, and lives as long as its socket */
+	u64 cookie; /* where it went, */
+	u64 to;     /* by which address, */
+	/* and from which; an address is never changed, and lives as long as its socket */
+	u64 from;
 	u32 number;  /* the policy, */
 	u32 sender;  /* and in it the sender's struct tg_profile, 0: not confined */
 	u32 version; /* odd while this is written */
@@ -68,8 +69,9 @@ struct tg_unix {
 #define UNIX_AGAIN 1
 
 /* NET_FS_PERMS: of these the rules on files decide, where a socket has a path. */
-#define UNIX_PATH_PERMS (MAY_WRITE_ | MAY_READ_ | MAY_CREATE_ | MAY_DELETE_ | MAY_CONNECT_ | MAY_SETATTR_ | \
-			 MAY_GETATTR_ | MAY_CHMOD_ | MAY_CHOWN_ | MAY_LOCK_)
+#define UNIX_PATH_PERMS                                                                     \
+	(MAY_WRITE_ | MAY_READ_ | MAY_CREATE_ | MAY_DELETE_ | MAY_CONNECT_ | MAY_SETATTR_ | \
+	 MAY_GETATTR_ | MAY_CHMOD_ | MAY_CHOWN_ | MAY_LOCK_)
 
 static __always_inline u64 unix_address_of(u64 sk)
 {
@@ -79,7 +81,8 @@ static __always_inline u64 unix_address_of(u64 sk)
 /* The text of an address, which is no string: a name that begins with a 0 is abstract. */
 static __always_inline u64 unix_text(u64 addr)
 {
-	return addr + bpf_core_field_offset(struct unix_address, name) + bpf_core_field_offset(struct sockaddr_un, sun_path);
+	return addr + bpf_core_field_offset(struct unix_address, name) +
+	       bpf_core_field_offset(struct sockaddr_un, sun_path);
 }
 
 static __always_inline bool unix_has_path(u64 sk)
@@ -132,7 +135,8 @@ static __always_inline u32 unix_state(struct tg_unix *u, u32 table, u32 state)
 }
 
 /* What a state's permissions come to; takes `plain` back where that is not simply allowed. */
-static __always_inline int unix_decide(struct tg_unix *u, struct tg_perms perms, u32 request, struct tg_note *n)
+static __always_inline int unix_decide(struct tg_unix *u, struct tg_perms perms, u32 request,
+				       struct tg_note *n)
 {
 	struct tg_profile __arena *p = PART(struct tg_profile, u->profile);
 
@@ -192,8 +196,10 @@ __noinline int unix_path_judge(struct tg_unix *u, u64 dentry, u64 mnt, long stat
 		return profile_refuse(request, TG_R_DISCONNECTED, -ENOENT, &note);
 	if (state < 0)
 		return name_refuse(state, request, &note);
-	return unix_decide(u, perms_by(PART(struct tg_profile, u->profile)->file.table, state,
-				       owner_by(inode->i_uid.val, mnt)), request, &note);
+	return unix_decide(u,
+			   perms_by(PART(struct tg_profile, u->profile)->file.table, state,
+				    owner_by(inode->i_uid.val, mnt)),
+			   request, &note);
 }
 
 /* What a profile's rules on files say of a socket's path. */
@@ -221,7 +227,8 @@ __noinline int unix_rules_say(struct tg_unix *u)
 	if (!u)
 		return -EACCES;
 	table = PART(struct tg_profile, u->profile)->policy.table;
-	perms = perms_of(profile_perms(table, unix_state(u, table, class_state(u->profile, PROFILE_CLASS_NET)), false));
+	perms = perms_of(profile_perms(
+		table, unix_state(u, table, class_state(u->profile, PROFILE_CLASS_NET)), false));
 	if (policy_number() != u->number)
 		return UNIX_AGAIN;
 	note.op = u->op;
@@ -320,7 +327,8 @@ static __always_inline int unix_take(struct sock *sk, struct tg_confined *c)
 {
 	struct tg_unix_label *l;
 
-	if (!c->profile || unix_address_of(address(sk)) || CAST(struct unix_sock, address(sk))->peer)
+	if (!c->profile || unix_address_of(address(sk)) ||
+	    CAST(struct unix_sock, address(sk))->peer)
 		return 0;
 	l = SOCK_STORAGE_MADE(&unix_labels, sk);
 	if (!l)
@@ -333,7 +341,9 @@ static __always_inline int unix_take(struct sock *sk, struct tg_confined *c)
 /* bind(); a name in the filesystem is asked about when it is made. */
 static __always_inline int unix_binds(struct sock *sk, struct tg_confined *c, u64 name, int len)
 {
-	struct tg_unix u = { .sk = address(sk), .request = MAY_BIND_, .op = TG_OP_SOCKET, .naming = 1 };
+	struct tg_unix u = {
+		.sk = address(sk), .request = MAY_BIND_, .op = TG_OP_SOCKET, .naming = 1
+	};
 	int err = unix_take(sk, c);
 
 	/* the kernel refuses other lengths by itself */
@@ -398,17 +408,20 @@ int BPF_PROG(profile_socket_socketpair, struct socket *a, struct socket *b)
 }
 
 /* Was the newest datagram of this socket allowed, and did it go from here to there? */
-static __always_inline bool unix_is_remembered(struct tg_unix_label *l, u32 number, u32 sender, u64 sk, u64 peer)
+static __always_inline bool unix_is_remembered(struct tg_unix_label *l, u32 number, u32 sender,
+					       u64 sk, u64 peer)
 {
 	u64 cookie = CAST(struct sock, peer)->__sk_common.skc_cookie.counter;
 	u32 version = entry_version(&l->version);
 
 	return cookie && l->cookie == cookie && l->number == number && l->sender == sender &&
-	       l->from == unix_address_of(sk) && l->to == unix_address_of(peer) && entry_is_whole(&l->version, version);
+	       l->from == unix_address_of(sk) && l->to == unix_address_of(peer) &&
+	       entry_is_whole(&l->version, version);
 }
 
 /* Of two who write at once one does not: a datagram that was allowed may not be joined from two. */
-static __always_inline void unix_remember(struct tg_unix_label *l, struct tg_unix *u, u32 sender, u64 cookie)
+static __always_inline void unix_remember(struct tg_unix_label *l, struct tg_unix *u, u32 sender,
+					  u64 cookie)
 {
 	if (!entry_begin(&l->version))
 		return;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the recorder and user space share, whose types come from the object's BTF. */
 #ifndef TIDEGATE_RECORDER_ABI_H
 #define TIDEGATE_RECORDER_ABI_H
@@ -8,23 +8,24 @@
 
 /* What a line tells. */
 enum tr_what {
-	TR_ACCESS = 1,	/* an operation, `op`, on an object */
-	TR_HELD = 2,	/* held when recording began */
+	TR_ACCESS = 1,  /* an operation, `op`, on an object */
+	TR_HELD = 2,    /* held when recording began */
 	TR_PROCESS = 3, /* there when recording began; its program's file */
-	TR_FORK = 4,	/* `peer` was born */
+	TR_FORK = 4,    /* `peer` was born */
 	TR_STARTED = 5, /* the exec has succeeded */
 	TR_EXIT = 6,
 	TR_CHANNELS = 7, /* the ends of channels that `pid` has now */
-	TR_CLOSED = 8,	 /* the connection `channel` has ended */
+	TR_CLOSED = 8,   /* the connection `channel` has ended */
 };
 
 /* What is known of the object or the operation. */
 enum tr_flag {
 	TR_READS = 1 << 0,
 	TR_WRITES = 1 << 1,
-	TR_NEUTRAL = 1 << 2,   /* its kind neither demotes nor refuses */
-	TR_KERNEL = 1 << 3,    /* made by the kernel: procfs, sysfs, ... */
-	TR_FOREIGN = 1 << 4,   /* FUSE and network filesystems; the other path is their mount point */
+	TR_NEUTRAL = 1 << 2, /* its kind neither demotes nor refuses */
+	TR_KERNEL = 1 << 3,  /* made by the kernel: procfs, sysfs, ... */
+	/* FUSE and network filesystems; the other path is their mount point */
+	TR_FOREIGN = 1 << 4,
 	TR_MEMORY = 1 << 5,    /* of a filesystem in memory */
 	TR_UNNAMED = 1 << 6,   /* memory that no path names */
 	TR_UNMOUNTED = 1 << 7, /* not mounted in the initial namespace */
@@ -54,27 +55,27 @@ struct tr_object {
 
 /* A line; `path_len` and `other_len` bytes of paths, or `ends` of channels, follow it. */
 struct tr_line {
-	u64 time;  /* ns of CLOCK_BOOTTIME */
-	u64 start; /* the process's start time, the same */
+	u64 time;    /* ns of CLOCK_BOOTTIME */
+	u64 start;   /* the process's start time, the same */
 	u64 channel; /* a Unix connection's number */
 	struct tr_object object;
-	struct tr_object over; /* what a rename replaces */
-	struct tr_object dir;	    /* of a change of names: the directory, */
+	struct tr_object over;      /* what a rename replaces */
+	struct tr_object dir;       /* of a change of names: the directory, */
 	struct tr_object other_dir; /* and the other one */
-	u32 links; /* names the object has */
-	u32 pid;   /* thread group id */
+	u32 links;                  /* names the object has */
+	u32 pid;                    /* thread group id */
 	u32 tid;
 	u32 uid;
 	u32 peer;    /* another process */
 	u32 flags;   /* enum tr_flag */
 	s32 refused; /* errno, negative, that it ended with; 0: let through */
 	u16 type;    /* i_mode & S_IFMT */
-	u16 port; /* of a signal: its number */
+	u16 port;    /* of a signal: its number */
 	u16 path_len;
 	u16 other_len;
 	u16 ends;
-	u8 what; /* enum tr_what */
-	u8 op;	 /* enum tg_op */
+	u8 what;  /* enum tr_what */
+	u8 op;    /* enum tg_op */
 	u8 class; /* enum tg_hook_class */
 	u8 family;
 	u8 sock_type;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How everybody began: processes, and what they hold, as iterators. */
 #ifndef TIDEGATE_RECORDER_BEGIN_H
 #define TIDEGATE_RECORDER_BEGIN_H
@@ -22,7 +22,8 @@ static __always_inline void tell_seq(struct seq_file *seq, struct tr_note *n)
 
 static __always_inline bool is_there(struct task_struct *task)
 {
-	return task && !(task->flags & PF_KTHREAD) && task->pid == task->tgid && task->tgid != policy.recorder;
+	return task && !(task->flags & PF_KTHREAD) && task->pid == task->tgid &&
+	       task->tgid != policy.recorder;
 }
 
 SEC("iter/task")
@@ -47,7 +48,8 @@ int begin_task(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-static __always_inline void held(struct seq_file *seq, struct task_struct *task, u64 file, struct tr_note *n)
+static __always_inline void held(struct seq_file *seq, struct task_struct *task, u64 file,
+				 struct tr_note *n)
 {
 	struct file *f = CAST(struct file, file);
 	struct inode *inode = CAST(struct inode, f->f_inode);
@@ -85,7 +87,8 @@ int begin_file(struct bpf_iter__task_file *ctx)
 
 	if (!file || !is_there(task))
 		return 0;
-	n.flags = (file->f_mode & FMODE_READ ? TR_READS : 0) | (file->f_mode & FMODE_WRITE ? TR_WRITES : 0);
+	n.flags = (file->f_mode & FMODE_READ ? TR_READS : 0) |
+		  (file->f_mode & FMODE_WRITE ? TR_WRITES : 0);
 	held(ctx->meta->seq, task, address(file), &n);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How a line is made and sent, and what is not told again. */
 #ifndef TIDEGATE_RECORDER_EMIT_H
 #define TIDEGATE_RECORDER_EMIT_H
@@ -96,7 +96,8 @@ static __always_inline u32 write_components(struct tg_scratch *w)
 			break;
 		}
 		w->text[BOUND(w->at, 2 * TR_PATH)] = '/';
-		if (bpf_probe_read_kernel(w->text + 1 + BOUND(w->at, 2 * TR_PATH), BOUND(len, 256), c->d_name.name)) {
+		if (bpf_probe_read_kernel(w->text + 1 + BOUND(w->at, 2 * TR_PATH), BOUND(len, 256),
+					  c->d_name.name)) {
 			flags = TR_UNKNOWN;
 			break;
 		}
@@ -149,7 +150,8 @@ __noinline u32 write_path(u64 dentry, struct tg_scratch *w)
 /* Was an equal access told a moment ago, and has its subject observed nothing new since? */
 static __noinline bool is_known(struct tr_note *n, u64 subject, u64 now)
 {
-	u32 how = TR_READS | TR_WRITES | TR_FIRST | TR_APPENDS | TR_EXECUTES | TR_CONTENT | TR_CONTROL;
+	u32 how = TR_READS | TR_WRITES | TR_FIRST | TR_APPENDS | TR_EXECUTES | TR_CONTENT |
+		  TR_CONTROL;
 	struct tr_key key = { .subject = subject, .op = n->op, .flags = n->flags & how };
 	u64 *last, *fresh;
 	bool known;
@@ -228,7 +230,9 @@ __noinline int compose(struct tr_note *n, struct tg_scratch *w)
 
 		l->flags |= kind_of_fs(d->d_sb->s_magic);
 		if (n->class == TG_C_DIR)
-			l->dir = object_of(CAST(struct inode, address(CAST(struct dentry, address(d->d_parent))->d_inode)));
+			l->dir = object_of(
+				CAST(struct inode,
+				     address(CAST(struct dentry, address(d->d_parent))->d_inode)));
 		if (n->other) {
 			d = CAST(struct dentry, n->other);
 			d = CAST(struct dentry, address(d->d_parent));
@@ -276,7 +280,8 @@ __noinline int tell(struct tr_note *n)
 		return 0;
 	__sync_fetch_and_add(&seen, 1);
 	if (!n->always && !policy.all &&
-	    is_known(n, me->group_leader->start_boottime ^ (u64)me->tgid << 40, bpf_ktime_get_boot_ns()))
+	    is_known(n, me->group_leader->start_boottime ^ (u64)me->tgid << 40,
+		     bpf_ktime_get_boot_ns()))
 		return 0;
 	w = scratch_get();
 	if (!w) {
@@ -290,6 +295,11 @@ __noinline int tell(struct tr_note *n)
 }
 
 /* What the function came to, on whose exit a program stands. */
-#define RESULT(ctx) ({ u64 result = 0; bpf_get_func_ret(ctx, &result); (s32)result; })
+#define RESULT(ctx)                             \
+	({                                      \
+		u64 result = 0;                 \
+		bpf_get_func_ret(ctx, &result); \
+		(s32) result;                   \
+	})
 
 #endif

@@ -1,10 +1,10 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Files: opened, mapped, received, changed. */
 #ifndef TIDEGATE_RECORDER_FILES_H
 #define TIDEGATE_RECORDER_FILES_H
 
 #define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
-#define FMODE_EXEC_FLAG 0x20	 /* __FMODE_EXEC in f_flags: opened to be executed */
+#define FMODE_EXEC_FLAG 0x20     /* __FMODE_EXEC in f_flags: opened to be executed */
 #define PROT_READ 1
 #define PROT_EXEC 4
 #define MAP_TYPE 0xf
@@ -83,7 +83,10 @@ SEC("fexit/security_file_permission")
 int BPF_PROG(file_permission, struct file *file, int mask)
 {
 	struct tr_note n = {
-		.op = TG_OP_WRITE_REVOKED, .class = TG_C_FILE, .flags = TR_WRITES, .refused = RESULT(ctx),
+		.op = TG_OP_WRITE_REVOKED,
+		.class = TG_C_FILE,
+		.flags = TR_WRITES,
+		.refused = RESULT(ctx),
 	};
 	u16 type = file->f_inode->i_mode & S_IFMT;
 
@@ -98,7 +101,9 @@ int BPF_PROG(file_permission, struct file *file, int mask)
 SEC("fexit/security_file_ioctl")
 int BPF_PROG(file_ioctl, struct file *file)
 {
-	struct tr_note n = { .op = TG_OP_SETATTR, .class = TG_C_FILE, .flags = TR_WRITES | TR_CONTROL,
+	struct tr_note n = { .op = TG_OP_SETATTR,
+			     .class = TG_C_FILE,
+			     .flags = TR_WRITES | TR_CONTROL,
 			     .refused = RESULT(ctx) };
 	u16 type = file->f_inode->i_mode & S_IFMT;
 
@@ -109,7 +114,9 @@ int BPF_PROG(file_ioctl, struct file *file)
 
 static __always_inline int tell_dentry(struct dentry *dentry, u8 op, u32 flags, s32 refused)
 {
-	struct tr_note n = { .what = TR_ACCESS, .op = op, .class = TG_C_FILE, .flags = flags, .refused = refused };
+	struct tr_note n = {
+		.what = TR_ACCESS, .op = op, .class = TG_C_FILE, .flags = flags, .refused = refused
+	};
 
 	if (!dentry->d_inode)
 		return 0;
@@ -124,7 +131,8 @@ static __always_inline int tell_dentry(struct dentry *dentry, u8 op, u32 flags, 
 SEC("fexit/security_inode_setattr")
 int BPF_PROG(inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {
-	return tell_dentry(dentry, TG_OP_SETATTR, attr->ia_valid & ATTR_SET ? TR_WRITES : TR_WRITES | TR_CONTENT,
+	return tell_dentry(dentry, TG_OP_SETATTR,
+			   attr->ia_valid & ATTR_SET ? TR_WRITES : TR_WRITES | TR_CONTENT,
 			   RESULT(ctx));
 }
 

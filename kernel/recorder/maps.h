@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The recorder's maps, and the globals user space sets. */
 #ifndef TIDEGATE_RECORDER_MAPS_H
 #define TIDEGATE_RECORDER_MAPS_H
@@ -6,7 +6,7 @@
 /* Room to walk a path in, and to write a line in. */
 struct tg_scratch {
 	u32 busy;
-	u32 n;	/* components seen, from the object up */
+	u32 n;  /* components seen, from the object up */
 	u32 at; /* text written */
 	u32 pad;
 	u64 up[TG_DEPTH];
@@ -83,15 +83,15 @@ struct {
 
 /* Written by user space before anything is attached. */
 struct tr_policy {
-	u32 mnt_ns; /* inode number of the initial mount namespace */
+	u32 mnt_ns;   /* inode number of the initial mount namespace */
 	u32 recorder; /* the process, which is not recorded */
-	u8 follow;  /* only the recorder's own descendants are */
-	u8 all;	    /* every access, told before or not */
+	u8 follow;    /* only the recorder's own descendants are */
+	u8 all;       /* every access, told before or not */
 };
 
 struct tr_policy policy;
-u64 seen;	 /* accesses */
-u64 lines_lost;	 /* lines the ring buffer had no room for, or that no room was found to write in */
+u64 seen;        /* accesses */
+u64 lines_lost;  /* lines the ring buffer had no room for, or that no room was found to write in */
 u64 follow_lost; /* processes that should have been followed, but found no room */
 
 #endif

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names: made, removed, moved. None is like another, so each is told. */
 #ifndef TIDEGATE_RECORDER_NAMES_H
 #define TIDEGATE_RECORDER_NAMES_H
@@ -7,8 +7,13 @@
 static __noinline int create(u64 dentry, u32 flags, s32 refused)
 {
 	struct tr_note n = {
-		.what = TR_ACCESS, .op = TG_OP_CREATE, .class = TG_C_DIR, .dentry = dentry,
-		.flags = flags, .refused = refused, .always = 1,
+		.what = TR_ACCESS,
+		.op = TG_OP_CREATE,
+		.class = TG_C_DIR,
+		.dentry = dentry,
+		.flags = flags,
+		.refused = refused,
+		.always = 1,
 	};
 	struct tr_creation c = { .dentry = dentry, .flags = flags };
 	u64 thread = bpf_get_current_pid_tgid();
@@ -43,7 +48,8 @@ int BPF_PROG(inode_mknod, struct inode *dir, struct dentry *dentry, umode_t mode
 {
 	u16 type = mode & S_IFMT;
 
-	return create(address(dentry), type == S_IFCHR || type == S_IFBLK ? TR_DEVICE : 0, RESULT(ctx));
+	return create(address(dentry), type == S_IFCHR || type == S_IFBLK ? TR_DEVICE : 0,
+		      RESULT(ctx));
 }
 
 SEC("fexit/security_d_instantiate")
@@ -51,7 +57,9 @@ int BPF_PROG(d_instantiate, struct dentry *dentry, struct inode *inode)
 {
 	u64 thread = bpf_get_current_pid_tgid();
 	struct tr_creation *c = bpf_map_lookup_elem(&creating, &thread);
-	struct tr_note n = { .what = TR_ACCESS, .op = TG_OP_CREATE, .class = TG_C_DIR, .always = 1 };
+	struct tr_note n = {
+		.what = TR_ACCESS, .op = TG_OP_CREATE, .class = TG_C_DIR, .always = 1
+	};
 
 	if (!c || !inode || c->dentry != address(dentry) || c->parent != address(dentry->d_parent))
 		return 0;
@@ -62,9 +70,12 @@ int BPF_PROG(d_instantiate, struct dentry *dentry, struct inode *inode)
 	return tell(&n);
 }
 
-static __always_inline int tell_names(struct dentry *dentry, struct dentry *other, u8 op, s32 refused)
+static __always_inline int tell_names(struct dentry *dentry, struct dentry *other, u8 op,
+				      s32 refused)
 {
-	struct tr_note n = { .what = TR_ACCESS, .op = op, .class = TG_C_DIR, .refused = refused, .always = 1 };
+	struct tr_note n = {
+		.what = TR_ACCESS, .op = op, .class = TG_C_DIR, .refused = refused, .always = 1
+	};
 
 	if (!dentry->d_inode)
 		return 0;

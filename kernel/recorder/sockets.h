@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Sockets: addresses of the internet's, files and peers of Unix's. Which network's level counts is not decided here. */
 #ifndef TIDEGATE_RECORDER_SOCKETS_H
 #define TIDEGATE_RECORDER_SOCKETS_H
@@ -74,8 +74,13 @@ SEC("fexit/security_socket_create")
 int BPF_PROG(socket_create, int family, int type, int protocol, int kern)
 {
 	struct tr_note n = {
-		.what = TR_ACCESS, .op = TG_OP_SOCKET, .class = TG_C_SOCKET, .flags = TR_READS,
-		.family = family, .sock_type = type & 0xf, .refused = RESULT(ctx),
+		.what = TR_ACCESS,
+		.op = TG_OP_SOCKET,
+		.class = TG_C_SOCKET,
+		.flags = TR_READS,
+		.family = family,
+		.sock_type = type & 0xf,
+		.refused = RESULT(ctx),
 	};
 	bool raw = is_inet(family) && (type & 0xf) == SOCK_RAW;
 
@@ -88,7 +93,10 @@ SEC("fexit/security_socket_connect")
 int BPF_PROG(socket_connect, struct socket *sock, struct sockaddr *address)
 {
 	struct tr_note n = {
-		.what = TR_ACCESS, .op = TG_OP_CONNECT, .class = TG_C_SOCKET, .flags = TR_READS | TR_WRITES,
+		.what = TR_ACCESS,
+		.op = TG_OP_CONNECT,
+		.class = TG_C_SOCKET,
+		.flags = TR_READS | TR_WRITES,
 		.refused = RESULT(ctx),
 	};
 
@@ -100,7 +108,11 @@ int BPF_PROG(socket_connect, struct socket *sock, struct sockaddr *address)
 
 static __always_inline int hear(struct socket *sock, u8 op, s32 refused)
 {
-	struct tr_note n = { .what = TR_ACCESS, .op = op, .class = TG_C_SOCKET, .flags = TR_READS, .refused = refused };
+	struct tr_note n = { .what = TR_ACCESS,
+			     .op = op,
+			     .class = TG_C_SOCKET,
+			     .flags = TR_READS,
+			     .refused = refused };
 	struct sock *sk = sock->sk;
 
 	if (!sk || !is_inet(sk->__sk_common.skc_family))
@@ -125,7 +137,11 @@ SEC("fexit/security_socket_sendmsg")
 int BPF_PROG(socket_sendmsg, struct socket *sock, struct msghdr *msg)
 {
 	struct tr_note n = {
-		.what = TR_ACCESS, .op = TG_OP_SEND, .class = TG_C_SOCKET, .flags = TR_WRITES, .refused = RESULT(ctx),
+		.what = TR_ACCESS,
+		.op = TG_OP_SEND,
+		.class = TG_C_SOCKET,
+		.flags = TR_WRITES,
+		.refused = RESULT(ctx),
 	};
 	struct sock *sk = sock->sk;
 
@@ -143,15 +159,24 @@ static __always_inline u64 socket_inode(u64 sk)
 	struct socket *sock = CAST(struct sock___recorder, sk)->sk_socket;
 	struct file *file = sock ? CAST(struct socket, address(sock))->file : NULL;
 
-	return file ? CAST(struct inode, address(CAST(struct file, address(file))->f_inode))->i_ino : 0;
+	return file ? CAST(struct inode, address(CAST(struct file, address(file))->f_inode))
+			       ->i_ino :
+		      0;
 }
 
 /* To whom: the file that names it, and who listens there. */
 static __noinline int tell_unix(u64 other, u64 channel, u8 type, s32 refused)
 {
 	struct tr_note n = {
-		.what = TR_ACCESS, .op = TG_OP_CONNECT, .class = TG_C_UNIX, .flags = TR_WRITES, .channel = channel,
-		.family = AF_UNIX, .sock_type = type, .refused = refused, .always = type == SOCK_STREAM,
+		.what = TR_ACCESS,
+		.op = TG_OP_CONNECT,
+		.class = TG_C_UNIX,
+		.flags = TR_WRITES,
+		.channel = channel,
+		.family = AF_UNIX,
+		.sock_type = type,
+		.refused = refused,
+		.always = type == SOCK_STREAM,
 	};
 	struct dentry *d = CAST(struct unix_sock, other)->path.dentry;
 	struct pid *pid = CAST(struct sock___recorder, other)->sk_peer_pid;

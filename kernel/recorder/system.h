@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What belongs to the top level. Which calls those are the monitor's own hooks tell:
  * they are included as plain functions, and what would have decided says which
@@ -21,7 +21,11 @@
 /* Tells an operation that is one for the top level; 0 is none. */
 static __noinline int tell_system(u8 op, s32 refused)
 {
-	struct tr_note n = { .what = TR_ACCESS, .op = op, .class = TG_C_SYSTEM, .flags = TR_WRITES, .refused = refused };
+	struct tr_note n = { .what = TR_ACCESS,
+			     .op = op,
+			     .class = TG_C_SYSTEM,
+			     .flags = TR_WRITES,
+			     .refused = refused };
 
 	return op ? tell(&n) : 0;
 }
@@ -87,7 +91,8 @@ int BPF_PROG(quotactl, int cmds)
 }
 
 SEC("fexit/security_capable")
-int BPF_PROG(capable, const struct cred *cred, struct user_namespace *ns, int cap, unsigned int opts)
+int BPF_PROG(capable, const struct cred *cred, struct user_namespace *ns, int cap,
+	     unsigned int opts)
 {
 	s32 refused = RESULT(ctx);
 

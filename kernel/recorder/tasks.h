@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Processes: born, started, ended, and what one does to another. */
 #ifndef TIDEGATE_RECORDER_TASKS_H
 #define TIDEGATE_RECORDER_TASKS_H
@@ -47,7 +47,8 @@ __noinline int tell_channels(u64 addr)
 			struct sock *sk = CAST(struct socket, address(file->private_data))->sk;
 			struct sock *peer;
 
-			if (!sk || CAST(struct sock, address(sk))->__sk_common.skc_family != AF_UNIX)
+			if (!sk ||
+			    CAST(struct sock, address(sk))->__sk_common.skc_family != AF_UNIX)
 				continue;
 			peer = CAST(struct unix_sock, address(sk))->peer;
 			if (!peer)
@@ -58,7 +59,8 @@ __noinline int tell_channels(u64 addr)
 		}
 		end.ino = inode->i_ino;
 		end.dev = inode->i_sb->s_dev;
-		end.flags = (file->f_mode & FMODE_READ ? TR_READS : 0) | (file->f_mode & FMODE_WRITE ? TR_WRITES : 0);
+		end.flags = (file->f_mode & FMODE_READ ? TR_READS : 0) |
+			    (file->f_mode & FMODE_WRITE ? TR_WRITES : 0);
 		ends[BOUND(found, TR_ENDS)] = end;
 		found++;
 	}
@@ -75,7 +77,9 @@ int BPF_PROG(close, struct file *file)
 {
 	u16 type = file->f_inode->i_mode & S_IFMT;
 
-	return type == S_IFIFO || type == S_IFSOCK ? tell_channels(address(bpf_get_current_task_btf())) : 0;
+	return type == S_IFIFO || type == S_IFSOCK ?
+		       tell_channels(address(bpf_get_current_task_btf())) :
+		       0;
 }
 
 SEC("tp_btf/sched_process_fork")
@@ -91,7 +95,8 @@ int BPF_PROG(process_fork, struct task_struct *parent, struct task_struct *child
 	/* a thread is its process's */
 	if (pid == by)
 		return 0;
-	if ((child->mm && child->mm == parent->mm) || (child->files && child->files == parent->files))
+	if ((child->mm && child->mm == parent->mm) ||
+	    (child->files && child->files == parent->files))
 		n.flags |= TR_SHARES;
 	/* the recorder's own child, and a kernel thread's, begins here */
 	n.task = address(by == policy.recorder || parent->flags & PF_KTHREAD ? child : parent);
@@ -105,7 +110,11 @@ SEC("fexit/security_bprm_creds_for_exec")
 int BPF_PROG(bprm_creds_for_exec, struct linux_binprm *bprm)
 {
 	struct tr_note n = {
-		.op = TG_OP_EXEC, .class = TG_C_EXEC, .flags = TR_READS | TR_FIRST, .refused = RESULT(ctx), .always = 1,
+		.op = TG_OP_EXEC,
+		.class = TG_C_EXEC,
+		.flags = TR_READS | TR_FIRST,
+		.refused = RESULT(ctx),
+		.always = 1,
 	};
 
 	return tell_file(bprm->file, &n);
@@ -115,7 +124,11 @@ SEC("fexit/security_bprm_check")
 int BPF_PROG(bprm_check, struct linux_binprm *bprm)
 {
 	struct tr_note n = {
-		.op = TG_OP_EXEC, .class = TG_C_EXEC, .flags = TR_READS, .refused = RESULT(ctx), .always = 1,
+		.op = TG_OP_EXEC,
+		.class = TG_C_EXEC,
+		.flags = TR_READS,
+		.refused = RESULT(ctx),
+		.always = 1,
 	};
 
 	return tell_file(bprm->file, &n);
@@ -152,10 +165,16 @@ int BPF_PROG(process_exit, struct task_struct *task)
 	return 0;
 }
 
-static __always_inline int act(struct task_struct *target, u8 op, u32 flags, u16 signal, s32 refused)
+static __always_inline int act(struct task_struct *target, u8 op, u32 flags, u16 signal,
+			       s32 refused)
 {
 	struct tr_note n = {
-		.what = TR_ACCESS, .op = op, .class = TG_C_TASK, .flags = flags, .peer = target->tgid, .port = signal,
+		.what = TR_ACCESS,
+		.op = op,
+		.class = TG_C_TASK,
+		.flags = flags,
+		.peer = target->tgid,
+		.port = signal,
 		.refused = refused,
 	};
 
@@ -173,7 +192,9 @@ int BPF_PROG(task_kill, struct task_struct *p, struct kernel_siginfo *info, int 
 SEC("fexit/security_ptrace_access_check")
 int BPF_PROG(ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
-	return mode & PTRACE_MODE_ATTACH ? act(child, TG_OP_PTRACE, TR_READS | TR_WRITES, 0, RESULT(ctx)) : 0;
+	return mode & PTRACE_MODE_ATTACH ?
+		       act(child, TG_OP_PTRACE, TR_READS | TR_WRITES, 0, RESULT(ctx)) :
+		       0;
 }
 
 SEC("fexit/security_task_setpgid")

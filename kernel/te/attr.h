@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: what a process asks for itself by /proc/self/attr, and files that are relabelled by
  * security.selinux. selinux_setprocattr(), selinux_inode_setxattr() of security/selinux/hooks.c. A context comes as text, which the
@@ -43,7 +43,8 @@ static __always_inline int te_setcon(struct te_who *who, u64 sid, struct tg_note
 	if (me->io_uring)
 		return -EBUSY;
 	/* memory that others share is theirs as well: only towards less */
-	if ((me->signal->nr_threads > 1 || me->mm->mm_users.counter > 1) && !te_is_bounded(who->sid, sid))
+	if ((me->signal->nr_threads > 1 || me->mm->mm_users.counter > 1) &&
+	    !te_is_bounded(who->sid, sid))
 		return -EPERM;
 	err = te_may(who->sid, sid, SECCLASS_PROCESS, PROCESS__DYNTRANSITION, n);
 	if (err)
@@ -145,7 +146,9 @@ static __always_inline bool te_is_label(const char *name)
 /* Whoever relabels a file: is there room for its label, or has it one already that is written over? */
 static __noinline int te_relabel_full(struct inode *inode, u64 dentry)
 {
-	struct tg_note n = { .op = TG_OP_XATTR, .class = TG_C_FILE, .dentry = dentry, .inode = address(inode) };
+	struct tg_note n = {
+		.op = TG_OP_XATTR, .class = TG_C_FILE, .dentry = dentry, .inode = address(inode)
+	};
 
 	return te_gives() || (!given_closed && te_given_sid(inode)) ? 0 : te_full(&n);
 }
@@ -153,7 +156,9 @@ static __noinline int te_relabel_full(struct inode *inode, u64 dentry)
 /* May the current task give a file this label? The label is given once the kernel has written it. */
 static __noinline int te_relabel_asked(struct inode *inode, u64 dentry, u64 value, u32 size)
 {
-	struct tg_note n = { .op = TG_OP_XATTR, .class = TG_C_FILE, .dentry = dentry, .inode = address(inode) };
+	struct tg_note n = {
+		.op = TG_OP_XATTR, .class = TG_C_FILE, .dentry = dentry, .inode = address(inode)
+	};
 	u32 class = te_class_of_inode(address(inode)), p;
 	u64 old = te_inode_sid(inode, dentry), new = te_context(value, size);
 	struct te_who who = te_me();
@@ -172,7 +177,8 @@ static __noinline int te_relabel_asked(struct inode *inode, u64 dentry, u64 valu
 		return err;
 	if (!te_validates(p, te_valid(p, old), new, te_valid(p, who.sid), class))
 		return -EPERM;
-	err = te_may(new, te_super_sid(p, CAST(struct inode, address(inode))->i_sb), SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, &n);
+	err = te_may(new, te_super_sid(p, CAST(struct inode, address(inode))->i_sb),
+		     SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, &n);
 	return err ? err : te_relabel_full(inode, dentry);
 }
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The access vector cache, and what is asked of it. A decision is remembered by its two SIDs, its class and the policy's
  * number, so none outlives its policy. What is not remembered is decided by the policy's tables (models/te.h).
@@ -41,7 +41,8 @@ struct te_known {
 
 static __always_inline struct te_avc *te_avc_of(struct te_query *q)
 {
-	u64 hash = (q->source ^ (q->target << 23 | q->target >> 41) ^ (u64)q->class << 51) * 0x9e3779b97f4a7c15ull;
+	u64 hash = (q->source ^ (q->target << 23 | q->target >> 41) ^ (u64)q->class << 51) *
+		   0x9e3779b97f4a7c15ull;
 
 	return &te_avc_entries[BOUND(hash >> (64 - TE_AVC_BITS), 1 << TE_AVC_BITS)];
 }
@@ -51,7 +52,8 @@ static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct
 	struct te_avc *e = te_avc_of(q);
 	u32 version = entry_version(&e->version);
 
-	if (e->source != q->source || e->target != q->target || e->class != q->class || e->number != number)
+	if (e->source != q->source || e->target != q->target || e->class != q->class ||
+	    e->number != number)
 		return false;
 	k->allow = *(volatile u32 *)&e->allow;
 	k->auditallow = *(volatile u32 *)&e->auditallow;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Credentials, by which the kernel knows who opened a file, and whose limits are asked about: the SIDs of those that
  * governed tasks have. selinux_cred_prepare() and its like. A task's own SID is in its slot (subject.h); this is for what

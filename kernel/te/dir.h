@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: directories, the names in them, and what an object carries besides its content.
  * may_create(), may_link(), may_rename(), selinux_inode_*() of security/selinux/hooks.c.
@@ -7,7 +7,8 @@
 #define TIDEGATE_TE_DIR_H
 
 /* What is done with a name. The kernel asks to write the directory before it asks for that. */
-static __always_inline int te_dir_asked(struct inode *dir, struct dentry *dentry, u32 request, u8 op)
+static __always_inline int te_dir_asked(struct inode *dir, struct dentry *dentry, u32 request,
+					u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 
@@ -25,7 +26,8 @@ static __always_inline int te_named_asked(struct dentry *dentry, u32 request, u8
 /*
  * A file is about to be made: what it will be is noted here, and given in d_instantiate, when there is an inode.
  */
-__noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 class, struct tg_note *n)
+__noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 class,
+			     struct tg_note *n)
 {
 	struct dentry *d = CAST(struct dentry, dentry);
 	struct te_who who = te_me();
@@ -79,7 +81,8 @@ static __always_inline int te_create(struct inode *dir, struct dentry *dentry, u
 
 	if (!te_me().subject)
 		return 0;
-	err = te_may_inode(dir, address(dentry->d_parent), DIR__ADD_NAME | DIR__SEARCH | DIR__WRITE, &n);
+	err = te_may_inode(dir, address(dentry->d_parent), DIR__ADD_NAME | DIR__SEARCH | DIR__WRITE,
+			   &n);
 	return err ? err : verdict_of(te_made_asked(dir, address(dentry), class, &n));
 }
 
@@ -154,8 +157,9 @@ int BPF_PROG(te_d_instantiate, struct dentry *dentry, struct inode *inode)
 		te_memory_made(&who, inode);
 		return 0;
 	}
-	if (!s->made_dentry || s->made_dentry != address(dentry) || s->made_parent != address(dentry->d_parent) ||
-	    !inode_is_new(inode) || fs_is_neutral(inode->i_sb->s_magic))
+	if (!s->made_dentry || s->made_dentry != address(dentry) ||
+	    s->made_parent != address(dentry->d_parent) || !inode_is_new(inode) ||
+	    fs_is_neutral(inode->i_sb->s_magic))
 		return 0;
 	s->made_dentry = 0;
 	if (te_give(inode, s->made))
@@ -206,7 +210,9 @@ int BPF_PROG(te_inode_rmdir, struct inode *dir, struct dentry *dentry)
  */
 static __noinline int te_keeps(struct inode *inode, u64 old_dentry, u64 new_dentry)
 {
-	struct tg_note n = { .op = new_dentry ? TG_OP_RENAME : TG_OP_LINK, .class = TG_C_DIR, .dentry = old_dentry };
+	struct tg_note n = { .op = new_dentry ? TG_OP_RENAME : TG_OP_LINK,
+			     .class = TG_C_DIR,
+			     .dentry = old_dentry };
 	u64 sid, old, new;
 
 	if ((inode->i_mode & S_IFMT) == S_IFDIR) {
@@ -241,8 +247,8 @@ int BPF_PROG(te_inode_link, struct dentry *old_dentry, struct inode *dir, struct
 }
 
 SEC("lsm/inode_rename")
-int BPF_PROG(te_inode_rename, struct inode *old_dir, struct dentry *old_dentry, struct inode *new_dir,
-	     struct dentry *new_dentry)
+int BPF_PROG(te_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
+	     struct inode *new_dir, struct dentry *new_dentry)
 {
 	struct inode *over, *inode;
 	u32 request = DIR__ADD_NAME;
@@ -261,7 +267,9 @@ int BPF_PROG(te_inode_rename, struct inode *old_dir, struct dentry *old_dentry, 
 	if (!err)
 		err = te_dir_asked(new_dir, new_dentry, request, TG_OP_RENAME);
 	if (!err && over)
-		err = te_named_asked(new_dentry, is_directory(new_dentry) ? DIR__RMDIR : FILE__UNLINK, TG_OP_RENAME);
+		err = te_named_asked(new_dentry,
+				     is_directory(new_dentry) ? DIR__RMDIR : FILE__UNLINK,
+				     TG_OP_RENAME);
 	inode = old_dentry->d_inode;
 	return err || !inode ? err : te_keeps(inode, address(old_dentry), address(new_dentry));
 }
@@ -298,8 +306,9 @@ int BPF_PROG(te_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, s
 	if (valid & ATTR_SET)
 		return te_attr_asked(dentry, FILE__SETATTR, TG_OP_SETATTR);
 	/* the policy capability open_perms, which every policy has had since 2010 */
-	return te_attr_asked(dentry, FILE__WRITE | (valid & ATTR_SIZE && !(valid & ATTR_FILE) ? FILE__OPEN : 0),
-			     TG_OP_SETATTR);
+	return te_attr_asked(
+		dentry, FILE__WRITE | (valid & ATTR_SIZE && !(valid & ATTR_FILE) ? FILE__OPEN : 0),
+		TG_OP_SETATTR);
 }
 
 SEC("?lsm/inode_file_setattr")

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: processes that are born, and executions. selinux_bprm_creds_for_exec() of
  * security/selinux/hooks.c.
@@ -80,8 +80,10 @@ static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new,
 {
 	bool nnp = bprm->unsafe & LSM_UNSAFE_NO_NEW_PRIVS;
 	/* mnt_may_suid() */
-	bool nosuid = CAST(struct vfsmount, address(bprm->file->f_path.mnt))->mnt_flags & MNT_NOSUID_FLAG ||
-		      CAST(struct super_block, address(bprm->file->f_inode->i_sb))->s_user_ns->level;
+	bool nosuid =
+		CAST(struct vfsmount, address(bprm->file->f_path.mnt))->mnt_flags &
+			MNT_NOSUID_FLAG ||
+		CAST(struct super_block, address(bprm->file->f_inode->i_sb))->s_user_ns->level;
 	u32 p = te_tables(policy_number()), request = 0;
 
 	if ((!nnp && !nosuid) || old == new)
@@ -121,8 +123,11 @@ static __always_inline u64 te_tracer_sid(void)
 static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
 {
 	struct inode *inode = bprm->file->f_inode;
-	u64 dentry = address(bprm->file->f_path.dentry), old = who->sid, new = who->subject->exec_sid, tracer;
-	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode) };
+	u64 dentry = address(bprm->file->f_path.dentry), old = who->sid,
+	    new = who->subject->exec_sid, tracer;
+	struct tg_note n = {
+		.op = TG_OP_EXEC, .class = TG_C_EXEC, .dentry = dentry, .inode = address(inode)
+	};
 	struct te_made made = { .source = old, .class = SECCLASS_PROCESS };
 	int err;
 
@@ -150,19 +155,24 @@ static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
 			return -EPERM;
 		err = te_may(old, new, SECCLASS_PROCESS, PROCESS__TRANSITION, &n);
 		if (!err)
-			err = te_may(new, made.target, te_class_of_mode(inode->i_mode), FILE__ENTRYPOINT, &n);
+			err = te_may(new, made.target, te_class_of_mode(inode->i_mode),
+				     FILE__ENTRYPOINT, &n);
 		if (err)
 			return err;
-		if (bprm->unsafe & LSM_UNSAFE_SHARE && te_may(old, new, SECCLASS_PROCESS, PROCESS__SHARE, &n))
+		if (bprm->unsafe & LSM_UNSAFE_SHARE &&
+		    te_may(old, new, SECCLASS_PROCESS, PROCESS__SHARE, &n))
 			return -EPERM;
 		if (bprm->unsafe & LSM_UNSAFE_PTRACE) {
 			tracer = te_tracer_sid();
-			if (tracer != TE_NO_LABEL && te_may(tracer, new, SECCLASS_PROCESS, PROCESS__PTRACE, &n))
+			if (tracer != TE_NO_LABEL &&
+			    te_may(tracer, new, SECCLASS_PROCESS, PROCESS__PTRACE, &n))
 				return -EPERM;
 		}
 	}
 	who->subject->exec = new;
-	return new != old && te_may(old, new, SECCLASS_PROCESS, PROCESS__NOATSECURE, &n) ? TE_SCRUBBED : 0;
+	return new != old &&te_may(old, new, SECCLASS_PROCESS, PROCESS__NOATSECURE, &n) ?
+		       TE_SCRUBBED :
+		       0;
 }
 
 SEC("lsm/bprm_creds_for_exec")

@@ -1,8 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: open files. selinux_file_*() of security/selinux/hooks.c. */
 #ifndef TIDEGATE_TE_FILE_H
 #define TIDEGATE_TE_FILE_H
-
 
 /* Has it a label? */
 static __always_inline bool te_is_file(struct inode *inode)
@@ -94,7 +93,8 @@ int BPF_PROG(te_file_open, struct file *file)
 	/* the kernel asks for this as it looks the file up */
 	if (file->f_flags & FMODE_EXEC_FLAG)
 		request |= FILE__EXECUTE;
-	return te_file_asked(file, request, file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
+	return te_file_asked(file, request,
+			     file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);
 }
 
 SEC("lsm/file_receive")
@@ -147,8 +147,9 @@ static __noinline int te_owner_asked(unsigned long pid)
 	if (!owner)
 		return 0;
 	n.peer = owner->tgid;
-	err = owner->tgid == bpf_get_current_pid_tgid() >> 32 ? 0 :
-	      te_may(who.sid, te_sid_of(owner), SECCLASS_PROCESS, every, &n);
+	err = owner->tgid == bpf_get_current_pid_tgid() >> 32 ?
+		      0 :
+		      te_may(who.sid, te_sid_of(owner), SECCLASS_PROCESS, every, &n);
 	bpf_task_release(owner);
 	return err;
 }
@@ -171,7 +172,8 @@ int BPF_PROG(te_file_fcntl, struct file *file, unsigned int cmd, unsigned long a
 		return te_file_asked(file, FILE__WRITE, TG_OP_OPEN_WRITE);
 	if ((cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW))
 		return te_file_asked(file, FILE__LOCK, TG_OP_LOCK);
-	if (cmd == F_GETFL || cmd == F_SETFL || (cmd >= F_GETOWN && cmd <= F_GETSIG) || cmd == F_GETOWNER_UIDS)
+	if (cmd == F_GETFL || cmd == F_SETFL || (cmd >= F_GETOWN && cmd <= F_GETSIG) ||
+	    cmd == F_GETOWNER_UIDS)
 		return te_file_asked(file, 0, TG_OP_TTY);
 	return 0;
 }
@@ -248,7 +250,8 @@ static __always_inline int te_ioctl_asked(struct file *file, u32 cmd)
 	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return -EACCES;
 	if (cmd == KDSKBENT || cmd == KDSKBSENT)
-		return te_may(who.sid, who.sid, SECCLASS_CAPABILITY, CAPABILITY__SYS_TTY_CONFIG, &n);
+		return te_may(who.sid, who.sid, SECCLASS_CAPABILITY, CAPABILITY__SYS_TTY_CONFIG,
+			      &n);
 	if ((cmd == FIOCLEX || cmd == FIONCLEX) && te_in(TE(p)->capabilities, TE_CAP_SKIP_CLOEXEC))
 		return 0;
 	if (request == FILE__IOCTL && TE(p)->extended)
@@ -277,7 +280,8 @@ static __always_inline bool te_is_nobodys(u64 file)
 /* Memory is made that can be written, or was, and be executed. */
 static __always_inline bool te_map_is_code(struct file *file, u32 prot, bool shared)
 {
-	return prot & PROT_EXEC_FLAG && (te_is_nobodys(address(file)) || (!shared && prot & PROT_WRITE_FLAG));
+	return prot & PROT_EXEC_FLAG &&
+	       (te_is_nobodys(address(file)) || (!shared && prot & PROT_WRITE_FLAG));
 }
 
 /* What is mapped of an overlay's file is behind it. Asked about is the overlay's, as when it was mapped; who opened that is known no more. */
@@ -314,7 +318,8 @@ static __always_inline u32 te_map_request(u32 prot, bool shared)
 }
 
 /* file_map_prot_check() */
-static __always_inline int te_map_asked(struct te_who *who, struct file *file, u32 prot, bool shared, struct tg_note *n)
+static __always_inline int te_map_asked(struct te_who *who, struct file *file, u32 prot,
+					bool shared, struct tg_note *n)
 {
 	int err = 0;
 
@@ -331,13 +336,15 @@ static __always_inline int te_map_asked(struct te_who *who, struct file *file, u
  */
 static __noinline bool te_map_is_hinted(struct file *file, u32 prot, bool shared)
 {
-	if (!address(file) || te_map_is_code(file, prot, shared) || te_opener(address(file), te_me().sid))
+	if (!address(file) || te_map_is_code(file, prot, shared) ||
+	    te_opener(address(file), te_me().sid))
 		return false;
 	return te_inode_is_hinted(file->f_inode, FILE__MAP | te_map_request(prot, shared));
 }
 
 SEC("lsm/mmap_file")
-int BPF_PROG(te_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+int BPF_PROG(te_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
+	     unsigned long flags)
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
 	struct te_who who = te_me();
@@ -370,7 +377,8 @@ int BPF_PROG(te_mmap_addr, unsigned long addr)
 }
 
 SEC("lsm/file_mprotect")
-int BPF_PROG(te_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot, unsigned long prot)
+int BPF_PROG(te_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot,
+	     unsigned long prot)
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
 	struct te_who who = te_me();

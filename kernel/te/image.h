@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A SELinux policy as the kernel reads it: tables in the arena behind the policy's profiles (profile/image.h), which
  * user space lays out (crates/flask). Where one refers to another it holds its offset in the arena, 0: none.
@@ -43,18 +43,18 @@ struct te_entry {
 
 /* A transition by the name of what is made. */
 struct te_name {
-	u64 key;      /* target and class, as te_key(); 0: free */
-	u32 name;     /* text, */
-	u32 len;      /* its length */
-	u32 sources;  /* bitmap of types */
-	u32 becomes;  /* type */
+	u64 key;     /* target and class, as te_key(); 0: free */
+	u32 name;    /* text, */
+	u32 len;     /* its length */
+	u32 sources; /* bitmap of types */
+	u32 becomes; /* type */
 };
 
 /* What a part of a context is called. */
 struct te_text {
 	u32 text;
-	u32 len;    /* 0: free */
-	u32 part;   /* enum te_part */
+	u32 len;  /* 0: free */
+	u32 part; /* enum te_part */
 	u32 number;
 };
 
@@ -67,10 +67,10 @@ enum te_part {
 
 /* A class of objects. */
 struct te_class {
-	u32 unknown;	 /* permissions that the policy does not know and allows */
+	u32 unknown;     /* permissions that the policy does not know and allows */
 	u32 constraints; /* 0: none; else a list, below */
 	u32 validations;
-	u32 flags;	 /* TE_CLASS_* */
+	u32 flags;       /* TE_CLASS_* */
 	u8 default_user; /* enum te_default */
 	u8 default_role;
 	u8 default_type;
@@ -108,7 +108,8 @@ enum te_term {
 	TE_AND,
 	TE_OR,
 	TE_COMPARE, /* 1: enum te_attribute, 2: enum te_operator */
-	TE_AMONG,   /* 1: enum te_symbol, 2: enum te_operator, 3: enum te_side; the next word is a bitmap */
+	/* 1: enum te_symbol, 2: enum te_operator, 3: enum te_side; the next word is a bitmap */
+	TE_AMONG,
 };
 
 /*
@@ -118,9 +119,9 @@ enum te_term {
 struct te_extended {
 	u32 sources; /* bitmaps of types */
 	u32 targets;
-	u32 of;	     /* enum te_extended_of */
+	u32 of; /* enum te_extended_of */
 	u32 driver;
-	u32 says;    /* enum te_extended_says */
+	u32 says; /* enum te_extended_says */
 	u32 pad;
 	u32 bits[8]; /* by the lower byte; of TE_DRIVERS by the upper one */
 };
@@ -132,7 +133,8 @@ enum te_extended_of {
 };
 
 enum te_extended_says {
-	TE_SPEAKS = 1, /* any of the three does, of whichever driver: without, the permission decides alone */
+	/* any of the three does, of whichever driver: without, the permission decides alone */
+	TE_SPEAKS = 1,
 	TE_ALLOWS = 2,
 	TE_AUDITS = 4,
 	TE_KEEPS_SILENT = 8,
@@ -175,7 +177,7 @@ enum te_kind {
 	TE_TRANSITION = 1, /* (source type, target type, class): a type */
 	TE_MEMBER,
 	TE_CHANGE,
-	TE_RANGE, /* the same: a range */
+	TE_RANGE,           /* the same: a range */
 	TE_ROLE_TRANSITION, /* (role, target type, class): a role */
 };
 
@@ -184,7 +186,8 @@ enum te_kind {
  * above that the highest rank of a line that matches, and that of a <<none>> which nothing hides, a byte each. What several
  * automata say, of which each overrides the one before it, is told by these (crates/policy/src/te/contexts/said.rs).
  */
-#define TE_FILE_KINDS 8 /* regular, directory, character, block, FIFO, link, socket; and one that nothing has */
+/* regular, directory, character, block, FIFO, link, socket; and one that nothing has */
+#define TE_FILE_KINDS 8
 /* What a line says in place of a SID, and no line. */
 #define TE_NO_ANSWER 0ull
 #define TE_NO_LABEL (~0ull) /* <<none>> */
@@ -216,49 +219,53 @@ struct te_node {
 #define TE_BLOCK 64
 
 struct te_image {
-	u32 size;	     /* bytes of all of it; 0: this policy has no such model */
-	u32 classes;	     /* how many, and one: they begin at 1 */
-	u32 types;	     /* the same of each */
+	u32 size;    /* bytes of all of it; 0: this policy has no such model */
+	u32 classes; /* how many, and one: they begin at 1 */
+	u32 types;   /* the same of each */
 	u32 roles;
 	u32 users;
 	u32 ranges;
-	u32 category_words;  /* of a level */
-	u32 object_r;	     /* the role of what is no process */
-	u32 process;	     /* class */
+	u32 category_words; /* of a level */
+	u32 object_r;       /* the role of what is no process */
+	u32 process;        /* class */
 	u32 mls;
-	u32 capabilities;    /* bitmap of the policy's capabilities: POLICYDB_CAP_* */
-	u32 class_at;	     /* struct te_class each */
-	u32 rows;	     /* u32 by source type: its row, 0: no rules. A row is u32 by TE_BLOCK columns: a block of u32
+	u32 capabilities; /* bitmap of the policy's capabilities: POLICYDB_CAP_* */
+	u32 class_at;     /* struct te_class each */
+	u32 rows; /* u32 by source type: its row, 0: no rules. A row is u32 by TE_BLOCK columns: a block of u32
 				by column: a cell; 0: no rules. */
-	u32 columns;	     /* u32 by target type */
-	u32 cell_width;	     /* a cell: u16 by class, padded to so many: which of the struct te_av behind it, from 1 */
-	u32 permissive;	     /* bitmap of types */
-	u32 bounds;	     /* u32 by type: the type that bounds it, 0: none; 0 where no type is bounded */
-	u32 role_allows;     /* u32 by role: bitmap of the roles that it may change to */
-	u32 role_dominates;  /* u32 by role: bitmap of roles */
-	u32 role_types;	     /* u32 by role: bitmap of types */
-	u32 user_roles;	     /* u32 by user: bitmap of roles */
-	u32 user_ranges;     /* u32 by user: range */
-	u32 range_at;	     /* struct te_range each */
-	u32 level_at;	     /* struct te_level each */
-	u32 entries;	     /* struct te_entry each, */
-	u32 entries_mask;    /* a power of two of them */
-	u32 names;	     /* struct te_name each */
+	u32 columns; /* u32 by target type */
+	/* a cell: u16 by class, padded to so many: which of the struct te_av behind it, from 1 */
+	u32 cell_width;
+	u32 permissive; /* bitmap of types */
+	/* u32 by type: the type that bounds it, 0: none; 0 where no type is bounded */
+	u32 bounds;
+	u32 role_allows;    /* u32 by role: bitmap of the roles that it may change to */
+	u32 role_dominates; /* u32 by role: bitmap of roles */
+	u32 role_types;     /* u32 by role: bitmap of types */
+	u32 user_roles;     /* u32 by user: bitmap of roles */
+	u32 user_ranges;    /* u32 by user: range */
+	u32 range_at;       /* struct te_range each */
+	u32 level_at;       /* struct te_level each */
+	u32 entries;        /* struct te_entry each, */
+	u32 entries_mask;   /* a power of two of them */
+	u32 names;          /* struct te_name each */
 	u32 names_mask;
-	u32 texts;	     /* struct te_text each, by the hash of the text and the part */
+	u32 texts; /* struct te_text each, by the hash of the text and the part */
 	u32 texts_mask;
-	u32 initial;	     /* u64 by initial SID, 32 of them */
-	u32 files;	     /* file_contexts: u32 each, a struct tg_automaton; */
-	u32 files_count;     /* so many */
-	u32 lines;	     /* u64 by line: a SID, or TE_NO_LABEL; line 0 says nothing */
-	u32 filesystems;     /* struct te_filesystem each */
+	u32 initial;     /* u64 by initial SID, 32 of them */
+	u32 files;       /* file_contexts: u32 each, a struct tg_automaton; */
+	u32 files_count; /* so many */
+	u32 lines;       /* u64 by line: a SID, or TE_NO_LABEL; line 0 says nothing */
+	u32 filesystems; /* struct te_filesystem each */
 	u32 filesystems_mask;
-	u32 ports;	     /* of tcp, udp, dccp, sctp: u32 each: 0, or u16 by port: which of the port_sids */
-	u32 port_sids;	     /* u64 each */
-	u32 nodes;	     /* struct te_node each, in order */
+	/* of tcp, udp, dccp, sctp: u32 each: 0, or u16 by port: which of the port_sids */
+	u32 ports;
+	u32 port_sids; /* u64 each */
+	u32 nodes;     /* struct te_node each, in order */
 	u32 nodes_count;
-	u32 extended;	     /* u32 by class: a list of rules on single ioctls and messages, 0: none */
-	u32 allows_unknown;  /* handle_unknown allow */
+	/* u32 by class: a list of rules on single ioctls and messages, 0: none */
+	u32 extended;
+	u32 allows_unknown; /* handle_unknown allow */
 };
 
 #endif

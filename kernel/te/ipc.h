@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: System V IPC. selinux_msg_*(), selinux_shm_*(), selinux_sem_*(). */
 #ifndef TIDEGATE_TE_IPC_H
 #define TIDEGATE_TE_IPC_H
@@ -66,7 +66,9 @@ static __always_inline int te_ipc_info(void)
 	struct tg_note n = { .op = TG_OP_IPC, .class = TG_C_IPC };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM, SYSTEM__IPC_INFO, &n) : 0;
+	return who.subject ? te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM,
+				    SYSTEM__IPC_INFO, &n) :
+			     0;
 }
 
 #define IPC_RMID 0
@@ -106,7 +108,8 @@ int BPF_PROG(te_ipc_permission, struct kern_ipc_perm *perm, short flag)
 		request |= IPC__UNIX_WRITE;
 	if (!request)
 		return 0;
-	return te_may(who.sid, known ? known->sid : TE_UNGOVERNED, known ? known->class : SECCLASS_IPC, request, &n);
+	return te_may(who.sid, known ? known->sid : TE_UNGOVERNED,
+		      known ? known->class : SECCLASS_IPC, request, &n);
 }
 
 SEC("lsm/msg_queue_alloc_security")
@@ -168,7 +171,8 @@ int BPF_PROG(te_msg_queue_msgsnd, struct kern_ipc_perm *q, struct msg_msg *msg)
 }
 
 SEC("lsm/msg_queue_msgrcv")
-int BPF_PROG(te_msg_queue_msgrcv, struct kern_ipc_perm *q, struct msg_msg *msg, struct task_struct *target)
+int BPF_PROG(te_msg_queue_msgrcv, struct kern_ipc_perm *q, struct msg_msg *msg,
+	     struct task_struct *target)
 {
 	struct tg_note n = { .op = TG_OP_IPC, .class = TG_C_IPC };
 	u64 sid = te_sid_of(target), at = address(msg);
@@ -224,7 +228,8 @@ int BPF_PROG(te_shm_shmctl, struct kern_ipc_perm *shm, int cmd)
 SEC("lsm/shm_shmat")
 int BPF_PROG(te_shm_shmat, struct kern_ipc_perm *shm, char *at, int flags)
 {
-	return te_ipc_asked(address(shm), SECCLASS_SHM, flags & SHM_RDONLY ? SHM__READ : SHM__READ | SHM__WRITE);
+	return te_ipc_asked(address(shm), SECCLASS_SHM,
+			    flags & SHM_RDONLY ? SHM__READ : SHM__READ | SHM__WRITE);
 }
 
 SEC("lsm/sem_alloc_security")
@@ -276,7 +281,8 @@ int BPF_PROG(te_sem_semctl, struct kern_ipc_perm *sem, int cmd)
 }
 
 SEC("lsm/sem_semop")
-int BPF_PROG(te_sem_semop, struct kern_ipc_perm *sem, struct sembuf *ops, unsigned int count, int alter)
+int BPF_PROG(te_sem_semop, struct kern_ipc_perm *sem, struct sembuf *ops, unsigned int count,
+	     int alter)
 {
 	return te_ipc_asked(address(sem), SECCLASS_SEM, alter ? SEM__READ | SEM__WRITE : SEM__READ);
 }

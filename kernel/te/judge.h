@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What becomes of a request under the `te` model, and the record of it. avc_has_perm() of security/selinux. */
 #ifndef TIDEGATE_TE_JUDGE_H
 #define TIDEGATE_TE_JUDGE_H
@@ -62,7 +62,9 @@ static __always_inline bool te_resolve(struct te_query *q, struct te_known *k, s
 /* May the source do this to the target? 0 or -EACCES. */
 __noinline int te_asked(u64 source, u64 target, u32 class, u32 request, struct tg_note *n)
 {
-	struct te_query q = { .source = source, .target = target, .class = class, .request = request };
+	struct te_query q = {
+		.source = source, .target = target, .class = class, .request = request
+	};
 	struct tg_stats *st = stats_of(TG_C_TE);
 	struct te_known k;
 
@@ -126,7 +128,9 @@ static __always_inline int te_may(u64 source, u64 target, u32 class, u32 request
 /* Is it allowed, whatever becomes of it? Nothing is recorded. */
 static __always_inline bool te_is_allowed(u64 source, u64 target, u32 class, u32 request)
 {
-	struct te_query q = { .source = source, .target = target, .class = class, .request = request };
+	struct te_query q = {
+		.source = source, .target = target, .class = class, .request = request
+	};
 	struct te_known k;
 
 	if (!te_resolve(&q, &k, NULL))

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: filesystems and mounts. selinux_sb_*() of security/selinux/hooks.c. */
 #ifndef TIDEGATE_TE_MOUNT_H
 #define TIDEGATE_TE_MOUNT_H
@@ -29,10 +29,12 @@ static __always_inline int te_mounton(struct path *path)
 }
 
 SEC("lsm/sb_mount")
-int BPF_PROG(te_sb_mount, const char *name, struct path *path, const char *type, unsigned long flags)
+int BPF_PROG(te_sb_mount, const char *name, struct path *path, const char *type,
+	     unsigned long flags)
 {
 	if (flags & MS_REMOUNT)
-		return te_super_asked(address(CAST(struct vfsmount, address(path->mnt))->mnt_sb), FILESYSTEM__REMOUNT);
+		return te_super_asked(address(CAST(struct vfsmount, address(path->mnt))->mnt_sb),
+				      FILESYSTEM__REMOUNT);
 	return te_mounton(path);
 }
 
@@ -57,7 +59,8 @@ int BPF_PROG(te_sb_kern_mount, struct super_block *sb)
 SEC("lsm/sb_statfs")
 int BPF_PROG(te_sb_statfs, struct dentry *dentry)
 {
-	return te_super_asked(address(CAST(struct dentry, address(dentry))->d_sb), FILESYSTEM__GETATTR);
+	return te_super_asked(address(CAST(struct dentry, address(dentry))->d_sb),
+			      FILESYSTEM__GETATTR);
 }
 
 #endif

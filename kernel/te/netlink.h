@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: messages on netlink, by their types. selinux_netlink_send() of
  * security/selinux/hooks.c, and nlmsgtab.c.
@@ -18,6 +18,8 @@ enum {
 /* Of routing the types come by fours: RTM_NEW…, DEL…, GET…, SET…, of which not all are there. */
 #define TE_NL_NEW_DEL_GET(n) [n] = TE_NL_WRITE, [n + 1] = TE_NL_WRITE, [n + 2] = TE_NL_READ
 
+/* A line has what is one thing in the kernel's headers. */
+// clang-format off
 static const u8 te_nl_route[128] = {
 	TE_NL_NEW_DEL_GET(16), [19] = TE_NL_WRITE, /* LINK */
 	TE_NL_NEW_DEL_GET(20), TE_NL_NEW_DEL_GET(24), TE_NL_NEW_DEL_GET(28), TE_NL_NEW_DEL_GET(32), /* to RULE */
@@ -46,6 +48,7 @@ static const u8 te_nl_audit[32] = {
 	[10] = TE_NL_READ, [11 ... 12] = TE_NL_WRITE, [13] = TE_NL_READPRIV, [14 ... 15] = TE_NL_WRITE,
 	[16] = TE_NL_READ, [17] = TE_NL_TTY_AUDIT, [18] = TE_NL_WRITE, [19] = TE_NL_READ,
 };
+// clang-format on
 
 /* What a type of message does; of sock_diag 18 to 20 tell, and 21 destroys. */
 static __always_inline u32 te_message_does(u32 class, u32 type)
@@ -56,7 +59,9 @@ static __always_inline u32 te_message_does(u32 class, u32 type)
 	case SECCLASS_NETLINK_XFRM_SOCKET:
 		return type < 64 ? te_nl_xfrm[BOUND(type, 64)] : TE_NL_UNKNOWN;
 	case SECCLASS_NETLINK_TCPDIAG_SOCKET:
-		return type < 18 || type > 21 ? TE_NL_UNKNOWN : type == 21 ? TE_NL_WRITE : TE_NL_READ;
+		return type < 18 || type > 21 ? TE_NL_UNKNOWN :
+		       type == 21             ? TE_NL_WRITE :
+						TE_NL_READ;
 	}
 	/* AUDIT_FIRST_USER_MSG, AUDIT_FIRST_USER_MSG2 and what follows them */
 	if ((type >= 1100 && type < 1200) || (type >= 2100 && type < 3000))
@@ -81,8 +86,9 @@ __noinline int te_message_asked(struct te_query *q, u32 type, struct tg_note *n)
 	if (!q || !n || !p)
 		return 0;
 	if (te_in(TE(p)->capabilities, TE_CAP_NETLINK_XPERM)) {
-		q->request = q->class == SECCLASS_NETLINK_AUDIT_SOCKET ? NETLINK_AUDIT_SOCKET__NLMSG :
-									NETLINK_ROUTE_SOCKET__NLMSG;
+		q->request = q->class == SECCLASS_NETLINK_AUDIT_SOCKET ?
+				     NETLINK_AUDIT_SOCKET__NLMSG :
+				     NETLINK_ROUTE_SOCKET__NLMSG;
 		return te_single_asked(q, type | TE_MESSAGE, n);
 	}
 	does = te_message_does(q->class, type);
@@ -139,7 +145,8 @@ int BPF_PROG(te_netlink_send, struct sock *sk, struct sk_buff *skb)
 	n.port = AF_NETLINK;
 	bpf_for(i, 0, left / TE_MESSAGE_HEAD) {
 		/* as netlink_rcv_skb() does, which reads no further either */
-		if (left < TE_MESSAGE_HEAD || bpf_probe_read_kernel(&message, sizeof(message), (void *)at) ||
+		if (left < TE_MESSAGE_HEAD ||
+		    bpf_probe_read_kernel(&message, sizeof(message), (void *)at) ||
 		    message.len < TE_MESSAGE_HEAD || message.len > left)
 			break;
 		err = verdict_of(te_message_asked(&q, message.type, &n));

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The SIDs of files. In their order: what was given to it when it was made, or to its filesystem's inodes by the task that
  * they are about; what the policy says of its filesystem (fs_use, genfscon); of those that keep labels, what
@@ -98,14 +98,15 @@ static __always_inline u32 te_read_path(u32 automaton, struct tg_scratch *w, u32
 	if (n <= skip)
 		state = automaton_step(automaton, state, '/');
 	bpf_for(i, skip, n)
-		state = automaton_feed_component(automaton, state, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
+		state = automaton_feed_component(automaton, state,
+						 w->up[BOUND(n - 1 - i, TG_DEPTH)]);
 	return te_said(automaton, state, kind);
 }
 
 /* How a path is looked at. */
 enum te_path {
-	TE_CANONICAL, /* through the mounts of the initial namespace */
-	TE_WITHIN,    /* from its filesystem's root */
+	TE_CANONICAL,  /* through the mounts of the initial namespace */
+	TE_WITHIN,     /* from its filesystem's root */
 	TE_OF_PROCESS, /* the same, without a process's number at its beginning: /proc */
 	TE_UNMOUNTED,  /* found: its filesystem is mounted nowhere in the initial namespace */
 };
@@ -125,24 +126,29 @@ static __always_inline u32 te_skipped(struct tg_scratch *w, u32 how)
 
 	if (how != TE_OF_PROCESS || w->n < 2)
 		return 1;
-	first = name_word(address(CAST(struct dentry, w->up[BOUND(w->n - 2, TG_DEPTH)])->d_name.name));
+	first = name_word(
+		address(CAST(struct dentry, w->up[BOUND(w->n - 2, TG_DEPTH)])->d_name.name));
 	return first >= '1' && first <= '9' ? 2 : 1;
 }
 
 /* What the policy says of a path that has been walked. */
-__noinline u64 te_said_of(struct te_looked *l __arg_nonnull, struct tg_scratch *w __arg_nonnull, u32 skip)
+__noinline u64 te_said_of(struct te_looked *l __arg_nonnull, struct tg_scratch *w __arg_nonnull,
+			  u32 skip)
 {
 	u32 said = 0, count = skip ? 1 : TE(l->p)->files_count, k;
 
 	for (k = UNKNOWN_ZERO; k < count && MAY_LOOP; k++)
-		said = te_over(te_read_path(skip ? l->paths : PART(u32, TE(l->p)->files)[k], w, l->kind, skip), said);
+		said = te_over(te_read_path(skip ? l->paths : PART(u32, TE(l->p)->files)[k], w,
+					    l->kind, skip),
+			       said);
 	return te_line_sid(l->p, said);
 }
 
 /* What the policy says of an object's path; TE_NO_ANSWER: nothing. */
 __noinline u64 te_path_sid(u64 dentry, struct te_looked *l)
 {
-	struct super_block *sb = CAST(struct super_block, address(CAST(struct dentry, dentry)->d_sb));
+	struct super_block *sb =
+		CAST(struct super_block, address(CAST(struct dentry, dentry)->d_sb));
 	struct tg_scratch *w = scratch_get();
 	u64 sid = TE_LATER, before, m;
 	u32 try, skip;
@@ -161,7 +167,8 @@ __noinline u64 te_path_sid(u64 dentry, struct te_looked *l)
 		skip = 0;
 		/* a dentry that nothing connects to the root, by handle, has none; nor what is too deep */
 		sid = TE_NO_PATH;
-		if (walk_filesystem(dentry, w) && w->up[BOUND(w->n - 1, TG_DEPTH)] == address(sb->s_root)) {
+		if (walk_filesystem(dentry, w) &&
+		    w->up[BOUND(w->n - 1, TG_DEPTH)] == address(sb->s_root)) {
 			if (l->how == TE_CANONICAL || l->how == TE_UNMOUNTED) {
 				m = mount_of(address(sb), w);
 				l->how = m ? TE_CANONICAL : TE_UNMOUNTED;
@@ -222,7 +229,8 @@ __noinline u64 te_path_state(u64 dentry)
 
 			at = PART(struct tg_automaton, automaton)->start;
 			bpf_for(i, 0, w->n)
-				at = automaton_feed_component(automaton, at, w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
+				at = automaton_feed_component(automaton, at,
+							      w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
 			state = te_seal(state + at + 1, k + 1);
 		}
 		if (path_sequence() == before)
@@ -306,7 +314,8 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 	behavior = PART(struct te_filesystem, f)->behavior;
 	l.paths = PART(struct te_filesystem, f)->paths;
 	if (behavior == TE_BY_GENFS) {
-		if ((i->i_mode & S_IFMT) == S_IFLNK && !te_in(TE(p)->capabilities, TE_CAP_GENFS_LINKS))
+		if ((i->i_mode & S_IFMT) == S_IFLNK &&
+		    !te_in(TE(p)->capabilities, TE_CAP_GENFS_LINKS))
 			return own;
 		l.how = i->i_sb->s_magic == PROC_MAGIC ? TE_OF_PROCESS : TE_WITHIN;
 		sid = te_path_sid(dentry, &l);
@@ -317,7 +326,8 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 		return te_initial(p, TE_SID_KERNEL);
 	sid = TE(p)->files ? te_path_sid(dentry, &l) : TE_NO_ANSWER;
 	/* memory that the kernel gives out by descriptors has none, nor what only others have mounted */
-	if (sid == TE_NO_PATH && behavior == TE_BY_TRANSITION && (l.how == TE_UNMOUNTED || i->i_sb->s_flags & SB_KERNMOUNT))
+	if (sid == TE_NO_PATH && behavior == TE_BY_TRANSITION &&
+	    (l.how == TE_UNMOUNTED || i->i_sb->s_flags & SB_KERNMOUNT))
 		return own;
 	if (sid != TE_NO_ANSWER && sid != TE_NO_LABEL)
 		return sid;
@@ -370,7 +380,8 @@ static __always_inline u64 te_sought(u32 p, struct inode *inode, u64 dentry, boo
 	sid = te_given_sid(inode);
 	if (sid)
 		return sid;
-	return te_is_anonymous(inode->i_sb->s_magic) ? te_initial(p, TE_SID_KERNEL) : te_place_sid(p, address(inode), dentry);
+	return te_is_anonymous(inode->i_sb->s_magic) ? te_initial(p, TE_SID_KERNEL) :
+						       te_place_sid(p, address(inode), dentry);
 }
 
 /* The SID of an object, looked for; TE_LATER: it cannot be known now. */
@@ -412,7 +423,8 @@ static __always_inline u64 te_remembered(struct te_inode *memo)
 	if (!memo)
 		return TE_NO_ANSWER;
 	sid = *(volatile u64 *)&memo->sid;
-	return *(volatile u64 *)&memo->sid_seal == te_seal(sid, policy_number()) ? sid : TE_NO_ANSWER;
+	return *(volatile u64 *)&memo->sid_seal == te_seal(sid, policy_number()) ? sid :
+										   TE_NO_ANSWER;
 }
 
 static __always_inline u64 te_both(u64 source, u64 target)
@@ -437,7 +449,8 @@ static __always_inline bool te_is_hinted(struct te_inode *memo, u64 source, u64 
 	       *(volatile u64 *)&memo->hint_seal == te_seal(hint, te_both(source, target));
 }
 
-static __always_inline void te_hint(struct te_inode *memo, u64 source, u64 target, struct te_known *k)
+static __always_inline void te_hint(struct te_inode *memo, u64 source, u64 target,
+				    struct te_known *k)
 {
 	u64 hint = (u64)k->number << 32 | (k->allow & ~k->auditallow);
 
@@ -515,7 +528,8 @@ static __always_inline bool te_inode_is_hinted(struct inode *inode, u32 request)
 }
 
 /* May who asks do this to an object? */
-__noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32 request, struct tg_note *n)
+__noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32 request,
+			      struct tg_note *n)
 {
 	struct te_who who = te_met();
 	struct te_query q = { .source = who.sid, .request = request };
@@ -552,7 +566,8 @@ __noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32
 	return 0;
 }
 
-static __always_inline int te_may_inode(struct inode *inode, u64 dentry, u32 request, struct tg_note *n)
+static __always_inline int te_may_inode(struct inode *inode, u64 dentry, u32 request,
+					struct tg_note *n)
 {
 	return verdict_of(te_inode_asked(inode, dentry, request, n));
 }

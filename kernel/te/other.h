@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager of the `te` model: what is no file, process, socket or IPC: keys, anonymous inodes, io_uring, watches,
  * quotas, maps and programs of BPF, performance counters. security/selinux/hooks.c.
@@ -15,7 +15,8 @@ int BPF_PROG(te_key_alloc, void *key)
 	/* no hook tells of a key's end: this may have been another's place */
 	if (!who.subject)
 		return te_ipc_forget(address(key));
-	return te_ipc_label(address(key), who.subject->key_sid ? who.subject->key_sid : who.sid, SECCLASS_KEY);
+	return te_ipc_label(address(key), who.subject->key_sid ? who.subject->key_sid : who.sid,
+			    SECCLASS_KEY);
 }
 
 SEC("lsm/key_permission")
@@ -35,7 +36,8 @@ int BPF_PROG(te_key_permission, void *key_ref, const struct cred *cred, int need
 
 /* An anonymous inode of a kind that has labels: userfaultfd, io_uring, secret memory. */
 SEC("lsm/inode_init_security_anon")
-int BPF_PROG(te_inode_init_security_anon, struct inode *inode, const struct qstr *name, const struct inode *context_inode)
+int BPF_PROG(te_inode_init_security_anon, struct inode *inode, const struct qstr *name,
+	     const struct inode *context_inode)
 {
 	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_FILE };
 	struct te_who who = te_me();
@@ -63,7 +65,9 @@ static __always_inline int te_ring_asked(u64 target, u32 request)
 	struct tg_note n = { .op = TG_OP_SYSTEM, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, target ? target : who.sid, SECCLASS_IO_URING, request, &n) : 0;
+	return who.subject ?
+		       te_may(who.sid, target ? target : who.sid, SECCLASS_IO_URING, request, &n) :
+		       0;
 }
 
 SEC("lsm/uring_override_creds")
@@ -123,7 +127,8 @@ int BPF_PROG(te_path_notify, const struct path *path, u64 mask, unsigned int typ
 	else if (type == 2)
 		request = FILE__WATCH_SB;
 	if (type == 1 || type == 2) {
-		err = te_super_asked(address(CAST(struct dentry, address(p->dentry))->d_sb), FILESYSTEM__WATCH);
+		err = te_super_asked(address(CAST(struct dentry, address(p->dentry))->d_sb),
+				     FILESYSTEM__WATCH);
 		if (err)
 			return err;
 	}

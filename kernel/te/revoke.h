@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Revocation of what the `te` model granted under an earlier policy: descriptors, mappings and connections, which
  * outlive the decision that they were made by (Flask's migrated permissions).
@@ -22,7 +22,7 @@ struct tg_te_held {
 	u32 denied;
 	u32 pid; /* thread group id */
 	u32 tid;
-	u32 fd;	   /* ~0: a mapping */
+	u32 fd; /* ~0: a mapping */
 };
 
 const struct tg_te_held *type_te_held;
@@ -38,7 +38,8 @@ static __always_inline u32 te_lost(u64 source, u64 target, u32 class, u32 reques
 	return k.permissive ? 0 : request & ~k.allow;
 }
 
-static __always_inline void te_held(struct seq_file *seq, struct task_struct *task, struct tg_te_held *line)
+static __always_inline void te_held(struct seq_file *seq, struct task_struct *task,
+				    struct tg_te_held *line)
 {
 	line->pid = task->tgid;
 	line->tid = task->pid;
@@ -70,7 +71,8 @@ static __noinline void te_held_file(struct tg_te_held *line, u64 file, u32 reque
 /* Of what is mapped of an overlay's file, which is behind it: the overlay's. */
 static __noinline void te_held_behind(struct tg_te_held *line, u64 file, u32 request)
 {
-	u64 dentry = address(path_opened(file)->dentry), inode = address(CAST(struct dentry, dentry)->d_inode);
+	u64 dentry = address(path_opened(file)->dentry),
+	    inode = address(CAST(struct dentry, dentry)->d_inode);
 
 	line->ino = CAST(struct inode, inode)->i_ino;
 	line->dev = CAST(struct inode, inode)->i_sb->s_dev;
@@ -170,7 +172,9 @@ int BPF_PROG(te_guard_file_permission, struct file *file, int mask)
 		request |= FILE__READ;
 	if (mask & (MAY_WRITE | MAY_APPEND))
 		request |= file->f_flags & O_APPEND ? FILE__APPEND : FILE__WRITE;
-	return request ? te_file_asked(file, request, mask & MAY_READ ? TG_OP_READ_REVOKED : TG_OP_WRITE_REVOKED) : 0;
+	return request ? te_file_asked(file, request,
+				       mask & MAY_READ ? TG_OP_READ_REVOKED : TG_OP_WRITE_REVOKED) :
+			 0;
 }
 
 /* Only while it is attached: set by user space afterwards, cleared before. */
@@ -184,7 +188,8 @@ u32 te_guard_armed;
 static __noinline bool te_inherits(u64 sid)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
+	struct fdtable *fdt =
+		CAST(struct fdtable, CAST(struct files_struct, address(me->files))->fdt);
 	struct file **fds = fdt->fd;
 	u32 i, max = fdt->max_fds;
 

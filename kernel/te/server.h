@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The security server (models/te.h) in the kernel: what it is asked over an image in the arena. */
 #ifndef TIDEGATE_TE_SERVER_H
 #define TIDEGATE_TE_SERVER_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: sockets. selinux_socket_*(), socket_type_to_security_class() of security/selinux. */
 #ifndef TIDEGATE_TE_SOCKET_H
 #define TIDEGATE_TE_SOCKET_H
@@ -9,7 +9,7 @@
  */
 struct te_sock {
 	u64 sid;
-	u64 to;	  /* of a client's end: the SID of the socket that it was connected to */
+	u64 to;   /* of a client's end: the SID of the socket that it was connected to */
 	u64 peer; /* of a server's: of the one that connected; for object managers in user space */
 	u32 class;
 	u32 bind_port; /* the port that it took by name_bind, 0: none */
@@ -29,7 +29,8 @@ static __always_inline u64 te_socket_new(struct te_who *who, u32 class)
 {
 	struct te_made made = { .source = who->sid, .target = who->sid, .class = class };
 
-	return who->subject->socket_sid ? who->subject->socket_sid : te_new_label(TE_TRANSITION, &made);
+	return who->subject->socket_sid ? who->subject->socket_sid :
+					  te_new_label(TE_TRANSITION, &made);
 }
 
 SEC("lsm/socket_create")
@@ -61,7 +62,8 @@ static __always_inline int te_socket_label(struct socket *sock, u64 sid)
 }
 
 SEC("lsm/socket_post_create")
-int BPF_PROG(te_socket_post_create, struct socket *sock, int family, int type, int protocol, int kern)
+int BPF_PROG(te_socket_post_create, struct socket *sock, int family, int type, int protocol,
+	     int kern)
 {
 	struct te_who who = te_me();
 	struct te_sock fresh = {};
@@ -92,7 +94,8 @@ static __always_inline struct te_sock te_sock_of(struct sock *sk)
 }
 
 /* sock_has_perm() */
-static __always_inline int te_sk_asked(struct sock *sk, u32 request, struct te_sock *found, struct tg_note *n)
+static __always_inline int te_sk_asked(struct sock *sk, u32 request, struct te_sock *found,
+				       struct tg_note *n)
 {
 	struct te_who who = te_me();
 
@@ -104,7 +107,8 @@ static __always_inline int te_sk_asked(struct sock *sk, u32 request, struct te_s
 	return te_may(who.sid, found->sid, found->class, request, n);
 }
 
-static __always_inline int te_sock_asked(struct socket *sock, u32 request, u8 op, struct te_sock *found)
+static __always_inline int te_sock_asked(struct socket *sock, u32 request, u8 op,
+					 struct te_sock *found)
 {
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
 
@@ -120,7 +124,10 @@ __noinline u64 te_port_sid(u32 class, u32 port)
 	asm volatile("" ::"r"(&arena));
 	if (!p)
 		return TE_UNGOVERNED;
-	at = class == SECCLASS_TCP_SOCKET ? 0 : class == SECCLASS_UDP_SOCKET ? 1 : class == SECCLASS_DCCP_SOCKET ? 2 : 3;
+	at = class == SECCLASS_TCP_SOCKET  ? 0 :
+	     class == SECCLASS_UDP_SOCKET  ? 1 :
+	     class == SECCLASS_DCCP_SOCKET ? 2 :
+					     3;
 	table = PART(u32, TE(p)->ports)[at];
 	at = table ? PART(u16, table)[port & 0xffff] : 0;
 	return at ? PART(u64, TE(p)->port_sids)[at] : te_initial(p, TE_SID_PORT);
@@ -169,11 +176,14 @@ __noinline int te_bound_asked(struct te_sock *s, struct tg_note *n)
 	if (!s || !n)
 		return -EACCES;
 	if (s->bind_port)
-		err = te_may(s->sid, te_port_sid(s->class, s->bind_port), s->class, SOCKET__NAME_BIND, n);
+		err = te_may(s->sid, te_port_sid(s->class, s->bind_port), s->class,
+			     SOCKET__NAME_BIND, n);
 	if (!err && s->peer_port)
-		err = te_may(s->sid, te_port_sid(s->class, s->peer_port), s->class, TCP_SOCKET__NAME_CONNECT, n);
+		err = te_may(s->sid, te_port_sid(s->class, s->peer_port), s->class,
+			     TCP_SOCKET__NAME_CONNECT, n);
 	if (!err && s->to)
-		err = te_may(s->sid, s->to, SECCLASS_UNIX_STREAM_SOCKET, UNIX_STREAM_SOCKET__CONNECTTO, n);
+		err = te_may(s->sid, s->to, SECCLASS_UNIX_STREAM_SOCKET,
+			     UNIX_STREAM_SOCKET__CONNECTTO, n);
 	if (!err)
 		s->number = number;
 	return err;
@@ -208,8 +218,8 @@ static __always_inline bool te_read_address(u64 at, int len, struct te_address *
 
 static __always_inline bool te_has_ports(u32 class)
 {
-	return class == SECCLASS_TCP_SOCKET || class == SECCLASS_UDP_SOCKET || class == SECCLASS_SCTP_SOCKET ||
-	       class == SECCLASS_DCCP_SOCKET;
+	return class == SECCLASS_TCP_SOCKET || class == SECCLASS_UDP_SOCKET ||
+	       class == SECCLASS_SCTP_SOCKET || class == SECCLASS_DCCP_SOCKET;
 }
 
 /* A socket has taken a port, or is about to be connected. */
@@ -231,7 +241,8 @@ static __always_inline void te_bound(struct sock *sk, u32 bind_port, u32 peer_po
 #define PORTS_HIGH 60999
 
 /* May a socket that was asked about take an address? */
-static __always_inline int te_bind_asked(struct sock *sk, struct te_sock *s, u64 at, int len, struct tg_note *n)
+static __always_inline int te_bind_asked(struct sock *sk, struct te_sock *s, u64 at, int len,
+					 struct tg_note *n)
 {
 	u32 family = CAST(struct sock, address(sk))->__sk_common.skc_family;
 	struct te_address a = {};
@@ -252,7 +263,8 @@ static __always_inline int te_bind_asked(struct sock *sk, struct te_sock *s, u64
 		te_bound(sk, a.port, 0);
 	}
 	/* node_bind, whose bit is the same in each class that has it */
-	if (te_has_ports(s->class) || s->class == SECCLASS_RAWIP_SOCKET || s->class == SECCLASS_ICMP_SOCKET)
+	if (te_has_ports(s->class) || s->class == SECCLASS_RAWIP_SOCKET ||
+	    s->class == SECCLASS_ICMP_SOCKET)
 		err = te_may(s->sid, te_node_sid(&a), s->class, TCP_SOCKET__NODE_BIND, n);
 	return err;
 }
@@ -268,12 +280,14 @@ int BPF_PROG(te_socket_bind, struct socket *sock, struct sockaddr *at, int len)
 }
 
 /* May a socket that was asked about be connected to an address? */
-static __always_inline int te_connect_asked(struct sock *sk, struct te_sock *s, u64 at, int len, struct tg_note *n)
+static __always_inline int te_connect_asked(struct sock *sk, struct te_sock *s, u64 at, int len,
+					    struct tg_note *n)
 {
 	struct te_address a = {};
 	int err;
 
-	if (s->class != SECCLASS_TCP_SOCKET && s->class != SECCLASS_SCTP_SOCKET && s->class != SECCLASS_DCCP_SOCKET)
+	if (s->class != SECCLASS_TCP_SOCKET && s->class != SECCLASS_SCTP_SOCKET &&
+	    s->class != SECCLASS_DCCP_SOCKET)
 		return 0;
 	if (!te_read_address(at, len, &a))
 		return 0;
@@ -301,9 +315,11 @@ int BPF_PROG(te_socket_connect, struct socket *sock, struct sockaddr *at, int le
 
 /* Addresses that SCTP takes by options, and with a message: selinux_sctp_bind_connect(). */
 SEC("lsm/sctp_bind_connect")
-int BPF_PROG(te_sctp_bind_connect, struct sock *sk, int optname, struct sockaddr *addresses, int len)
+int BPF_PROG(te_sctp_bind_connect, struct sock *sk, int optname, struct sockaddr *addresses,
+	     int len)
 {
-	bool binds = optname == SCTP_SET_PEER_PRIMARY_ADDR || optname == SCTP_PRIMARY_ADDR || optname == SCTP_SOCKOPT_BINDX_ADD;
+	bool binds = optname == SCTP_SET_PEER_PRIMARY_ADDR || optname == SCTP_PRIMARY_ADDR ||
+		     optname == SCTP_SOCKOPT_BINDX_ADD;
 	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
 	u64 at = address(addresses), end = at + (u32)len;
 	struct te_sock s;
@@ -320,7 +336,8 @@ int BPF_PROG(te_sctp_bind_connect, struct sock *sk, int optname, struct sockaddr
 			return 0;
 		if (at + size > end || (family && family != AF_INET && family != AF_INET6))
 			return -EINVAL;
-		err = binds ? te_bind_asked(sk, &s, at, size, &n) : te_connect_asked(sk, &s, at, size, &n);
+		err = binds ? te_bind_asked(sk, &s, at, size, &n) :
+			      te_connect_asked(sk, &s, at, size, &n);
 		if (err)
 			return err;
 		at += size;
@@ -356,7 +373,9 @@ static __always_inline int te_first_message(struct socket *sock, struct msghdr *
 	if (!(msg->msg_flags & MSG_FASTOPEN) || !msg->msg_name)
 		return 0;
 	err = te_sk_asked(sock->sk, SOCKET__CONNECT, &s, &n);
-	return err || !s.class ? err : te_connect_asked(sock->sk, &s, address(msg->msg_name), msg->msg_namelen, &n);
+	return err || !s.class ?
+		       err :
+		       te_connect_asked(sock->sk, &s, address(msg->msg_name), msg->msg_namelen, &n);
 }
 
 SEC("lsm/socket_sendmsg")
@@ -428,7 +447,9 @@ int BPF_PROG(te_unix_stream_connect, struct sock *sock, struct sock *other, stru
 		/* the server's end is the server's, whoever connects */
 		fresh.sid = theirs.sid;
 		fresh.class = theirs.class;
-		return !theirs.sid || STORAGE_MADE(bpf_sk_storage_get, &te_socks, newsk, &fresh) ? 0 : -ENOMEM;
+		return !theirs.sid || STORAGE_MADE(bpf_sk_storage_get, &te_socks, newsk, &fresh) ?
+			       0 :
+			       -ENOMEM;
 	}
 	mine = te_sock_of(sock);
 	err = te_may(mine.sid, theirs.sid, theirs.class, UNIX_STREAM_SOCKET__CONNECTTO, &n);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Subjects of the `te` model: the SIDs of a task (struct task_security_struct of security/selinux). Who has none is not
  * governed: it is asked nothing, and to others it is what the policy's initial SID `kernel` is. A child is what its
@@ -11,24 +11,25 @@
 #include "te/image.h"
 
 struct te_subject {
-	u64 task;	 /* its address; 0: a slot that is free */
-	u64 sid;	 /* 0: it is not governed */
-	u64 osid;	 /* before its last execution */
-	u64 exec;	 /* of the execution under way, 0: none */
-	u64 exec_sid;	 /* what it asked for by /proc/self/attr: at its next execution, */
-	u64 create_sid;	 /* of files that it makes, */
-	u64 key_sid;	 /* keys, */
-	u64 socket_sid;	 /* and sockets; 0: what the policy says */
-	u64 made;	 /* the SID of what it is making: a file by this name */
+	u64 task;       /* its address; 0: a slot that is free */
+	u64 sid;        /* 0: it is not governed */
+	u64 osid;       /* before its last execution */
+	u64 exec;       /* of the execution under way, 0: none */
+	u64 exec_sid;   /* what it asked for by /proc/self/attr: at its next execution, */
+	u64 create_sid; /* of files that it makes, */
+	u64 key_sid;    /* keys, */
+	u64 socket_sid; /* and sockets; 0: what the policy says */
+	u64 made;       /* the SID of what it is making: a file by this name */
 	u64 made_dentry;
 	u64 made_parent;
-	u64 source;	 /* the newest record: who, */
-	u64 target;	 /* to what, */
-	u32 class;	 /* of which class, */
-	u32 request;	 /* was to do what, */
-	u32 denied;	 /* and not allowed */
-	u16 stray;	 /* its SID is that of who has none, until user space says which one it has (te/system.h) */
-	u16 exempt;	 /* it is of the monitor's own, and has none */
+	u64 source;  /* the newest record: who, */
+	u64 target;  /* to what, */
+	u32 class;   /* of which class, */
+	u32 request; /* was to do what, */
+	u32 denied;  /* and not allowed */
+	/* its SID is that of who has none, until user space says which one it has (te/system.h) */
+	u16 stray;
+	u16 exempt; /* it is of the monitor's own, and has none */
 	u64 spilled;
 };
 

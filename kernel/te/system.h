@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The system-wide start of the `te` model: every task gets a SID (crates/monitor/src/system.rs). User space reads who there
  * is, makes of it what executions since the machine started would have made, and says so in a table; who is met before
@@ -9,11 +9,11 @@
 
 /* A thread, and its program. */
 struct tg_te_task {
-	u64 start; /* nanoseconds of CLOCK_BOOTTIME */
-	u64 sid;   /* 0: it has none yet */
-	u64 label; /* its program's SID, 0: it has no program; ~1: it cannot be known now */
+	u64 start;   /* nanoseconds of CLOCK_BOOTTIME */
+	u64 sid;     /* 0: it has none yet */
+	u64 label;   /* its program's SID, 0: it has no program; ~1: it cannot be known now */
 	u64 program; /* which one: an address, for comparison */
-	u32 pid;   /* thread group id */
+	u32 pid;     /* thread group id */
 	u32 tid;
 	u32 ppid;
 	u32 session;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Object manager of the `te` model: other processes, and capabilities. selinux_task_*() of security/selinux/hooks.c. */
 #ifndef TIDEGATE_TE_TASK_H
 #define TIDEGATE_TE_TASK_H
@@ -153,7 +153,9 @@ int BPF_PROG(te_task_prlimit, const struct cred *cred, const struct cred *tcred,
 		request |= PROCESS__SETRLIMIT;
 	if (flags & LSM_PRLIMIT_READ)
 		request |= PROCESS__GETRLIMIT;
-	return request ? te_may(who.sid, te_cred_sid(address(tcred)), SECCLASS_PROCESS, request, &n) : 0;
+	return request ?
+		       te_may(who.sid, te_cred_sid(address(tcred)), SECCLASS_PROCESS, request, &n) :
+		       0;
 }
 
 SEC("lsm/capget")
@@ -179,7 +181,8 @@ int BPF_PROG(te_capset, struct cred *new)
 }
 
 SEC("lsm/capable")
-int BPF_PROG(te_capable, const struct cred *cred, struct user_namespace *ns, int cap, unsigned int opts)
+int BPF_PROG(te_capable, const struct cred *cred, struct user_namespace *ns, int cap,
+	     unsigned int opts)
 {
 	struct tg_note n = { .op = TG_OP_CAPABLE, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
@@ -205,7 +208,9 @@ int BPF_PROG(te_userns_create, const struct cred *cred)
 	struct tg_note n = { .op = TG_OP_USERNS, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, who.sid, SECCLASS_USER_NAMESPACE, USER_NAMESPACE__CREATE, &n) : 0;
+	return who.subject ? te_may(who.sid, who.sid, SECCLASS_USER_NAMESPACE,
+				    USER_NAMESPACE__CREATE, &n) :
+			     0;
 }
 
 SEC("lsm/syslog")
@@ -233,18 +238,21 @@ int BPF_PROG(te_kernel_module_request, char *name)
 
 	if (!who.subject)
 		return 0;
-	return te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM, SYSTEM__MODULE_REQUEST, &n);
+	return te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM,
+		      SYSTEM__MODULE_REQUEST, &n);
 }
 
 /* What is loaded, by the numbers of enum kernel_read_file_id and of enum kernel_load_data_id, which are the same. */
 static const u32 te_load_requests[8] = {
-	[1] = SYSTEM__FIRMWARE_LOAD, [2] = SYSTEM__MODULE_LOAD, [3] = SYSTEM__KEXEC_IMAGE_LOAD,
-	[4] = SYSTEM__KEXEC_INITRAMFS_LOAD, [5] = SYSTEM__POLICY_LOAD, [6] = SYSTEM__X509_CERTIFICATE_LOAD,
+	[1] = SYSTEM__FIRMWARE_LOAD,    [2] = SYSTEM__MODULE_LOAD,
+	[3] = SYSTEM__KEXEC_IMAGE_LOAD, [4] = SYSTEM__KEXEC_INITRAMFS_LOAD,
+	[5] = SYSTEM__POLICY_LOAD,      [6] = SYSTEM__X509_CERTIFICATE_LOAD,
 };
 
 /* Since Linux 7.0: a module that the kernel decompresses. */
 enum kernel_read_file_id { READING_MODULE_COMPRESSED = 7 };
-#define HAS_MODULE_COMPRESSED bpf_core_enum_value_exists(enum kernel_read_file_id, READING_MODULE_COMPRESSED)
+#define HAS_MODULE_COMPRESSED \
+	bpf_core_enum_value_exists(enum kernel_read_file_id, READING_MODULE_COMPRESSED)
 #define MODULE_COMPRESSED bpf_core_enum_value(enum kernel_read_file_id, READING_MODULE_COMPRESSED)
 
 /* Since Linux 6.15 SELinux asks about all that is loaded, before that about modules. A newer one may be without SELinux. */
@@ -258,7 +266,8 @@ static __always_inline u32 te_load_request(u32 id)
 	if (HAS_MODULE_COMPRESSED && id == MODULE_COMPRESSED)
 		return SYSTEM__MODULE_LOAD;
 	request = id < 8 ? te_load_requests[BOUND(id, 8)] : 0;
-	if (request != SYSTEM__MODULE_LOAD && !HAS_MODULE_COMPRESSED && !bpf_ksym_exists(selinux_kernel_load_from_file))
+	if (request != SYSTEM__MODULE_LOAD && !HAS_MODULE_COMPRESSED &&
+	    !bpf_ksym_exists(selinux_kernel_load_from_file))
 		return 0;
 	return request;
 }
@@ -346,7 +355,9 @@ int BPF_PROG(te_bpf_prog, struct bpf_prog *prog)
 	struct tg_note n = { .op = TG_OP_BPF, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, te_ipc_sid(address(prog)), SECCLASS_BPF, BPF__PROG_RUN, &n) : 0;
+	return who.subject ?
+		       te_may(who.sid, te_ipc_sid(address(prog)), SECCLASS_BPF, BPF__PROG_RUN, &n) :
+		       0;
 }
 
 /* Maps and programs are their makers', by their addresses. */

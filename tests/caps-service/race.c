@@ -30,8 +30,16 @@ static struct message {
 	uint32_t mode_none;
 	uint64_t mode;
 } shared = {
-	.length = sizeof(shared), .operation = 1, .id = 1, .operands = 2, .operands_len = sizeof(shared) - 16,
-	.kind = 2, .name_len = 16, .name = "pub:aaaaaaaaaaa", .mode_kind = 1, .mode_len = 8,
+	.length = sizeof(shared),
+	.operation = 1,
+	.id = 1,
+	.operands = 2,
+	.operands_len = sizeof(shared) - 16,
+	.kind = 2,
+	.name_len = 16,
+	.name = "pub:aaaaaaaaaaa",
+	.mode_kind = 1,
+	.mode_len = 8,
 };
 
 static const struct reply {
@@ -63,7 +71,8 @@ static int kind, listener, client, service;
 static void connected(void)
 {
 	client = socket(AF_UNIX, kind, 0);
-	if (connect(client, (struct sockaddr *)&at, sizeof(at)) || (service = accept(listener, NULL, NULL)) < 0) {
+	if (connect(client, (struct sockaddr *)&at, sizeof(at)) ||
+	    (service = accept(listener, NULL, NULL)) < 0) {
 		perror("connect");
 		exit(1);
 	}
@@ -71,7 +80,8 @@ static void connected(void)
 
 int main(int argc, char **argv)
 {
-	long tries = argc == 4 ? atol(argv[3]) : 0, i, sent = 0, refused = 0, ended = 0, arrived = 0, evil = 0, failed;
+	long tries = argc == 4 ? atol(argv[3]) : 0, i, sent = 0, refused = 0, ended = 0,
+	     arrived = 0, evil = 0, failed;
 	struct message got, good = shared;
 	pthread_t thread;
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * docs/lomac.md as tables: what each decision must be, read from the contract and
  * not from the code. The first row that fits decides. A row says what it asks of
@@ -12,13 +12,13 @@ enum known { ANY, KNOWN, UNKNOWN };
 
 enum outcome {
 	ALLOW,
-	IF_TOP,	       /* allowed at the top level */
+	IF_TOP,        /* allowed at the top level */
 	IF_NOT_BELOW,  /* allowed at the object's level and above */
-	KEEP,	       /* the level stays */
-	FALL,	       /* to the lower of the two levels */
-	LOWEST,	       /* to level 0 */
-	RULE,	       /* the rule's level */
-	LOWER,	       /* the lower of the two */
+	KEEP,          /* the level stays */
+	FALL,          /* to the lower of the two levels */
+	LOWEST,        /* to level 0 */
+	RULE,          /* the rule's level */
+	LOWER,         /* the lower of the two */
 	RULE_IF_BELOW, /* the rule's level, refused where that is higher */
 	REFUSE,
 };
@@ -98,8 +98,8 @@ static inline enum outcome contract_row(const struct row *row, u16 object, u8 su
 }
 
 /* The row's outcome for a subject at `from` (or an object that gets a new place). */
-static inline u8 contract(const struct row *rows, u16 object, u8 subject, bool known, u8 from, u8 to,
-			  u8 top)
+static inline u8 contract(const struct row *rows, u16 object, u8 subject, bool known, u8 from,
+			  u8 to, u8 top)
 {
 	u8 lower = from < to ? from : to;
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a fuzzer's target gives: clang's libFuzzer drives it, or random.c. */
 #ifndef CORE_FUZZ_H
 #define CORE_FUZZ_H

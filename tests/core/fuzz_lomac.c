@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Long runs of the machine in machine.h: after every step nothing may be higher
  * than where its bytes come from. prove_step shows it for one step of any kind;
@@ -9,8 +9,16 @@
 #include "machine.h"
 
 enum seen { FELL = STEPS, REFUSED, SEEN };
-const char *const fuzz_events[] = { "read",  "write",	       "network",	       "act", "fork", "make", "move",
-				    "a subject falls", "a step changes nothing", NULL };
+const char *const fuzz_events[] = { "read",
+				    "write",
+				    "network",
+				    "act",
+				    "fork",
+				    "make",
+				    "move",
+				    "a subject falls",
+				    "a step changes nothing",
+				    NULL };
 unsigned long fuzz_seen[SEEN];
 
 static struct lomac_object any_object(struct bytes *b, u8 top)
@@ -18,7 +26,9 @@ static struct lomac_object any_object(struct bytes *b, u8 top)
 	u8 level = take(b) % (top + 1);
 	u16 attrs = take(b);
 
-	return (struct lomac_object){ .level = level, .attrs = attrs | (take(b) & 1) << 8, .known = take(b) % 8 };
+	return (struct lomac_object){ .level = level,
+				      .attrs = attrs | (take(b) & 1) << 8,
+				      .known = take(b) % 8 };
 }
 
 static struct machine any_machine(struct bytes *b)

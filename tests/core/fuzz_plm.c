@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The walk of plm.h over tables as crates/monitor lays them out, names cut in
  * chunks, against a plain tree of whole names. The input chooses both the tree
@@ -7,18 +7,27 @@
 #include "native.h"
 #include "fuzz.h"
 
-#define BOUND(n, size) ({ u64 bound_n = (n); CLAIM(bound_n < (size)); bound_n; })
+#define BOUND(n, size)                   \
+	({                               \
+		u64 bound_n = (n);       \
+		CLAIM(bound_n < (size)); \
+		bound_n;                 \
+	})
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
 
-#define TREE 64	      /* nodes of the plain tree */
-#define LINKS 512     /* edges, each of a chunk */
-#define DEEPEST 6     /* components of a path, but for the longest */
-#define LONGEST 300   /* bytes of a name; no rule's has more than 255 */
+#define TREE 64     /* nodes of the plain tree */
+#define LINKS 512   /* edges, each of a chunk */
+#define DEEPEST 6   /* components of a path, but for the longest */
+#define LONGEST 300 /* bytes of a name; no rule's has more than 255 */
 
 enum seen { EXACT, STAR, CHAIN, LEFT, WHOLE, UNKNOWABLE, SEEN };
-const char *const fuzz_events[] = { "a name has an edge", "a star takes a name", "a name of several chunks is found",
-				    "a path leaves the tree", "a path ends on a node",
-				    "a name is longer than any rule's", NULL };
+const char *const fuzz_events[] = { "a name has an edge",
+				    "a star takes a name",
+				    "a name of several chunks is found",
+				    "a path leaves the tree",
+				    "a path ends on a node",
+				    "a name is longer than any rule's",
+				    NULL };
 unsigned long fuzz_seen[SEEN];
 
 struct name {
@@ -120,7 +129,8 @@ static struct tg_rule any_rule(void)
 static u32 child_of(u32 parent, const struct name *name)
 {
 	for (u32 i = 1; i < leaves; i++)
-		if (tree[i].parent == parent && (name ? !tree[i].star && same_name(&tree[i].name, name) : tree[i].star))
+		if (tree[i].parent == parent &&
+		    (name ? !tree[i].star && same_name(&tree[i].name, name) : tree[i].star))
 			return i;
 	return 0;
 }

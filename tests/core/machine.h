@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The property of the model, as a machine: subjects and objects that exchange
  * bytes as the decisions allow. `origin` is the lowest level any byte in them
@@ -42,8 +42,8 @@ enum step { READ, WRITE, NETWORK, ACT_ON, FORK, MAKE, MOVE, STEPS };
 
 struct choice {
 	u8 step, s, other, o, dir; /* who does what to which */
-	u8 net;			   /* the network's level */
-	bool lost, dir_lost;	   /* the object's label could not be found */
+	u8 net;                    /* the network's level */
+	bool lost, dir_lost;       /* the object's label could not be found */
 	struct lomac_object place; /* the rule at a new name */
 };
 
@@ -177,7 +177,8 @@ static inline bool machine_holds(const struct machine *m)
 		if (m->s[i].label.level > m->s[i].origin || m->s[i].label.level > m->top ||
 		    o->label.level > m->top)
 			return false;
-		if (!(o->label.attrs & (TG_NEUTRAL | TG_KERNEL | TG_LOWWRITE)) && o->label.level > o->origin)
+		if (!(o->label.attrs & (TG_NEUTRAL | TG_KERNEL | TG_LOWWRITE)) &&
+		    o->label.level > o->origin)
 			return false;
 	}
 	return true;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The kernel headers under test, compiled for this machine instead of BPF. */
 #ifndef CORE_NATIVE_H
 #define CORE_NATIVE_H
@@ -19,12 +19,12 @@
 #include "models/lomac.h"
 
 /* A claim that is broken ends the program: the sanitizers and the fuzzer report it. */
-#define CLAIM(condition) \
-	do { \
-		if (!(condition)) { \
+#define CLAIM(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
 			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort(); \
-		} \
+			abort();                                                        \
+		}                                                                       \
 	} while (0)
 
 /* Decisions taken from a string of bytes; after its end all are 0. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The decisions of lomac.h: each claim holds for every value of its inputs. */
 #include "prove.h"
 #include "machine.h"
@@ -29,7 +29,9 @@ static struct lomac_subject any_subject(u8 top)
 /* Every object: where the label is unknown, what stands in it may be anything. */
 static struct lomac_object any_object(u8 top)
 {
-	struct lomac_object o = { .level = nondet_u8(), .attrs = nondet_u16(), .known = nondet_bool() };
+	struct lomac_object o = { .level = nondet_u8(),
+				  .attrs = nondet_u16(),
+				  .known = nondet_bool() };
 
 	ASSUME(!o.known || o.level <= top);
 	return o;
@@ -50,14 +52,17 @@ void prove_modify(void)
 	if (s.level == top)
 		PROVE(allowed, "the top level is never refused");
 	if (lomac_names(s, o, top) && !allowed)
-		PROVE(o.known && o.attrs & TG_CREATOR, "names change without modify in creator areas alone");
+		PROVE(o.known && o.attrs & TG_CREATOR,
+		      "names change without modify in creator areas alone");
 	if (lomac_act(s, o.level))
 		PROVE(s.level >= o.level, "no act on a higher subject");
 	if (!lomac_open(s, o))
-		PROVE(o.known && o.attrs & TG_LOWNOOPEN && s.level < o.level, "only lownoopen refuses an open");
+		PROVE(o.known && o.attrs & TG_LOWNOOPEN && s.level < o.level,
+		      "only lownoopen refuses an open");
 	if (o.known && o.attrs & TG_LOWNOOPEN && s.level < o.level)
 		PROVE(!lomac_open(s, o), "lownoopen refuses every lower subject");
-	WITNESS(allowed && o.known && s.level < o.level, "lowwrite and neutral let a lower subject in");
+	WITNESS(allowed && o.known && s.level < o.level,
+		"lowwrite and neutral let a lower subject in");
 	WITNESS(!allowed && o.known, "a lower subject is refused");
 	WITNESS(!allowed && !o.known, "a subject is refused an unknown object");
 	WITNESS(!lomac_open(s, o), "an open is refused");
@@ -72,7 +77,8 @@ void prove_plain(void)
 	u8 top = any_top();
 	struct lomac_subject s = any_subject(top), asked = { .level = s.level };
 	struct lomac_object o = any_object(top);
-	bool reads = nondet_bool(), writes = nondet_bool(), unasked = !writes && o.known && o.level == top;
+	bool reads = nondet_bool(), writes = nondet_bool(),
+	     unasked = !writes && o.known && o.level == top;
 
 	if (unasked)
 		asked.level = top;
@@ -81,9 +87,12 @@ void prove_plain(void)
 		PROVE(!reads || lomac_observe(s, o) == s.level, "nobody falls");
 		PROVE(!writes || lomac_modify(s, o, top), "it may be modified");
 	}
-	WITNESS(lomac_plain(asked, o, reads, writes) && reads && writes && s.level < top, "below the top, too");
-	WITNESS(lomac_plain(asked, o, reads, writes) && unasked && s.level < o.level, "the top's, from below");
-	WITNESS(!lomac_plain(asked, o, reads, writes) && o.known && lomac_modify(s, o, top) && writes && !reads,
+	WITNESS(lomac_plain(asked, o, reads, writes) && reads && writes && s.level < top,
+		"below the top, too");
+	WITNESS(lomac_plain(asked, o, reads, writes) && unasked && s.level < o.level,
+		"the top's, from below");
+	WITNESS(!lomac_plain(asked, o, reads, writes) && o.known && lomac_modify(s, o, top) &&
+			writes && !reads,
 		"it may say no where the rules say yes");
 }
 
@@ -106,7 +115,8 @@ void prove_observe(void)
 		PROVE(after == s.level || after == o.level, "no fall below the object");
 	WITNESS(after < s.level && o.known, "an object demotes");
 	WITNESS(after > o.level && o.known && s.attrs & TG_NODEMOTE, "nodemote keeps its level");
-	WITNESS(after < s.level && s.attrs & TG_NONETDEMOTE, "nonetdemote is for the network alone");
+	WITNESS(after < s.level && s.attrs & TG_NONETDEMOTE,
+		"nonetdemote is for the network alone");
 	WITNESS(online < s.level, "the network demotes");
 }
 
@@ -123,15 +133,18 @@ void prove_names(void)
 
 	if (made != LOMAC_REFUSED) {
 		PROVE(place.known, "nothing is made where the rule is unknown");
-		PROVE(made <= s.level || place.attrs & TG_NEUTRAL, "nothing is made above its maker");
+		PROVE(made <= s.level || place.attrs & TG_NEUTRAL,
+		      "nothing is made above its maker");
 		PROVE(made <= place.level, "nothing is made above its place");
 		PROVE(made == place.level || (made == s.level && place.attrs & TG_CREATOR),
 		      "below its place only in a creator area, and then at its maker's level");
 	}
 	if (moved != LOMAC_REFUSED) {
-		PROVE(o.known && place.known, "nothing unknown is renamed, nor to an unknown place");
+		PROVE(o.known && place.known,
+		      "nothing unknown is renamed, nor to an unknown place");
 		PROVE(moved <= o.level, "no rename raises");
-		PROVE(moved <= place.level || o.attrs & TG_NEUTRAL, "nothing is renamed above its place");
+		PROVE(moved <= place.level || o.attrs & TG_NEUTRAL,
+		      "nothing is renamed above its place");
 		PROVE(moved == place.level || place.attrs & TG_CREATOR || o.attrs & TG_NEUTRAL,
 		      "below its place only in a creator area");
 	}
@@ -141,7 +154,8 @@ void prove_names(void)
 	WITNESS(made < place.level, "a creator area takes what is lower");
 	WITNESS(moved == LOMAC_REFUSED && place.known && o.known, "laundering is refused");
 	WITNESS(moved < o.level, "an object falls to its new place");
-	WITNESS(moved < place.level && !(o.attrs & TG_NEUTRAL), "a creator area keeps what is lower");
+	WITNESS(moved < place.level && !(o.attrs & TG_NEUTRAL),
+		"a creator area keeps what is lower");
 }
 
 static struct choice any_choice(u8 top)
@@ -158,7 +172,8 @@ static struct choice any_choice(u8 top)
 		.place = any_object(top),
 	};
 
-	ASSUME(c.step < STEPS && c.s < PARTIES && c.other < PARTIES && c.o < PARTIES && c.dir < PARTIES);
+	ASSUME(c.step < STEPS && c.s < PARTIES && c.other < PARTIES && c.o < PARTIES &&
+	       c.dir < PARTIES);
 	return c;
 }
 
@@ -193,10 +208,13 @@ void prove_step(void)
 	WITNESS(c.step == WRITE && o->origin < was->origin, "bytes are written");
 	WITNESS(c.step == WRITE && o->origin < was->origin && c.lost, "and to an unknown object");
 	WITNESS(c.step == NETWORK && m.s[c.s].origin < s->origin, "bytes come from the network");
-	WITNESS(c.step == ACT_ON && m.s[c.other].origin < before.s[c.other].origin, "bytes are sent");
-	WITNESS(c.step == MAKE && o->label.level < was->label.level && o->label.level < c.place.level,
+	WITNESS(c.step == ACT_ON && m.s[c.other].origin < before.s[c.other].origin,
+		"bytes are sent");
+	WITNESS(c.step == MAKE && o->label.level < was->label.level &&
+			o->label.level < c.place.level,
 		"an object is made below its place");
-	WITNESS(c.step == MOVE && o->label.level < was->label.level, "an object falls to its new place");
+	WITNESS(c.step == MOVE && o->label.level < was->label.level,
+		"an object falls to its new place");
 	WITNESS(c.step == MOVE && was->origin < was->label.level && o->origin == o->label.level &&
 			!(o->label.attrs & TG_LOWWRITE),
 		"a subject high enough vouches for what it moves");

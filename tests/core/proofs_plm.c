@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The walk of plm.h over tables that hold anything: every look-up of an edge may
  * miss or give any number, every node may hold anything, every name may have any
@@ -7,12 +7,17 @@
  */
 #include "prove.h"
 
-#define BOUND(n, size) ({ u64 bound_n = (n); PROVE(bound_n < (size), "an index is within its array"); bound_n; })
+#define BOUND(n, size)                                                   \
+	({                                                               \
+		u64 bound_n = (n);                                       \
+		PROVE(bound_n < (size), "an index is within its array"); \
+		bound_n;                                                 \
+	})
 #define bpf_for(i, from, to) for ((i) = (from); (i) < (to); (i)++)
 
-#define NODES 3		  /* the numbers of all others have no node */
-#define DEEP 32		  /* components of a deep path */
-#define LOOKED_AT 260	  /* bytes of a name that chunks can cover */
+#define NODES 3       /* the numbers of all others have no node */
+#define DEEP 32       /* components of a deep path */
+#define LOOKED_AT 260 /* bytes of a name that chunks can cover */
 
 static struct tg_scratch scratch;
 static struct tg_node table_nodes[NODES];
@@ -22,7 +27,7 @@ static int table_edges;
 static struct {
 	struct qstr name;
 	u32 number; /* of components so far */
-	u32 at;	    /* node, or link of a chain */
+	u32 at;     /* node, or link of a chain */
 	u32 off;
 	u32 watched; /* one byte of a chunk, whichever; what is true of it is true of all */
 	bool ended;
@@ -45,7 +50,8 @@ static struct tg_node *plm_node(u32 id)
 
 static struct qstr *plm_name(u64 dentry)
 {
-	PROVE(scratch.n == 0 || dentry == scratch.n - 1 - now.number, "components are taken from the root on");
+	PROVE(scratch.n == 0 || dentry == scratch.n - 1 - now.number,
+	      "components are taken from the root on");
 	now.name.len = short_names ? 1 : nondet_u32();
 	now.name.name = name_bytes;
 	now.number++;
@@ -56,8 +62,10 @@ static struct qstr *plm_name(u64 dentry)
 
 static long plm_read(char *to, u32 n, const unsigned char *from)
 {
-	PROVE(to == scratch.key.name && n <= TG_CHUNK, "a name is read into the key and no further");
-	PROVE(from == now.name.name + now.off && (u64)now.off + n <= now.name.len, "no byte beyond a name is read");
+	PROVE(to == scratch.key.name && n <= TG_CHUNK,
+	      "a name is read into the key and no further");
+	PROVE(from == now.name.name + now.off && (u64)now.off + n <= now.name.len,
+	      "no byte beyond a name is read");
 	PROVE(now.off + n <= LOOKED_AT, "no byte beyond the buffer is read");
 	if (nondet_bool())
 		return -1;
@@ -74,7 +82,8 @@ static u32 *plm_edge(void *table, struct tg_edge *key)
 
 	PROVE(table == &table_edges, "edges are looked up in the edges");
 	PROVE(!now.ended && key->parent == now.at, "an edge is asked for where the walk stands");
-	PROVE(key->len == part && key->more == (left > TG_CHUNK), "a key is the next chunk of the name");
+	PROVE(key->len == part && key->more == (left > TG_CHUNK),
+	      "a key is the next chunk of the name");
 	PROVE(key->name[now.watched] == want, "a key holds the name's bytes, then zeros");
 	if (nondet_bool())
 		return NULL;
@@ -228,7 +237,8 @@ void prove_child(void)
 	PROVE(next < NODES, "no rule of a node that is not there");
 	if (next)
 		want = table_nodes[next].own;
-	PROVE(out.node == (next ? next : node) && out.full == (next != 0), "the node is the one that was reached");
+	PROVE(out.node == (next ? next : node) && out.full == (next != 0),
+	      "the node is the one that was reached");
 	PROVE(same_rule(out.rule, want), "the rule is that node's");
 	WITNESS(next == 2 && now.number == 1, "a name has a node");
 	WITNESS(!next && full, "a name has none");

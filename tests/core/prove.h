@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the proofs are written in, for cbmc. A WITNESS is a claim that must fail:
  * it shows that what the claims beside it speak of can happen at all, so that

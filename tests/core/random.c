@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Drives a fuzzer's target by random input. */
 #include <stdio.h>
 
@@ -36,7 +36,8 @@ int main(void)
 		LLVMFuzzerTestOneInput(input, size);
 	}
 	for (int i = 0; fuzz_events[i]; i++) {
-		printf("%s: %s, %lu times\n", fuzz_seen[i] ? "pass" : "fail", fuzz_events[i], fuzz_seen[i]);
+		printf("%s: %s, %lu times\n", fuzz_seen[i] ? "pass" : "fail", fuzz_events[i],
+		       fuzz_seen[i]);
 		failed |= !fuzz_seen[i];
 	}
 	return failed;

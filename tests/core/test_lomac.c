@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every decision of lomac.h, for every input of up to four levels, against the contract. */
 #include "native.h"
 #include "contract.h"
@@ -18,31 +18,34 @@ static void compare(const char *what, u64 *cases, u32 got, u32 want, struct loma
 	++*cases;
 	if (got == want || failures++ > 8)
 		return;
-	fprintf(stderr, "%s: subject %u/%#x, object %u/%#x%s, top %u: %u, the contract says %u\n", what,
-		s.level, s.attrs, o.level, o.attrs, o.known ? "" : " unknown", top, got, want);
+	fprintf(stderr, "%s: subject %u/%#x, object %u/%#x%s, top %u: %u, the contract says %u\n",
+		what, s.level, s.attrs, o.level, o.attrs, o.known ? "" : " unknown", top, got,
+		want);
 }
 
 /* Calls with s, o, top set to every combination. */
-#define EVERY(body) \
-	for (u8 top = 1; top < 4; top++) \
-		for (u8 from = 0; from <= top; from++) \
-			for (u8 to = 0; to <= top; to++) \
-				for (u32 i = 0; i < 2 * ATTRS; i++) { \
+#define EVERY(body)                                                                          \
+	for (u8 top = 1; top < 4; top++)                                                     \
+		for (u8 from = 0; from <= top; from++)                                       \
+			for (u8 to = 0; to <= top; to++)                                     \
+				for (u32 i = 0; i < 2 * ATTRS; i++) {                        \
 					struct lomac_object o = object_of(to, i / 2, i & 1); \
-					for (u32 j = 0; j < SUBJECTS; j++) { \
-						struct lomac_subject s = { .level = from, .attrs = j }; \
-						body; \
-					} \
+					for (u32 j = 0; j < SUBJECTS; j++) {                 \
+						struct lomac_subject s = { .level = from,    \
+									   .attrs = j };     \
+						body;                                        \
+					}                                                    \
 				}
 
 /* A decision about a subject and an object. */
-#define CHECK(name, call, rows) \
-	static u64 check_##name(void) \
-	{ \
-		u64 cases = 0; \
-		EVERY(compare(#name, &cases, call, contract(rows, o.attrs, s.attrs, o.known, from, to, top), \
-			      s, o, top)) \
-		return cases; \
+#define CHECK(name, call, rows)                                                               \
+	static u64 check_##name(void)                                                         \
+	{                                                                                     \
+		u64 cases = 0;                                                                \
+		EVERY(compare(#name, &cases, call,                                            \
+			      contract(rows, o.attrs, s.attrs, o.known, from, to, top), s, o, \
+			      top))                                                           \
+		return cases;                                                                 \
 	}
 
 CHECK(observe, lomac_observe(s, o), OBSERVE)
@@ -65,7 +68,8 @@ static u64 check_rename(void)
 				struct lomac_object o = object_of(from, i / 2, i & 1);
 				struct lomac_object place = object_of(to, j / 2, j & 1);
 				struct lomac_subject none = {};
-				u8 want = contract(RENAME, place.attrs, 0, o.known && place.known, from, to, 3);
+				u8 want = contract(RENAME, place.attrs, 0, o.known && place.known,
+						   from, to, 3);
 
 				if (o.known && place.known && o.attrs & TG_NEUTRAL)
 					want = from;
@@ -77,7 +81,8 @@ static u64 check_rename(void)
 int main(void)
 {
 	return RUN_CHECKS("lomac", " against the contract", { "observe", check_observe },
-			  { "observe_net", check_observe_net }, { "modify", check_modify }, { "names", check_names },
-			  { "open", check_open }, { "create", check_create }, { "act", check_act },
+			  { "observe_net", check_observe_net }, { "modify", check_modify },
+			  { "names", check_names }, { "open", check_open },
+			  { "create", check_create }, { "act", check_act },
 			  { "rename", check_rename });
 }

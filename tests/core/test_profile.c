@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Every decision of profile.h against what it is to be, and its walk over an image in an array. */
 #include "native.h"
 #include "checks.h"
@@ -54,7 +54,8 @@ static const u8 fates[SETS] = {
 /* And what the request comes to: by the profile's mode, and whether it records everything. */
 #define MODES 5
 #define EACH(verdict) { verdict, verdict, verdict, verdict, verdict }
-#define BY_MODE { PROFILE_REFUSED, PROFILE_COMPLAIN, PROFILE_KILLED, PROFILE_REFUSED, PROFILE_REFUSED }
+#define BY_MODE \
+	{ PROFILE_REFUSED, PROFILE_COMPLAIN, PROFILE_KILLED, PROFILE_REFUSED, PROFILE_REFUSED }
 
 static const u8 verdicts[FATES][2][MODES] = {
 	[PASSES] = { EACH(PROFILE_ALLOWED), EACH(PROFILE_AUDITED) },
@@ -85,7 +86,8 @@ static void judge_two(u64 *cases, u32 one, u32 two)
 				for (u32 all = 0; all < 2; all++) {
 					compare("one", cases, profile_judge(mode, all, perms, one),
 						verdicts[fates[s]][all][mode], s, t);
-					compare("both", cases, profile_judge(mode, all, perms, one | two),
+					compare("both", cases,
+						profile_judge(mode, all, perms, one | two),
 						verdicts[both][all][mode], s, t);
 				}
 		}
@@ -138,7 +140,8 @@ static u64 check_step(void)
 	t->classes['x'] = 2;
 	for (u32 state = 0; state < 4; state++)
 		for (u32 byte = 0; byte < 256; byte++)
-			compare("step", &cases, profile_step(TABLE, state, byte), plain_step(state, byte), state, byte);
+			compare("step", &cases, profile_step(TABLE, state, byte),
+				plain_step(state, byte), state, byte);
 
 	/* every state and byte of the largest one: each leads to its own number and the byte's */
 	t = lay_out(256, 65536);
@@ -149,7 +152,8 @@ static u64 check_step(void)
 			PART(u16, 65536)[state * 256 + 255 - byte] = state ^ byte << 8;
 	for (u32 state = 0; state < STATES; state++)
 		for (u32 byte = 0; byte < 256; byte++)
-			compare("step of many", &cases, profile_step(TABLE, state, byte), state ^ byte << 8, state, byte);
+			compare("step of many", &cases, profile_step(TABLE, state, byte),
+				state ^ byte << 8, state, byte);
 	return cases;
 }
 
@@ -167,8 +171,10 @@ static u64 check_perms(void)
 		pair->other.allow = 20 + state;
 	}
 	for (u32 state = 0; state < 8; state++) {
-		compare("owner", &cases, profile_perms(TABLE, state, true)->allow, 10 + 7 - state, state, 0);
-		compare("other", &cases, profile_perms(TABLE, state, false)->allow, 20 + 7 - state, state, 0);
+		compare("owner", &cases, profile_perms(TABLE, state, true)->allow, 10 + 7 - state,
+			state, 0);
+		compare("other", &cases, profile_perms(TABLE, state, false)->allow, 20 + 7 - state,
+			state, 0);
 	}
 	return cases;
 }
@@ -211,7 +217,8 @@ static u64 check_exec_subset(void)
 				    link.flags == target.flags;
 			bool scrubs = !link.is_unsafe || target.is_unsafe;
 
-			compare("subset", &cases, profile_exec_subset(exec_word(link), exec_word(target)),
+			compare("subset", &cases,
+				profile_exec_subset(exec_word(link), exec_word(target)),
 				same && scrubs, exec_word(link), exec_word(target));
 		}
 	return cases;
@@ -219,6 +226,6 @@ static u64 check_exec_subset(void)
 
 int main(void)
 {
-	return RUN_CHECKS("profile", "", { "judge", check_judge }, { "step", check_step }, { "perms", check_perms },
-			  { "exec_subset", check_exec_subset });
+	return RUN_CHECKS("profile", "", { "judge", check_judge }, { "step", check_step },
+			  { "perms", check_perms }, { "exec_subset", check_exec_subset });
 }

@@ -23,7 +23,8 @@ int main(int argc, char **argv)
 	long ret;
 
 	if (!strcmp(what, "map"))
-		ret = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, 7, 0) == MAP_FAILED ? -1 : 0;
+		ret = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, 7, 0) == MAP_FAILED ? -1 :
+											      0;
 	else if (!strcmp(what, "trace"))
 		ret = ptrace(PTRACE_ATTACH, pid, 0, 0);
 	else if (!strcmp(what, "seize"))

@@ -100,7 +100,8 @@ static void threads(int by_another)
 	int ends[2], i;
 	void *said;
 
-	if (pipe(ends) || pthread_barrier_init(&barrier, NULL, THREADS + 1) || pthread_barrier_init(&second, NULL, THREADS))
+	if (pipe(ends) || pthread_barrier_init(&barrier, NULL, THREADS + 1) ||
+	    pthread_barrier_init(&second, NULL, THREADS))
 		exit(2);
 	for (i = 0; i < THREADS; i++)
 		if (pthread_create(&all[i], NULL, waiting, i ? NULL : &ends[0]))
@@ -189,7 +190,8 @@ static void children(void)
 		_exit(strcmp(try_open(), "EACCES") != 0);
 	waitpid(before, &status[0], 0);
 	waitpid(since, &status[1], 0);
-	printf("of before %s, since %s", status[0] ? "wrong" : "ok", status[1] ? "wrong" : "EACCES");
+	printf("of before %s, since %s", status[0] ? "wrong" : "ok",
+	       status[1] ? "wrong" : "EACCES");
 }
 
 static int sleeper(void *unused)
@@ -236,8 +238,9 @@ static void layers(void)
 /* By what gives everything, after something that does not. */
 static void wider(void)
 {
-	const char *all = "subject all {\n file /** read write create\n dir /** read\n program /** execute\n library /** load\n"
-			  " connect unix /**\n connect tcp any\n}\n";
+	const char *all =
+		"subject all {\n file /** read write create\n dir /** read\n program /** execute\n library /** load\n"
+		" connect unix /**\n connect tcp any\n}\n";
 
 	narrow();
 	printf("all %s ", name(tg_restrict_self_text("all.caps", all, NULL)));
@@ -251,7 +254,8 @@ static void privileges(void)
 	int ends[2];
 	void *said;
 
-	if (pipe(ends) || pthread_barrier_init(&barrier, NULL, 2) || pthread_create(&one, NULL, waiting, &ends[0]))
+	if (pipe(ends) || pthread_barrier_init(&barrier, NULL, 2) ||
+	    pthread_create(&one, NULL, waiting, &ends[0]))
 		exit(2);
 	pthread_barrier_wait(&barrier);
 	narrow();
@@ -287,7 +291,8 @@ static int child_of(uid_t uid, const char *text, int stays)
 	}
 	if (setresuid(uid, uid, uid))
 		_exit(2);
-	failed = text ? tg_restrict_self_text("one.caps", text, NULL) : tg_restrict_self(file, NULL);
+	failed =
+		text ? tg_restrict_self_text("one.caps", text, NULL) : tg_restrict_self(file, NULL);
 	byte = !!failed;
 	if (failed)
 		printf("%s (%s) ", name(failed), tg_restrict_error());
@@ -324,7 +329,8 @@ static void files(unsigned count, uid_t uid)
 			break;
 	}
 	printf("%u files, ", i);
-	printf("another user's %s, root's %s", child_of(uid + 1, "subject t {\n}\n", 0) ? "not" : "too",
+	printf("another user's %s, root's %s",
+	       child_of(uid + 1, "subject t {\n}\n", 0) ? "not" : "too",
 	       child_of(0, "subject u {\n}\n", 0) ? "not" : "too");
 }
 

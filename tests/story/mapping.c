@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A program that maps a file, to write it, and then loads a plug-in of leftpad's in
  * a child: mapping FILE ADDRESS PORT RESULT. The child connects to the network and

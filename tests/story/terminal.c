@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A person at a terminal: terminal KEYS CMD ARG… runs a command on a terminal of
  * its own and does what the file KEYS says, a line at a time:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
 // What libselinux says of paths: selabel_lookup_raw(3), with the file contexts of a file.
 //   lookup FILE
 // Standard input has, again and again, a mode in octal, a blank, a path, and a byte 0. For each, a line is written:
@@ -25,8 +26,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: lookup FILE\n");
 		return 2;
 	}
-	selinux_set_callback(SELINUX_CB_LOG, (union selinux_callback){.func_log = note});
-	const struct selinux_opt option = {SELABEL_OPT_PATH, argv[1]};
+	selinux_set_callback(SELINUX_CB_LOG, (union selinux_callback){ .func_log = note });
+	const struct selinux_opt option = { SELABEL_OPT_PATH, argv[1] };
 	struct selabel_handle *handle = selabel_open(SELABEL_CTX_FILE, &option, 1);
 	if (!handle) {
 		perror("selabel_open");

@@ -78,7 +78,8 @@ static void know(const char *context)
 	if (!known)
 		fail("no memory");
 	known[known_count] = 0;
-	puts(sepol_context_to_sid(context, strlen(context) + 1, &known[known_count]) ? "bad" : "ok");
+	puts(sepol_context_to_sid(context, strlen(context) + 1, &known[known_count]) ? "bad" :
+										       "ok");
 	known_count++;
 }
 
@@ -121,7 +122,8 @@ static void tell_context(int failed, sepol_security_id_t sid)
 	free(text);
 }
 
-static void access(sepol_security_id_t source, sepol_security_id_t target, sepol_security_class_t class)
+static void access(sepol_security_id_t source, sepol_security_id_t target,
+		   sepol_security_class_t class)
 {
 	struct sepol_av_decision decision;
 	unsigned int reason;
@@ -133,7 +135,8 @@ static void access(sepol_security_id_t source, sepol_security_id_t target, sepol
 	       ebitmap_get_bit(&policy.permissive_map, context->type));
 }
 
-static void label(char kind, sepol_security_id_t source, sepol_security_id_t target, sepol_security_class_t class)
+static void label(char kind, sepol_security_id_t source, sepol_security_id_t target,
+		  sepol_security_class_t class)
 {
 	uint32_t process = policy.process_class;
 	sepol_security_id_t sid = 0;
@@ -151,9 +154,11 @@ static void label(char kind, sepol_security_id_t source, sepol_security_id_t tar
 	tell_context(failed, sid);
 }
 
-static void named(sepol_security_id_t source, sepol_security_id_t target, sepol_security_class_t class, char *name)
+static void named(sepol_security_id_t source, sepol_security_id_t target,
+		  sepol_security_class_t class, char *name)
 {
-	context_struct_t *one = sepol_sidtab_search(&sids, source), *other = sepol_sidtab_search(&sids, target);
+	context_struct_t *one = sepol_sidtab_search(&sids, source),
+			 *other = sepol_sidtab_search(&sids, target);
 	filename_trans_key_t key = { .ttype = other->type, .tclass = class, .name = name };
 	filename_trans_datum_t *datum = hashtab_search(policy.filename_trans, (hashtab_key_t)&key);
 
@@ -169,8 +174,8 @@ static void named(sepol_security_id_t source, sepol_security_id_t target, sepol_
 static void validate(const unsigned int *numbers)
 {
 	char *reason = NULL;
-	int failed = sepol_validate_transition_reason_buffer(sid_of(numbers[0]), sid_of(numbers[1]), sid_of(numbers[2]),
-							     numbers[3], &reason, 0);
+	int failed = sepol_validate_transition_reason_buffer(
+		sid_of(numbers[0]), sid_of(numbers[1]), sid_of(numbers[2]), numbers[3], &reason, 0);
 
 	free(reason);
 	puts(failed ? "0" : "1");

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* The decisions of kernel/models/te.h over an image in memory, to be called from Rust (decide.rs). */
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,14 +68,21 @@ void tidegate_te_decide(u32 p, u64 source, u64 target, u32 class, struct te_deci
 
 u64 tidegate_te_label(u32 p, u32 kind, u64 source, u64 target, u32 class, const char *name, u32 len)
 {
-	struct te_made made = { .source = source, .target = target, .name = (u64)name, .len = len, .class = class };
+	struct te_made made = { .source = source,
+				.target = target,
+				.name = (u64)name,
+				.len = len,
+				.class = class };
 
 	return te_label(p, kind, &made);
 }
 
 u32 tidegate_te_extended(u32 p, u64 source, u64 target, u32 class, u32 number, u32 message)
 {
-	struct te_single one = { .source = sid_type(source), .target = sid_type(target), .number = number, .message = message };
+	struct te_single one = { .source = sid_type(source),
+				 .target = sid_type(target),
+				 .number = number,
+				 .message = message };
 
 	return te_extended_of(p, &one, class);
 }
@@ -100,7 +107,8 @@ u64 tidegate_te_file(u32 p, const u8 *path, u32 len, u32 kind)
 	u32 said = 0, i, k;
 
 	for (k = 0; k < TE(p)->files_count; k++) {
-		u32 automaton = PART(u32, TE(p)->files)[k], state = PART(struct tg_automaton, automaton)->start;
+		u32 automaton = PART(u32, TE(p)->files)[k],
+		    state = PART(struct tg_automaton, automaton)->start;
 
 		for (i = 0; i < len; i++)
 			state = automaton_step(automaton, state, path[i]);

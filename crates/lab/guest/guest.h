@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the two halves of the guest's init share: the report channel to the
  * host, and the way to give up.
@@ -21,7 +21,7 @@
 #define AS_SERVICE "--service"
 
 enum frame {
-	FRAME_READY = 'R',  /* the command is about to start; payload: uname -r */
+	FRAME_READY = 'R', /* the command is about to start; payload: uname -r */
 	FRAME_STDOUT = 'O',
 	FRAME_STDERR = 'E',
 	FRAME_EXIT = 'X',   /* "STATUS TAINT" in decimal */

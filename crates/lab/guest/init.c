@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The guest's init: loads the modules that the root needs, mounts the disks
  * and the usual kernel filesystems, runs one command and reports its status.
@@ -31,8 +31,8 @@
 #define MAX_WORDS 512
 #define MAX_DISKS 8
 
-static void mount_or_die(const char *src, const char *dir, const char *type,
-			 unsigned long flags, const char *data)
+static void mount_or_die(const char *src, const char *dir, const char *type, unsigned long flags,
+			 const char *data)
 {
 	if (mount(src, dir, type, flags, data) == 0)
 		return;
@@ -55,8 +55,8 @@ static void load_modules(void)
 
 		line[strcspn(line, "\n")] = '\0';
 		fd = open(line, O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || (syscall(SYS_finit_module, fd, "",
-				       MODULE_INIT_COMPRESSED_FILE) && errno != EEXIST))
+		if (fd < 0 || (syscall(SYS_finit_module, fd, "", MODULE_INIT_COMPRESSED_FILE) &&
+			       errno != EEXIST))
 			die(line);
 		close(fd);
 	}

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* Runs the one command of this boot and relays its two output streams. */
 #define _GNU_SOURCE
 #include "guest.h"
@@ -15,8 +15,13 @@
 
 static char *const environment[] = {
 	"PATH=/payload:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	"HOME=/root", "USER=root", "LOGNAME=root", "SHELL=/bin/bash",
-	"LANG=C.UTF-8", "TERM=dumb", NULL,
+	"HOME=/root",
+	"USER=root",
+	"LOGNAME=root",
+	"SHELL=/bin/bash",
+	"LANG=C.UTF-8",
+	"TERM=dumb",
+	NULL,
 };
 
 static _Noreturn void child(char **argv, int out, int err)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A machine that the root's own init runs: this program is put into the root as a
  * service, which runs the command at every boot, after a kexec into another kernel too.
@@ -18,15 +18,14 @@
 #define UNIT "/etc/systemd/system/tidegate-lab.service"
 #define WANTS "/etc/systemd/system/multi-user.target.wants"
 
-static const char unit[] =
-	"[Unit]\n"
-	"Description=The lab's command\n"
-	"WantsMountsFor=/payload\n"
-	"[Service]\n"
-	"ExecStart=" LAB_DIR "/run " AS_SERVICE "\n"
-	/* what the command starts is its own to end */
-	"KillMode=process\n"
-	"OOMScoreAdjust=-1000\n";
+static const char unit[] = "[Unit]\n"
+			   "Description=The lab's command\n"
+			   "WantsMountsFor=/payload\n"
+			   "[Service]\n"
+			   "ExecStart=" LAB_DIR "/run " AS_SERVICE "\n"
+			   /* what the command starts is its own to end */
+			   "KillMode=process\n"
+			   "OOMScoreAdjust=-1000\n";
 
 /* The payload comes back at a boot that this program has no part in. */
 static const char fstab[] = "LABEL=payload /payload ext4 nofail,x-systemd.device-timeout=60 0 0\n";
@@ -45,7 +44,8 @@ static void copy(const char *from, const char *to, mode_t mode)
 	int in = open(from, O_RDONLY | O_CLOEXEC);
 	int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 
-	if (in < 0 || out < 0 || fstat(in, &st) || sendfile(out, in, NULL, st.st_size) != st.st_size)
+	if (in < 0 || out < 0 || fstat(in, &st) ||
+	    sendfile(out, in, NULL, st.st_size) != st.st_size)
 		die(to);
 	close(in);
 	close(out);

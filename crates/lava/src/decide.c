@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-or-later
 /* The decisions of kernel/models/caps.h over an image in memory, to be called from Rust (decide.rs). */
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,7 +83,9 @@ u32 tidegate_caps_service_answer(u32 layer, u32 service, const u8 *name, u32 len
 	u32 i, count = PART(struct caps_subject, layer)->services_count;
 
 	for (i = 0; i < count; i++) {
-		const struct caps_of_service *s = PART(struct caps_of_service, PART(struct caps_subject, layer)->services) + i;
+		const struct caps_of_service *s =
+			PART(struct caps_of_service, PART(struct caps_subject, layer)->services) +
+			i;
 
 		if (s->service == service)
 			return walk(s->automaton, name, len);

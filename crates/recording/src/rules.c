@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The decisions of kernel/models/lomac.h, to be called from Rust (rules.rs). */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Takes a process over, and lets it go again: ptrace PID. */
 #include <stdio.h>
 #include <stdlib.h>

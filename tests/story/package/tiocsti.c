@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Types a command into the terminal it runs on, as if the user did: tiocsti TEXT. */
 #include <fcntl.h>
 #include <stdio.h>

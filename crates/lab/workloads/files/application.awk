@@ -1,4 +1,4 @@
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: GPL-2.0-or-later
 # Writes an application to build, always the same: 20 .c and 4 .h files and a Makefile,
 # about 7,800 lines and 200 KB, of the parts in application.txt. Eighteen modules keep
 # records in a table, sort, search and compute by turns; the program prints one number

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* LMBench's bandwidths by their definitions, a fixed number of MB each. */
 #define _GNU_SOURCE
 #include "count.h"
@@ -48,7 +48,8 @@ static void item_stream(const char *item, int from, int to)
 
 static void items_streams(void)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in any = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(any);
 	const int kept = 2 * CHUNK;
 	int pair[2], server;
@@ -62,9 +63,11 @@ static void items_streams(void)
 	server = socket(AF_INET, SOCK_STREAM, 0);
 	pair[1] = socket(AF_INET, SOCK_STREAM, 0);
 	must(!setsockopt(server, SOL_SOCKET, SO_RCVBUF, &kept, sizeof(kept)) &&
-	     !setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept)), "buffers");
+		     !setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept)),
+	     "buffers");
 	must(server >= 0 && !bind(server, (void *)&any, sizeof(any)) && !listen(server, 1) &&
-	     !getsockname(server, (void *)&any, &length), "listen");
+		     !getsockname(server, (void *)&any, &length),
+	     "listen");
 	must(pair[1] >= 0 && !connect(pair[1], (void *)&any, sizeof(any)), "connect");
 	pair[0] = accept(server, NULL, NULL);
 	must(pair[0] >= 0 && !close(server), "accept");

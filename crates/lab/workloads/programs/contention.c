@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What an operation costs on each processor while others do the same: processes that
  * are pinned and start together, each with a directory and files of its own, so that
@@ -72,10 +72,8 @@ static const struct operation {
 	void (*once)(void);
 	int rounds;
 } operations[] = {
-	{ "open+close", open_close, 110000 },
-	{ "read", read_one, 220000 },
-	{ "stat", stat_one, 110000 },
-	{ "fork", fork_one, 2200 },
+	{ "open+close", open_close, 110000 }, { "read", read_one, 220000 },
+	{ "stat", stat_one, 110000 },         { "fork", fork_one, 2200 },
 	{ "unix", unix_one, 110000 },
 };
 
@@ -136,8 +134,9 @@ static void measure(const struct operation *op, int n)
 	int status;
 
 	must(!pthread_barrierattr_init(&between) &&
-	     !pthread_barrierattr_setpshared(&between, PTHREAD_PROCESS_SHARED) &&
-	     !pthread_barrier_init(&shared->start, &between, n), "barrier");
+		     !pthread_barrierattr_setpshared(&between, PTHREAD_PROCESS_SHARED) &&
+		     !pthread_barrier_init(&shared->start, &between, n),
+	     "barrier");
 	for (int which = 0; which < n; which++) {
 		pid_t pid = fork();
 
@@ -163,7 +162,8 @@ int main(void)
 {
 	const int online = count_processors();
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	must(shared != MAP_FAILED, "shared memory");
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		for (int n = 1; n <= online; n *= 2)

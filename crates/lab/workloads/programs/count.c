@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs a command so many times, after once that does not count, and prints the middle
  * one: count [-c] [-p PER] [-n UNITS] [-b SHELL] ITEM ROUNDS COMMAND...
@@ -28,7 +28,8 @@ static void run(char **command)
 	must(waitpid(pid, &status, 0) == pid, "wait");
 	if (!status)
 		return;
-	fprintf(stderr, "count: %s: %s %d\n", command[0], WIFEXITED(status) ? "exit status" : "signal",
+	fprintf(stderr, "count: %s: %s %d\n", command[0],
+		WIFEXITED(status) ? "exit status" : "signal",
 		WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	exit(1);
 }

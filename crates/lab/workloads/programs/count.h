@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Counting: under instruction counting a nanosecond of the guest's clock is one
  * instruction. A figure is the middle one of several batches, so that what the
@@ -61,18 +61,17 @@ static inline void figure(const char *item, const char *per, double value)
  * The middle batch of `rounds` rounds of a statement, each of them so many PER. As
  * many batches before those warm up caches and labels.
  */
-#define ITEM_OF(item, per, rounds, units, ...)                                  \
-	do {                                                                    \
-		const int batch = (rounds) / BATCHES;                           \
-		double figures[BATCHES];                                        \
-		for (int nth = 0; nth < 2 * BATCHES; nth++) {                   \
-			long long start = now();                                \
-			for (int i = 0; i < batch; i++)                         \
-				__VA_ARGS__;                                    \
-			figures[nth % BATCHES] =                                \
-				(double)(now() - start) / batch;                \
-		}                                                               \
-		figure(item, per, middle(figures) / (units));                   \
+#define ITEM_OF(item, per, rounds, units, ...)                                    \
+	do {                                                                      \
+		const int batch = (rounds) / BATCHES;                             \
+		double figures[BATCHES];                                          \
+		for (int nth = 0; nth < 2 * BATCHES; nth++) {                     \
+			long long start = now();                                  \
+			for (int i = 0; i < batch; i++)                           \
+				__VA_ARGS__;                                      \
+			figures[nth % BATCHES] = (double)(now() - start) / batch; \
+		}                                                                 \
+		figure(item, per, middle(figures) / (units));                     \
 	} while (0)
 
 #define ITEM(item, per, rounds, ...) ITEM_OF(item, per, rounds, 1, __VA_ARGS__)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * crowd DIR N: so many mounts, all on one directory. Their counters are the smallest
  * things in per-CPU memory, and fill the gaps in it.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* LMBench's latencies by their definitions, each a fixed number of times. */
 #define _GNU_SOURCE
 #include "count.h"
@@ -44,14 +44,16 @@ static void items_calls(void)
 
 static void item_select(void)
 {
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in any = { .sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(any);
 	int server = socket(AF_INET, SOCK_STREAM, 0), fds[SELECTED], most = 0;
 	fd_set all;
 
 	FD_ZERO(&all);
-	must(server >= 0 && !bind(server, (void *)&any, sizeof(any)) &&
-	     !listen(server, SELECTED) && !getsockname(server, (void *)&any, &length), "listen");
+	must(server >= 0 && !bind(server, (void *)&any, sizeof(any)) && !listen(server, SELECTED) &&
+		     !getsockname(server, (void *)&any, &length),
+	     "listen");
 	for (int i = 0; i < SELECTED; i++) {
 		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
 		must(fds[i] >= 0 && !connect(fds[i], (void *)&any, sizeof(any)), "connect");
@@ -71,7 +73,7 @@ static void item_select(void)
 
 static volatile sig_atomic_t caught;
 
-static void catch(int sig)
+static void on_signal(int sig)
 {
 	(void)sig;
 	caught++;
@@ -89,13 +91,14 @@ static void catch_fault(int sig)
 
 static void items_signals(void)
 {
-	struct sigaction action = { .sa_handler = catch };
+	struct sigaction action = { .sa_handler = on_signal };
 	struct sigaction fault = { .sa_handler = catch_fault };
 	double figures[BATCHES];
 	const pid_t pid = getpid();
 	const int batch = 200;
 
-	ITEM("signal install", "call", 22000, must(!sigaction(SIGUSR1, &action, NULL), "sigaction"));
+	ITEM("signal install", "call", 22000,
+	     must(!sigaction(SIGUSR1, &action, NULL), "sigaction"));
 	ITEM("signal handle", "signal", 11000, {
 		caught = 0;
 		must(!kill(pid, SIGUSR1) && caught == 1, "signal");

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What Lava's authors measured: requests of 8 bytes to a service and back, and what is added by authorising them, by kind of
  * operation, by lengths of names and messages, by the number of capabilities; and what is like it of files, open and write.
@@ -99,8 +99,10 @@ static void names(const char *dir)
 	path = path_of(dir, LONGEST);
 	f = open(path, O_RDWR);
 	must(f >= 0, path);
-	ITEM("write 8 B of a file", "operation", 10 * ROUNDS, must(pwrite(f, content, PAYLOAD, 0) == PAYLOAD, "write"));
-	ITEM("read 8 B of a file", "operation", 10 * ROUNDS, must(pread(f, content, PAYLOAD, 0) == PAYLOAD, "read"));
+	ITEM("write 8 B of a file", "operation", 10 * ROUNDS,
+	     must(pwrite(f, content, PAYLOAD, 0) == PAYLOAD, "write"));
+	ITEM("read 8 B of a file", "operation", 10 * ROUNDS,
+	     must(pread(f, content, PAYLOAD, 0) == PAYLOAD, "read"));
 	must(!close(f) && !unlink(path), path);
 }
 
@@ -129,7 +131,8 @@ static long long spent(pid_t service)
 	clockid_t clock;
 
 	must(!clock_getcpuclockid(service, &clock), "the service's clock");
-	must(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) && !clock_gettime(clock, &its), "processor time");
+	must(!clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) && !clock_gettime(clock, &its),
+	     "processor time");
 	return (own.tv_sec + its.tv_sec) * 1000000000ll + own.tv_nsec + its.tv_nsec;
 }
 
@@ -150,7 +153,9 @@ static void pace(const char *item, pid_t service, int among)
 		must(!clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), "sleep");
 	}
 	if (now() - next > 100000000) {
-		fprintf(stderr, "%s: 30,000 requests a second are more than this machine gets done\n", item);
+		fprintf(stderr,
+			"%s: 30,000 requests a second are more than this machine gets done\n",
+			item);
 		exit(1);
 	}
 	figure(item, "second of 30,000 requests", (double)(spent(service) - before) / SECONDS);
@@ -181,7 +186,8 @@ int main(int argc, char **argv)
 	const int is_stream = !strcmp(what, "stream"), is_packets = !strcmp(what, "packets");
 	pid_t service;
 
-	if (!is_stream && !is_packets && (probes || (strcmp(what, "names") && strcmp(what, "many") && strcmp(what, "paced"))))
+	if (!is_stream && !is_packets &&
+	    (probes || (strcmp(what, "names") && strcmp(what, "many") && strcmp(what, "paced"))))
 		return 2;
 	share_a_processor();
 	service = start_service(dir, is_stream);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The items whose cost is compared: one operation each, a fixed number of times,
  * every call checked. Fork and exec run from a small process, before anything large
@@ -103,7 +103,8 @@ int main(int argc, char **argv)
 	null = open("/dev/null", O_WRONLY);
 	must(zero >= 0 && null >= 0, "/dev/zero, /dev/null");
 	ITEM("read 1 B of /dev/zero", "operation", 20000, must(read(zero, &byte, 1) == 1, "zero"));
-	ITEM("write 1 B to /dev/null", "operation", 20000, must(write(null, &byte, 1) == 1, "null"));
+	ITEM("write 1 B to /dev/null", "operation", 20000,
+	     must(write(null, &byte, 1) == 1, "null"));
 	ITEM("stat", "operation", 20000, must(!stat(file, &st), "stat"));
 	ITEM("fstat", "operation", 20000, must(!fstat(fd, &st), "fstat"));
 	ITEM("open+close", "operation", 10000, {
@@ -137,11 +138,13 @@ int main(int argc, char **argv)
 	ITEM("mkdir+rmdir", "operation", 500, must(!mkdir(sub, 0755) && !rmdir(sub), "mkdir"));
 	ITEM("chmod", "operation", 5000, must(!chmod(file, 0644), "chmod"));
 	must(!pipe(pair), "pipe");
-	ITEM("pipe write+read", "operation", 20000, must(write(pair[1], &byte, 1) == 1 && read(pair[0], &byte, 1) == 1, "pipe"));
+	ITEM("pipe write+read", "operation", 20000,
+	     must(write(pair[1], &byte, 1) == 1 && read(pair[0], &byte, 1) == 1, "pipe"));
 	close(pair[0]);
 	close(pair[1]);
 	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
-	ITEM("unix send+recv", "operation", 20000, must(send(pair[0], block, 8, 0) == 8 && recv(pair[1], block, 8, 0) == 8, "unix"));
+	ITEM("unix send+recv", "operation", 20000,
+	     must(send(pair[0], block, 8, 0) == 8 && recv(pair[1], block, 8, 0) == 8, "unix"));
 	close(pair[0]);
 	close(pair[1]);
 	ITEM("kill(0)", "operation", 20000, must(!kill(getpid(), 0), "kill"));

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a path costs by its number of components, all of them in the cache. */
 #define _GNU_SOURCE
 #include "count.h"

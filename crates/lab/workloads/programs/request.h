@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Requests to a small service over Unix sockets, in the form of docs/service-monitor.md: the service, and its client. The
  * same bytes go over the socket whoever authorises them, or nobody.
@@ -31,7 +31,7 @@ enum operation {
 };
 
 enum { NUMBER = 1, NAME = 2, DESCRIPTOR = 3 }; /* kinds of operands */
-enum { BOUND = 1, DROPPED = 2 };	       /* flags of a reply */
+enum { BOUND = 1, DROPPED = 2 };               /* flags of a reply */
 
 #define FOR_WRITING 1
 
@@ -100,7 +100,8 @@ static inline void of_nothing(struct call *c, enum operation operation, uint32_t
 	end_call(c, payload);
 }
 
-static inline void of_descriptor(struct call *c, enum operation operation, uint64_t descriptor, uint32_t payload)
+static inline void of_descriptor(struct call *c, enum operation operation, uint64_t descriptor,
+				 uint32_t payload)
 {
 	begin_call(c, operation);
 	add_operand(c, DESCRIPTOR, &descriptor, sizeof(descriptor));
@@ -108,7 +109,8 @@ static inline void of_descriptor(struct call *c, enum operation operation, uint6
 }
 
 /* A name of so many bytes that begins so. */
-static inline void of_name(struct call *c, enum operation operation, const char *begin, unsigned len)
+static inline void of_name(struct call *c, enum operation operation, const char *begin,
+			   unsigned len)
 {
 	const uint64_t what_for = FOR_WRITING;
 	char name[256];
@@ -197,7 +199,8 @@ static inline struct sockaddr_un at(const char *dir, const char *name)
 {
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
-	must(snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir, name) < (int)sizeof(a.sun_path), "a socket's name");
+	must(snprintf(a.sun_path, sizeof(a.sun_path), "%s/%s", dir, name) < (int)sizeof(a.sun_path),
+	     "a socket's name");
 	return a;
 }
 

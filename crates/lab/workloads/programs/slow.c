@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Becomes a command whose every system call is slower by a known number of
  * instructions: slow N COMMAND..., by a seccomp filter of N harmless instructions and

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * UnixBench's items by their definitions, each a fixed number of times instead of for
  * a fixed time. Dhrystone and Whetstone are stand-ins of the same kind: loops that
@@ -94,7 +94,8 @@ static void item_file_copy(const char *item, int block, int size)
 		must(!lseek(from, 0, SEEK_SET) && !lseek(to, 0, SEEK_SET), "rewind");
 		for (int n = size * 1024 / block; n; n--)
 			must(read(from, buffer, block) == block &&
-			     write(to, buffer, block) == block, "copy");
+				     write(to, buffer, block) == block,
+			     "copy");
 	});
 	must(!fstat(to, &st) && st.st_size == size * 1024, "copied size");
 	must(!close(from) && !close(to) && !unlink("from") && !unlink("to"), "remove");
@@ -108,7 +109,8 @@ static void item_pipe(void)
 	must(!pipe(pair), "pipe");
 	ITEM("pipe throughput", "round trip", 22000,
 	     must(write(pair[1], buffer, sizeof(buffer)) == sizeof(buffer) &&
-		  read(pair[0], buffer, sizeof(buffer)) == sizeof(buffer), "pipe"));
+			  read(pair[0], buffer, sizeof(buffer)) == sizeof(buffer),
+		  "pipe"));
 	close(pair[0]);
 	close(pair[1]);
 }
@@ -134,8 +136,9 @@ static void item_context_switch(void)
 	close(there[0]);
 	ITEM("context switch", "round trip", 5500, {
 		must(write(there[1], &sent, sizeof(sent)) == sizeof(sent) &&
-		     read(back[0], &number, sizeof(number)) == sizeof(number) &&
-		     number == sent + 1, "counter");
+			     read(back[0], &number, sizeof(number)) == sizeof(number) &&
+			     number == sent + 1,
+		     "counter");
 		sent = number;
 	});
 	close(there[1]);
@@ -163,8 +166,9 @@ static void item_system_call(void)
 
 	umask(022);
 	ITEM("system call overhead", "loop", 22000,
-	     must(!close(dup(0)) && syscall(SYS_getpid) == pid &&
-		  syscall(SYS_getuid) == uid && umask(022) == 022, "calls"));
+	     must(!close(dup(0)) && syscall(SYS_getpid) == pid && syscall(SYS_getuid) == uid &&
+			  umask(022) == 022,
+		  "calls"));
 }
 
 /* What Dhrystone is made of: records, strings, calls, branches on integers. */

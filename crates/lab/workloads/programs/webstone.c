@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * WebStone's static mix: so many clients fetch files from a web server on this machine,
  * a connection for each and no time to think. All of them take the next request from
@@ -203,7 +203,8 @@ int main(int argc, char **argv)
 	server.sin_port = htons(atoi(argv[2]));
 	server.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	make_sequence();
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	must(shared != MAP_FAILED, "shared memory");
 	wait_for_server();
 	run(8, WARM_UP);
