@@ -2,7 +2,7 @@
 # Builds what the Makefile's targets name.
 #   build.sh static              the static program; its path is the last line
 #   build.sh lab                 the lab's program, static too; beside the other
-#   build.sh payload DIR BIN…    static programs, in DIR for a VM
+#   build.sh payload DIR NAME…   static programs, in DIR for a VM; the tests' own by their names in tests/suite
 #   build.sh library [NAME]      libtidegate-avc and libtidegate-service for C, or one; the directory they are in is the last line
 #   build.sh install DIR [NAME]  the same, its header and what pkg-config reads, as in DIR; PREFIX=/usr, LIBDIR=PREFIX/lib
 #   build.sh man                 manual pages and completions
@@ -41,8 +41,13 @@ payload() {
 	shift
 	mkdir -p "$dir"
 	for program in "$@"; do
-		static "$program"
-		install -m 755 "$(static_program "$program")" "$dir/$program"
+		case $program in
+		# one program, which is what it is called (tests/suite)
+		scenarios | te-ops | te-live | profile-ops | caps-random | replay) built=tidegate-tests ;;
+		*) built=$program ;;
+		esac
+		static "$built"
+		install -m 755 "$(static_program "$built")" "$dir/$program"
 	done
 }
 

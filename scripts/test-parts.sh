@@ -168,10 +168,10 @@ bench() {
 replay() {
 	local seed=1 ops=12000
 	[ "$1" = 6.12 ] || seed=2 ops=1000
-	scripts/build.sh payload "$payload" tidegate tidegate-replay
+	scripts/build.sh payload "$payload" tidegate replay
 	cp crates/model/policy/replay.plm "$payload"
 	in_vm "$1" /bin/sh -c \
-		"/payload/tidegate start --policy /payload/replay.plm && /payload/tidegate-replay --seed ${REPLAY_SEED:-$seed} --ops ${REPLAY_OPS:-$ops}"
+		"/payload/tidegate start --policy /payload/replay.plm && /payload/replay --seed ${REPLAY_SEED:-$seed} --ops ${REPLAY_OPS:-$ops}"
 }
 
 # What `tidegate replay` predicts, against what a kernel then refuses.

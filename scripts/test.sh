@@ -24,12 +24,12 @@ jobs=$(nproc)
 [ "$jobs" -le 4 ] || jobs=4
 jobs=${TEST_JOBS:-$jobs}
 
-# Counts in a log: cargo's results added up, else the last `N passed, N failed`.
+# Counts in a log: the last `N passed, N failed`, else cargo's results added up.
 counts() {
 	awk '
-		/^test result: / { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) } cargo = 1 }
+		/^test result: / { for (i = 2; i <= NF; i++) { if ($i ~ /^passed/) p += $(i-1); if ($i ~ /^failed/) f += $(i-1) } }
 		/^[0-9]+ passed, [0-9]+ failed$/ { lp = $1; lf = $3 }
-		END { if (cargo) print p + 0, f + 0; else print lp + 0, lf + 0 }
+		END { if (lp == "") print p + 0, f + 0; else print lp, lf }
 	' "$1"
 }
 
