@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 cache=$(realpath -m "${TIDEGATE_LAB_CACHE:-$TARGET/lab}")
-PROGRAM=$TARGET/x86_64-unknown-linux-gnu/release/te-decisions
+PROGRAM=$TARGET/x86_64-unknown-linux-gnu/release/tidegate-tests
 SAMPLES=${TE_SAMPLES:-100000}
 GENERATED=${TE_GENERATED:-10}
 # shellcheck source=tests/te-decisions/tree.sh
@@ -23,7 +23,7 @@ failed=0
 compare() {
 	local log=$out/$1.log line
 	echo "== $1"
-	"$PROGRAM" compare "$2" "$3" "$4" -- "$out/oracle" "$2" >"$log" 2>&1 || true
+	"$PROGRAM" te-decisions compare "$2" "$3" "$4" -- "$out/oracle" "$2" >"$log" 2>&1 || true
 	cat "$log"
 	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" || echo "0 passed, 1 failed")
 	passed=$((passed + ${line%% passed*}))
@@ -35,7 +35,7 @@ tree=${1:-$cache/te-trixie}
 te_tree "$tree"
 out=$TARGET/te
 mkdir -p "$out"
-cargo static -q --locked --bin te-decisions
+cargo static -q --locked --bin tidegate-tests
 # static, and with all of the tree's libraries: it runs outside of the tree, and any libc that is older lacks something
 gcc --sysroot="$tree" -O2 -Wall -Wextra -Werror -static -o "$out/oracle" tests/te-decisions/oracle.c -l:libsepol.a
 
@@ -44,7 +44,7 @@ for policy in "$tree"/etc/selinux/default/policy/policy.*; do
 	compare "debian-${policy##*.}" "$policy" "$SAMPLES" 1
 done
 for seed in $(seq "$GENERATED"); do
-	"$PROGRAM" generate "$seed" >"$out/$seed.cil"
+	"$PROGRAM" te-decisions generate "$seed" >"$out/$seed.cil"
 	inside "$tree" secilc -o "$out/$seed.policy" -f /dev/null "$out/$seed.cil"
 	compare "generated-$seed" "$out/$seed.policy" "$SAMPLES" "$seed"
 done

@@ -17,7 +17,7 @@ te_tree "$tree"
 out=$TARGET/te-query
 rm -rf "$out"
 mkdir -p "$out"
-cargo static -q --locked --bin tidegate --bin te-decisions
+cargo static -q --locked --bin tidegate --bin tidegate-tests
 PROGRAMS=$TARGET/x86_64-unknown-linux-gnu/release
 T=$PROGRAMS/tidegate
 
@@ -77,7 +77,7 @@ for policy in "$tree"/etc/selinux/default/policy/policy.*; do
 	ask "debian-${policy##*.}" "$policy" < <(everything && cat tests/te-query/debian)
 done
 for seed in $(seq "$GENERATED"); do
-	"$PROGRAMS/te-decisions" generate "$seed" >"$out/$seed.cil"
+	"$PROGRAMS/tidegate-tests" te-decisions generate "$seed" >"$out/$seed.cil"
 	inside "$tree" secilc -o "$out/$seed.policy" -f /dev/null "$out/$seed.cil"
 	ask "generated-$seed" "$out/$seed.policy" < <(everything)
 done

@@ -8,7 +8,7 @@
 //! higher, unless a rule or a program that the policy trusts put it there.
 //!
 //! The same world draws random sequences ([`draw`]) for the property tests here
-//! and for `tidegate-replay`, which plays them on a real kernel and compares.
+//! and for `replay` (tests/suite), which plays them on a real kernel and compares.
 //! It is written from the contract alone, and independent of the monitor.
 //!
 //! A [`Case`] is one subject and a few operations, asked of any policy by canonical

@@ -1,0 +1,175 @@
+//! What copies of this program do when a scenario executes them: one thing each,
+//! and the exit status says what came of it: an error number, or 0.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use nix::errno::Errno;
+
+use crate::scenarios::check::{Attempt, Outcome};
+use crate::scenarios::subject::Level;
+use crate::scenarios::{level, place, run, sys, unixsock};
+
+/// The exit status of `level`: this and the level's number.
+pub const LEVEL: i32 = 200;
+
+/// Runs a helper.
+pub fn main(words: &[&str]) -> ExitCode {
+    nix::sys::stat::umask(nix::sys::stat::Mode::empty());
+    match words {
+        ["report", name] => status(run::report(name)),
+        // the level it was started at
+        ["level"] => level_status(),
+        ["write", path] => errno(append(path)),
+        ["read-write", from, to] => errno(fs::read(from).and_then(|_| append(to))),
+        ["read-exec-read-write", from, to] => exec(&["read-write", from, to]),
+        ["open-exec-get-write", from, to] => match sys::reads(from) {
+            Ok(file) => match sys::keep_as(&file, 100) {
+                Ok(_) => exec(&["get-write", to]),
+                Err(_) => ExitCode::FAILURE,
+            },
+            Err(e) => errno(Err::<(), _>(e)),
+        },
+        ["get-write", to] => errno(get_write(to)),
+        ["core", to, report] => core(to, report),
+        ["stand"] => status(crate::scenarios::subject::step()),
+        // through a descriptor that it inherited
+        ["write-fd", fd] => errno(write_fd(fd)),
+        ["net-write", address, path] => errno(net_write(address, path)),
+        ["squat", what, file] => squat(what, file),
+        // of a file that only a trusted program may read and not fall
+        ["number", file] => {
+            let number = fs::read_to_string(file)
+                .ok()
+                .and_then(|n| n.trim().parse::<u32>().ok());
+            println!("{}", number.unwrap_or(0));
+            ExitCode::SUCCESS
+        }
+        ["fall-and-poke", address] => status(fall_and_poke(address)),
+        ["send-packets", name] => errno(send_packets(name)),
+        ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
+        _ => ExitCode::from(2),
+    }
+}
+
+/// Handles a core dump: reads it, tries to write, and reports both.
+fn core(to: &str, report: &str) -> ExitCode {
+    let read = std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap_or(0);
+    let errno = append(to).made().err().map_or(0, |e| e as i32);
+    status(fs::write(report, format!("{read} {errno}\n")).map_err(Into::into))
+}
+
+/// Has a file open from before Tidegate starts, and makes one once it has started.
+fn squat(what: &str, file: &str) -> ExitCode {
+    let Ok(_open) = fs::File::open(file) else {
+        return ExitCode::FAILURE;
+    };
+    for _ in 0..6000 {
+        if fs::exists("/run/tidegate/tidegate.sock").unwrap_or(false) {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            return errno(fs::write(format!("{}/{what}", place::TMPFS), "x"));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    ExitCode::FAILURE
+}
+
+/// Falls, and writes to memory through a descriptor that it inherited.
+fn fall_and_poke(address: &str) -> Outcome {
+    crate::scenarios::subject::lower(Level::Untrusted)?;
+    let address: u64 = address.parse().unwrap_or(0);
+    crate::sys::syscall!(libc::SYS_pwrite64, 100, b"l".as_ptr(), 1, address)?;
+    Ok(())
+}
+
+/// Makes a packet socket and sends it to an abstract name.
+fn send_packets(name: &str) -> Result<(), Errno> {
+    let to = nix::sys::socket::UnixAddr::new_abstract(name.as_bytes())?;
+    let packets = sys::owned(crate::sys::syscall!(
+        libc::SYS_socket,
+        libc::AF_PACKET,
+        libc::SOCK_RAW,
+        0
+    )?)?;
+    let socket = unixsock::fresh(nix::sys::socket::SockType::Datagram)?;
+    unixsock::send(
+        &socket,
+        Some(&to),
+        &[std::os::fd::AsRawFd::as_raw_fd(&packets)],
+    )
+}
+
+fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {
+    let to = nix::sys::socket::UnixAddr::new_abstract(name.as_bytes())?;
+    let file = crate::scenarios::sys::reads(path)?;
+    let socket = unixsock::fresh(nix::sys::socket::SockType::Datagram)?;
+    unixsock::send(
+        &socket,
+        Some(&to),
+        &[std::os::fd::AsRawFd::as_raw_fd(&file)],
+    )
+}
+
+fn status(outcome: Outcome) -> ExitCode {
+    if outcome.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn errno(attempt: impl Attempt) -> ExitCode {
+    ExitCode::from(attempt.made().err().map_or(0, |e| e as u8))
+}
+
+fn level_status() -> ExitCode {
+    match level::by_writing() {
+        Ok(level) => ExitCode::from((LEVEL + level as i32) as u8),
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn append(path: &str) -> std::io::Result<()> {
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
+    file.write_all(b"x")
+}
+
+fn write_fd(fd: &str) -> Result<(), Errno> {
+    let fd: i32 = fd.parse().map_err(|_| Errno::EINVAL)?;
+    // SAFETY: the buffer is a byte long; whether the descriptor is open the kernel says.
+    let n = unsafe { libc::write(fd, c"x".as_ptr().cast(), 1) };
+    if n == 1 { Ok(()) } else { Err(Errno::last()) }
+}
+
+/// Reads what it inherited, and writes.
+fn get_write(to: &str) -> std::io::Result<()> {
+    let mut buffer = [0u8; 8];
+    // SAFETY: the buffer is as long as said; whether the descriptor is open the kernel says.
+    if unsafe { libc::read(100, buffer.as_mut_ptr().cast(), buffer.len()) } <= 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    append(to)
+}
+
+fn net_write(address: &str, path: &str) -> std::io::Result<()> {
+    let mut stream = std::net::TcpStream::connect(address)?;
+    let mut byte = [0];
+    stream.read_exact(&mut byte)?;
+    append(path)
+}
+
+fn exec(args: &[&str]) -> ExitCode {
+    use std::os::unix::process::CommandExt;
+    let program = format!("{}/scenarios", place::BIN);
+    let e = std::process::Command::new(program)
+        .arg("--helper")
+        .args(args)
+        .exec();
+    errno(Err::<(), _>(e))
+}
+
+/// The level that a helper's exit status tells.
+pub fn level_of_status(code: i32) -> Option<Level> {
+    Level::ALL.into_iter().find(|l| LEVEL + *l as i32 == code)
+}
