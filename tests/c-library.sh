@@ -7,7 +7,7 @@ install_library() {
 	local name=$1 installed=$2 example=$3 root
 	root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 	rm -rf "$installed"
-	"$root/scripts/build.sh" install "$installed" "$name" >&2
+	ARCHIVES=${PROGRAMS:-} "$root/scripts/build.sh" install "$installed" "$name" >&2
 	cp -r "$root/examples/$example" "$installed/example"
 	# but for the directory before it
 	export PKG_CONFIG_SYSROOT_DIR=$installed PKG_CONFIG_LIBDIR=$installed/usr/lib/pkgconfig

@@ -10,6 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 OUT=$TARGET/core
+LAB=${LAB:-$TARGET/x86_64-unknown-linux-gnu/debug/tidegate-lab}
 FUZZERS="fuzz_lomac fuzz_plm"
 
 passed=0
@@ -86,7 +87,7 @@ prove_one() {
 	case $proof in
 	prove_deep_walk) unwind=34 ;;
 	esac
-	"$lab" cbmc -Ikernel -Itests/core "$source" --function "$proof" \
+	"$LAB" cbmc -Ikernel -Itests/core "$source" --function "$proof" \
 		--unwind $unwind --unwinding-assertions --drop-unused-functions </dev/null >"$log" 2>&1 || true
 	claims=$(grep -c '^\[.*: SUCCESS$' "$log" || true)
 	witnesses=$(grep -c '^\[.* witness: .*: FAILURE$' "$log" || true)
@@ -103,11 +104,7 @@ prove_one() {
 }
 
 prove() {
-	local source proof lab
-	lab=$(scripts/build.sh lab 2>"$OUT/lab.log" | tail -n 1) || {
-		cat "$OUT/lab.log"
-		return 1
-	}
+	local source proof
 	while IFS=: read -r source proof; do
 		prove_one "$source" "${proof#void }"
 	done < <(grep -o '^void prove_[a-z_]*' tests/core/proofs_*.c)

@@ -13,4 +13,4 @@ case $(uname -r) in
 *) seed=2 ops=1000 ;;
 esac
 enforce --policy /payload/replay.plm
-exec /payload/tidegate-replay --seed "${REPLAY_SEED:-$seed}" --ops "${REPLAY_OPS:-$ops}"
+exec /payload/replay --seed "${REPLAY_SEED:-$seed}" --ops "${REPLAY_OPS:-$ops}"

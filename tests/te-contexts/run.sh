@@ -15,5 +15,4 @@ mkdir -p "$tree/tmp/te-contexts"
 # the tree's C library is newer than this gcc's, and is found when it runs
 gcc --sysroot="$tree" -O2 -Wall -Wextra -Werror -Wl,--allow-shlib-undefined -o "$tree/tmp/te-contexts/lookup" \
 	tests/te-contexts/lookup.c -lselinux
-cargo static -q --locked --bin tidegate-tests
-exec "$TARGET/x86_64-unknown-linux-gnu/release/tidegate-tests" te-contexts "$tree" "$@"
+exec "${PROGRAMS:-$TARGET/x86_64-unknown-linux-gnu/debug}/tidegate-tests" te-contexts "$tree" "$@"

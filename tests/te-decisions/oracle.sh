@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 cache=$(realpath -m "${TIDEGATE_LAB_CACHE:-$TARGET/lab}")
-PROGRAM=$TARGET/x86_64-unknown-linux-gnu/release/tidegate-tests
+PROGRAM=${PROGRAMS:-$TARGET/x86_64-unknown-linux-gnu/debug}/tidegate-tests
 SAMPLES=${TE_SAMPLES:-100000}
 GENERATED=${TE_GENERATED:-10}
 # shellcheck source=tests/te-decisions/tree.sh
@@ -35,7 +35,6 @@ tree=${1:-$cache/te-trixie}
 te_tree "$tree"
 out=$TARGET/te
 mkdir -p "$out"
-cargo static -q --locked --bin tidegate-tests
 # static, and with all of the tree's libraries: it runs outside of the tree, and any libc that is older lacks something
 gcc --sysroot="$tree" -O2 -Wall -Wextra -Werror -static -o "$out/oracle" tests/te-decisions/oracle.c -l:libsepol.a
 

@@ -1,5 +1,5 @@
-# shellcheck shell=bash
-# A tree of Debian trixie with SELinux's own tools and policy, which tests of the `te` model ask. Sourced.
+#!/bin/bash
+# A tree of Debian trixie with SELinux's own tools and policy, which tests of the `te` model ask. Sourced; or tree.sh DIR makes it.
 INCLUDED=selinux-policy-default,libsepol-dev,libselinux1-dev,secilc,libc6-dev,setools
 
 # te_tree DIR: makes it, unless it is there whole; who comes while another makes it waits. The package has built its
@@ -33,3 +33,8 @@ inside() {
 		"$tree/lib64/ld-linux-x86-64.so.2" --library-path "$tree/usr/lib/x86_64-linux-gnu:$tree/lib/x86_64-linux-gnu" \
 		"$tree/usr/bin/$program" "$@"
 }
+
+if [ "$0" = "${BASH_SOURCE[0]}" ]; then
+	set -eu
+	te_tree "$1"
+fi

@@ -17,8 +17,7 @@ te_tree "$tree"
 out=$TARGET/te-query
 rm -rf "$out"
 mkdir -p "$out"
-cargo static -q --locked --bin tidegate --bin tidegate-tests
-PROGRAMS=$TARGET/x86_64-unknown-linux-gnu/release
+PROGRAMS=${PROGRAMS:-$TARGET/x86_64-unknown-linux-gnu/debug}
 T=$PROGRAMS/tidegate
 
 passed=0

@@ -364,7 +364,7 @@ fn requests_go_by_the_monitors() {
     plan.systems.extend(System::pick("monitors").unwrap());
     plan.workloads = Workload::pick("lava").unwrap();
     plan.lab = env::var_os("TIDEGATE_LAB_PROGRAM")
-        .expect("TIDEGATE_LAB_PROGRAM names the static program: `scripts/test.sh lab` sets it")
+        .expect("TIDEGATE_LAB_PROGRAM names the static program: `cargo xtask test lab` sets it")
         .into();
     let run = measure(&plan, None);
     let section = Section::new(&run, "one").unwrap();

@@ -77,6 +77,11 @@ impl Play {
         cargo::programs(&self.target)
     }
 
+    /// Where the lab has its images and trees.
+    fn trees(&self) -> PathBuf {
+        env::var_os("TIDEGATE_LAB_CACHE").map_or_else(|| self.target.join("lab"), PathBuf::from)
+    }
+
     fn lab(&self) -> PathBuf {
         self.programs().join("tidegate-lab")
     }
@@ -91,7 +96,7 @@ impl Play {
                 Step::Tests => cargo::test(&["--no-run"]),
                 Step::Machines => words(&self.lab(), &["setup"]),
                 Step::Prover => words(&self.lab(), &["cbmc", "--version"]),
-                Step::Selinux => words(Path::new("tests/te-decisions/tree.sh"), &["make"]),
+                Step::Selinux => words(Path::new("tests/te-decisions/tree.sh"), &[&self.trees().join("te-trixie").to_string_lossy()]),
             };
             command.env("CARGO_TARGET_DIR", &self.target);
             self.run(command, &log, STEP, &running).map(End::success)
@@ -153,8 +158,7 @@ impl Play {
                     command.arg(self.lab()).arg(&payload).args(part.kernel);
                 }
                 command
-                    .env("PROGRAMS", self.programs())
-                    .env("CARGO_TARGET_DIR", &self.target);
+                    .env("PROGRAMS", self.programs()).env("LAB", self.lab()).env("CARGO_TARGET_DIR", &self.target);
                 command.args(&self.words);
                 self.run(command, &log, within, running)
             }

@@ -295,7 +295,7 @@ pub const SUITES: &[Suite] = &[
         "replay",
         20,
         Guest {
-            programs: &[tests("tidegate-replay")],
+            programs: &[tests("replay")],
             files: &[EXPECT, "crates/model/policy/replay.plm"],
             ..guest(Place::Flat, "tests/replay/check.sh")
         },
