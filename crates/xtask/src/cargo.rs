@@ -175,8 +175,9 @@ impl Units {
         ) else {
             return;
         };
-        // build scripts of different features are different programs
-        if target.kind.iter().any(|kind| kind == "custom-build") {
+        // Build scripts of different features are different programs. What is not among the dependencies is a copy.
+        let depended = file.components().any(|part| part.as_os_str() == "deps");
+        if target.kind.iter().any(|kind| kind == "custom-build") || !depended {
             return;
         }
         let unit = Unit {

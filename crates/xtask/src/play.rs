@@ -96,7 +96,10 @@ impl Play {
                 Step::Tests => cargo::test(&["--no-run"]),
                 Step::Machines => words(&self.lab(), &["setup"]),
                 Step::Prover => words(&self.lab(), &["cbmc", "--version"]),
-                Step::Selinux => words(Path::new("tests/te-decisions/tree.sh"), &[&self.trees().join("te-trixie").to_string_lossy()]),
+                Step::Selinux => words(
+                    Path::new("tests/te-decisions/tree.sh"),
+                    &[&self.trees().join("te-trixie").to_string_lossy()],
+                ),
             };
             command.env("CARGO_TARGET_DIR", &self.target);
             self.run(command, &log, STEP, &running).map(End::success)
@@ -158,7 +161,9 @@ impl Play {
                     command.arg(self.lab()).arg(&payload).args(part.kernel);
                 }
                 command
-                    .env("PROGRAMS", self.programs()).env("LAB", self.lab()).env("CARGO_TARGET_DIR", &self.target);
+                    .env("PROGRAMS", self.programs())
+                    .env("LAB", self.lab())
+                    .env("CARGO_TARGET_DIR", &self.target);
                 command.args(&self.words);
                 self.run(command, &log, within, running)
             }

@@ -1,10 +1,8 @@
 //! Runs a program with a log and a deadline. What a program has started ends with it.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -95,28 +93,6 @@ pub fn lines(
         }
     }
     Ok(End::Exited(child.wait()?))
-}
-
-/// Runs `command` with a log of what it says, which `progress` hears too.
-///
-/// # Errors
-/// When it cannot be started, or the log cannot be written.
-pub fn logged(
-    command: Command,
-    log: &Path,
-    within: Duration,
-    mut progress: impl FnMut(&str),
-) -> Result<End> {
-    let mut file = File::options()
-        .create(true)
-        .append(true)
-        .open(log)
-        .with_context(|| log.display().to_string())?;
-    lines(command, within, |line| {
-        progress(line);
-        writeln!(file, "{line}")?;
-        Ok(Next::GoOn)
-    })
 }
 
 /// A process group, killed when it is let go: nothing that a part has started outlives it.
