@@ -18,6 +18,9 @@ pub struct Case {
     pub name: String,
     /// Whether it passed.
     pub passed: bool,
+    /// How long it took, where that is known: in a machine, since the check before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// The counts of a log: the last `N passed, N failed`, or all that test programs say (`test result: …`) added up.
@@ -57,11 +60,13 @@ pub fn cases(log: &str) -> Vec<Case> {
     log.lines().filter_map(case).collect()
 }
 
-fn case(line: &str) -> Option<Case> {
+/// The check that a line names.
+pub fn case(line: &str) -> Option<Case> {
     let case = |name: &str, passed| {
         Some(Case {
             name: name.trim().to_owned(),
             passed,
+            seconds: None,
         })
     };
     if let Some(name) = line.strip_prefix("ok      ") {

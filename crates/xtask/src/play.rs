@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::cargo::{self, Units};
+use crate::counts::{Case, case};
 use crate::lint;
 use crate::process::{self, End, Next};
 use crate::report::{Report, Running};
@@ -391,7 +392,12 @@ impl Play {
     ) -> bool {
         let name = part.name();
         let log = self.report.log(&name);
-        let Some(Ended { status, took }) = ended_so else {
+        let Some(Ended {
+            status,
+            took,
+            cases,
+        }) = ended_so
+        else {
             let why = match machine {
                 End::TimedOut => "it did not end in time".into(),
                 End::Exited(status) => format!("the machine ended before it did: {status}"),
@@ -418,7 +424,9 @@ impl Play {
                 .map_err(|error| format!("{error:#}"))
                 .and_then(|end| ended(end, part.suite.within()));
         }
-        self.report.played(&name, *took + begin.elapsed(), good)
+        let cases = guest.judge.is_none().then(|| cases.clone());
+        self.report
+            .played_cases(&name, *took + begin.elapsed(), good, cases)
     }
 }
 
@@ -426,6 +434,17 @@ impl Play {
 struct Ended {
     status: i32,
     took: Duration,
+    cases: Vec<Case>,
+}
+
+/// A part that is played in a machine at this moment.
+struct Playing {
+    name: &'static str,
+    log: fs::File,
+    begin: Instant,
+    /// When its newest check was told.
+    newest: Instant,
+    cases: Vec<Case>,
 }
 
 /// Hears a machine: which part says what, and how each ends.
@@ -434,7 +453,7 @@ struct Hall<'a> {
     parts: HashMap<&'static str, Part>,
     running: &'a Running,
     log: fs::File,
-    part: Option<(&'static str, fs::File, Instant)>,
+    part: Option<Playing>,
     ends: HashMap<&'static str, Ended>,
 }
 
@@ -465,28 +484,38 @@ impl<'a> Hall<'a> {
             && let Some((name, part)) = self.parts.get_key_value(name)
         {
             let file = appended(&self.play.report.log(&part.name()))?;
-            self.part = Some((name, file, Instant::now()));
+            self.part = Some(Playing {
+                name,
+                log: file,
+                begin: Instant::now(),
+                newest: Instant::now(),
+                cases: Vec::new(),
+            });
             return Ok(Next::Within(part.suite.within()));
         }
-        let Some((name, file, begin)) = &mut self.part else {
+        let Some(playing) = &mut self.part else {
             return Ok(Next::GoOn);
         };
         if let Some(status) = line
             .strip_prefix("== end ")
             .and_then(|status| status.parse().ok())
         {
-            self.ends.insert(
-                name,
-                Ended {
-                    status,
-                    took: begin.elapsed(),
-                },
-            );
+            let ended = Ended {
+                status,
+                took: playing.begin.elapsed(),
+                cases: std::mem::take(&mut playing.cases),
+            };
+            self.ends.insert(playing.name, ended);
             self.part = None;
             return Ok(Next::Within(BOOT));
         }
-        self.running.line(&format!("{name}: {line}"));
-        writeln!(file, "{line}")?;
+        if let Some(case) = case(line) {
+            let seconds = Some(playing.newest.elapsed().as_secs_f64());
+            playing.newest = Instant::now();
+            playing.cases.push(Case { seconds, ..case });
+        }
+        self.running.line(&format!("{}: {line}", playing.name));
+        writeln!(playing.log, "{line}")?;
         Ok(Next::GoOn)
     }
 }
