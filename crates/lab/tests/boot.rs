@@ -1,5 +1,5 @@
 //! Boots real machines. Ignored by default, because the first run builds the
-//! artefacts (see `tidegate-lab setup`): `scripts/test.sh lab`.
+//! artefacts (see `tidegate-lab setup`): `scripts/xtask.sh test lab`.
 
 use std::fs;
 use std::time::Duration;

@@ -12,7 +12,7 @@ pub struct Counts {
 }
 
 /// A single check, as far as a log names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Case {
     /// Its name or its words.
     pub name: String,

@@ -19,9 +19,10 @@ const OF_ONE: usize = 64;
 /// and of all places, what only root gets.
 const KEPT: usize = SESSIONS / 8;
 
-/// How often, and how long after one another, memory is looked at that seems to be shared: whoever reads `/proc/PID/maps` has
-/// a part of it for a moment.
-const LOOKS: u32 = 10;
+/// How often, and how long after one another, memory is looked at that seems to be shared. A reader of `/proc/PID/maps` has
+/// a part of it for a moment. A thread that is being made has one before it is counted: on a busy processor it may wait
+/// there for its turn, and where threads make threads all the time, some turns pass until none does.
+const LOOKS: u32 = 250;
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// When a layer comes into force.

@@ -4,7 +4,7 @@
 //!   caps-random SEED COUNT [OPTIONS]   sequences from this seed on, one after the other, and after each a race
 //!   caps-random actor                  a process that does what it is told
 //!
-//! Runs as root beside a daemon; `scripts/test.sh caps-random-6.12` boots a machine. Options are those of `cargo test`.
+//! Runs as root beside a daemon; `scripts/xtask.sh test caps-random-6.12` boots a machine. Options are those of `cargo test`.
 
 mod actor;
 mod calls;

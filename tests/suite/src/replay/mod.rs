@@ -2,7 +2,7 @@
 //! it; they must agree on every verdict and every level.
 //!
 //! Runs as root at the top level, on a machine where `crates/model/policy/replay.plm` is in
-//! force; `scripts/test.sh replay-6.12` boots one. With `--dry-run` it only shows what it
+//! force; `scripts/xtask.sh test replay-6.12` boots one. With `--dry-run` it only shows what it
 //! would do, anywhere.
 
 mod attempt;
