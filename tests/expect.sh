@@ -53,6 +53,18 @@ listens() {
 	[ -S "$1" ] && grep -qE " 00010000 .* $1\$" /proc/net/unix
 }
 
+# takes_connections PORT: does somebody, by TCP?
+takes_connections() {
+	grep -qE "$(printf ':%04X [0-9A-F]+:0000 0A ' "$1")" /proc/net/tcp /proc/net/tcp6
+}
+
+# caught_up: the log has the newest refusal, and so all that came before it
+caught_up() {
+	local newest
+	newest=$("$T" why --json | grep -o '"id":[0-9]*' | head -n 1)
+	[ -n "$newest" ] && until_ sh -c "'$T' log --json | grep -q '^{$newest,'"
+}
+
 # killed: the daemon was, and is gone
 killed() {
 	local daemon

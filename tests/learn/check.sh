@@ -26,8 +26,13 @@ heard() {
 
 # What is done all day: a program that has fallen works in ~/work.
 makes() { low 'mkdir ~/work/out && echo x >~/work/out/a && echo y >~/work/out/b.new && mv ~/work/out/b.new ~/work/out/b'; }
-# it stays a while, so that the daemon finds its program
-keeps_log() { low 'echo line >>~/work/tool.log && sleep 1 && :'; }
+# it stays until the daemon has found its program
+keeps_log() { low 'echo line >>~/work/tool.log && until [ -e /tmp/found ]; do sleep 0.1; done'; }
+# the daemon has
+found() {
+	until_ sh -c "'$T' log --denied --json --path /home/alice/work/tool.log | grep -q '\"exe\"'"
+	touch /tmp/found
+}
 cleans() { low 'rm -r ~/work/out'; }
 # What an attack does.
 plants() { heard 'echo "evil" >>~/.bashrc'; }
@@ -41,7 +46,10 @@ chown -R alice: /home/alice/work /home/alice/.ssh
 echo "# a day's work, and nothing is refused"
 expect 0 'permissive' timeout 1200 "$T" start --preset workstation --permissive
 expect 0 '' makes
+found &
+finds=$!
 expect 0 '' keeps_log
+wait $finds
 expect 0 '' cleans
 expect 0 '' plants
 expect 0 '' reads_key

@@ -7,6 +7,7 @@
  *   ops sessions|crowd|files FILE.caps COUNT UID
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -71,6 +72,36 @@ static void held(void)
 	printf("anew %s", try_open());
 }
 
+/* Waits until all other threads of this process sleep in a call. */
+static void others_sleep(void)
+{
+	char at[64], line[256], *state;
+	int awake, fd, length;
+	struct dirent *entry;
+	DIR *tasks;
+
+	do {
+		awake = 0;
+		tasks = opendir("/proc/self/task");
+		if (!tasks)
+			exit(2);
+		while ((entry = readdir(tasks))) {
+			if (entry->d_name[0] == '.' || atoi(entry->d_name) == gettid())
+				continue;
+			snprintf(at, sizeof(at), "/proc/self/task/%.20s/stat", entry->d_name);
+			fd = open(at, O_RDONLY | O_CLOEXEC);
+			length = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+			if (fd >= 0)
+				close(fd);
+			line[length < 0 ? 0 : length] = 0;
+			/* after the name */
+			state = strrchr(line, ')');
+			awake += !state || state[2] != 'S';
+		}
+		closedir(tasks);
+	} while (awake && !usleep(1000));
+}
+
 static pthread_barrier_t barrier, second;
 
 static void *waiting(void *waits)
@@ -107,7 +138,7 @@ static void threads(int by_another)
 		if (pthread_create(&all[i], NULL, waiting, i ? NULL : &ends[0]))
 			exit(2);
 	pthread_barrier_wait(&barrier);
-	usleep(100000);
+	others_sleep();
 	if (by_another) {
 		pthread_create(&other, NULL, narrowing, NULL);
 		pthread_join(other, NULL);
@@ -124,7 +155,7 @@ static void threads(int by_another)
 	}
 }
 
-static atomic_int narrowed, over, opened_then, born;
+static atomic_int narrowed, over, opened_then, born, living;
 
 /* Makes the next one, and opens what it can. */
 static void *chain(void *unused)
@@ -143,9 +174,16 @@ static void *chain(void *unused)
 		}
 	}
 	born++;
-	if (!over && !pthread_create(&next, NULL, chain, NULL))
-		return NULL;
+	if (over || pthread_create(&next, NULL, chain, NULL))
+		living--;
 	return NULL;
+}
+
+/* Waits until so many have been born since, or nobody is left. */
+static void births_since(int count, int number)
+{
+	while (living && born < count + number)
+		usleep(1000);
 }
 
 /* Threads that come and go all the time: none opens anything once the call has returned. */
@@ -154,14 +192,17 @@ static void births(void)
 	pthread_t one;
 	int i;
 
+	living = THREADS;
 	for (i = 0; i < THREADS; i++)
-		pthread_create(&one, NULL, chain, NULL);
-	usleep(200000);
+		if (pthread_create(&one, NULL, chain, NULL))
+			exit(2);
+	births_since(0, 50);
 	narrow();
 	narrowed = 1;
-	usleep(300000);
+	births_since(born, 50);
 	over = 1;
-	usleep(100000);
+	while (living)
+		usleep(1000);
 	printf("opened since: %d, threads %s", opened_then, born > 50 ? "many" : "few");
 }
 

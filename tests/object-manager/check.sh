@@ -142,8 +142,7 @@ as clerk "$D" follow report >/root/followed 2>/root/follower &
 follower=$!
 expect 0 '' until_ grep -q secret /root/followed
 before=$(sequence)
-kill -9 "$(cat /run/tidegate/pid)"
-sleep 0.5
+killed
 expect 1 '503 Service Unavailable: the daemon is not running' as_down
 expect 0 "sequence=$before enforcing=1" "$F" words
 expect 0 'took over' timeout 1200 "$T" start
@@ -168,10 +167,10 @@ expect 0 '"governed":false' "$F" ask '{"ask":"security","question":{"what":"own"
 began=$SECONDS
 expect 0 '' alice "$F flood"
 took=$((SECONDS - began))
+# what one user may have recorded is counted by the second; once that is over, the next one tells how many were left out
 sleep 1.2
-# the next one tells how many were left out
 expect 0 'recorded' alice "$F record 'flood, the last'"
-sleep 1
+expect 0 'flood, the last' until_said 'flood, the last'
 expect 0 'denied by python3\([0-9]+\): boss_t may not \{ read \} flood [0-9]+\\nforged: line' "$T" log --denied
 expect 1 '' sh -c "'$T' log --json --kind denied | grep flood"
 expect 1 '' sh -c "'$T' log --json | grep flood | grep -v '\"uid\":1000'"
@@ -182,10 +181,11 @@ left=$((${left:-0}))
 echo "        $lines records in $took s, $left left out"
 expect 0 '' test "$lines" -le $((20 * (took + 2) + 1))
 expect 0 '' test $((lines + left)) = 201
-alice "$F stall 4" &
+alice "$F stall /tmp/stalls" &
 stalls=$!
-sleep 0.3
+until_ test -e /tmp/stalls
 expect 0 '^secret$' timeout 3 bash -c "'$T' run --context $CLERK -- '$D' get report"
+rm /tmp/stalls
 wait $stalls
 
 echo "# the service's own death is nobody's"

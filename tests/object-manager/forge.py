@@ -7,7 +7,7 @@ forge.py ask QUESTION       a raw question to the daemon, and its answer
 forge.py pair               who is at the other end of a pair of sockets
 forge.py flood              two hundred records at once
 forge.py record ABOUT       one record
-forge.py stall SECONDS      connections to the daemon that say nothing
+forge.py stall FILE         connections to the daemon that say nothing: makes the file then, and stays until it is gone
 forge.py inherit T CONTEXT  connects to the store, then becomes a program in another context that uses the connection
 """
 import os
@@ -114,7 +114,7 @@ def use(number):
     print(store.makefile().readline().strip())
 
 
-def stall(seconds):
+def stall(sign):
     held = []
     for _ in range(100):
         daemon = socket.socket(socket.AF_UNIX)
@@ -124,7 +124,9 @@ def stall(seconds):
         except OSError:
             pass
         held.append(daemon)
-    time.sleep(float(seconds))
+    open(sign, "w").close()
+    while os.path.exists(sign):
+        time.sleep(0.1)
 
 
 match sys.argv[1:]:
@@ -141,8 +143,8 @@ match sys.argv[1:]:
             ask(record(f"flood {n}\\nforged: line"))
     case ["record", about]:
         print(ask(record(about)))
-    case ["stall", seconds]:
-        stall(seconds)
+    case ["stall", sign]:
+        stall(sign)
     case ["inherit", tidegate, context]:
         inherit(tidegate, context)
     case ["use", number]:

@@ -22,7 +22,7 @@ fresh() {
 	cd - >/dev/null || exit 1
 	perl -MSocket -e 'socket my $s, AF_UNIX, SOCK_STREAM, 0; bind $s, sockaddr_un("/root/te/socket"); listen $s, 9; sleep 1000' &
 	served=$!
-	sleep 1
+	until_ listens /root/te/socket
 }
 sleep 1000 &
 outside=$!
@@ -49,7 +49,7 @@ echo "# the same in the domain, permissive"
 expect 0 'permissive' timeout 1200 "$T" start "${te[@]}" --permissive
 fresh
 "$T" run --context $D -- ./work.sh $outside >/tmp/out 2>&1 </dev/null
-sleep 1
+expect 0 '' caught_up
 "$T" log --json --kind would >/tmp/would.jsonl
 kill $served
 expect 0 '^same' python3 ./compare.py /tmp/predicted.json /tmp/would.jsonl
@@ -60,7 +60,7 @@ fresh
 expect 0 ' lines of ' timeout 300 "$T" record -o /tmp/under.jsonl -- "$T" run --context $D -- ./work.sh $outside
 kill $served
 "$T" run --context $D -- sleep 1000 &
-sleep 2
+soon 0 "^ *$! .*work_t" "$T" ps -Z
 expect 0 ' lines of ' timeout 60 "$T" record -o /tmp/all.jsonl --for 2s
 kill %%
 expect 0 '"act":"process".*"context":"u:r:work_t"' grep '"context":"u:r:work_t"' /tmp/all.jsonl

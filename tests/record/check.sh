@@ -56,7 +56,7 @@ expect 1 'broken.jsonl:501: not a line of a recording' "$T" replay $W/broken.jso
 echo "# the same under the policy, permissive"
 expect 0 'permissive' timeout 1200 "$T" start --preset workstation --permissive
 ./work.sh all >/tmp/out 2>&1 </dev/null # to where the recorded one wrote
-sleep 1
+expect 0 '' caught_up
 "$T" log --json --kind would >$W/would.jsonl
 "$T" log --json --kind demoted >$W/demoted.jsonl
 restore

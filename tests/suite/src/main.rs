@@ -17,6 +17,7 @@ mod te_decisions;
 mod te_live;
 mod te_ops;
 mod trials;
+mod wait;
 
 use std::process::ExitCode;
 

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io;
 use std::panic::Location;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::errno::Errno;
+
+use crate::wait;
 
 /// How long is waited for what has to come: an emulated processor may be slow.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -42,15 +44,8 @@ impl Failed {
 }
 
 /// Asks again and again, for [`PATIENCE`], until it is so; whether it came to be.
-pub fn soon(mut so: impl FnMut() -> Outcome<bool>) -> Outcome<bool> {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let is = so()?;
-        if is || Instant::now() > until {
-            return Ok(is);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+pub fn soon(so: impl FnMut() -> Outcome<bool>) -> Outcome<bool> {
+    wait::until(PATIENCE, so)
 }
 
 impl From<Errno> for Failed {

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -11,6 +12,12 @@ use crate::scenarios::setup;
 
 /// Where a daemon says who it is.
 const PID: &str = "/run/tidegate/pid";
+
+/// How long nobody must have needed the guard before it goes.
+pub const GUARD_QUIET: Duration = Duration::from_millis(300);
+
+/// How long the guard outlasts that: thirteen looks a second apart that find nothing, and some of slack.
+const LOOKS: Duration = Duration::from_secs(16);
 
 /// A `tidegate` command.
 pub fn tidegate(args: &[&str]) -> Command {
@@ -34,6 +41,21 @@ pub fn quietly(args: &[&str]) -> Outcome<i32> {
     status
         .code()
         .ok_or_else(|| Failed::because("tidegate was killed"))
+}
+
+/// Whether the guard of revoked descriptors is armed.
+pub fn guard_armed() -> Outcome<bool> {
+    Ok(status("/guard_armed")? == Value::Bool(true))
+}
+
+/// Holds something to be so until the guard would have gone, if nobody had needed it.
+pub fn past_guard(mut so: impl FnMut() -> Outcome) -> Outcome {
+    let until = Instant::now() + GUARD_QUIET + LOOKS;
+    while Instant::now() < until {
+        so()?;
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    so()
 }
 
 /// The daemon's process id, if it runs.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
-use crate::scenarios::check::Outcome;
+use crate::scenarios::check::{Outcome, ensure, soon};
 use crate::scenarios::sys;
 
 /// What its file says.
@@ -28,6 +28,8 @@ pub struct Fuse {
     at: String,
     /// While it is set, reads wait.
     pub held: Arc<AtomicBool>,
+    /// One does.
+    asked: Arc<AtomicBool>,
 }
 
 impl Fuse {
@@ -47,12 +49,20 @@ impl Fuse {
             Some(options.as_str()),
         )?;
         let held = Arc::new(AtomicBool::new(false));
-        let holds = Arc::clone(&held);
-        std::thread::spawn(move || serve(device, &holds));
+        let asked = Arc::new(AtomicBool::new(false));
+        let (holds, is_asked) = (Arc::clone(&held), Arc::clone(&asked));
+        std::thread::spawn(move || serve(device, &holds, &is_asked));
         Ok(Fuse {
             at: at.to_owned(),
             held,
+            asked,
         })
+    }
+
+    /// Waits until a read waits.
+    pub fn is_asked(&self) -> Outcome {
+        let is = soon(|| Ok(self.asked.load(Ordering::SeqCst)))?;
+        ensure(is, "nobody reads")
     }
 
     /// The path of its file.
@@ -90,7 +100,7 @@ fn zeros(n: usize) -> Vec<u8> {
 }
 
 /// Answers until the filesystem is unmounted.
-fn serve(mut device: File, held: &Arc<AtomicBool>) {
+fn serve(mut device: File, held: &Arc<AtomicBool>, asked: &AtomicBool) {
     let mut request = vec![0u8; 1 << 17];
     while let Ok(n) = device.read(&mut request) {
         if n < 40 {
@@ -114,6 +124,7 @@ fn serve(mut device: File, held: &Arc<AtomicBool>) {
             14 | 27 => Ok(zeros(16)), // OPEN, OPENDIR
             15 => {
                 if held.load(Ordering::SeqCst) {
+                    asked.store(true, Ordering::SeqCst);
                     let (held, unique) = (Arc::clone(held), request[8..16].to_vec());
                     if let Ok(mut device) = device.try_clone() {
                         std::thread::spawn(move || {

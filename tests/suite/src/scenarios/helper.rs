@@ -67,7 +67,6 @@ fn squat(what: &str, file: &str) -> ExitCode {
     };
     for _ in 0..6000 {
         if fs::exists("/run/tidegate/tidegate.sock").unwrap_or(false) {
-            std::thread::sleep(std::time::Duration::from_millis(300));
             return errno(fs::write(format!("{}/{what}", place::TMPFS), "x"));
         }
         std::thread::sleep(std::time::Duration::from_millis(50));

@@ -3,13 +3,11 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -69,7 +67,8 @@ fn begin_enforcing() -> io::Result<()> {
     setup::prepare()?;
     crate::scenarios::topics::before_start()?;
     let given = format!("--given-entries={}", setup::GIVEN);
-    let out = daemon::run(&["start", "--policy", setup::POLICY_FILE, &given])?;
+    let quiet = format!("--guard-quiet={}", daemon::GUARD_QUIET.as_millis());
+    let out = daemon::run(&["start", "--policy", setup::POLICY_FILE, &given, &quiet])?;
     if out.status.success() {
         return Ok(());
     }
@@ -117,13 +116,7 @@ fn spawn(name: &str) -> io::Result<Child> {
 /// Waits for a process's end; `None` if it takes too long.
 fn wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     let process = sys::pidfd_open(child.id() as i32)?;
-    let mut fds = [PollFd::new(
-        std::os::fd::AsFd::as_fd(&process),
-        PollFlags::POLLIN,
-    )];
-    let timeout = PollTimeout::try_from(LIMIT).unwrap_or(PollTimeout::MAX);
-    debug_assert!(process.as_raw_fd() >= 0);
-    if poll(&mut fds, timeout)? == 0 {
+    if !sys::ends(&process, LIMIT)? {
         return Ok(None);
     }
     child.wait().map(Some)

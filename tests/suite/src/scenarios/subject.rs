@@ -6,18 +6,21 @@
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, setgroups, setresgid, setresuid};
+use nix::unistd::{ForkResult, Gid, Pid, Uid, fork, gettid, setgroups, setresgid, setresuid};
 
-use crate::scenarios::check::{Failed, Outcome};
+use crate::scenarios::check::{Failed, Outcome, ensure, soon};
 use crate::scenarios::level;
 use crate::scenarios::place;
 use crate::scenarios::report;
+use crate::wait;
 
 /// The policy's levels, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -173,6 +176,23 @@ impl Child {
         Ok(kill(self.pid, Signal::SIGCONT)?)
     }
 
+    /// Lets it go on from its first [`step`], and waits until it sleeps in the call that it makes then. Whether it has
+    /// ended instead, [`Child::join`] says.
+    #[track_caller]
+    pub fn waits(&self) -> Outcome {
+        self.stands()?;
+        self.go()?;
+        self.sleeps()
+    }
+
+    /// Waits until it sleeps in a call that waits for others.
+    #[track_caller]
+    pub fn sleeps(&self) -> Outcome {
+        let task = format!("/proc/{}", self.pid);
+        let sleeps = soon(|| Ok(matches!(wait::state(&task), None | Some('S' | 'Z'))))?;
+        ensure(sleeps, "the child does not wait")
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub fn join(self) -> Outcome {
@@ -213,6 +233,38 @@ impl Child {
 /// In a child: stands still until the parent lets it go on.
 pub fn step() -> Outcome {
     Ok(raise(Signal::SIGSTOP)?)
+}
+
+/// Gives a sign to other processes of this scenario, whatever their levels.
+pub fn tell(sign: &str) -> Outcome {
+    Ok(fs::write(place::path(place::TMPFS_LOW, sign), "")?)
+}
+
+/// Waits until a sign is given. It is seen, and not read: nobody falls by it.
+#[track_caller]
+pub fn told(sign: &str) -> Outcome {
+    let path = place::path(place::TMPFS_LOW, sign);
+    let is = soon(|| Ok(fs::exists(&path)?))?;
+    ensure(is, &format!("the sign `{sign}` does not come"))
+}
+
+/// Starts a thread, and waits until it sleeps in one of these system calls.
+pub fn asleep<T: Send + 'static>(
+    calls: &[libc::c_long],
+    part: impl FnOnce() -> T + Send + 'static,
+) -> Outcome<JoinHandle<T>> {
+    let (tell, told) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let _ = tell.send(gettid());
+        part()
+    });
+    let id = told
+        .recv()
+        .map_err(|e| Failed::because(format_args!("no thread: {e}")))?;
+    let task = format!("/proc/self/task/{id}");
+    let sleeps = soon(|| Ok(wait::call(&task).is_some_and(|call| calls.contains(&call))))?;
+    ensure(sleeps, "the thread does not wait")?;
+    Ok(thread)
 }
 
 /// Awake for so long, and in no system call.

@@ -1,10 +1,12 @@
 //! System calls that neither the standard library nor nix has, and shorthands.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::SockaddrLike;
 use nix::sys::stat::Mode;
 
@@ -110,6 +112,13 @@ pub fn send_at_once<T: SockaddrLike>(
 /// A descriptor of a process.
 pub fn pidfd_open(pid: i32) -> Result<OwnedFd, Errno> {
     owned(syscall!(libc::SYS_pidfd_open, pid, 0)?)
+}
+
+/// Waits, for so long, for a process's end: until all its threads have let go of what they had. Whether it came.
+pub fn ends(process: &OwnedFd, patience: Duration) -> Result<bool, Errno> {
+    let mut fds = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
+    let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+    Ok(poll(&mut fds, patience)? != 0)
 }
 
 /// Takes a descriptor out of another process.

@@ -2,13 +2,13 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
 use crate::scenarios::check::PATIENCE;
 use crate::scenarios::sys;
 use crate::sys::{c, syscall};
+use crate::wait;
 
 /// IORING_SETUP_SQPOLL: a kernel thread takes what is submitted.
 pub const SQPOLL: u32 = 2;
@@ -222,16 +222,11 @@ impl Ring {
         let seen = head.load(Ordering::Relaxed);
         tail.store(at.wrapping_add(1), Ordering::Release);
         self.enter()?;
-        let until = Instant::now() + PATIENCE;
-        while self
-            .word(self.cq, self.params.cq.tail)
-            .load(Ordering::Acquire)
-            == seen
-        {
-            if Instant::now() > until {
-                return Err(Errno::ETIMEDOUT);
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        let tail = self.word(self.cq, self.params.cq.tail);
+        if !wait::until(PATIENCE, || {
+            Ok::<_, Errno>(tail.load(Ordering::Acquire) != seen)
+        })? {
+            return Err(Errno::ETIMEDOUT);
         }
         let slot = seen
             & self

@@ -1,10 +1,23 @@
 //! Processes in the domain, and the policy's booleans.
 
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use crate::wait::{state, until};
 
 pub const TIDEGATE: &str = "/payload/tidegate";
 pub const CONTEXT: &str = "u:r:live_t";
+
+/// How long is waited for what has to come: an emulated processor may be slow.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Asks again and again until it is so; whether it came to be.
+pub fn soon(mut so: impl FnMut() -> bool) -> bool {
+    until(PATIENCE, || Ok::<_, Infallible>(so())).unwrap_or(false)
+}
 
 /// A process that holds what it is told to.
 pub struct Holder {
@@ -38,6 +51,20 @@ impl Holder {
     /// Tells it to do something.
     pub fn tell(&mut self, what: &str) {
         let _ = writeln!(self.to, "{what}");
+    }
+
+    /// Tells it to do something that waits for others, and waits until it does: it has taken the line, and sleeps.
+    pub fn waits(&mut self, what: &str) {
+        self.tell(what);
+        let task = format!("/proc/{}", self.child.id());
+        let taken = || {
+            let mut left: libc::c_int = 1;
+            // SAFETY: the number is written to room for it.
+            let asked = unsafe { libc::ioctl(self.to.as_raw_fd(), libc::FIONREAD, &raw mut left) };
+            asked == 0 && left == 0
+        };
+        let is = soon(|| taken() && matches!(state(&task), None | Some('S' | 'Z')));
+        assert!(is, "{what}: it does not wait");
     }
 
     /// What became of it; `gone` if it has ended.

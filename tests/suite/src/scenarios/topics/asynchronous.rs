@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -14,7 +13,7 @@ use crate::scenarios::check::{
 use crate::scenarios::level;
 use crate::scenarios::place::{self, LOW, SYSTEM, home, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Level, at, lower, start};
+use crate::scenarios::subject::{Level, asleep, at, lower, start};
 use crate::scenarios::sys;
 use crate::scenarios::uring::{Ring, SQPOLL};
 use crate::sys::syscall;
@@ -311,10 +310,9 @@ fn stalled_write() -> Outcome {
         let address = faults.page.0 as usize;
         let (told, wrote) = mpsc::channel();
         let raw = fd.as_raw_fd();
-        let writer = std::thread::spawn(move || {
+        let writer = asleep(&[libc::SYS_pwrite64], move || {
             let _ = told.send(syscall!(libc::SYS_pwrite64, raw, address, 4, 0));
-        });
-        std::thread::sleep(Duration::from_millis(100));
+        })?;
         let fell = fs::read(&low).is_ok();
         faults.fill(b'l')?;
         let wrote = wrote

@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -14,16 +14,18 @@ use nix::sys::socket::SockType;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 
 use crate::scenarios::check::{
-    Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon,
+    Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon,
 };
+use crate::scenarios::daemon;
 use crate::scenarios::devfuse::{CONTENT, Fuse};
 use crate::scenarios::level::{self, object_is};
 use crate::scenarios::place::{self, AREA, LOW, MOUNT, NAMED_MOUNT, SYSTEM, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Level, at, lower, own_namespaces, start};
+use crate::scenarios::subject::{Level, at, lower, own_namespaces, start, tell, told};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{connected, file_name, named};
 use crate::sys::syscall;
+use crate::wait;
 
 use super::{exec, unix};
 
@@ -142,12 +144,11 @@ fn fuse_own() -> Outcome {
     let low = crate::scenarios::subject::spawn(Untrusted, || {
         own_namespaces(CloneFlags::CLONE_NEWNS)?;
         let _fuse = Fuse::mount(MOUNT)?;
-        std::thread::sleep(Duration::from_millis(50));
-        fs::write(path(place::TMPFS_LOW, "mounted"), "")?;
+        tell("mounted")?;
         std::thread::sleep(2 * PATIENCE);
         Ok(())
     })?;
-    soon(|| Ok(fs::exists(path(place::TMPFS_LOW, "mounted"))?))?;
+    told("mounted")?;
     let file = format!("/proc/{}/root{MOUNT}/file", low.pid);
     at(User, || match fs::read(&file) {
         Ok(content) => {
@@ -169,13 +170,13 @@ fn fuse_stalled() -> Outcome {
         let fd = sys::both(&high)?;
         let buffer = sys::Map::of(&sys::reads(&served)?, libc::PROT_READ, libc::MAP_PRIVATE)?;
         let (address, raw) = (buffer.0 as usize, fd.as_raw_fd());
-        let (told, wrote) = mpsc::channel();
+        let (send, wrote) = mpsc::channel();
         std::thread::spawn(move || {
-            let _ = told.send(syscall!(libc::SYS_pwrite64, raw, address, 4, 0));
+            let _ = send.send(syscall!(libc::SYS_pwrite64, raw, address, 4, 0));
         });
-        std::thread::sleep(Duration::from_millis(100));
+        told("stalled")?;
         let fell = fs::read(&low).is_ok();
-        fs::write(path(place::TMPFS_LOW, "tried"), "")?;
+        tell("tried")?;
         let wrote = wrote
             .recv_timeout(PATIENCE)
             .unwrap_or(Err(Errno::ETIMEDOUT));
@@ -186,7 +187,9 @@ fn fuse_stalled() -> Outcome {
             level::is(System)
         }
     })?;
-    soon(|| Ok(fs::exists(path(place::TMPFS_LOW, "tried"))?))?;
+    fuse.is_asked()?;
+    tell("stalled")?;
+    told("tried")?;
     fuse.held.store(false, Ordering::SeqCst);
     child.join()
 }
@@ -200,20 +203,43 @@ fn fuse_stalled_memory() -> Outcome {
         let page = sys::Map::of(&sys::reads(&served)?, libc::PROT_READ, libc::MAP_PRIVATE)?;
         let memory = sys::reads("/proc/self/mem")?;
         let (address, raw) = (page.0 as usize, memory.as_raw_fd());
+        // once the lock is held nobody here can start a thread, or get more memory: all is made ready before
+        let [locked, tried] = ["locked", "tried"].map(|sign| path(place::TMPFS_LOW, sign));
+        let go = Arc::new(AtomicBool::new(false));
+        let (send, waiter) = mpsc::channel();
+        let may_go = Arc::clone(&go);
+        std::thread::spawn(move || {
+            let _ = send.send(nix::unistd::gettid());
+            while !may_go.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // waits for the lock, and every reader from now on waits for this
+            sys::Map::anonymous(libc::MAP_PRIVATE).map(drop)
+        });
+        let waiter = waiter
+            .recv()
+            .map_err(|_| Failed::because("a thread panicked"))?;
+        let waiter = format!("/proc/self/task/{waiter}");
+        let waits = || -> Outcome<bool> { Ok(wait::call(&waiter) == Some(libc::SYS_mmap)) };
+        ensure(!waits()?, "the lock is waited for already")?;
         // holds the lock for reading until the page comes
         std::thread::spawn(move || {
             let mut word = [0u8; 4];
             let _ = syscall!(libc::SYS_pread64, raw, word.as_mut_ptr(), 4, address);
         });
-        std::thread::sleep(Duration::from_millis(100));
-        // waits for it, and every reader from now on waits for this
-        std::thread::spawn(|| sys::Map::anonymous(libc::MAP_PRIVATE).map(drop));
-        std::thread::sleep(Duration::from_millis(100));
+        let is_locked = soon(|| Ok(fs::exists(&locked)?))?;
+        ensure(is_locked, "the lock is not held")?;
+        go.store(true, Ordering::SeqCst);
+        ensure(soon(waits)?, "the lock is not waited for")?;
+        fs::write(&tried, "")?;
         let _ = sys::reads(&low);
         Ok(())
     })?;
-    std::thread::sleep(Duration::from_secs(1));
-    let meanwhile = at(Untrusted, || level::is(Untrusted));
+    fuse.is_asked()?;
+    tell("locked")?;
+    told("tried")?;
+    // the first may come before the attacker has its turn
+    let meanwhile = (0..3).try_for_each(|_| at(Untrusted, || level::is(Untrusted)));
     fuse.held.store(false, Ordering::SeqCst);
     attacker.join()?;
     meanwhile
@@ -445,10 +471,7 @@ fn overlay_revoked() -> Outcome {
     start(|| {
         let fd = sys::writes(overlay.file())?;
         lower(Untrusted)?;
-        refused(Errno::EIO, sys::put(&fd))?;
-        // the daemon lets the guard go after five quiet seconds, and twelve looks of a second
-        std::thread::sleep(Duration::from_secs(20));
-        refused(Errno::EIO, sys::put(&fd))
+        daemon::past_guard(|| refused(Errno::EIO, sys::put(&fd)))
     })?
     .join()?;
     same(

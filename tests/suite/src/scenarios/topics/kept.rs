@@ -15,7 +15,7 @@ use crate::scenarios::level;
 use crate::scenarios::net::address;
 use crate::scenarios::place::{self, NAMED_MOUNT, SYSTEM};
 use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Level, asleep, at, lower, spawn, start, step, tell, told};
 use crate::scenarios::sys;
 use crate::scenarios::uring::Ring;
 use crate::sys::syscall;
@@ -307,17 +307,13 @@ fn server_falls() -> Outcome {
         if lower(Untrusted).is_ok() {
             fs::write(&fell, "")?;
         }
+        tell("tried")?;
         // not stopped: a thread of its serves
         std::thread::sleep(2 * PATIENCE);
         std::mem::forget(fuse);
         Ok(())
     })?;
-    for _ in 0..30 {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-        if fs::exists(&fell)? {
-            break;
-        }
-    }
+    told("tried")?;
     let file = format!("{NAMED_MOUNT}/{}", crate::scenarios::devfuse::FILE);
     let played = start(|| {
         same("the content", fs::read(&file)?, CONTENT.to_vec())?;
@@ -355,8 +351,8 @@ fn serves(at: std::net::IpAddr) -> Outcome {
             fs::write(&place, listener.local_addr()?.port().to_string())?;
             let (connection, _) = listener.accept()?;
             let _ = sys::put_all(&connection, b"l");
-            std::thread::sleep(std::time::Duration::from_secs(1));
-            Ok(())
+            // keeps it until it is killed
+            step()
         }
         Err(e) => {
             fs::write(&place, "0")?;
@@ -422,8 +418,8 @@ fn net_server_falls() -> Outcome {
         if lower(Untrusted).is_ok() {
             let _ = sys::put_all(&connection, b"l");
         }
-        std::thread::sleep(std::time::Duration::from_secs(1));
-        Ok(())
+        // keeps it until it is killed
+        step()
     })?;
     let played = start(|| hears(crate::scenarios::net::connect(to)?))?.join();
     server.kill()?;
@@ -437,7 +433,9 @@ fn promoted() -> Outcome {
         let fd = sys::both(&file)?;
         let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
         let (from, to) = (read.as_raw_fd(), fd.as_raw_fd());
-        let mover = std::thread::spawn(move || syscall!(libc::SYS_splice, from, 0, to, 0, 4, 0));
+        let splices = move || syscall!(libc::SYS_splice, from, 0, to, 0, 4, 0);
+        let mover = asleep(&[libc::SYS_splice], splices)?;
+        tell("moves")?;
         while sys::writes(&file).is_ok() {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -445,7 +443,7 @@ fn promoted() -> Outcome {
         let _ = mover.join();
         Ok(())
     })?;
-    std::thread::sleep(std::time::Duration::from_millis(400));
+    told("moves")?;
     // it may be refused while somebody is about to write
     let code = crate::scenarios::daemon::quietly(&["promote", &file])?;
     if code != 0 {

@@ -1,7 +1,7 @@
 //! What Tidegate lives through: reloads, full tables, floods, the daemon's death, the end.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
@@ -244,8 +244,10 @@ fn killed() -> Outcome {
         refused(Errno::EPERM, sys::writes(&high))
     })?;
     survivor.stands()?;
-    kill(daemon_pid()?, Signal::SIGKILL)?;
-    std::thread::sleep(Duration::from_millis(200));
+    let killed = daemon_pid()?;
+    let process = sys::pidfd_open(killed.as_raw())?;
+    kill(killed, Signal::SIGKILL)?;
+    ensure(sys::ends(&process, PATIENCE)?, "the daemon does not end")?;
     // all goes on but what needs the guard, and that fails closed
     survivor.join_after_step()?;
     at(User, || {

@@ -13,7 +13,7 @@ use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused, refused
 use crate::scenarios::level;
 use crate::scenarios::place::{self, AREA, LOW, SYSTEM};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Child, Level, at, busy, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, asleep, at, busy, lower, spawn, start, step};
 use crate::scenarios::sys;
 
 use Level::{System, Untrusted, User};
@@ -492,11 +492,12 @@ fn fifo_after() -> Outcome {
 fn fifo_waiting() -> Outcome {
     let fifo = place::fifo(AREA, "fifo")?;
     let reader = spawn(User, || {
+        step()?;
         let got = sys::get(&sys::reads(&fifo)?)?;
         same("what was read", got, b"x".to_vec())?;
         level::is(Untrusted)
     })?;
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    reader.waits()?;
     let writer = spawn(Untrusted, || {
         let wrote = soon(
             || match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
@@ -615,8 +616,7 @@ fn under_way() -> Outcome {
     let victim = start(|| {
         let (read, write) = pipe()?;
         let fd = read.as_raw_fd();
-        let waiting = std::thread::spawn(move || sys::get(&fd));
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        let waiting = asleep(&[libc::SYS_read], move || sys::get(&fd))?;
         drop(read);
         // SAFETY: the child makes system calls only, none that needs a lock of the other thread.
         let low = start(move || {

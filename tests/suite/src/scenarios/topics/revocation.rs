@@ -10,7 +10,6 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, pipe2};
-use serde_json::Value;
 
 use crate::scenarios::check::{
     Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon,
@@ -174,20 +173,19 @@ fn not_others() -> Outcome {
     level::is(System)
 }
 
-fn armed() -> Outcome<bool> {
-    Ok(daemon::status("/guard_armed")? == Value::Bool(true))
-}
-
 fn guard_idle() -> Outcome {
     fallen(SYSTEM, OFlag::O_RDWR, |fd| {
         refused(Errno::EIO, sys::put(&fd))?;
-        ensure(armed()?, "the guard is not armed")
+        ensure(daemon::guard_armed()?, "the guard is not armed")
     })?;
     until_idle()
 }
 
 fn until_idle() -> Outcome {
-    ensure(soon(|| Ok(!armed()?))?, "the guard stays armed")
+    ensure(
+        soon(|| Ok(!daemon::guard_armed()?))?,
+        "the guard stays armed",
+    )
 }
 
 fn guard_late() -> Outcome {

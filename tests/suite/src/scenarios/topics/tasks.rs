@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::ptrace;
@@ -13,11 +12,11 @@ use nix::sys::wait::{WaitStatus, wait};
 use nix::unistd::{Pid, setpgid};
 
 use crate::scenarios::check::{
-    Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same,
+    Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon,
 };
 use crate::scenarios::level;
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, step, tell, told};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 
@@ -501,6 +500,7 @@ fn at_thread_end() -> Outcome {
             let (born, child) = mpsc::channel();
             let (end, ends) = mpsc::channel::<()>();
             let forks = std::thread::spawn(move || {
+                let task = format!("/proc/self/task/{}", nix::unistd::gettid());
                 // SAFETY: the child makes system calls only, none that needs a lock of the other thread.
                 let _ = born.send(start(|| {
                     let end = SigSet::from(Signal::SIGUSR1);
@@ -508,17 +508,19 @@ fn at_thread_end() -> Outcome {
                     // SAFETY: no argument is a pointer.
                     Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1) })?;
                     step()?;
-                    std::thread::sleep(Duration::from_millis(2000));
+                    told("thread-has-ended")?;
                     let status = fs::read_to_string("/proc/self/status")?;
                     ensure(
                         status.contains("ShdPnd:\t0000000000000000"),
                         "the signal was sent at a thread's end",
                     )?;
+                    tell("has-looked")?;
                     // SAFETY: an alarm ends who waits in vain.
                     unsafe { libc::alarm(300) };
                     same("what came", end.wait()?, Signal::SIGUSR1)
                 }));
                 let _ = ends.recv();
+                task
             });
             let Ok(asked) = child.recv() else {
                 return Err(Failed::because("no child"));
@@ -530,9 +532,13 @@ fn at_thread_end() -> Outcome {
             std::thread::spawn(|| std::thread::sleep(2 * PATIENCE));
             lower(Untrusted)?;
             drop(end);
-            let _ = forks.join();
-            std::thread::sleep(Duration::from_millis(3000));
-            Ok(())
+            let task = forks
+                .join()
+                .map_err(|_| Failed::because("a thread panicked"))?;
+            // the kernel sends what is to be sent before that
+            ensure(soon(|| Ok(!fs::exists(&task)?))?, "the thread does not end")?;
+            tell("thread-has-ended")?;
+            told("has-looked")
         })?
         .join()?;
         signal_came()

@@ -12,12 +12,12 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 
 use crate::scenarios::check::{
-    Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same,
+    Failed, Outcome, PATIENCE, allowed, ensure, refused, refused_any, same, soon,
 };
 use crate::scenarios::level;
 use crate::scenarios::place::{self, AREA, LOW, SYSTEM, USER, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Level, asleep, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::sys::{c, syscall};
 
@@ -136,12 +136,14 @@ fn waiting() -> Outcome {
         let (read, _write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let raw = (socket.as_raw_fd(), read.as_raw_fd());
         // threads as a server has them: none comes back by itself
-        std::thread::spawn(move || sys::get(&raw.1));
-        std::thread::spawn(move || syscall!(libc::SYS_recvfrom, raw.0, 0, 0, 0, 0, 0));
-        std::thread::spawn(|| std::thread::sleep(2 * PATIENCE));
-        std::thread::spawn(|| syscall!(libc::SYS_poll, 0, 0, -1));
-        std::thread::spawn(std::thread::park);
-        std::thread::sleep(Duration::from_millis(50));
+        asleep(&[libc::SYS_read], move || sys::get(&raw.1))?;
+        let receives = move || syscall!(libc::SYS_recvfrom, raw.0, 0, 0, 0, 0, 0);
+        asleep(&[libc::SYS_recvfrom], receives)?;
+        asleep(&[libc::SYS_nanosleep, libc::SYS_clock_nanosleep], || {
+            std::thread::sleep(2 * PATIENCE);
+        })?;
+        asleep(&[libc::SYS_poll], || syscall!(libc::SYS_poll, 0, 0, -1))?;
+        asleep(&[libc::SYS_futex], std::thread::park)?;
         allowed(fs::read(&low))?;
         level::is(Untrusted)
     })
@@ -298,28 +300,42 @@ fn sibling() -> Outcome {
     same("the content", fs::read_to_string(&high)?.as_str(), "high")
 }
 
+/// Whether a thread has read low data, and how often another has asked.
+#[derive(Default)]
+struct Fall {
+    has_come: AtomicBool,
+    asked: AtomicU32,
+}
+
+impl Fall {
+    fn has_come(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.has_come.load(Ordering::SeqCst)
+    }
+}
+
 /// One thread does something to a system file without a pause, until it hears
 /// that another has read low data; then what it does must be refused at once. It is
 /// given what it opened before, by `prepare`.
 fn against<T: Sync>(
     prepare: impl Fn() -> Outcome<T>,
-    busy: impl Fn(&T, &AtomicBool) -> Outcome + Sync,
+    busy: impl Fn(&T, &Fall) -> Outcome + Sync,
 ) -> Outcome {
     let low = place::file(LOW, "low")?;
     for _ in 0..3 {
         start(|| {
-            let fallen = AtomicBool::new(false);
+            let fall = Fall::default();
             let prepared = prepare()?;
             std::thread::scope(|threads| {
-                let busy = threads.spawn(|| busy(&prepared, &fallen));
-                std::thread::sleep(Duration::from_millis(20));
+                let busy = threads.spawn(|| busy(&prepared, &fall));
+                soon(|| Ok(fall.asked.load(Ordering::SeqCst) > 20 || busy.is_finished()))?;
                 for _ in 0..10 {
                     // it may be refused while the other is at it
                     if fs::read(&low).is_ok() {
                         break;
                     }
                 }
-                fallen.store(true, Ordering::SeqCst);
+                fall.has_come.store(true, Ordering::SeqCst);
                 let after = busy
                     .join()
                     .unwrap_or_else(|_| Err(Failed::because("panicked")));
@@ -339,8 +355,8 @@ fn write_loop() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
     against(
         || Ok(sys::both(&high)?),
-        |fd, fallen| loop {
-            let fell = fallen.load(Ordering::SeqCst);
+        |fd, fall| loop {
+            let fell = fall.has_come();
             let wrote = syscall!(libc::SYS_pwrite64, fd.as_raw_fd(), b"x".as_ptr(), 1, 0);
             if fell {
                 return refused(Errno::EIO, wrote);
@@ -353,12 +369,12 @@ fn open_loop() -> Outcome {
     let high = place::file(SYSTEM, "high")?;
     against(
         || Ok(()),
-        |(), fallen| loop {
-            let fell = fallen.load(Ordering::SeqCst);
+        |(), fall| loop {
+            let fell = fall.has_come();
             let opened = sys::writes(&high);
             if !fell
                 && let Ok(fd) = &opened
-                && fallen.load(Ordering::SeqCst)
+                && fall.has_come()
             {
                 // opened before, used after
                 return refused_any(&[Errno::EIO], sys::put(fd));
@@ -400,7 +416,7 @@ fn fork_loop() -> Outcome {
                     _ => Err(Failed::reported()),
                 }
             });
-            std::thread::sleep(Duration::from_millis(20));
+            soon(|| Ok(tried.load(Ordering::SeqCst) > 2 || forks.is_finished()))?;
             let fell = (0..20).any(|_| fs::read(&low).is_ok());
             fallen.store(true, Ordering::SeqCst);
             let after = forks

@@ -163,9 +163,7 @@ fn then_fall() -> Outcome {
             // refused: then both are what they were
             return level::is(User);
         }
-        level::is(Untrusted)?;
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        Ok(())
+        level::is(Untrusted)
     })?;
     let fell = tracer.join();
     kill(tracee.pid, Signal::SIGCONT)?;

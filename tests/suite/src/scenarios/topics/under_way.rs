@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
 
 use libc::MAP_PRIVATE;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
 use nix::sys::socket::SockType;
+use nix::sys::wait::waitpid;
 use nix::unistd::pipe2;
 
 use super::asynchronous::Faults;
@@ -17,7 +17,7 @@ use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, sa
 use crate::scenarios::level;
 use crate::scenarios::place::{self, SYSTEM};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, step, tell, told};
 use crate::scenarios::sys::{self, Map};
 use crate::scenarios::unixsock;
 use crate::sys::syscall;
@@ -80,10 +80,6 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-fn pause(ms: u64) {
-    std::thread::sleep(Duration::from_millis(ms));
-}
-
 /// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
 fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
@@ -93,41 +89,45 @@ fn not_above(bytes: &[u8]) -> Outcome {
     )
 }
 
-/// A low subject writes to a FIFO, if it may, and stays a while. Its readers may have gone
+/// A low subject writes to a FIFO, if it may, and stays until it is let go on. Its readers may have gone
 /// while its open waited.
-fn writes_low(fifo: &str, ms: u64) -> Outcome {
-    match sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
-        Ok(write) => match sys::put_all(&write, b"l") {
-            Ok(_) => {
-                pause(ms);
-                Ok(())
-            }
-            Err(e) => refused(Errno::EPIPE, Err::<(), _>(e)),
-        },
-        Err(e) => refused_any(
-            &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
-            Err::<(), _>(e),
-        ),
+fn writes_low(fifo: &str) -> Outcome {
+    let write = match sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
+        Ok(write) => write,
+        Err(e) => {
+            refused_any(
+                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
+                Err::<(), _>(e),
+            )?;
+            return step();
+        }
+    };
+    if let Err(e) = sys::put_all(&write, b"l") {
+        refused(Errno::EPIPE, Err::<(), _>(e))?;
+        drop(write);
+        return step();
     }
+    step()
 }
 
 /// A reader waits in open() for a FIFO; a low subject prepares and writes to it.
 fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
     let fifo = place::fifo(SYSTEM, "fifo")?;
     let victim = start(|| {
+        step()?;
         let read = sys::reads(&fifo)?;
         not_above(&sys::get(&read)?)
     })?;
-    pause(300);
-    at(Untrusted, || {
+    victim.waits()?;
+    let low = spawn(Untrusted, || {
         prepare(&fifo)?;
-        writes_low(&fifo, 500)
+        writes_low(&fifo)
     })?;
+    low.stands()?;
     // whom the low writer was kept from
-    if let Ok(write) = sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
-        let _ = sys::put_all(&write, b"h");
-    }
-    victim.join()
+    free(&fifo);
+    victim.join()?;
+    low.join_after_step()
 }
 
 fn displaced() -> Outcome {
@@ -150,21 +150,25 @@ fn waiter_writes() -> Outcome {
         let fd = sys::both(&high)?;
         let faults = Faults::new()?;
         let (page, raw, name) = (faults.page.0 as usize, fd.as_raw_fd(), fifo.clone());
-        let (tell, opened) = std::sync::mpsc::channel();
-        let waiter = std::thread::spawn(move || {
-            let _ = tell.send(sys::open(&name, OFlag::O_RDONLY | OFlag::O_NONBLOCK));
+        let (send, opened) = std::sync::mpsc::channel();
+        let waiter = asleep(&[libc::SYS_pwrite64], move || {
+            let _ = send.send(sys::open(&name, OFlag::O_RDONLY | OFlag::O_NONBLOCK));
             let _ = syscall!(libc::SYS_pwrite64, raw, page, 4, 0);
-        });
+        })?;
         let read = opened.recv().unwrap_or(Err(Errno::EIO))?;
-        pause(1500);
+        tell("stalled")?;
+        told("written")?;
         let got = sys::get(&read).unwrap_or_default();
         faults.fill(got.first().copied().unwrap_or(b'h'))?;
         let _ = waiter.join();
         Ok(())
     })?;
-    pause(500);
-    at(Untrusted, || writes_low(&fifo, 2500))?;
+    told("stalled")?;
+    let low = spawn(Untrusted, || writes_low(&fifo))?;
+    low.stands()?;
+    tell("written")?;
     victim.join()?;
+    low.join_after_step()?;
     let content = fs::read(&high)?;
     ensure(
         content.first() != Some(&b'l'),
@@ -191,23 +195,28 @@ fn waiter_left() -> Outcome {
         );
         // SAFETY: the handler does nothing.
         unsafe { sigaction(Signal::SIGUSR1, &action) }?;
+        step()?;
         refused(Errno::EINTR, sys::reads(&fifo))?;
         sys::reads(&other)?;
         Ok(())
     })?;
-    pause(300);
+    first.waits()?;
     let second = start(|| {
+        step()?;
         let read = sys::reads(&fifo)?;
         not_above(&sys::get(&read)?)
     })?;
-    pause(300);
+    second.waits()?;
     kill(first.pid, Signal::SIGUSR1)?;
-    pause(300);
-    at(Untrusted, || writes_low(&fifo, 500))?;
+    // in the other one's open
+    first.sleeps()?;
+    let low = spawn(Untrusted, || writes_low(&fifo))?;
+    low.stands()?;
     free(&fifo);
     free(&other);
     second.join()?;
-    first.join()
+    first.join()?;
+    low.join_after_step()
 }
 
 fn crowded() -> Outcome {
@@ -217,35 +226,37 @@ fn crowded() -> Outcome {
         let mut come = || -> Outcome {
             for _ in 0..10 {
                 crowd.push(spawn(Untrusted, || {
+                    step()?;
                     sys::reads(&fifo)?;
                     Ok(())
                 })?);
             }
-            pause(500);
-            Ok(())
+            crowd.iter().try_for_each(Child::waits)
         };
         if reader_is_last {
             come()?;
         }
         let reader = start(|| {
+            step()?;
             let read = sys::reads(&fifo)?;
             sys::get(&read)?;
             level::is(User)
         })?;
-        pause(300);
+        reader.waits()?;
         if !reader_is_last {
             come()?;
         }
-        at(User, || {
+        let writer = spawn(User, || {
             let write = allowed(sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK))?;
             allowed(sys::put_all(&write, b"u"))?;
-            pause(500);
-            Ok(())
+            step()
         })?;
+        writer.stands()?;
         reader.join()?;
         for low in crowd {
             low.join()?;
         }
+        writer.join_after_step()?;
     }
     Ok(())
 }
@@ -254,11 +265,10 @@ fn by_two() -> Outcome {
     start(|| {
         let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
         let fd = read.as_raw_fd();
-        let waiting = std::thread::spawn(move || sys::get(&fd));
-        pause(100);
+        let waiting = asleep(&[libc::SYS_read], move || sys::get(&fd))?;
         // SAFETY: the child makes system calls only, none that needs a lock of the other thread.
         let low = start(move || {
-            pause(300);
+            step()?;
             // its own copy of the descriptor to read is still open
             if lower(Untrusted).is_ok() {
                 sys::put_all(&write, b"l")?;
@@ -266,7 +276,8 @@ fn by_two() -> Outcome {
             Ok(())
         })?;
         drop(read);
-        low.join()?;
+        low.stands()?;
+        low.join_after_step()?;
         let got = waiting.join().unwrap_or(Ok(Vec::new()))?;
         not_above(&got)
     })?
@@ -278,32 +289,37 @@ fn accepts() -> Outcome {
     let server = start(|| {
         let listener = unixsock::named(SockType::Stream, &name)?;
         let fd = listener.as_raw_fd();
-        let waiting = std::thread::spawn(move || {
+        let waiting = asleep(&[libc::SYS_accept4], move || {
             sys::owned(syscall!(libc::SYS_accept4, fd, 0, 0, libc::SOCK_CLOEXEC)?)
-        });
-        pause(100);
+        })?;
         drop(listener);
+        tell("waits")?;
         let Ok(connection) = waiting.join().unwrap_or(Err(Errno::EIO)) else {
             return Ok(());
         };
         not_above(&sys::get(&connection)?)
     })?;
-    pause(300);
-    at(Untrusted, || {
+    told("waits")?;
+    let low = spawn(Untrusted, || {
         match unixsock::connected(SockType::Stream, &name) {
             Ok(client) => {
                 sys::put_all(&client, b"l")?;
-                pause(500);
-                Ok(())
+                // stays
+                step()
             }
-            Err(e) => refused_any(
-                &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
-                Err::<(), _>(e),
-            ),
+            Err(e) => {
+                refused_any(
+                    &[Errno::EAGAIN, Errno::EACCES, Errno::ENXIO],
+                    Err::<(), _>(e),
+                )?;
+                step()
+            }
         }
     })?;
+    low.stands()?;
     let _ = unixsock::connected(SockType::Stream, &name).map(|c| sys::put_all(&c, b"h"));
-    server.join()
+    server.join()?;
+    low.join_after_step()
 }
 
 fn receives() -> Outcome {
@@ -311,13 +327,13 @@ fn receives() -> Outcome {
     let server = start(|| {
         let socket = unixsock::named(SockType::Datagram, &name)?;
         let fd = socket.as_raw_fd();
-        let waiting = std::thread::spawn(move || sys::get(&fd));
-        pause(100);
+        let waiting = asleep(&[libc::SYS_read], move || sys::get(&fd))?;
         drop(socket);
+        tell("waits")?;
         let got = waiting.join().unwrap_or(Ok(Vec::new()))?;
         not_above(&got)
     })?;
-    pause(300);
+    told("waits")?;
     at(Untrusted, || {
         match unixsock::connected(SockType::Datagram, &name)
             .and_then(|client| sys::put_all(&client, b"l"))
@@ -354,7 +370,7 @@ fn reads_process() -> Outcome {
             memory.0 as usize,
             child.pid.as_raw(),
         );
-        let reader = std::thread::spawn(move || {
+        let reader = asleep(&[libc::SYS_process_vm_readv], move || {
             let (local, remote) = ([page, sys::PAGE], [from, sys::PAGE]);
             syscall!(
                 libc::SYS_process_vm_readv,
@@ -365,8 +381,7 @@ fn reads_process() -> Outcome {
                 1,
                 0
             )
-        });
-        pause(200);
+        })?;
         child.go()?;
         child.stands()?;
         faults.fill(0)?;
@@ -414,7 +429,7 @@ fn core_dump() -> Outcome {
             0
         });
         // SAFETY: the stack lives longer than the child, which ends at once.
-        unsafe { clone(run, &mut stack, CloneFlags::CLONE_VM, Some(libc::SIGCHLD)) }?;
+        let dumps = unsafe { clone(run, &mut stack, CloneFlags::CLONE_VM, Some(libc::SIGCHLD)) }?;
         while !fs::exists(format!("{dir}/core"))? {
             std::hint::spin_loop();
         }
@@ -427,7 +442,7 @@ fn core_dump() -> Outcome {
                     .write_volatile(*b"LOWDATA!")
             };
         }
-        pause(3000);
+        waitpid(dumps, None)?;
         Ok(())
     })?
     .join();

@@ -2,19 +2,19 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use crate::scenarios::check::{Outcome, allowed, ensure, refused};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, soon};
 use crate::scenarios::ipcs::Segment;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, LOW, SYSTEM, USER, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 
@@ -66,8 +66,9 @@ fn stuck() -> Outcome<(OwnedFd, OwnedFd)> {
     while sys::put_all(&write, &[0; 4096]).is_ok() {}
     syscall!(libc::SYS_fcntl, write.as_raw_fd(), libc::F_SETFL, 0)?;
     let raw = write.as_raw_fd();
-    std::thread::spawn(move || sys::put_all(&raw, &[0; 4096]).is_ok());
-    pause(100);
+    asleep(&[libc::SYS_write], move || {
+        sys::put_all(&raw, &[0; 4096]).is_ok()
+    })?;
     Ok((read, write))
 }
 
@@ -139,6 +140,7 @@ fn lease() -> Outcome {
     })?;
     holder.stands()?;
     let victim = start(|| {
+        step()?;
         let read = sys::open(&fifo, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?;
         // waits for the lease
         let fd = sys::writes(&high)?;
@@ -148,7 +150,7 @@ fn lease() -> Outcome {
         }
         not_above(&got, Untrusted)
     })?;
-    pause(500);
+    victim.waits()?;
     at(Untrusted, || {
         if let Ok(write) = sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
             sys::put_all(&write, b"l")?;
@@ -233,17 +235,18 @@ fn xattr_stale() -> Outcome {
 fn proc_self() -> Outcome {
     start(|| {
         let _ends = stuck()?;
-        let done = AtomicBool::new(false);
+        let (done, changes) = (AtomicBool::new(false), AtomicU32::new(0));
         std::thread::scope(|threads| {
             let other = threads.spawn(|| {
                 let mut outcome = Ok(());
                 while !done.load(Ordering::SeqCst) && outcome.is_ok() {
                     outcome = allowed(fs::write("/proc/self/comm", "other"));
+                    changes.fetch_add(1, Ordering::SeqCst);
                     pause(20);
                 }
                 outcome
             });
-            pause(100);
+            soon(|| Ok(changes.load(Ordering::SeqCst) > 1 || other.is_finished()))?;
             let read = fs::read(place::level_file(Untrusted)).is_ok();
             done.store(true, Ordering::SeqCst);
             ensure(!read, "not refused")?;

@@ -6,7 +6,7 @@ use nix::mount::{MsFlags, mount, umount};
 
 use super::labels::context;
 use super::{Checks, logged};
-use crate::te_live::domain::{Holder, tidegate};
+use crate::te_live::domain::{Holder, soon, tidegate};
 use crate::te_live::holder::relabel;
 use crate::te_live::place;
 
@@ -96,10 +96,7 @@ pub fn labels(c: &mut Checks) {
     );
     umount(at.as_str()).expect("nobody is there");
     // what is let go of is freed when nobody reads it any more
-    let freed = (0..3000).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        room().0 <= before
-    });
+    let freed = soon(|| room().0 <= before);
     c.same("their labels go with their filesystem", freed, true);
     c.same(
         "there is room again",

@@ -1,11 +1,9 @@
 //! What processes ask for themselves, and the labels of files.
 
 use std::fs;
-use std::thread;
-use std::time::Duration;
 
 use super::{AGAIN, Checks, INVALID, OTHER_DEVICE, REFUSED};
-use crate::te_live::domain::{Holder, tidegate};
+use crate::te_live::domain::{Holder, soon, tidegate};
 use crate::te_live::holder::relabel;
 use crate::te_live::place;
 
@@ -60,12 +58,12 @@ pub fn asked(c: &mut Checks) {
 pub fn setcon(c: &mut Checks) {
     let mut holder = Holder::new();
     holder.does("open");
-    let came = (0..3000).find_map(|_| {
-        let came = holder.does("attr current u:r:reader_t");
-        thread::sleep(Duration::from_millis(100));
-        (came != AGAIN).then_some(came)
+    let mut came = String::new();
+    soon(|| {
+        came = holder.does("attr current u:r:reader_t");
+        came != AGAIN
     });
-    c.same("setcon, once the guard is there", came, Some("ok".into()));
+    c.same("setcon, once the guard is there", came, "ok".into());
     c.same(
         "read by a descriptor of before",
         holder.does("read"),

@@ -12,13 +12,12 @@ use std::os::unix::net::UnixListener;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
-use crate::te_live::domain::{Holder, set, tidegate};
+use crate::te_live::domain::{Holder, set, soon, tidegate};
 use crate::te_live::place;
 
 /// EACCES: what the policy refuses.
@@ -30,9 +29,6 @@ const OTHER_DEVICE: &str = "18";
 /// EAGAIN
 const AGAIN: &str = "11";
 const KILLED: Option<i32> = Some(9);
-
-/// How long is waited for what has to come: an emulated processor may be slow.
-const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What was expected, and what came.
 #[derive(Default)]
@@ -65,17 +61,12 @@ impl Checks {
 /// Waits until the audit log has a refusal: it is written a moment after the refused call ends. The last of the log where
 /// it does not.
 fn logged(what: &str) -> Result<(), String> {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let log = tidegate(&["log", "--denied", "-n", "3"])?;
-        if log.contains(what) {
-            return Ok(());
-        }
-        if Instant::now() > until {
-            return Err(log);
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
+    let mut log = Ok(String::new());
+    let is = soon(|| {
+        log = tidegate(&["log", "--denied", "-n", "3"]);
+        log.as_ref().map_or(true, |log| log.contains(what))
+    });
+    log.and_then(|log| if is { Ok(()) } else { Err(log) })
 }
 
 /// Makes the files.
@@ -260,14 +251,10 @@ fn inherited(c: &mut Checks) {
     );
     c.same("and so does who left it", holder.does("read"), "ok".into());
     let link = "/sys/fs/bpf/tidegate/links/te_guard_file_permission";
-    let until = Instant::now() + PATIENCE;
-    while fs::exists(link).unwrap_or(true) && Instant::now() < until {
-        thread::sleep(Duration::from_millis(100));
-    }
     c.same(
         "nobody has such a descriptor: the guard goes",
-        fs::exists(link).ok(),
-        Some(false),
+        soon(|| !fs::exists(link).unwrap_or(true)),
+        true,
     );
     c.same(
         "it comes when it is needed",
@@ -333,8 +320,7 @@ fn commands(c: &mut Checks) {
 fn waiting(c: &mut Checks) {
     let mut holder = Holder::new();
     c.same("opened", holder.does("fifo"), "ok".into());
-    holder.tell("read-fifo");
-    thread::sleep(Duration::from_millis(300));
+    holder.waits("read-fifo");
     c.set(&["may_fifo=off"]);
     // before anything was written
     c.same(
@@ -416,8 +402,7 @@ fn connection(c: &mut Checks) {
     );
     let (mut end, _) = listener.accept().expect("a connection");
     c.same("sent", holder.does("send"), "ok".into());
-    holder.tell("receive");
-    thread::sleep(Duration::from_millis(300));
+    holder.waits("receive");
     c.set(&["may_connect=off"]);
     c.same(
         "who waits to receive is refused at once",
