@@ -66,6 +66,11 @@ impl Guard {
         })
     }
 
+    /// For how long nobody must have needed it before it goes.
+    pub fn quiet(&self) -> Duration {
+        self.quiet
+    }
+
     /// Arms it, if it is not: a demotion asks, or something is about to rise.
     ///
     /// # Errors

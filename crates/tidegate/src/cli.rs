@@ -450,7 +450,8 @@ pub struct Daemon {
     /// Denials of one subject, object and operation to record a second; the rest is counted
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub log_rate: u32,
-    /// Milliseconds for which nobody must have needed the guard of revoked descriptors before it is detached: tests wait for it
+    /// Milliseconds for which nobody must have needed the guard of revoked descriptors before it is detached, and of the beat
+    /// that looks for that, if it is shorter than a second: tests wait for it
     #[arg(long, value_name = "MS", default_value_t = 5000, hide = true)]
     pub guard_quiet: u32,
 }

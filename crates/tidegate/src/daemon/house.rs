@@ -32,8 +32,9 @@ pub fn start(shared: &Arc<Shared>) -> Outcome {
 fn keep(shared: &Shared, mounts: &File) {
     let (mut tried, mut told) = (Instant::now(), None::<Instant>);
     let (mut mounted, mut strays) = (true, 0);
+    let beat = BEAT.min(shared.guard.quiet());
     while !shared.ends() {
-        mounted |= changes(mounts, BEAT) | (tried.elapsed() >= SAVE);
+        mounted |= changes(mounts, beat) | (tried.elapsed() >= SAVE);
         // what goes on failing is told of as often as it would be tried
         let mut complain = |failure: Failure| {
             if told.is_none_or(|told| told.elapsed() >= SAVE) {
