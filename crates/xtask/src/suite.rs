@@ -301,6 +301,23 @@ pub const SUITES: &[Suite] = &[
         },
     ),
     machine(
+        "scenarios-slow",
+        40,
+        Guest {
+            programs: &[tests("scenarios")],
+            ..guest(Place::Own, "tests/scenarios/check-slow.sh")
+        },
+    ),
+    machine(
+        "replay-all",
+        40,
+        Guest {
+            programs: &[tests("replay")],
+            files: &[EXPECT, "crates/model/policy/replay.plm"],
+            ..guest(Place::Flat, "tests/replay/check-all.sh")
+        },
+    ),
+    machine(
         "profile",
         30,
         Guest {
@@ -525,7 +542,6 @@ pub const TEST: &[&str] = &[
     "caps-6.12",
     "caps-service-7.2",
     "narrow-6.12",
-    "caps-random-6.12",
     "agent-host-7.2",
     "replay-6.12",
     "profile-7.2",
@@ -534,13 +550,16 @@ pub const TEST: &[&str] = &[
     "caps-models-6.12",
     "te-decisions",
     "te-query",
-    "story",
     "core",
 ];
 
 /// What `make test-more` plays: what is slow, and rarely tells anything new.
 pub const MORE: &[&str] = &[
     "profile-all-7.2",
+    "scenarios-slow-7.2",
+    "caps-random-6.12",
+    "replay-all-6.12",
+    "story",
     "lab",
     "apparmor-7.2",
     "commands-7.2",

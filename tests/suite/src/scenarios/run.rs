@@ -1,6 +1,7 @@
 //! Playing scenarios: each in a process of its own, one after another.
 
 use std::collections::HashSet;
+use std::env;
 use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -37,12 +38,24 @@ pub fn play(asked: &Arguments) -> ExitCode {
         eprintln!("scenarios: {e}");
         return ExitCode::from(2);
     }
-    let mut trials: Vec<Trial> = all().into_iter().map(trial).collect();
+    let mut trials: Vec<Trial> = chosen().map(trial).collect();
     trials.push(Trial::test(
         "the-player-keeps-its-level",
         player_keeps_level,
     ));
     libtest_mimic::run(asked, trials).exit_code()
+}
+
+/// All scenarios, or by `SCENARIOS=quick` those that do not take long, by `SCENARIOS=slow` those that do.
+fn chosen() -> impl Iterator<Item = Scenario> {
+    let speed = env::var("SCENARIOS").unwrap_or_default();
+    all()
+        .into_iter()
+        .filter(move |scenario| match speed.as_str() {
+            "quick" => !scenario.slow,
+            "slow" => scenario.slow,
+            _ => true,
+        })
 }
 
 fn trial(scenario: Scenario) -> Trial {
@@ -82,9 +95,14 @@ fn one(scenario: &Scenario) -> Result<Completion, Failed> {
     let before = children();
     let end = spawn(scenario.name).and_then(|mut child| wait(&mut child));
     clear(&before);
-    let why = reports(scenario.name);
+    let passed = matches!(end, Ok(Some(status)) if status.success());
+    let why = if passed {
+        String::new()
+    } else {
+        reports(scenario.name)
+    };
     let failed = match end {
-        Ok(Some(status)) if status.success() => None,
+        Ok(Some(_)) if passed => None,
         Ok(Some(_)) if !why.is_empty() => Some(why),
         Ok(Some(status)) => Some(format!("ended with {status}")),
         Ok(None) => Some(format!("not done in {} s; {why}", LIMIT.as_secs())),

@@ -45,6 +45,8 @@ pub struct Scenario {
     pub gap: Option<&'static str>,
     /// It ends enforcement or changes it for all: played after the others.
     pub last: bool,
+    /// It takes most of a minute on an emulated processor, for what hardly differs between kernels.
+    pub slow: bool,
 }
 
 impl Scenario {
@@ -62,6 +64,7 @@ impl Scenario {
             play,
             gap: None,
             last: false,
+            slow: false,
         }
     }
 
@@ -74,6 +77,12 @@ impl Scenario {
     /// It fails, as this entry of docs/limitations.md says.
     pub const fn gap(mut self, entry: &'static str) -> Self {
         self.gap = Some(entry);
+        self
+    }
+
+    /// It takes long.
+    pub const fn slow(mut self) -> Self {
+        self.slow = true;
         self
     }
 

@@ -50,6 +50,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "a flood of refusals: what is dropped is counted, demotions are kept",
         flood,
     )
+    .slow()
     .last(),
     bypass(
         "daemon-killed",

@@ -40,12 +40,14 @@ pub const SCENARIOS: &[Scenario] = &[
         "fork-thousands",
         "thousands of children at once: each has its parent's level, and falls alone",
         thousands,
-    ),
+    )
+    .slow(),
     bypass(
         "fork-in-turns",
         "children of a low process and of a high one, whose tasks lie where the others' lay",
         in_turns,
-    ),
+    )
+    .slow(),
     allow(
         "threads-fall-together",
         "threads that read low data at the same moment",
