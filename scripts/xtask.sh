@@ -7,5 +7,7 @@ PATH="$PATH:$HOME/.cargo/bin"
 if clippy-driver --version >/dev/null 2>&1; then
 	export RUSTC_WORKSPACE_WRAPPER=clippy-driver
 fi
+# what is built once is not built in pieces
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
 cargo build --quiet --workspace --locked --examples --bin xtask
 exec "${CARGO_TARGET_DIR:-target}/x86_64-unknown-linux-gnu/debug/xtask" "$@"
