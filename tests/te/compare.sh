@@ -14,7 +14,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 policy
 cp "$here/asked/$kernel" "$payload/asked"
-cp "$here/selinux.sh" "$here/tidegate.sh" "$here/flat.plm" "$payload"
+cp "$here/selinux.sh" "$here/flat.plm" "$here/../expect.sh" "$payload"
+cp "$here/check.sh" "$payload/tidegate.sh"
 set --
 if [ -n "${TE_EVERY:-}${TE_DOMAINS:-}" ]; then
 	awk -v every="${TE_EVERY:-0}" -v names=" ${TE_DOMAINS:-} " \
@@ -25,7 +26,7 @@ fi
 
 # play SYSTEM NAME: what became of each operation, in NAME.log
 play() {
-	in_machine "$1" "$2" /bin/sh "/payload/$1.sh"
+	in_machine "$1" "$2" /bin/bash "/payload/$1.sh"
 }
 if [ -n "${TE_SELINUX:-}" ]; then
 	[ "$TE_SELINUX" -ef "$payload/selinux.log" ] || cp "$TE_SELINUX" "$payload/selinux.log"

@@ -1,4 +1,4 @@
-//! What a process holds, and keeps or loses when a boolean of a SELinux policy is set: tests/te-live/run.sh plays it in a
+//! What a process holds, and keeps or loses when a boolean of a SELinux policy is set: tests/te-live/check.sh plays it in a
 //! virtual machine, where Tidegate enforces live.cil.
 
 mod cost;
