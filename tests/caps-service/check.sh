@@ -364,3 +364,4 @@ soon 0 '^hook_socket_sendmsg' links
 expect 0 '^hook_socket_recvmsg' links
 not_linked 'caps_service_|caps_stream_'
 echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -383,3 +383,4 @@ expect 0 '^exit 0' until_ test ! -e /run/tidegate/policy/caps
 expect 0 '^ok' once host open a /srv/in/a r
 expect 0 '^EACCES' once host open a /etc/passwd r
 echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
