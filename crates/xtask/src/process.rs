@@ -1,19 +1,22 @@
 //! Runs a program with a log and a deadline. What a program has started ends with it.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+/// How many lines may wait to be heard: a program that says more than that waits itself.
+const LINES: usize = 1000;
+
 /// The process groups that run, one for each program.
-static GROUPS: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
+static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,14 +58,12 @@ pub fn lines(
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .process_group(0);
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("cannot run {name}"))?;
-    // which has the pipe's other end
+    let (mut child, group) =
+        Group::start(&mut command).with_context(|| format!("cannot run {name}"))?;
+    // it has the pipe's other end
     drop(command);
-    let group = Group::new(child.id());
 
-    let (sender, receiver) = mpsc::channel();
+    let (sender, receiver) = mpsc::sync_channel(LINES);
     thread::spawn(move || {
         let mut reader = BufReader::new(reader);
         let mut bytes = Vec::new();
@@ -78,31 +79,40 @@ pub fn lines(
     });
     let mut deadline = Instant::now() + within;
     loop {
-        match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            // a program that goes on talking is ended, too
+            group.kill();
+            child.wait()?;
+            return Ok(End::TimedOut);
+        }
+        match receiver.recv_timeout(left) {
             Ok(said) => {
                 if let Next::Within(time) = line(said.trim_end_matches(['\n', '\r']))? {
                     deadline = Instant::now() + time;
                 }
             }
-            Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
-                group.kill();
-                child.wait()?;
-                return Ok(End::TimedOut);
-            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => match child.try_wait()? {
+                Some(status) => return Ok(End::Exited(status)),
+                // it has closed its output, and goes on
+                None => thread::sleep(Duration::from_millis(10)),
+            },
         }
     }
-    Ok(End::Exited(child.wait()?))
 }
 
 /// A process group, killed when it is let go: nothing that a part has started outlives it.
 struct Group(i32);
 
 impl Group {
-    fn new(pid: u32) -> Self {
-        let pid = pid as i32;
-        groups(|all| all.insert(pid));
-        Self(pid)
+    /// Starts a program as a group of its own. It is known from the beginning, so that [`end_all`] forgets none.
+    fn start(command: &mut Command) -> io::Result<(Child, Self)> {
+        let mut all = groups();
+        let child = command.spawn()?;
+        let group = child.id() as i32;
+        all.insert(group);
+        Ok((child, Self(group)))
     }
 
     fn kill(&self) {
@@ -112,7 +122,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        groups(|all| all.remove(&self.0));
+        groups().remove(&self.0);
         self.kill();
     }
 }
@@ -124,14 +134,15 @@ fn kill(group: i32) {
     }
 }
 
-fn groups<T>(with: impl FnOnce(&mut HashSet<i32>) -> T) -> T {
-    let mut guard = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
-    with(guard.get_or_insert_default())
+fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills all programs that run: this process is about to end.
-pub fn kill_all() {
-    groups(|all| all.iter().copied().for_each(kill));
+/// Kills all programs that run, and ends this process with a status. No program is started meanwhile.
+pub fn end_all(status: i32) -> ! {
+    let all = groups();
+    all.iter().copied().for_each(kill);
+    std::process::exit(status)
 }
 
 #[cfg(test)]
@@ -158,6 +169,26 @@ mod tests {
         .unwrap();
         assert_eq!(heard, ["out", "err", "last"]);
         assert!(matches!(end, End::Exited(status) if status.code() == Some(3)));
+    }
+
+    #[test]
+    fn a_deadline_ends_a_program_that_goes_on_talking() {
+        let end = lines(
+            shell("while :; do echo line; done"),
+            Duration::from_millis(100),
+            |_| Ok(Next::GoOn),
+        );
+        assert_eq!(end.unwrap(), End::TimedOut);
+    }
+
+    #[test]
+    fn a_program_may_close_its_output_before_it_ends() {
+        let end = lines(
+            shell("exec >&- 2>&-; sleep 0.1; exit 3"),
+            Duration::from_secs(600),
+            |_| Ok(Next::GoOn),
+        );
+        assert!(matches!(end.unwrap(), End::Exited(status) if status.code() == Some(3)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Runs jobs, each once all that it needs is done, as many at a time as there are processors.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc;
 use std::thread;
 
@@ -26,6 +27,9 @@ enum State {
 }
 
 /// Runs all jobs, at most `places` at a time; those first that are first in the list.
+///
+/// # Panics
+/// When a job has panicked, once all others have ended.
 pub fn run(mut waiting: Vec<Job<'_>>, places: usize) {
     let mut states: HashMap<String, State> = HashMap::new();
     let (sender, receiver) = mpsc::channel();
@@ -37,9 +41,12 @@ pub fn run(mut waiting: Vec<Job<'_>>, places: usize) {
                 states.insert(job.name.clone(), State::Running { cargo: job.cargo });
                 let sender = sender.clone();
                 scope.spawn(move || {
-                    let good = (job.run)();
-                    // nobody listens once a job has panicked
-                    let _ = sender.send((job.name, good));
+                    let done = catch_unwind(AssertUnwindSafe(job.run));
+                    // a job that panics has ended, too
+                    let _ = sender.send((job.name, matches!(done, Ok(true))));
+                    if let Err(panic) = done {
+                        resume_unwind(panic);
+                    }
                 });
             }
             if !states.values().any(|s| matches!(s, State::Running { .. })) {
@@ -147,6 +154,18 @@ mod tests {
             "other",
         ];
         assert_eq!(*said.lock().unwrap(), heard);
+    }
+
+    #[test]
+    #[should_panic(expected = "panicked")]
+    fn a_job_that_panics_ends_all() {
+        let said = Mutex::new(Vec::new());
+        let mut broken = job("broken", &[], false, &said, true);
+        broken.run = Box::new(|| -> bool { panic!("broken") });
+        run(
+            vec![broken, job("part", &["broken"], false, &said, true)],
+            2,
+        );
     }
 
     #[test]
