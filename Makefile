@@ -59,7 +59,7 @@ selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux
 
 .PHONY: caps
 caps: ## Capability files on both kernels, where `make test` has one, and longer random sequences (half an hour; docs/testing-capability.md)
-	@CAPS_COUNT=30 scripts/xtask.sh test caps-service-6.12 narrow-7.2 caps-models-7.2 agent-host-6.12 caps-random-7.2
+	@CAPS_COUNT=30 scripts/xtask.sh test --minutes 100 caps-service-6.12 narrow-7.2 caps-models-7.2 agent-host-6.12 caps-random-7.2
 
 ##@ Build it
 .PHONY: build

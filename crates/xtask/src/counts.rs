@@ -89,6 +89,8 @@ pub fn tells_failure(line: &str) -> bool {
         .iter()
         .any(|word| line.contains(word))
         || line.starts_with("error")
+        // the lab tells so what a machine's kernel complained of
+        || line.starts_with("kernel: ")
 }
 
 #[cfg(test)]

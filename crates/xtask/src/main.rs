@@ -29,7 +29,7 @@ use signal_hook::iterator::Signals;
 
 use play::Play;
 use schedule::Job;
-use suite::{How, MORE, Part, QUICK, Step, TEST};
+use suite::{How, MORE, Part, QUICK, SUITES, Step, TEST};
 
 /// Runs Tidegate's tests
 #[derive(Debug, Parser)]
@@ -76,6 +76,9 @@ struct Test {
     /// Processors of each machine; else as many as there are for each job
     #[arg(long, value_name = "N")]
     smp: Option<NonZero<usize>>,
+    /// Minutes that each part may take; else as many as the table of suites says
+    #[arg(long, value_name = "N")]
+    minutes: Option<u64>,
     /// Words for the parts' own programs, such as names of scenarios
     #[arg(last = true)]
     words: Vec<String>,
@@ -133,10 +136,13 @@ fn test(options: Test) -> Result<bool> {
         Set::Test => TEST.to_vec(),
         Set::More => MORE.to_vec(),
     };
-    let parts = names
-        .into_iter()
-        .map(Part::named)
-        .collect::<Result<Vec<_>>>()?;
+    let mut parts: Vec<Part> = Vec::new();
+    for name in names {
+        let part = Part::named(name)?;
+        if !parts.iter().any(|other| other.name() == part.name()) {
+            parts.push(part);
+        }
+    }
     enter()?;
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let places = options.jobs.map_or(processors.min(4), NonZero::get);
@@ -144,12 +150,13 @@ fn test(options: Test) -> Result<bool> {
         .smp
         .map_or((processors / places).max(1), NonZero::get);
     end_all_with_this()?;
-    let play = Play::new(smp, options.words)?;
+    let play = Play::new(smp, options.minutes, options.words)?;
     schedule::run(jobs(&play, &parts), places);
-    play.report().close(&play.results())
+    let asked: Vec<String> = parts.into_iter().map(Part::name).collect();
+    play.report().close(&play.results(), &asked)
 }
 
-/// Goes to the workspace's directory, and finds the tools that setup has installed there.
+/// Goes to the workspace's directory.
 fn enter() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     env::set_current_dir(&root).with_context(|| root.display().to_string())
@@ -177,13 +184,12 @@ fn payload(dir: &Path, programs: &[String]) -> Result<bool> {
     Ok(true)
 }
 
-/// What was started ends when this is told to.
+/// Programs that this process has started end when it is told to.
 fn end_all_with_this() -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     thread::spawn(move || {
         if let Some(signal) = signals.forever().next() {
-            process::kill_all();
-            std::process::exit(128 + signal);
+            process::end_all(128 + signal);
         }
     });
     Ok(())
@@ -220,7 +226,11 @@ fn jobs<'a>(play: &'a Play, parts: &[Part]) -> Vec<Job<'a>> {
     let mut jobs: Vec<Job<'a>> = steps.iter().map(|step| step_job(play, *step)).collect();
     for name in order {
         match machines.remove(&name) {
-            Some(parts) => jobs.push(machine_job(play, name, parts)),
+            Some(mut parts) => {
+                // whatever order they were asked for in
+                parts.sort_by_key(|part| SUITES.iter().position(|s| s.name == part.suite.name));
+                jobs.push(machine_job(play, name, parts));
+            }
             None => jobs.extend(
                 alone
                     .iter()

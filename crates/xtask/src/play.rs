@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -15,7 +16,7 @@ use crate::counts::{Case, case};
 use crate::lint;
 use crate::process::{self, End, Next};
 use crate::report::{Report, Running};
-use crate::suite::{Guest, How, Part, Program, Step, TIDEGATE};
+use crate::suite::{Guest, How, Part, Place, Program, Step, TIDEGATE};
 
 /// How long a build or an image may take.
 const STEP: Duration = Duration::from_secs(60 * 60);
@@ -43,6 +44,8 @@ pub struct Play {
     units: Units,
     /// Processors of a machine.
     processors: usize,
+    /// How many minutes a part may take, if not as many as the table of suites says.
+    minutes: Option<u64>,
     /// Words for the parts' own programs: names of scenarios, filters.
     words: Vec<String>,
 }
@@ -52,13 +55,14 @@ impl Play {
     ///
     /// # Errors
     /// When the directory for logs cannot be made.
-    pub fn new(processors: usize, words: Vec<String>) -> Result<Self> {
+    pub fn new(processors: usize, minutes: Option<u64>, words: Vec<String>) -> Result<Self> {
         let target = cargo::target()?;
         Ok(Self {
             report: Report::new(target.join("test-logs"))?,
             units: Units::default(),
             target,
             processors,
+            minutes,
             words,
         })
     }
@@ -66,6 +70,11 @@ impl Play {
     /// What is told.
     pub fn report(&self) -> &Report {
         &self.report
+    }
+
+    /// The longest that a part may take.
+    fn within(&self, part: Part) -> Duration {
+        Duration::from_secs(60 * self.minutes.unwrap_or(part.suite.minutes))
     }
 
     /// Where the results are.
@@ -94,7 +103,8 @@ impl Play {
             let mut command = match step {
                 Step::Lab => cargo::build(&["tidegate-lab"]),
                 Step::Programs => cargo::build(&[]),
-                Step::Tests => cargo::test(&["--no-run"]),
+                // benchmarks are compiled, so that they are linted, and not run
+                Step::Tests => cargo::test(&["--no-run", "--tests", "--bench", "*"]),
                 Step::Machines => words(&self.lab(), &["setup"]),
                 Step::Prover => words(&self.lab(), &["cbmc", "--version"]),
                 Step::Selinux => words(
@@ -136,13 +146,13 @@ impl Play {
         self.report.played(
             &name,
             running.took(),
-            good.and_then(|end| ended(end, part.suite.within())),
+            good.and_then(|end| ended(end, self.within(part))),
         )
     }
 
     fn play_alone(&self, part: Part, name: &str, running: &Running) -> Result<End> {
         let log = self.report.fresh_log(name)?;
-        let within = part.suite.within();
+        let within = self.within(part);
         match &part.suite.how {
             How::Lint => self.lint(&log, within, running),
             How::Unit => self.run(cargo::test(&[]), &log, within, running),
@@ -224,12 +234,10 @@ impl Play {
         )?;
         count(units.twice.is_empty(), "nothing is compiled twice")?;
         writeln!(file, "{passed} passed, {failed} failed")?;
-        running.line("");
-        process::lines(
-            words(Path::new(if failed == 0 { "true" } else { "false" }), &[]),
-            within,
-            |_| Ok(Next::GoOn),
-        )
+        // as if this had been a program
+        Ok(End::Exited(ExitStatus::from_raw(
+            i32::from(failed > 0) << 8,
+        )))
     }
 
     /// A new directory with programs, for a machine.
@@ -311,7 +319,7 @@ impl Play {
         let mut command = Command::new(self.lab());
         let within: Duration = ready
             .iter()
-            .map(|(part, _)| part.suite.within())
+            .map(|(part, _)| self.within(*part))
             .sum::<Duration>()
             + 2 * BOOT;
         command
@@ -330,8 +338,13 @@ impl Play {
             .arg("--")
             .args(&self.words);
         let mut hall = Hall::new(self, machine, &ready, running)?;
-        let end = process::lines(command, BOOT, |line| hall.line(line))?;
+        // the first machine of a kind that no step makes has to be made
+        let boot = if place == Place::Whole { STEP } else { BOOT };
+        let end = process::lines(command, boot, |line| hall.line(line))?;
         let ends = hall.ends;
+        let all_ended = ready
+            .iter()
+            .all(|(part, _)| ends.contains_key(part.suite.name));
         for (part, guest) in ready {
             good &= self.judge(
                 part,
@@ -342,12 +355,11 @@ impl Play {
                 running,
             );
         }
-        if !end.success() && good {
-            // no part tells why
-            let log = self.report.log(machine);
-            let why = format!("the machine ended badly: {}", log.display());
-            fs::copy(&log, self.report.log(&first.name()))?;
-            good = self.report.played(&first.name(), Duration::ZERO, Err(why));
+        // where a part did not come to its end, that is why
+        if all_ended && let Err(why) = ended(end, within) {
+            let why = format!("the machine ended badly: {why}");
+            self.report.failed(machine, running.took(), why);
+            good = false;
         }
         Ok(good)
     }
@@ -420,9 +432,9 @@ impl Play {
                 .env("LAB", self.lab());
             good = fs::copy(&log, &said)
                 .map_err(anyhow::Error::from)
-                .and_then(|_| self.run(command, &log, part.suite.within(), running))
+                .and_then(|_| self.run(command, &log, self.within(part), running))
                 .map_err(|error| format!("{error:#}"))
-                .and_then(|end| ended(end, part.suite.within()));
+                .and_then(|end| ended(end, self.within(part)));
         }
         let cases = guest.judge.is_none().then(|| cases.clone());
         self.report
@@ -491,7 +503,7 @@ impl<'a> Hall<'a> {
                 newest: Instant::now(),
                 cases: Vec::new(),
             });
-            return Ok(Next::Within(part.suite.within()));
+            return Ok(Next::Within(self.play.within(*part)));
         }
         let Some(playing) = &mut self.part else {
             return Ok(Next::GoOn);

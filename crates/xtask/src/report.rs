@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::counts::{Case, Counts, cases, counts, tells_failure};
@@ -71,7 +71,9 @@ impl Report {
         Ok(Self {
             logs,
             begin: Instant::now(),
-            terminal: io::stdout().is_terminal().then(MultiProgress::new),
+            terminal: io::stdout()
+                .is_terminal()
+                .then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stdout())),
             parts: Mutex::default(),
             steps: Mutex::default(),
         })
@@ -163,8 +165,7 @@ impl Report {
         good: Result<(), String>,
         heard: Option<Vec<Case>>,
     ) -> bool {
-        let log = self.log(name);
-        let text = fs::read_to_string(&log).unwrap_or_default();
+        let text = fs::read_to_string(self.log(name)).unwrap_or_default();
         let mut counts = counts(&text);
         let mut why = good.err();
         if why.is_none() && counts.passed == 0 && counts.failed == 0 {
@@ -173,6 +174,28 @@ impl Report {
         if why.is_some() && counts.failed == 0 {
             counts.failed = 1;
         }
+        let cases = heard.unwrap_or_else(|| cases(&text));
+        self.tell(name, took, counts, why, cases)
+    }
+
+    /// That something has failed which is no part: a machine, whose log has the same name.
+    pub fn failed(&self, name: &str, took: Duration, why: String) {
+        let counts = Counts {
+            passed: 0,
+            failed: 1,
+        };
+        self.tell(name, took, counts, Some(why), Vec::new());
+    }
+
+    fn tell(
+        &self,
+        name: &str,
+        took: Duration,
+        counts: Counts,
+        why: Option<String>,
+        cases: Vec<Case>,
+    ) -> bool {
+        let log = self.log(name);
         let passed = counts.failed == 0;
         self.say(&format!(
             "{name:<18} {:<7} {:>6} passed {:>4} failed {:>12.0} s   {}",
@@ -194,7 +217,7 @@ impl Report {
             seconds: took.as_secs_f64(),
             why,
             log,
-            cases: heard.unwrap_or_else(|| cases(&text)),
+            cases,
         });
         passed
     }
@@ -218,11 +241,18 @@ impl Report {
         }
     }
 
-    /// The failures once more, the results as JSON, and the closing line; whether all is well.
+    /// The failures once more, the results as JSON, and the closing line; whether all is well. Of the parts that were
+    /// `asked` for, one that has not been told of has failed.
     ///
     /// # Errors
     /// When the results cannot be written.
-    pub fn close(&self, results: &Path) -> Result<bool> {
+    pub fn close(&self, results: &Path, asked: &[String]) -> Result<bool> {
+        for name in asked {
+            let told = lock(&self.parts).iter().any(|part| part.name == *name);
+            if !told {
+                self.failed(name, Duration::ZERO, "nothing became of it".into());
+            }
+        }
         let parts = lock(&self.parts);
         let steps = lock(&self.steps);
         for part in parts.iter().filter(|part| part.counts.failed > 0) {

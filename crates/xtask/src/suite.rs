@@ -1,7 +1,5 @@
 //! The suites: what is played, with what, and where. A part is a suite on a kernel, `caps-6.12`.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 
 /// The kernels that parts are played on.
@@ -167,8 +165,7 @@ const fn guest(place: Place, play: &'static str) -> Guest {
     }
 }
 
-/// A script that adds to a payload is told its directory and the kernel; one that boots machines itself the lab's program,
-/// its payload and the kernel.
+/// A suite whose program runs here, and is told these words alone.
 const fn here(
     name: &'static str,
     minutes: u64,
@@ -183,7 +180,7 @@ const fn here(
     }
 }
 
-/// A suite whose script boots machines by itself.
+/// A suite whose script boots machines by itself: it is told the lab's program, its payload and the kernel.
 const fn boots(
     name: &'static str,
     minutes: u64,
@@ -202,7 +199,8 @@ const EXPECT: &str = "tests/expect.sh";
 const ASK: &str = "tests/ask.sh";
 const FLAT: &str = "tests/te/flat.plm";
 
-/// All suites. What takes longest is first: parts begin in this order.
+/// All suites. Those that share a machine are played in this order; machines and parts begin in the order of [`TEST`] and
+/// [`MORE`], of which what takes longest is first.
 pub const SUITES: &[Suite] = &[
     Suite {
         name: "lint",
@@ -224,7 +222,8 @@ pub const SUITES: &[Suite] = &[
             ..guest(Place::Levels, "tests/scenarios/check.sh")
         },
     ),
-    // in the machines with the flat map those that expect to be its first come first, and those with a policy for programs last
+    // in the machines with the flat map those come first that are about a machine without a daemon, and those last that have a
+    // policy for programs
     machine(
         "caps",
         20,
@@ -408,21 +407,26 @@ pub const SUITES: &[Suite] = &[
     ),
     boots(
         "shipped",
-        60,
+        120,
         &[tests("profile-ops")],
         &["tests/profile/shipped.sh"],
     ),
-    boots("apparmor-cases", 60, &[], &["tests/apparmor/cases.sh"]),
+    boots("apparmor-cases", 120, &[], &["tests/apparmor/cases.sh"]),
     boots(
         "apparmor",
-        60,
+        120,
         &[tests("profile-ops")],
         &["tests/apparmor/regression.sh"],
     ),
-    boots("te", 60, &[tests("te-ops")], &["tests/te/compare.sh"]),
-    boots("te-debian", 60, &[tests("te-ops")], &["tests/te/debian.sh"]),
+    boots("te", 180, &[tests("te-ops")], &["tests/te/compare.sh"]),
+    boots(
+        "te-debian",
+        180,
+        &[tests("te-ops")],
+        &["tests/te/debian.sh"],
+    ),
     boots("te-system", 60, &[], &["tests/te-system/run.sh"]),
-    boots("te-system-debian", 60, &[], &["tests/te-system/debian.sh"]),
+    boots("te-system-debian", 120, &[], &["tests/te-system/debian.sh"]),
     boots("record-te", 60, &[], &["tests/record-te/run.sh"]),
     boots(
         "object-manager",
@@ -632,11 +636,6 @@ impl Suite {
             How::Here(_, programs) => programs.is_some() && self.name != "apparmor-cases",
             _ => false,
         }
-    }
-
-    /// The longest that a part of it may take.
-    pub fn within(&self) -> Duration {
-        Duration::from_secs(60 * self.minutes)
     }
 }
 
