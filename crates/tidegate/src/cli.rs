@@ -452,7 +452,7 @@ pub struct Daemon {
     pub log_rate: u32,
     /// Milliseconds for which nobody must have needed the guard of revoked descriptors before it is detached, and of the beat
     /// that looks for that, if it is shorter than a second: tests wait for it
-    #[arg(long, value_name = "MS", default_value_t = 5000, hide = true)]
+    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..), hide = true)]
     pub guard_quiet: u32,
 }
 

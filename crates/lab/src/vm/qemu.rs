@@ -129,7 +129,7 @@ pub(super) fn cmdline(
         line.push_str(" norandmaps randomize_kstack_offset=off audit=0");
     } else {
         // what an emulated processor spends on nobody's behalf: clearing memory twice, accounting for pressure
-        line.push_str(" init_on_alloc=0 psi=0 nowatchdog");
+        line.push_str(" init_on_alloc=0 psi=0");
     }
     if let Some(rate) = tsc_khz {
         line.push_str(&format!(" tsc_early_khz={rate}"));

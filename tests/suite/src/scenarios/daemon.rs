@@ -17,7 +17,7 @@ const PID: &str = "/run/tidegate/pid";
 pub const GUARD_QUIET: Duration = Duration::from_millis(200);
 
 /// How long the guard outlasts that: thirteen looks that find nothing, as far apart, on a processor that is slow.
-const LOOKS: Duration = Duration::from_secs(6);
+const LOOKS: Duration = Duration::from_secs(12);
 
 /// A `tidegate` command.
 pub fn tidegate(args: &[&str]) -> Command {
