@@ -303,8 +303,8 @@ fn server_falls() -> Outcome {
     let fell = place::path(place::TMPFS_LOW, "fell");
     let server = start(|| {
         let fuse = Fuse::mount(NAMED_MOUNT)?;
-        // it may be refused
-        if lower(Untrusted).is_ok() {
+        // it may be refused, and is not tried again
+        if fs::read(place::level_file(Untrusted)).is_ok() {
             fs::write(&fell, "")?;
         }
         tell("tried")?;
@@ -351,8 +351,9 @@ fn serves(at: std::net::IpAddr) -> Outcome {
             fs::write(&place, listener.local_addr()?.port().to_string())?;
             let (connection, _) = listener.accept()?;
             let _ = sys::put_all(&connection, b"l");
-            // keeps it until it is killed
-            step()
+            // keeps it until it is killed; a stopped server would keep the fall waiting
+            nix::unistd::pause();
+            Ok(())
         }
         Err(e) => {
             fs::write(&place, "0")?;
@@ -419,7 +420,8 @@ fn net_server_falls() -> Outcome {
             let _ = sys::put_all(&connection, b"l");
         }
         // keeps it until it is killed
-        step()
+        nix::unistd::pause();
+        Ok(())
     })?;
     let played = start(|| hears(crate::scenarios::net::connect(to)?))?.join();
     server.kill()?;
