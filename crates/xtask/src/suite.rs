@@ -300,6 +300,14 @@ pub const SUITES: &[Suite] = &[
         },
     ),
     machine(
+        "scenarios-rules",
+        20,
+        Guest {
+            programs: &[tests("scenarios")],
+            ..guest(Place::Own, "tests/scenarios/check-rules.sh")
+        },
+    ),
+    machine(
         "scenarios-slow",
         40,
         Guest {
@@ -535,7 +543,7 @@ const fn long(name: &'static str, play: &'static str) -> Suite {
 }
 
 /// What `make check` plays.
-pub const QUICK: &[&str] = &["lint", "unit", "scenarios-6.12"];
+pub const QUICK: &[&str] = &["scenarios-rules-6.12", "lint", "unit"];
 
 /// What `make test` plays: what shows that each model holds.
 pub const TEST: &[&str] = &[

@@ -14,7 +14,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use crate::scenarios::check::Outcome;
-use crate::scenarios::scenario::{Scenario, all};
+use crate::scenarios::scenario::{Kind, Scenario, all};
 use crate::scenarios::{daemon, level, place, report, setup, subject, sys};
 
 /// How long a scenario may take.
@@ -46,7 +46,8 @@ pub fn play(asked: &Arguments) -> ExitCode {
     libtest_mimic::run(asked, trials).exit_code()
 }
 
-/// All scenarios, or by `SCENARIOS=quick` those that do not take long, by `SCENARIOS=slow` those that do.
+/// All scenarios, or by `SCENARIOS=quick` those that do not take long, by `SCENARIOS=slow` those that do, by
+/// `SCENARIOS=rules` what each row of the mediation table refuses.
 fn chosen() -> impl Iterator<Item = Scenario> {
     let speed = env::var("SCENARIOS").unwrap_or_default();
     all()
@@ -54,6 +55,7 @@ fn chosen() -> impl Iterator<Item = Scenario> {
         .filter(move |scenario| match speed.as_str() {
             "quick" => !scenario.slow,
             "slow" => scenario.slow,
+            "rules" => scenario.kind == Kind::Deny,
             _ => true,
         })
 }
