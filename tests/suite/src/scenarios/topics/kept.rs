@@ -350,9 +350,10 @@ fn serves(at: std::net::IpAddr) -> Outcome {
         Ok(listener) => {
             fs::write(&place, listener.local_addr()?.port().to_string())?;
             let (connection, _) = listener.accept()?;
-            let _ = sys::put_all(&connection, b"l");
-            // keeps it until it is killed; a stopped server would keep the fall waiting
-            nix::unistd::pause();
+            // where it may send, it keeps the connection until it is killed; else its end tells the client so
+            if sys::put_all(&connection, b"l").is_ok() {
+                nix::unistd::pause();
+            }
             Ok(())
         }
         Err(e) => {
@@ -416,11 +417,10 @@ fn net_server_falls() -> Outcome {
     let (listener, to) = crate::scenarios::net::listener(address(System))?;
     let server = start(|| {
         let (connection, _) = listener.accept()?;
-        if lower(Untrusted).is_ok() {
-            let _ = sys::put_all(&connection, b"l");
+        // where it may send, it keeps the connection until it is killed; else its end tells the client so
+        if lower(Untrusted).is_ok() && sys::put_all(&connection, b"l").is_ok() {
+            nix::unistd::pause();
         }
-        // keeps it until it is killed
-        nix::unistd::pause();
         Ok(())
     })?;
     let played = start(|| hears(crate::scenarios::net::connect(to)?))?.join();
