@@ -31,7 +31,8 @@ end_of() {
 			fi
 		done
 	done
-	umount -l /srv/* /tmp/* 2>/dev/null
+	# what is mounted below goes first, the innermost before the others: nothing behind it is to be removed
+	tac /proc/mounts | awk '$2 ~ "^/(srv|tmp|dev/shm)/" { print $2 }' | xargs -r -n 1 umount -l
 	rm -rf /srv/* /tmp/* /dev/shm/*
 	if [ -n "$daemon" ] && [ -e "/proc/$daemon" ]; then
 		# a session goes with its last process, a moment after

@@ -64,6 +64,8 @@ pub enum Place {
     Levels,
     /// Without the modules that others are compared with; one map, whose levels all of its suites have.
     Flat,
+    /// As `Flat`, of its own.
+    FlatAlone,
     /// One of its own, with Debian's own list of security modules.
     Own,
     /// One of its own, with a whole Debian.
@@ -76,6 +78,7 @@ impl Place {
         match self {
             Self::Levels => "levels",
             Self::Flat => "flat",
+            Self::FlatAlone => "flat-alone",
             Self::Own => "own",
             Self::Whole => "whole",
         }
@@ -83,7 +86,7 @@ impl Place {
 
     /// Whether several suites may be in one.
     pub fn shared(self) -> bool {
-        !matches!(self, Self::Own | Self::Whole)
+        !matches!(self, Self::FlatAlone | Self::Own | Self::Whole)
     }
 
     /// Arguments of `tidegate-lab vm`.
@@ -91,7 +94,7 @@ impl Place {
         match self {
             Self::Levels | Self::Own => &[],
             // records of SELinux's or AppArmor's would take the console minutes
-            Self::Flat => &["--lsm", "lockdown,yama,bpf"],
+            Self::Flat | Self::FlatAlone => &["--lsm", "lockdown,yama,bpf"],
             Self::Whole => &["--image", "whole"],
         }
     }
@@ -362,7 +365,7 @@ pub const SUITES: &[Suite] = &[
         Guest {
             files: &[EXPECT],
             prepare: Some("tests/caps-models/prepare.sh"),
-            ..guest(Place::Flat, "tests/caps-models/check.sh")
+            ..guest(Place::FlatAlone, "tests/caps-models/check.sh")
         },
     ),
     here(
