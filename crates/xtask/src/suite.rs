@@ -375,6 +375,12 @@ pub const SUITES: &[Suite] = &[
         &["tests/te-decisions/oracle.sh"],
     ),
     here(
+        "te-decisions-all",
+        90,
+        &[Step::Programs, Step::Selinux],
+        &["tests/te-decisions/oracle-all.sh"],
+    ),
+    here(
         "te-query",
         30,
         &[Step::Programs, Step::Selinux],
@@ -382,6 +388,7 @@ pub const SUITES: &[Suite] = &[
     ),
     here(
         "te-contexts",
+        "te-decisions-all",
         30,
         &[Step::Programs, Step::Selinux],
         &["tests/te-contexts/run.sh", "40"],
