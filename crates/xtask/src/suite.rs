@@ -356,7 +356,7 @@ pub const SUITES: &[Suite] = &[
             files: &[EXPECT, FLAT],
             prepare: Some("tests/te/prepare.sh"),
             judge: Some("tests/te/judge.sh"),
-            ..guest(Place::Flat, "tests/te/check.sh")
+            ..guest(Place::FlatAlone, "tests/te/check.sh")
         },
     ),
     machine(
@@ -370,7 +370,7 @@ pub const SUITES: &[Suite] = &[
     ),
     here(
         "te-decisions",
-        30,
+        60,
         &[Step::Programs, Step::Selinux],
         &["tests/te-decisions/oracle.sh"],
     ),
@@ -382,13 +382,12 @@ pub const SUITES: &[Suite] = &[
     ),
     here(
         "te-query",
-        30,
+        60,
         &[Step::Programs, Step::Selinux],
         &["tests/te-query/compare.sh"],
     ),
     here(
         "te-contexts",
-        "te-decisions-all",
         30,
         &[Step::Programs, Step::Selinux],
         &["tests/te-contexts/run.sh", "40"],
@@ -596,6 +595,7 @@ pub const MORE: &[&str] = &[
     "apparmor-cases",
     "record-te-7.2",
     "te-contexts",
+    "te-decisions-all",
     "replay-7.2",
     "learn-7.2",
 ];
