@@ -3,6 +3,7 @@
 //! A SID is made of them, and outlives the policy that it was made under: of processes, of files that were created, of
 //! sockets. So a name keeps its number from policy to policy, for as long as the monitor is in the kernel.
 
+use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::sid::Sid;
@@ -53,10 +54,13 @@ impl Numbering {
         else {
             return Sid::NAMELESS;
         };
-        let range = parts.next().map_or(0, |range| self.ranges.take_one(range));
-        let user = self.users.take_one(user);
-        let role = self.roles.take_one(role);
-        Sid::of(user, role, self.types.take_one(kind), range)
+        let range = parts.next();
+        if [user, role, kind].contains(&"") || range == Some("") {
+            return Sid::NAMELESS;
+        }
+        let range = range.map_or(0, |range| self.ranges.take(range));
+        let (user, role) = (self.users.take(user), self.roles.take(role));
+        Sid::of(user, role, self.types.take(kind), range)
     }
 
     /// As it is written down, and read again.
@@ -70,13 +74,45 @@ impl Numbering {
     }
 }
 
-/// Names in the order in which they came.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Names(Vec<String>);
+/// Names in the order in which they came, each once; the first has no letters, and is nobody's.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Vec<String>", into = "Vec<String>")]
+pub struct Names(IndexSet<String>);
 
 impl Default for Names {
     fn default() -> Self {
-        Names(vec![String::new()])
+        Names(IndexSet::from([String::new()]))
+    }
+}
+
+/// Sets are equal whatever their order; names have the same numbers only in the same one.
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().eq(&other.0)
+    }
+}
+
+impl Eq for Names {}
+
+impl From<Names> for Vec<String> {
+    fn from(names: Names) -> Self {
+        names.0.into_iter().collect()
+    }
+}
+
+impl TryFrom<Vec<String>> for Names {
+    type Error = &'static str;
+
+    fn try_from(names: Vec<String>) -> Result<Self, Self::Error> {
+        let count = names.len();
+        let names = IndexSet::from_iter(names);
+        if names.get_index_of("") != Some(0) {
+            return Err("number 0 has a name");
+        }
+        if names.len() != count {
+            return Err("a name has two numbers");
+        }
+        Ok(Names(names))
     }
 }
 
@@ -93,14 +129,14 @@ impl Names {
 
     /// The name of a number.
     pub fn get(&self, number: u32) -> Option<&str> {
-        let name = self.0.get(number as usize)?;
+        let name = self.0.get_index(number as usize)?;
         (number > 0).then_some(name.as_str())
     }
 
     /// The number of a name.
     pub fn number(&self, name: &str) -> Option<u32> {
-        let at = self.0.iter().skip(1).position(|known| known == name)?;
-        Some(at as u32 + 1)
+        let number = self.0.get_index_of(name)?;
+        (number > 0).then_some(number as u32)
     }
 
     /// The names with their numbers.
@@ -109,29 +145,56 @@ impl Names {
         all.map(|(number, name)| (number as u32, name.as_str()))
     }
 
-    fn take_one(&mut self, name: &str) -> u32 {
-        self.number(name).unwrap_or_else(|| {
-            self.0.push(name.to_owned());
-            self.0.len() as u32 - 1
-        })
+    /// The number of a name, a new one behind the others if it has none.
+    pub fn take(&mut self, name: &str) -> u32 {
+        let number = match self.0.get_index_of(name) {
+            Some(known) => known,
+            None => self.0.insert_full(name.to_owned()).0,
+        };
+        number as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_numbers() {
+        let mut names = Names::default();
+        assert_eq!((names.take("a"), names.take("b"), names.take("a")), (1, 2, 1));
+        assert_eq!((names.get(2), names.number("b")), (Some("b"), Some(2)));
+        assert_eq!((names.get(0), names.number("")), (None, None));
+        let bytes = postcard::to_allocvec(&names).unwrap();
+        assert_eq!(postcard::from_bytes::<Names>(&bytes).unwrap(), names);
     }
 
-    /// The numbers of these names, new ones behind those that are known.
-    pub fn take<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> Vec<u32> {
-        let mut known: std::collections::HashMap<String, u32> = self
-            .iter()
-            .map(|(number, name)| (name.to_owned(), number))
-            .collect();
-        names
-            .map(|name| match known.get(name) {
-                Some(&number) => number,
-                None => {
-                    let number = self.0.len() as u32;
-                    self.0.push(name.to_owned());
-                    known.insert(name.to_owned(), number);
-                    number
-                }
-            })
-            .collect()
+    #[test]
+    fn names_in_another_order_are_others() {
+        let (mut one, mut two) = (Names::default(), Names::default());
+        for name in ["a", "b"] {
+            one.take(name);
+        }
+        for name in ["b", "a"] {
+            two.take(name);
+        }
+        assert_ne!(one, two);
+    }
+
+    #[test]
+    fn what_would_give_other_numbers_is_not_read() {
+        for names in [&["", "a", "a"][..], &["a"], &["a", ""], &[]] {
+            let bytes = postcard::to_allocvec(names).unwrap();
+            assert!(postcard::from_bytes::<Names>(&bytes).is_err(), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_context_with_an_empty_part_is_none() {
+        let mut numbering = Numbering::default();
+        for text in ["a:b", "a::c", ":b:c:s0", "a:b:c:"] {
+            assert_eq!(numbering.take(text), Sid::NAMELESS, "{text}");
+        }
+        assert_ne!(numbering.take("a:b:c"), Sid::NAMELESS);
     }
 }

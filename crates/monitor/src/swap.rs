@@ -86,7 +86,9 @@ impl Monitor {
         // deciding when it changed the maps
         let tables = policy.te.as_ref().map(|te| {
             move |mut numbering: te::Numbering, base| {
-                numbering.ranges.take(te.ranges.iter().map(String::as_str));
+                for range in &te.ranges {
+                    numbering.ranges.take(range);
+                }
                 let image = te::Image::of(&te.db, &te.values(), te.files.as_ref(), numbering, base);
                 let image = image.map_err(io::Error::other)?;
                 Ok(image::Tables {

@@ -27,19 +27,11 @@ impl Numbers {
         contexts: &[Option<Context>],
         numbering: &mut Numbering,
     ) -> Result<Numbers, ImageError> {
-        let types = numbering
-            .types
-            .take(db.types.iter().map(|t| t.name.as_str()));
-        let roles = numbering
-            .roles
-            .take(db.roles.iter().map(|r| r.name.as_str()));
-        let users = numbering
-            .users
-            .take(db.users.iter().map(|u| u.name.as_str()));
+        let (types, roles, users) = (db.types.iter(), db.roles.iter(), db.users.iter());
         let mut numbers = Numbers {
-            types,
-            roles,
-            users,
+            types: types.map(|t| numbering.types.take(&t.name)).collect(),
+            roles: roles.map(|r| numbering.roles.take(&r.name)).collect(),
+            users: users.map(|u| numbering.users.take(&u.name)).collect(),
             ..Numbers::default()
         };
         numbers.levels.insert(Level::default(), 0);
@@ -85,9 +77,7 @@ impl Numbers {
             self.levels.entry(level.clone()).or_insert(next);
         }
         let number = match db.mls {
-            true => numbering
-                .ranges
-                .take([db.range_text(range).as_str()].into_iter())[0],
+            true => numbering.ranges.take(&db.range_text(range)),
             false => 0,
         };
         self.ranges.insert(range.clone(), number);

@@ -44,7 +44,9 @@ impl Decides for Tables<'_> {
         let mut numbering = Numbering::default();
         if db.mls {
             let texts: Vec<_> = contexts.iter().map(|c| db.range_text(&c.range)).collect();
-            numbering.ranges.take(texts.iter().map(String::as_str));
+            for text in &texts {
+                numbering.ranges.take(text);
+            }
         }
         let image = Image::of(db, &self.te.values(), None, numbering, BASE)?;
         let sids = contexts.iter().map(|context| image.sid(context));

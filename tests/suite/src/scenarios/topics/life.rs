@@ -249,6 +249,8 @@ fn killed() -> Outcome {
     let process = sys::pidfd_open(killed.as_raw())?;
     kill(killed, Signal::SIGKILL)?;
     ensure(sys::ends(&process, PATIENCE)?, "the daemon does not end")?;
+    // whose heirs hold such a one fall by the guard alone, and nobody attaches that now
+    drop(process);
     // all goes on but what needs the guard, and that fails closed
     survivor.join_after_step()?;
     at(User, || {

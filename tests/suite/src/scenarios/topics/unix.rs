@@ -13,7 +13,7 @@ use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, sa
 use crate::scenarios::level;
 use crate::scenarios::place::{self, AREA, BIN, LOW, OPEN_SOCKET, SYSTEM, USER, home, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Level, at, falling, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{
     abstract_name, accepted, connected, file_name, fresh, named, pair, receive, send,
@@ -200,7 +200,7 @@ fn connect_down() -> Outcome {
 }
 
 fn under_load() -> Outcome {
-    let falling = start(|| {
+    let fallers = start(|| {
         loop {
             // each is a process of its own, with descriptors to look at
             at(Untrusted, || Ok(()))?;
@@ -210,14 +210,14 @@ fn under_load() -> Outcome {
     let result = at(User, || {
         let server = named(Stream, &name)?;
         for _ in 0..40 {
-            let client = allowed(connected(Stream, &name))?;
+            let client = allowed(falling(Errno::EAGAIN, || connected(Stream, &name)))?;
             let end = accepted(&server)?;
             allowed(send(&client, None, &[]))?;
             same("what was received", receive(&end)?.data, b"m".to_vec())?;
         }
         level::is(User)
     });
-    falling.kill()?;
+    fallers.kill()?;
     result
 }
 
