@@ -1,6 +1,7 @@
 #!/bin/bash
 # For the same operations under the same profiles, on a kernel with AppArmor and on one with Tidegate: the profiles, compiled for both.
-#   prepare.sh PAYLOAD KERNEL   a directory with tidegate and profile-ops; EACH=N: each how manieth profile (3; 1: all)
+#   prepare.sh PAYLOAD KERNEL   a directory with tidegate and profile-ops; EACH=N: each how manieth profile (3; 1: all);
+#                               ROUNDS=N: how often each change of a storm of names is made (12)
 # Needs apparmor_parser here.
 set -eu
 payload=$1
@@ -27,4 +28,5 @@ profiles+=("$here/profiles-unix")
 sed -n 's/^profile \([^ ]*\).*/\1/p' "${profiles[@]}" | awk -v each="${EACH:-3}" 'NR % each == 1 % each' >"$payload/names"
 # so many verdicts at least
 echo $((15000 / ${EACH:-3})) >"$payload/least"
+echo "${ROUNDS:-12}" >"$payload/rounds"
 cp "$here/apparmor.sh" "$payload"

@@ -1,3 +1,3 @@
 #!/bin/sh
-# The scenarios that take long, which check.sh leaves out on newer kernels.
+# The scenarios that take long, which check.sh leaves out.
 SCENARIOS=slow exec /payload/scenarios "$@"

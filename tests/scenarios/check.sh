@@ -1,8 +1,4 @@
 #!/bin/sh
-# What must be allowed and refused, in a machine: the scenarios start Tidegate themselves. Those that take long are played on one
-# kernel; `make test-more` has them on the other one (check-slow.sh).
-case $(uname -r) in
-6.12.*) ;;
-*) export SCENARIOS="${SCENARIOS:-quick}" ;;
-esac
-exec /payload/scenarios "$@"
+# What must be allowed and refused, in a machine: the scenarios start Tidegate themselves. Those that take long are in
+# `make test-more` (check-slow.sh).
+SCENARIOS=${SCENARIOS:-quick} exec /payload/scenarios "$@"

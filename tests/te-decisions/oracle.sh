@@ -3,7 +3,7 @@
 # with every kind of statement.
 #   oracle.sh [DIR]     DIR: a tree as tree.sh makes one; without it, one is made with mmdebstrap and kept among the
 #                       lab's other parts
-# TE_SAMPLES: how often Debian's policy is asked (20000); TE_GENERATED: how many policies are generated (10), each asked as often.
+# TE_SAMPLES: how often Debian's policy is asked (100000); TE_GENERATED: how many policies are generated (10), each asked as often.
 # libsepol is trixie's, as older ones cannot read version 34. The last line is `N passed, N failed`.
 set -eu
 
@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 TARGET=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 cache=$(realpath -m "${TIDEGATE_LAB_CACHE:-$TARGET/lab}")
 PROGRAM=${PROGRAMS:-$TARGET/x86_64-unknown-linux-gnu/debug}/tidegate-tests
-SAMPLES=${TE_SAMPLES:-20000}
+SAMPLES=${TE_SAMPLES:-100000}
 GENERATED=${TE_GENERATED:-10}
 # shellcheck source=tests/te-decisions/tree.sh
 . tests/te-decisions/tree.sh

@@ -162,7 +162,10 @@ mod tests {
     #[test]
     fn names_keep_their_numbers() {
         let mut names = Names::default();
-        assert_eq!((names.take("a"), names.take("b"), names.take("a")), (1, 2, 1));
+        assert_eq!(
+            (names.take("a"), names.take("b"), names.take("a")),
+            (1, 2, 1)
+        );
         assert_eq!((names.get(2), names.number("b")), (Some("b"), Some(2)));
         assert_eq!((names.get(0), names.number("")), (None, None));
         let bytes = postcard::to_allocvec(&names).unwrap();

@@ -64,8 +64,6 @@ pub enum Place {
     Levels,
     /// Without the modules that others are compared with; one map, whose levels all of its suites have.
     Flat,
-    /// As `Flat`, of its own.
-    FlatAlone,
     /// One of its own, with Debian's own list of security modules.
     Own,
     /// One of its own, with a whole Debian.
@@ -78,7 +76,6 @@ impl Place {
         match self {
             Self::Levels => "levels",
             Self::Flat => "flat",
-            Self::FlatAlone => "flat-alone",
             Self::Own => "own",
             Self::Whole => "whole",
         }
@@ -86,7 +83,7 @@ impl Place {
 
     /// Whether several suites may be in one.
     pub fn shared(self) -> bool {
-        !matches!(self, Self::FlatAlone | Self::Own | Self::Whole)
+        matches!(self, Self::Levels | Self::Flat)
     }
 
     /// Arguments of `tidegate-lab vm`.
@@ -94,7 +91,7 @@ impl Place {
         match self {
             Self::Levels | Self::Own => &[],
             // records of SELinux's or AppArmor's would take the console minutes
-            Self::Flat | Self::FlatAlone => &["--lsm", "lockdown,yama,bpf"],
+            Self::Flat => &["--lsm", "lockdown,yama,bpf"],
             Self::Whole => &["--image", "whole"],
         }
     }
@@ -356,7 +353,7 @@ pub const SUITES: &[Suite] = &[
             files: &[EXPECT, FLAT],
             prepare: Some("tests/te/prepare.sh"),
             judge: Some("tests/te/judge.sh"),
-            ..guest(Place::FlatAlone, "tests/te/check.sh")
+            ..guest(Place::Flat, "tests/te/check.sh")
         },
     ),
     machine(
@@ -365,7 +362,7 @@ pub const SUITES: &[Suite] = &[
         Guest {
             files: &[EXPECT],
             prepare: Some("tests/caps-models/prepare.sh"),
-            ..guest(Place::FlatAlone, "tests/caps-models/check.sh")
+            ..guest(Place::Flat, "tests/caps-models/check.sh")
         },
     ),
     here(
@@ -373,12 +370,6 @@ pub const SUITES: &[Suite] = &[
         60,
         &[Step::Programs, Step::Selinux],
         &["tests/te-decisions/oracle.sh"],
-    ),
-    here(
-        "te-decisions-all",
-        90,
-        &[Step::Programs, Step::Selinux],
-        &["tests/te-decisions/oracle-all.sh"],
     ),
     here(
         "te-query",
@@ -577,6 +568,7 @@ pub const TEST: &[&str] = &[
 /// What `make test-more` plays: what is slow, and rarely tells anything new.
 pub const MORE: &[&str] = &[
     "profile-all-7.2",
+    "scenarios-slow-6.12",
     "scenarios-slow-7.2",
     "caps-random-6.12",
     "replay-all-6.12",
@@ -595,7 +587,6 @@ pub const MORE: &[&str] = &[
     "apparmor-cases",
     "record-te-7.2",
     "te-contexts",
-    "te-decisions-all",
     "replay-7.2",
     "learn-7.2",
 ];

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regex_lite::Regex;
 use serde::Serialize;
 use tidegate_policy::te::db::{
-    Conditional, Number, PolicyDb, RangeTransition, RoleTransition, Rule, Says,
+    Bitmap, Conditional, Number, PolicyDb, RangeTransition, RoleTransition, Rule, Says,
 };
 use tidegate_policy::te::text::keyword;
 
@@ -42,12 +42,19 @@ pub struct Found {
     pub holds: bool,
 }
 
-/// One name or a pattern.
+/// The types and attributes by which a rule may name what is looked for.
 enum Names {
     Any,
-    /// The symbol itself, and what it stands for: an attribute's types.
-    One(Number, BTreeSet<usize>),
-    Pattern(Regex),
+    These(Bitmap),
+}
+
+impl Names {
+    fn has(&self, number: Number) -> bool {
+        match self {
+            Names::Any => true,
+            Names::These(these) => these.contains(number as usize - 1),
+        }
+    }
 }
 
 /// What is looked for.
@@ -85,7 +92,7 @@ impl<'s> Search<'s> {
         let booleans: Vec<&str> = db.booleans.iter().map(|it| it.name.as_str()).collect();
         let default = match kinds.is_empty() {
             true => Names::Any,
-            false => type_names(db, args.default.as_deref(), args.rd)?,
+            false => default_names(db, args.default.as_deref(), args.rd)?,
         };
         Ok(Search {
             classes: names(&args.class, args.rc, &classes, "class")?,
@@ -118,15 +125,15 @@ impl<'s> Search<'s> {
 
     fn of_types(&self) -> Outcome<Vec<Found>> {
         let args = self.args;
-        let source = type_names(self.db, args.source.as_deref(), args.rs)?;
-        let target = type_names(self.db, args.target.as_deref(), args.rt)?;
+        let source = type_names(self.db, args.source.as_deref(), args.rs, args.ds)?;
+        let target = type_names(self.db, args.target.as_deref(), args.rt, args.dt)?;
         let wanted = self.permissions()?;
         let is_for = |rule: &Rule| {
             self.kinds.contains(&keyword(&rule.says))
                 && self.classes[rule.class as usize - 1]
                 && self.is_by(rule, &wanted)
-                && self.is_type(&source, rule.source, args.ds)
-                && self.is_type(&target, rule.target, args.dt)
+                && source.has(rule.source)
+                && target.has(rule.target)
         };
         let mut found = Vec::new();
         if args.boolean.is_none() {
@@ -155,11 +162,11 @@ impl<'s> Search<'s> {
         let all = self.db.name_transitions.iter().filter(|it| {
             is_wanted
                 && self.classes[it.class as usize - 1]
-                && self.is_type(target, it.target, self.args.dt)
-                && self.is_default(it.becomes)
+                && target.has(it.target)
+                && self.default.has(it.becomes)
         });
         let each = all.flat_map(|it| it.sources.ones().map(move |at| (at as Number + 1, it)));
-        let each = each.filter(|(from, _)| self.is_type(source, *from, self.args.ds));
+        let each = each.filter(|(from, _)| source.has(*from));
         each.map(|(from, it)| {
             let class = &self.db.classes[it.class as usize - 1].name;
             let [from, to] = [from, it.target].map(|it| self.db.type_text(it));
@@ -198,7 +205,7 @@ impl<'s> Search<'s> {
             }));
         }
         if args.role_transition {
-            let target = match type_names(self.db, args.target.as_deref(), args.rt) {
+            let target = match type_names(self.db, args.target.as_deref(), args.rt, args.dt) {
                 // and a role, where these are
                 Err(_) if args.role_allow => return Ok(sorted(all)),
                 target => target?,
@@ -207,7 +214,7 @@ impl<'s> Search<'s> {
                 is_source(it.role)
                     && self.classes[it.class as usize - 1]
                     && default[it.becomes as usize - 1]
-                    && self.is_type(&target, it.kind, args.dt)
+                    && target.has(it.kind)
             };
             all.extend(self.db.role_transitions.iter().filter(is_for).map(|it| {
                 let class = &self.db.classes[it.class as usize - 1].name;
@@ -226,8 +233,8 @@ impl<'s> Search<'s> {
 
     fn of_ranges(&self) -> Outcome<Vec<Found>> {
         let args = self.args;
-        let source = type_names(self.db, args.source.as_deref(), args.rs)?;
-        let target = type_names(self.db, args.target.as_deref(), args.rt)?;
+        let source = type_names(self.db, args.source.as_deref(), args.rs, args.ds)?;
+        let target = type_names(self.db, args.target.as_deref(), args.rt, args.dt)?;
         let range = args.default.as_ref().map(|text| {
             let range = self.db.range_named(text);
             range.ok_or_else(|| usage(&format!("the policy has no range `{text}`")))
@@ -236,8 +243,8 @@ impl<'s> Search<'s> {
         let is_for = |it: &&RangeTransition| {
             self.classes[it.class as usize - 1]
                 && range.as_ref().is_none_or(|range| *range == it.range)
-                && self.is_type(&source, it.source, args.ds)
-                && self.is_type(&target, it.target, args.dt)
+                && source.has(it.source)
+                && target.has(it.target)
         };
         let all = self.db.range_transitions.iter().filter(is_for);
         Ok(sorted(
@@ -279,7 +286,7 @@ impl<'s> Search<'s> {
             _ => None,
         };
         if let Some(kind) = kind {
-            return wanted.is_none() && self.is_default(kind);
+            return wanted.is_none() && self.default.has(kind);
         }
         if self.args.default.is_some() {
             return false;
@@ -305,30 +312,6 @@ impl<'s> Search<'s> {
             (true, _) => names == *wanted,
             (_, true) => wanted.is_subset(&names),
             _ => !names.is_disjoint(wanted),
-        }
-    }
-
-    fn is_default(&self, kind: Number) -> bool {
-        match &self.default {
-            Names::Any => true,
-            Names::One(_, members) => members.contains(&(kind as usize - 1)),
-            Names::Pattern(pattern) => pattern.is_match(self.db.type_text(kind)),
-        }
-    }
-
-    fn is_type(&self, names: &Names, number: Number, direct: bool) -> bool {
-        match (names, direct) {
-            (Names::Any, _) => true,
-            (Names::One(wanted, _), true) => *wanted == number,
-            (Names::One(_, wanted), false) => self
-                .db
-                .members(number)
-                .any(|member| wanted.contains(&member)),
-            (Names::Pattern(pattern), true) => pattern.is_match(self.db.type_text(number)),
-            (Names::Pattern(pattern), false) => self
-                .db
-                .members(number)
-                .any(|member| pattern.is_match(&self.db.types[member].name)),
         }
     }
 
@@ -393,17 +376,55 @@ fn sorted(mut all: Vec<Found>) -> Vec<Found> {
     all
 }
 
-/// A type, an attribute or an alias, or a pattern.
-fn type_names(db: &PolicyDb, text: Option<&str>, is_pattern: bool) -> Outcome<Names> {
+/// What a type, an attribute or an alias, or a pattern for types, may be named by: itself if `direct`, else as well by each
+/// attribute that a type of it has, and by each type that has the attribute.
+fn type_names(db: &PolicyDb, text: Option<&str>, is_pattern: bool, direct: bool) -> Outcome<Names> {
     let Some(text) = text else {
         return Ok(Names::Any);
     };
-    if is_pattern {
-        return pattern(text).map(Names::Pattern);
+    let types: Vec<usize> = match (is_pattern, direct) {
+        (true, true) => return matching(db, text),
+        (false, true) => {
+            let itself = number(db, text)? as usize - 1;
+            return Ok(Names::These(Bitmap::from_iter([itself])));
+        }
+        (true, false) => {
+            let pattern = pattern(text)?;
+            let types = db.types.iter().enumerate();
+            let types = types.filter(|(_, it)| !it.attribute && !it.name.is_empty());
+            let types = types.filter(|(_, it)| pattern.is_match(&it.name));
+            types.map(|(at, _)| at).collect()
+        }
+        (false, false) => db.members(number(db, text)?).collect(),
+    };
+    let mut names = Bitmap::new();
+    for at in types {
+        names.union_with(&db.memberships[at]);
     }
-    let number = db.type_or_attribute(text);
-    let number = number.ok_or_else(|| unknown("type or attribute", text))?;
-    Ok(Names::One(number, db.members(number).collect()))
+    Ok(Names::These(names))
+}
+
+/// What something may become: a type, one of an attribute, or what a pattern matches.
+fn default_names(db: &PolicyDb, text: Option<&str>, is_pattern: bool) -> Outcome<Names> {
+    match text {
+        None => Ok(Names::Any),
+        Some(text) if is_pattern => matching(db, text),
+        Some(text) => Ok(Names::These(db.members(number(db, text)?).collect())),
+    }
+}
+
+/// The types and attributes whose names match a pattern.
+fn matching(db: &PolicyDb, text: &str) -> Outcome<Names> {
+    let pattern = pattern(text)?;
+    let all = 0..db.types.len();
+    let these = all.filter(|&at| pattern.is_match(db.type_text(at as Number + 1)));
+    Ok(Names::These(these.collect()))
+}
+
+/// The number of a type, an attribute or an alias.
+fn number(db: &PolicyDb, name: &str) -> Outcome<Number> {
+    let number = db.type_or_attribute(name);
+    number.ok_or_else(|| unknown("type or attribute", name))
 }
 
 /// Which of these names are listed, or match a pattern; all of them without either.

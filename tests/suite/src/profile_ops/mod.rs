@@ -8,7 +8,7 @@
 //! profile-ops play tidegate PROFILE…   the same, enforced by Tidegate
 //! profile-ops play either PROFILE…     under profiles that somebody ships, enforced by one of them
 //! profile-ops survey LIST              opens and executions under the profiles of a list (shipped.py)
-//! profile-ops storm                    what is remembered, while names change; by Tidegate alone
+//! profile-ops storm ROUNDS             what is remembered, while names change; by Tidegate alone
 //! ```
 
 mod change;
@@ -68,7 +68,10 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["confined"] => confined(),
         ["survey", list] => survey::play(list),
         ["surveyed", asker, profile] => survey::surveyed(asker, profile),
-        ["storm"] => storm::play(),
+        ["storm", rounds] => match rounds.parse() {
+            Ok(rounds) => storm::play(rounds),
+            Err(e) => Err(io::Error::other(format!("{rounds}: {e}"))),
+        },
         ["noise", what] => storm::noise(what),
         ["elsewhere", from, to] => storm::elsewhere(from, to),
         ["act", op] => return ops::act(op),

@@ -31,9 +31,6 @@ pub const STORMS: &[&[&str]] = &[
 /// What is done to the very names that are looked at meanwhile.
 const STIRS: [&str; 2] = ["exchange", "turn"];
 
-/// How often each change is made.
-const ROUNDS: u32 = 60;
-
 /// Somebody who is confined and opens what it is told to, and how often it did as the path says.
 struct Reader {
     child: Child,
@@ -85,8 +82,8 @@ pub fn look(path: &str) -> String {
     }
 }
 
-/// Plays it, as root, with Tidegate enforcing.
-pub fn play() -> io::Result<()> {
+/// Plays it, as root, with Tidegate enforcing; each change is made as often as there are rounds.
+pub fn play(rounds: u32) -> io::Result<()> {
     for dir in [YES, NO] {
         fs::create_dir_all(format!("{dir}/d"))?;
         fs::create_dir_all(format!("{dir}/m"))?;
@@ -102,9 +99,13 @@ pub fn play() -> io::Result<()> {
     for storm in STORMS {
         let noise: Vec<_> = storm.iter().map(|what| noisy(what)).collect();
         let mut reader = Reader::new()?;
-        let done = (0..ROUNDS)
+        let done = (0..rounds)
             .try_for_each(|_| round(&mut reader))
-            .and_then(|()| STIRS.iter().try_for_each(|how| stirred(&mut reader, how)));
+            .and_then(|()| {
+                STIRS
+                    .iter()
+                    .try_for_each(|how| stirred(&mut reader, how, rounds))
+            });
         for child in noise {
             let mut child = child?;
             child.kill()?;
@@ -149,9 +150,9 @@ pub fn noise(what: &str) -> io::Result<()> {
 }
 
 /// Looks while the names are exchanged, whatever that says, must not leave anything behind that is not so.
-fn stirred(reader: &mut Reader, how: &str) -> io::Result<()> {
+fn stirred(reader: &mut Reader, how: &str, rounds: u32) -> io::Result<()> {
     let both = [YES, NO].map(|dir| format!("{dir}/d/f"));
-    for _ in 0..ROUNDS / 10 {
+    for _ in 0..rounds.div_ceil(10) {
         let mut child = noisy(how)?;
         for path in both.iter().cycle().take(60) {
             reader.ask(path)?;
