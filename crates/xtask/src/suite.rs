@@ -199,6 +199,19 @@ const EXPECT: &str = "tests/expect.sh";
 const ASK: &str = "tests/ask.sh";
 const FLAT: &str = "tests/te/flat.plm";
 
+/// What `caps-service` and `caps-service-all` have.
+const CAPS_SERVICE: &[&str] = &[
+    EXPECT,
+    ASK,
+    FLAT,
+    "tests/caps-service/check.sh",
+    "tests/caps-service/client.py",
+    "tests/caps-service/helper.py",
+    "tests/caps-service/play.py",
+    "tests/caps-service/wire.py",
+    "examples/notes/notes.caps",
+];
+
 /// All suites. Those that share a machine are played in this order; machines and parts begin in the order of [`TEST`] and
 /// [`MORE`], of which what takes longest is first.
 pub const SUITES: &[Suite] = &[
@@ -244,18 +257,18 @@ pub const SUITES: &[Suite] = &[
         "caps-service",
         20,
         Guest {
-            files: &[
-                EXPECT,
-                ASK,
-                FLAT,
-                "tests/caps-service/client.py",
-                "tests/caps-service/helper.py",
-                "tests/caps-service/play.py",
-                "tests/caps-service/wire.py",
-                "examples/notes/notes.caps",
-            ],
+            files: CAPS_SERVICE,
             prepare: Some("tests/caps-service/prepare.sh"),
             ..guest(Place::Flat, "tests/caps-service/check.sh")
+        },
+    ),
+    machine(
+        "caps-service-all",
+        40,
+        Guest {
+            files: CAPS_SERVICE,
+            prepare: Some("tests/caps-service/prepare.sh"),
+            ..guest(Place::Flat, "tests/caps-service/check-all.sh")
         },
     ),
     machine(
@@ -578,6 +591,7 @@ pub const MORE: &[&str] = &[
     "commands-7.2",
     "lab-more",
     "shipped-6.12",
+    "caps-service-all-6.12",
     "caps-7.2",
     "bench-7.2",
     "object-manager-7.2",
