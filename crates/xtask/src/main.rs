@@ -8,11 +8,13 @@
 mod cargo;
 mod counts;
 mod lint;
+mod part;
 mod play;
 mod process;
 mod report;
 mod schedule;
 mod suite;
+mod table;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -27,9 +29,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use part::Part;
 use play::Play;
 use schedule::Job;
-use suite::{How, MORE, Part, QUICK, SUITES, Step, TEST};
+use suite::{How, Step};
+use table::{MORE, QUICK, SUITES, TEST};
 
 /// Runs Tidegate's tests
 #[derive(Debug, Parser)]

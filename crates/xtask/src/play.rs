@@ -14,9 +14,10 @@ use anyhow::{Context, Result};
 use crate::cargo::{self, Units};
 use crate::counts::{Case, case};
 use crate::lint;
+use crate::part::Part;
 use crate::process::{self, End, Next};
 use crate::report::{Report, Running};
-use crate::suite::{Guest, How, Part, Place, Program, Step, TIDEGATE};
+use crate::suite::{Guest, How, Place, Program, Step, TIDEGATE};
 
 /// How long a build or an image may take.
 const STEP: Duration = Duration::from_secs(60 * 60);
