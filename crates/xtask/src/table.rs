@@ -239,7 +239,7 @@ pub const SUITES: &[Suite] = &[
         Guest {
             files: &[EXPECT],
             prepare: Some("tests/caps-models/prepare.sh"),
-            ..guest(Place::Flat, "tests/caps-models/check.sh")
+            ..guest(Place::FlatAlone, "tests/caps-models/check.sh")
         },
     ),
     here(
@@ -426,16 +426,16 @@ pub const QUICK: &[&str] = &["scenarios-rules-6.12", "lint", "unit"];
 pub const TEST: &[&str] = &[
     "lint",
     "unit",
+    "caps-service-7.2",
+    "agent-host-7.2",
+    "profile-7.2",
+    "te-enforced-7.2",
     "scenarios-6.12",
     "scenarios-7.2",
     "caps-6.12",
-    "caps-service-7.2",
     "narrow-6.12",
-    "agent-host-7.2",
     "replay-6.12",
-    "profile-7.2",
     "te-live-6.12",
-    "te-enforced-7.2",
     "caps-models-6.12",
     "te-decisions",
     "te-query",

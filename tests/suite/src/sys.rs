@@ -2,9 +2,11 @@
 
 use std::ffi::CString;
 use std::io;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::sys::socket::SockaddrLike;
 
 /// A system call by number. Its arguments are integers or pointers that stay
 /// valid until it returns: each use sees to that.
@@ -35,4 +37,41 @@ pub fn answer<T: Copy + Into<i64>>(ret: T) -> io::Result<T> {
 /// A path or another text for the kernel.
 pub fn c(text: impl AsRef<Path>) -> CString {
     CString::new(text.as_ref().as_os_str().as_encoded_bytes()).expect("no NUL")
+}
+
+/// Sends a byte to each name by one call, and a descriptor with the last; how many were sent.
+pub fn send_at_once<T: SockaddrLike>(
+    from: &impl AsRawFd,
+    to: &[T],
+    last: Option<RawFd>,
+) -> Result<usize, Errno> {
+    #[repr(C)]
+    struct Rights {
+        head: libc::cmsghdr,
+        fd: RawFd,
+    }
+    let mut byte = libc::iovec {
+        iov_base: c"m".as_ptr().cast_mut().cast(),
+        iov_len: 1,
+    };
+    // SAFETY: integers and pointers, all of which may be 0.
+    let (mut rights, mut messages): (Rights, Vec<libc::mmsghdr>) =
+        unsafe { (std::mem::zeroed(), vec![std::mem::zeroed(); to.len()]) };
+    for (message, name) in messages.iter_mut().zip(to) {
+        message.msg_hdr.msg_name = name.as_ptr().cast_mut().cast();
+        message.msg_hdr.msg_namelen = name.len();
+        message.msg_hdr.msg_iov = &raw mut byte;
+        message.msg_hdr.msg_iovlen = 1;
+    }
+    if let (Some(fd), Some(message)) = (last, messages.last_mut()) {
+        rights.head.cmsg_len = std::mem::offset_of!(Rights, fd) + size_of::<RawFd>();
+        rights.head.cmsg_level = libc::SOL_SOCKET;
+        rights.head.cmsg_type = libc::SCM_RIGHTS;
+        rights.fd = fd;
+        message.msg_hdr.msg_controllen = rights.head.cmsg_len;
+        message.msg_hdr.msg_control = (&raw mut rights).cast();
+    }
+    let (fd, count) = (from.as_raw_fd(), messages.len());
+    let sent = syscall!(libc::SYS_sendmmsg, fd, messages.as_mut_ptr(), count, 0)?;
+    Ok(sent as usize)
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::SockaddrLike;
 use nix::sys::stat::Mode;
 
 use crate::sys::{c, syscall};
+
+pub use crate::sys::send_at_once;
 
 /// A descriptor that a system call returned.
 pub fn owned(fd: impl TryInto<RawFd>) -> Result<OwnedFd, Errno> {
@@ -70,43 +71,6 @@ pub fn get(fd: &impl AsRawFd) -> Result<Vec<u8>, Errno> {
     )?;
     bytes.truncate(n as usize);
     Ok(bytes)
-}
-
-/// Sends a byte to each name by one call, and a descriptor with the last; how many were sent.
-pub fn send_at_once<T: SockaddrLike>(
-    from: &impl AsRawFd,
-    to: &[T],
-    last: Option<RawFd>,
-) -> Result<usize, Errno> {
-    #[repr(C)]
-    struct Rights {
-        head: libc::cmsghdr,
-        fd: RawFd,
-    }
-    let mut byte = libc::iovec {
-        iov_base: c"m".as_ptr().cast_mut().cast(),
-        iov_len: 1,
-    };
-    // SAFETY: integers and pointers, all of which may be 0.
-    let (mut rights, mut messages): (Rights, Vec<libc::mmsghdr>) =
-        unsafe { (std::mem::zeroed(), vec![std::mem::zeroed(); to.len()]) };
-    for (message, name) in messages.iter_mut().zip(to) {
-        message.msg_hdr.msg_name = name.as_ptr().cast_mut().cast();
-        message.msg_hdr.msg_namelen = name.len();
-        message.msg_hdr.msg_iov = &raw mut byte;
-        message.msg_hdr.msg_iovlen = 1;
-    }
-    if let (Some(fd), Some(message)) = (last, messages.last_mut()) {
-        rights.head.cmsg_len = std::mem::offset_of!(Rights, fd) + size_of::<RawFd>();
-        rights.head.cmsg_level = libc::SOL_SOCKET;
-        rights.head.cmsg_type = libc::SCM_RIGHTS;
-        rights.fd = fd;
-        message.msg_hdr.msg_controllen = rights.head.cmsg_len;
-        message.msg_hdr.msg_control = (&raw mut rights).cast();
-    }
-    let (fd, count) = (from.as_raw_fd(), messages.len());
-    let sent = syscall!(libc::SYS_sendmmsg, fd, messages.as_mut_ptr(), count, 0)?;
-    Ok(sent as usize)
 }
 
 /// A descriptor of a process.

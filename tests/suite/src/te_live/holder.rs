@@ -16,11 +16,11 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn,
-    SockaddrLike, UnixAddr, recvmsg, sendmsg, sendto, socket,
+    UnixAddr, recvmsg, sendmsg, sendto, socket,
 };
 use nix::unistd::{ForkResult, fork};
 
-use crate::sys::answer;
+use crate::sys::{answer, send_at_once};
 use crate::te_live::place;
 
 const PAGE: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -389,46 +389,6 @@ fn datagrams() -> io::Result<(UnixAddr, OwnedFd)> {
     let fd = socket(AddressFamily::Unix, SockType::Datagram, flags, None)?;
     nix::sys::socket::bind(fd.as_raw_fd(), &name)?;
     Ok((name, fd))
-}
-
-/// Sends a byte to each name by one call, with the last one a descriptor; how many were sent.
-fn send_at_once(from: &UnixDatagram, to: &[UnixAddr], last: Option<RawFd>) -> io::Result<i32> {
-    #[repr(C)]
-    struct Rights {
-        head: libc::cmsghdr,
-        fd: RawFd,
-    }
-    let mut byte = libc::iovec {
-        iov_base: c"x".as_ptr().cast_mut().cast(),
-        iov_len: 1,
-    };
-    // SAFETY: integers and pointers, all of which may be 0.
-    let (mut rights, mut messages): (Rights, Vec<libc::mmsghdr>) =
-        unsafe { (std::mem::zeroed(), vec![std::mem::zeroed(); to.len()]) };
-    for (message, name) in messages.iter_mut().zip(to) {
-        message.msg_hdr.msg_name = name.as_ptr().cast_mut().cast();
-        message.msg_hdr.msg_namelen = name.len();
-        message.msg_hdr.msg_iov = &raw mut byte;
-        message.msg_hdr.msg_iovlen = 1;
-    }
-    if let (Some(fd), Some(message)) = (last, messages.last_mut()) {
-        rights.head.cmsg_len = std::mem::offset_of!(Rights, fd) + size_of::<RawFd>();
-        rights.head.cmsg_level = libc::SOL_SOCKET;
-        rights.head.cmsg_type = libc::SCM_RIGHTS;
-        rights.fd = fd;
-        message.msg_hdr.msg_controllen = rights.head.cmsg_len;
-        message.msg_hdr.msg_control = (&raw mut rights).cast();
-    }
-    // SAFETY: so many messages, of names, bytes and a descriptor that outlive the call.
-    let sent = unsafe {
-        libc::sendmmsg(
-            from.as_raw_fd(),
-            messages.as_mut_ptr(),
-            messages.len() as u32,
-            0,
-        )
-    };
-    answer(sent)
 }
 
 /// Gives a file a label.
