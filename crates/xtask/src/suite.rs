@@ -59,7 +59,7 @@ pub enum Place {
     Levels,
     /// Without the modules that others are compared with; one map, whose levels all of its suites have.
     Flat,
-    /// As `Flat`, of its own.
+    /// As `Flat`, but not shared: a suite that fails behind others (docs/limitations.md).
     FlatAlone,
     /// One of its own, with Debian's own list of security modules.
     Own,

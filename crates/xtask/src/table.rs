@@ -30,7 +30,7 @@ const fn guest(place: Place, play: &'static str) -> Guest {
     }
 }
 
-/// A suite whose program runs here, and is told these words alone.
+/// A suite whose program runs here. The program gets these arguments.
 const fn here(
     name: &'static str,
     minutes: u64,
@@ -45,7 +45,7 @@ const fn here(
     }
 }
 
-/// A suite whose script boots machines by itself: it is told the lab's program, its payload and the kernel.
+/// A suite whose script boots machines. The script gets the lab's program, its payload and the kernel as arguments.
 const fn boots(
     name: &'static str,
     minutes: u64,

@@ -249,7 +249,7 @@ fn killed() -> Outcome {
     let process = sys::pidfd_open(killed.as_raw())?;
     kill(killed, Signal::SIGKILL)?;
     ensure(sys::ends(&process, PATIENCE)?, "the daemon does not end")?;
-    // whose heirs hold such a one fall by the guard alone, and nobody attaches that now
+    // a process that holds a pidfd falls only with the guard, and without the daemon nobody attaches it
     drop(process);
     // all goes on but what needs the guard, and that fails closed
     survivor.join_after_step()?;
