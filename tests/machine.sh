@@ -25,8 +25,8 @@ end_of() {
 	for _ in 1 2 3 4 5; do
 		left=$(comm -13 <(echo "$before") <(running) | grep -vx "${daemon:-none}")
 		for pid in $left; do
-			# the kernel's own have no memory
-			if [ "$pid" != $$ ] && [ -s "/proc/$pid/maps" ] && [ "$(readlink "/proc/$pid/exe")" != "$T" ]; then
+			# a thread of the kernel has no program
+			if [ "$pid" != $$ ] && readlink -q "/proc/$pid/exe" >/dev/null; then
 				kill -9 "$pid" 2>/dev/null
 			fi
 		done
@@ -37,7 +37,7 @@ end_of() {
 	if [ -n "$daemon" ] && [ -e "/proc/$daemon" ]; then
 		# a session goes with its last process, a moment after
 		for _ in $(seq 600); do
-			"$T" sessions --json | grep -q '"session"' || return 0
+			"$T" sessions --json | grep -q '"number"' || return 0
 			sleep 0.1
 		done
 		echo "FAILED  $1 leaves sessions behind:"

@@ -59,8 +59,6 @@ pub enum Place {
     Levels,
     /// Without the modules that others are compared with; one map, whose levels all of its suites have.
     Flat,
-    /// As `Flat`, but not shared: a suite that fails behind others (docs/limitations.md).
-    FlatAlone,
     /// One of its own, with Debian's own list of security modules.
     Own,
     /// One of its own, with a whole Debian.
@@ -73,7 +71,6 @@ impl Place {
         match self {
             Self::Levels => "levels",
             Self::Flat => "flat",
-            Self::FlatAlone => "flat-alone",
             Self::Own => "own",
             Self::Whole => "whole",
         }
@@ -89,7 +86,7 @@ impl Place {
         match self {
             Self::Levels | Self::Own => &[],
             // records of SELinux's or AppArmor's would take the console minutes
-            Self::Flat | Self::FlatAlone => &["--lsm", "lockdown,yama,bpf"],
+            Self::Flat => &["--lsm", "lockdown,yama,bpf"],
             Self::Whole => &["--image", "whole"],
         }
     }

@@ -239,7 +239,7 @@ pub const SUITES: &[Suite] = &[
         Guest {
             files: &[EXPECT],
             prepare: Some("tests/caps-models/prepare.sh"),
-            ..guest(Place::FlatAlone, "tests/caps-models/check.sh")
+            ..guest(Place::Flat, "tests/caps-models/check.sh")
         },
     ),
     here(

@@ -36,16 +36,13 @@ impl Said {
 
     /// What is said when these lines stand behind others, of which this is said.
     pub fn over(self, before: Said) -> Said {
+        // none of these is asked then
         let ends = before.none > self.rank;
-        let is_by_before = self.rank == 0 || ends && self.none == 0;
+        let is_by_before = self.rank == 0 || ends;
         Said {
             line: if is_by_before { before.line } else { self.line },
             rank: self.rank.max(before.rank),
-            none: if ends {
-                before.none.max(self.none)
-            } else {
-                self.none
-            },
+            none: if ends { before.none } else { self.none },
         }
     }
 

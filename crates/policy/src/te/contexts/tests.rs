@@ -228,6 +228,20 @@ fn a_missing_file_is_told_unless_it_need_not_be_there() {
     assert_eq!(contexts.lookup(b"/x", Kind::Fifo).context, Some("u:r:t"));
 }
 
+/// Of two lines that both say `<<none>>` the one with more stems counts, which is asked first.
+#[test]
+fn a_none_that_is_asked_first_hides_a_later_one() {
+    let mut read = read::Read::default();
+    read.contexts(&text("file_contexts", "/b/a{1,2} <<none>>\n/.* <<none>>\n"));
+    for slack in [0, 100_000] {
+        let automata = automata_with(slack, &read.specs, [&[], &[]]);
+        let said = automata.unwrap().unwrap().iter().fold(Said::default(), |before, automaton| {
+            automaton.walk(b"/b/a")[Kind::Regular as usize].over(before)
+        });
+        assert_eq!(said.line(), Some(0));
+    }
+}
+
 /// Pieces of patterns, in a syntax that another parser reads as PCRE2 does.
 const PIECES: &[&str] = &[
     "a", "b", "/", "/a", "/b", "/a/b", "/a/", "(/.*)?", ".*", "[^/]*", "[ab]", "(a|b/)?", "a+",
