@@ -12,8 +12,8 @@ use crate::protocol::{Answer, Ask};
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long one may take for which the kernel may have to load a model's programs, or a large policy's tables are built. On a
-/// processor that is emulated, or has much else to do, that takes minutes; a daemon that dies meanwhile ends the wait.
+/// How long one may take for which the kernel may have to load or end a model's programs, or a large policy's tables are built.
+/// On a processor that is emulated, or has much else to do, that takes minutes; a daemon that dies meanwhile ends the wait.
 const LOADS: Duration = Duration::from_secs(3600);
 
 /// Asks the daemon; its errors are ours.
@@ -22,7 +22,11 @@ const LOADS: Duration = Duration::from_secs(3600);
 /// With [`Code::NotRunning`] if no daemon listens.
 pub fn ask(question: &Ask, with: Option<BorrowedFd<'_>>) -> Outcome<Answer> {
     let within = match question {
-        Ask::Reload { .. } | Ask::SetBooleans { .. } | Ask::Capabilities { .. } => LOADS,
+        Ask::Reload { .. }
+        | Ask::SetBooleans { .. }
+        | Ask::Capabilities { .. }
+        | Ask::Withdraw { .. }
+        | Ask::Stop => LOADS,
         _ => PATIENCE,
     };
     match tidegate_protocol::ask(question, with, within) {

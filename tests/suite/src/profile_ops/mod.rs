@@ -29,6 +29,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use change::CHANGES;
 use limit::LIMITS;
 use ops::{OPS, OTHERWISE, Op};
+use tree::Tree;
 use unix::UNIX;
 
 /// How a process comes to be confined from its next execution on.
@@ -158,7 +159,7 @@ fn each(system: System, profile: &str, ops: &[Op], word: &str) -> io::Result<()>
     let mut child = start(system, profile)?;
     let mut to = child.stdin.take().expect("a pipe");
     let mut from = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    tree::make()?;
+    let mut tree = Tree::make()?;
     for op in ops {
         // who was killed reads nothing any more
         let told = writeln!(to, "{}", op.name).is_ok();
@@ -169,7 +170,7 @@ fn each(system: System, profile: &str, ops: &[Op], word: &str) -> io::Result<()>
             "ended" => break,
             // what was refused has changed nothing
             "EACCES" | "EPERM" => {}
-            _ => tree::make()?,
+            _ => tree.restore()?,
         }
     }
     drop(to);
