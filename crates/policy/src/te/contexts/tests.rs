@@ -235,11 +235,16 @@ fn a_none_that_is_asked_first_hides_a_later_one() {
     read.contexts(&text("file_contexts", "/b/a{1,2} <<none>>\n/.* <<none>>\n"));
     for slack in [0, 100_000] {
         let automata = automata_with(slack, &read.specs, [&[], &[]]);
-        let said = automata.unwrap().unwrap().iter().fold(Said::default(), |before, automaton| {
-            automaton.walk(b"/b/a")[Kind::Regular as usize].over(before)
-        });
+        let said = said(&automata.unwrap().unwrap(), b"/b/a", Kind::Regular);
         assert_eq!(said.line(), Some(0));
     }
+}
+
+/// What automata say together, each over those before it.
+fn said(automata: &[Automaton], path: &[u8], kind: Kind) -> Said {
+    automata.iter().fold(Said::default(), |before, automaton| {
+        automaton.walk(path)[kind as usize].over(before)
+    })
 }
 
 /// Pieces of patterns, in a syntax that another parser reads as PCRE2 does.
@@ -340,9 +345,7 @@ proptest! {
             let contexts = FileContexts { automata, lines: read.lines.clone(), ..FileContexts::default() };
             for path in &paths {
                 for kind in [Kind::Regular, Kind::Directory, Kind::Socket] {
-                    let said = contexts.automata.iter().fold(Said::default(), |before, automaton| {
-                        automaton.walk(path.as_bytes())[kind as usize].over(before)
-                    });
+                    let said = said(&contexts.automata, path.as_bytes(), kind);
                     let wanted = naive(&read.specs, &patterns, path.as_bytes(), kind);
                     prop_assert_eq!(said.line().map(usize::from), wanted, "{} {:?}", path, kind);
                 }
