@@ -46,6 +46,8 @@ pub const NAMED_MOUNT: &str = "/scn/named-mount";
 pub const OPEN_MOUNT: &str = "/scn/open-mount";
 /// A mount point that no rule names.
 pub const MOUNT: &str = "/scn/mount";
+/// A mount point for a disk of a scenario's own: `system`, but for `low` in it; `folded/secret` is a secret.
+pub const DISK: &str = "/scn/disk";
 /// Where processes that fail say why.
 pub const REPORTS: &str = "/scn/tmp/report";
 /// Files at each level, to find out one's own by writing.

@@ -38,7 +38,7 @@ const OPEN_IN_TMPFS: [&str; 3] = [TMPFS_SYSTEM, TMPFS_LOW, REPORTS];
 pub fn prepare() -> io::Result<()> {
     nix::sys::stat::umask(nix::sys::stat::Mode::empty());
     fs::create_dir_all(ROOT)?;
-    for dir in [BIN, NAMED_MOUNT, MOUNT].iter().chain(&OPEN) {
+    for dir in [BIN, NAMED_MOUNT, MOUNT, DISK].iter().chain(&OPEN) {
         fs::create_dir_all(dir)?;
     }
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;

@@ -124,6 +124,17 @@ pub fn removexattr(path: &str, name: &str) -> Result<(), Errno> {
     syscall!(libc::SYS_removexattr, path.as_ptr(), name.as_ptr()).map(drop)
 }
 
+/// Changes or tells what an open description, or a descriptor, is like.
+pub fn fcntl(fd: &impl AsRawFd, command: i32, arg: i64) -> Result<i64, Errno> {
+    syscall!(libc::SYS_fcntl, fd.as_raw_fd(), command, arg)
+}
+
+/// Moves bytes from one to the other, at least one of which is a pipe.
+pub fn splice(from: &impl AsRawFd, to: &impl AsRawFd, len: usize) -> Result<i64, Errno> {
+    let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
+    syscall!(libc::SYS_splice, from, 0, to, 0, len, 0)
+}
+
 /// An ioctl whose argument is a number or a pointer that stays valid.
 pub fn ioctl(fd: &impl AsRawFd, request: u64, arg: usize) -> Result<i64, Errno> {
     syscall!(libc::SYS_ioctl, fd.as_raw_fd(), request, arg)
@@ -153,6 +164,21 @@ pub struct Handle {
     bytes: u32,
     kind: i32,
     data: [u8; 128],
+}
+
+impl Handle {
+    /// One that nobody was told: an inode's number is enough, as ext4 takes 0 for any generation.
+    pub fn guessed(inode: u64) -> Handle {
+        /// FILEID_INO32_GEN: four bytes each
+        const INODE_AND_GENERATION: i32 = 1;
+        let mut data = [0; 128];
+        data[..4].copy_from_slice(&(inode as u32).to_ne_bytes());
+        Handle {
+            bytes: 8,
+            kind: INODE_AND_GENERATION,
+            data,
+        }
+    }
 }
 
 /// Asks for a file's handle.

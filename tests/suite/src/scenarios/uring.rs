@@ -4,6 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use nix::errno::Errno;
+use nix::sys::socket::{SockaddrLike, UnixAddr};
 
 use crate::scenarios::check::PATIENCE;
 use crate::scenarios::sys;
@@ -16,9 +17,13 @@ const OFF_CQ: i64 = 0x800_0000;
 const OFF_SQES: i64 = 0x1000_0000;
 const SIZE: usize = 16384;
 const NEED_WAKEUP: u32 = 1;
+const ACCEPT: u8 = 13;
 const OPENAT: u8 = 18;
 const READ: u8 = 22;
 const WRITE: u8 = 23;
+const SOCKET: u8 = 45;
+const BIND: u8 = 56;
+const LISTEN: u8 = 57;
 /// IOSQE_FIXED_FILE: the descriptor is an index of registered ones.
 const FIXED: u8 = 1;
 /// IOSQE_ASYNC: by a worker thread.
@@ -154,6 +159,25 @@ impl Ring {
             bytes.len() as u32,
             0,
         )
+    }
+
+    /// Takes a connection that waits for a listener, by an index of the registered descriptors.
+    pub fn accept_fixed(&self, index: i32) -> Result<OwnedFd, Errno> {
+        sys::owned(self.one(ACCEPT, FIXED, index, 0, 0, 0, 0)?)
+    }
+
+    /// Makes a listener that no table of descriptors ever has, at an index that is registered as empty (-1).
+    pub fn listen_fixed(&self, index: i32, name: &UnixAddr) -> Result<(), Errno> {
+        let mut entry = [0u64; 8];
+        entry[0] = u64::from(SOCKET) | (libc::AF_UNIX as u64) << 32;
+        (entry[1], entry[4]) = (libc::SOCK_STREAM as u64, 1);
+        // the index and 1; 0 asks for a descriptor
+        entry[5] = (index as u64 + 1) << 32;
+        self.submit(entry)?;
+        let (address, len) = (name.as_ptr() as u64, u64::from(name.len()));
+        self.one(BIND, FIXED, index, len, address, 0, 0)?;
+        self.one(LISTEN, FIXED, index, 0, 0, 8, 0)?;
+        Ok(())
     }
 
     /// Opens a file, by a worker thread or not.

@@ -3,11 +3,13 @@
 mod asynchronous;
 mod bpffs;
 mod commands;
+mod creations;
 mod dirs;
 mod evasions;
 mod exec;
 mod files;
 mod filesystems;
+mod inherited;
 mod ipc;
 mod kept;
 mod labels;
@@ -15,10 +17,14 @@ mod life;
 mod mmap;
 mod mounts;
 mod moves;
+mod namespaces;
 mod net;
+mod net_shared;
 mod other_doors;
 mod pipes;
+mod privilege;
 mod revocation;
+mod ring_alone;
 mod system;
 mod tasks;
 mod threads;
@@ -26,6 +32,7 @@ mod tracing;
 mod tty;
 mod under_way;
 mod unix;
+mod unlabelled;
 mod waits;
 
 use std::io;
@@ -62,6 +69,13 @@ pub const TOPICS: &[&[Scenario]] = &[
     kept::SCENARIOS,
     other_doors::SCENARIOS,
     commands::SCENARIOS,
+    unlabelled::SCENARIOS,
+    privilege::SCENARIOS,
+    ring_alone::SCENARIOS,
+    net_shared::SCENARIOS,
+    inherited::SCENARIOS,
+    namespaces::SCENARIOS,
+    creations::SCENARIOS,
     life::SCENARIOS,
 ];
 

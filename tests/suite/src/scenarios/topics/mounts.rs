@@ -228,7 +228,7 @@ fn setattr() -> Outcome {
 }
 
 /// A tmpfs by the calls that came with 5.2.
-fn move_mount_tmpfs(at: &str) -> Result<(), Errno> {
+pub(super) fn move_mount_tmpfs(at: &str) -> Result<(), Errno> {
     const CREATE: u32 = 6;
     const EMPTY_FROM: u32 = 4;
     let context = sys::owned(syscall!(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0)?)?;

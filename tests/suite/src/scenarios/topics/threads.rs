@@ -215,7 +215,7 @@ fn apart() -> Outcome {
 }
 
 /// A child that shares what the flags say, as far as it needs no stack of its own.
-fn clone_here(flags: i32, part: impl FnOnce() -> Outcome) -> Outcome<Pid> {
+pub(super) fn clone_here(flags: i32, part: impl FnOnce() -> Outcome) -> Outcome<Pid> {
     let pid = syscall!(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0)?;
     if pid == 0 {
         crate::scenarios::subject::finish(part);

@@ -1,0 +1,206 @@
+//! Namespaces that a higher process has for itself: a lower one of the same user enters them, and would change what the
+//! higher one sees there.
+
+use std::fs;
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, umount2};
+use nix::sched::{CloneFlags, setns};
+use nix::unistd::{gethostname, sethostname};
+
+use super::mounts::move_mount_tmpfs;
+use super::system::{bind, tmpfs};
+use crate::scenarios::check::{Outcome, ensure, refused_any, same};
+use crate::scenarios::level;
+use crate::scenarios::place::{self, MOUNT, USER};
+use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::subject::{Child, Level, at, become_alice, own_namespaces, spawn, step};
+use crate::scenarios::sys;
+use crate::sys::{c, syscall};
+
+use Level::{Untrusted, User};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "namespace-mount",
+        "a lower process of the same user mounts a file over the one that a higher one is about to write",
+        mounts,
+    ),
+    bypass(
+        "namespace-mount-new-calls",
+        "the same of a directory, by the new calls",
+        moves_mount,
+    ),
+    bypass(
+        "namespace-unmount",
+        "it takes a mount away, having entered by a pidfd",
+        unmounts,
+    ),
+    bypass(
+        "namespace-mount-setattr",
+        "it makes a mount read-only by mount_setattr",
+        sets_attributes,
+    ),
+    bypass(
+        "namespace-host-name",
+        "it changes the name that the machine has there",
+        names,
+    ),
+];
+
+const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES];
+
+/// Who it is that has the namespaces, and who enters them.
+#[derive(Clone, Copy)]
+enum Who {
+    Root,
+    Alice,
+}
+
+impl Who {
+    fn become_it(self) -> Outcome {
+        if let Who::Alice = self {
+            become_alice()?;
+            // others of this user may look at it, as at any program that the user started
+            syscall!(libc::SYS_prctl, libc::PR_SET_DUMPABLE, 1, 0, 0, 0)?;
+        }
+        Ok(())
+    }
+}
+
+/// A process at `user` in namespaces of its own, which prepares them and stands still until it is let go on.
+fn victim(
+    who: Who,
+    others: CloneFlags,
+    prepare: impl FnOnce() -> Outcome,
+    then: impl FnOnce() -> Outcome,
+) -> Outcome<Child> {
+    let child = spawn(User, || {
+        who.become_it()?;
+        own_namespaces(others)?;
+        prepare()?;
+        step()?;
+        then()
+    })?;
+    child.stands()?;
+    Ok(child)
+}
+
+/// A lower process enters the victim's namespaces, if it may, and does something there, if it may.
+fn enters(
+    who: Who,
+    victim: &Child,
+    what: &str,
+    act: impl FnOnce() -> Result<(), Errno>,
+) -> Outcome {
+    at(Untrusted, || {
+        who.become_it()?;
+        let namespace = |name: &str| sys::reads(format!("/proc/{}/ns/{name}", victim.pid));
+        let entered = namespace("user").and_then(|user| {
+            let other = namespace(what)?;
+            setns(&user, CloneFlags::CLONE_NEWUSER)?;
+            setns(&other, CloneFlags::empty())
+        });
+        match entered.and_then(|()| act()) {
+            // what became of it the victim tells
+            Ok(()) => Ok(()),
+            Err(e) => refused_any(NO, Err::<(), _>(e)),
+        }
+    })
+}
+
+/// It must be so, unless this process has fallen.
+fn unless_fallen(so: bool, otherwise: &str) -> Outcome {
+    ensure(so || level::by_writing()? == Untrusted, otherwise)
+}
+
+fn mounts() -> Outcome {
+    let (file, other) = (place::file(USER, "file")?, place::file(USER, "other")?);
+    let victim = victim(
+        Who::Alice,
+        CloneFlags::CLONE_NEWNS,
+        || Ok(()),
+        || {
+            // if it has fallen it may not
+            let _ = fs::write(&file, "new");
+            Ok(())
+        },
+    )?;
+    enters(Who::Alice, &victim, "mnt", || bind(&other, &file))?;
+    victim.join_after_step()?;
+    at(User, || {
+        same(
+            "the other file",
+            fs::read_to_string(&other)?.as_str(),
+            "other",
+        )
+    })
+}
+
+fn moves_mount() -> Outcome {
+    let dir = place::directory(USER, "dir")?;
+    let own = format!("{dir}/own");
+    let victim = victim(
+        Who::Alice,
+        CloneFlags::CLONE_NEWNS,
+        || Ok(fs::write(&own, "own")?),
+        || unless_fallen(fs::exists(&own)?, "its directory is covered"),
+    )?;
+    enters(Who::Alice, &victim, "mnt", || move_mount_tmpfs(&dir))?;
+    victim.join_after_step()
+}
+
+/// A tmpfs of its own with a file in it.
+fn own_tmpfs() -> Outcome {
+    tmpfs(MOUNT)?;
+    Ok(fs::write(format!("{MOUNT}/own"), "own")?)
+}
+
+fn unmounts() -> Outcome {
+    let victim = victim(Who::Root, CloneFlags::CLONE_NEWNS, own_tmpfs, || {
+        let is = fs::exists(format!("{MOUNT}/own"))?;
+        unless_fallen(is, "what it has mounted is gone")
+    })?;
+    at(Untrusted, || {
+        let process = sys::pidfd_open(victim.pid.as_raw())?;
+        let both = CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS;
+        match setns(&process, both).and_then(|()| umount2(MOUNT, MntFlags::MNT_DETACH)) {
+            Ok(()) => Ok(()),
+            Err(e) => refused_any(NO, Err::<(), _>(e)),
+        }
+    })?;
+    victim.join_after_step()
+}
+
+fn sets_attributes() -> Outcome {
+    const READ_ONLY: u64 = 1;
+    let victim = victim(Who::Root, CloneFlags::CLONE_NEWNS, own_tmpfs, || {
+        let is = sys::writes(format!("{MOUNT}/own")).is_ok();
+        unless_fallen(is, "what it has mounted cannot be written")
+    })?;
+    enters(Who::Root, &victim, "mnt", || {
+        let (path, attributes) = (c(MOUNT), [READ_ONLY, 0, 0, 0]);
+        syscall!(
+            libc::SYS_mount_setattr,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            0,
+            attributes.as_ptr(),
+            32
+        )
+        .map(drop)
+    })?;
+    victim.join_after_step()
+}
+
+fn names() -> Outcome {
+    let before = gethostname()?;
+    let victim = victim(
+        Who::Root,
+        CloneFlags::CLONE_NEWUTS,
+        || Ok(()),
+        || unless_fallen(gethostname()? == before, "its host has another name"),
+    )?;
+    enters(Who::Root, &victim, "uts", || sethostname("low"))?;
+    victim.join_after_step()
+}

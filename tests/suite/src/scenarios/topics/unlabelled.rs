@@ -1,0 +1,157 @@
+//! What has no label at the moment at which it is looked for, by whichever way that is: it could be a secret
+//! (`lownoopen`), so nobody below the top opens it.
+
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, symlink};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::mount::{MntFlags, umount2};
+use nix::unistd::chdir;
+
+use super::system::{NO, bind};
+use crate::scenarios::check::{Outcome, refused, refused_any};
+use crate::scenarios::disk::Disk;
+use crate::scenarios::level;
+use crate::scenarios::place::{self, DISK, LOW, SECRET, SYSTEM, VAULT, path};
+use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::subject::{Level, at};
+use crate::scenarios::sys::{self, Handle};
+use crate::sys::syscall;
+
+use Level::{System, Untrusted};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "secret-by-inode",
+        "a secret is opened by its inode's number, through its filesystem and through a bind mount",
+        by_inode,
+    ),
+    bypass(
+        "secret-attribute-by-inode",
+        "an attribute of a secret is read by its inode's number",
+        attribute,
+    ),
+    bypass(
+        "secret-link-by-inode",
+        "a symbolic link among secrets is read by its inode's number",
+        link,
+    ),
+    bypass(
+        "secret-too-deep",
+        "a secret lies deeper than the monitor looks",
+        too_deep,
+    ),
+    bypass(
+        "secret-casefolded",
+        "a secret is opened by its name in capital letters, which its directory takes for the same",
+        casefolded,
+    ),
+];
+
+/// What an inode's number stands for, once nobody has it in memory; `mount` is any directory of its filesystem.
+fn found(mount: &str, inode: u64, flags: OFlag) -> Result<OwnedFd, Errno> {
+    let mount = sys::open(mount, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+    sys::open_handle(&mount, &Handle::guessed(inode), flags)
+}
+
+fn by_inode() -> Outcome {
+    let bound = place::directory(LOW, "bound")?;
+    bind(SYSTEM, &bound)?;
+    let inode = fs::metadata(SECRET)?.ino();
+    at(Untrusted, || refused(Errno::EPERM, sys::reads(SECRET)))?;
+    let played = ["/", bound.as_str()].into_iter().try_for_each(|mount| {
+        sys::drop_caches()?;
+        at(Untrusted, || {
+            refused_any(NO, found(mount, inode, OFlag::O_RDONLY))
+        })?;
+        // and by what stands for it, of which no hook tells
+        sys::drop_caches()?;
+        at(Untrusted, || {
+            let found = found(mount, inode, OFlag::O_PATH);
+            refused_any(NO, found.and_then(|f| sys::again(&f, OFlag::O_RDONLY)))
+        })
+    });
+    umount2(bound.as_str(), MntFlags::MNT_DETACH)?;
+    played
+}
+
+fn attribute() -> Outcome {
+    let secret = place::file(VAULT, "secret")?;
+    sys::setxattr(&secret, "user.word", b"s")?;
+    let inode = fs::metadata(&secret)?.ino();
+    sys::drop_caches()?;
+    at(Untrusted, || {
+        let read = found("/", inode, OFlag::O_PATH).and_then(|f| {
+            let name = format!("/proc/self/fd/{}", f.as_raw_fd());
+            sys::getxattr(&name, "user.word")
+        });
+        refused_any(NO, read)
+    })
+}
+
+fn link() -> Outcome {
+    let secret = path(VAULT, "link");
+    symlink("secret", &secret)?;
+    let inode = fs::symlink_metadata(&secret)?.ino();
+    sys::drop_caches()?;
+    at(Untrusted, || {
+        let read = found("/", inode, OFlag::O_PATH).and_then(|f| {
+            let mut target = [0u8; 64];
+            syscall!(
+                libc::SYS_readlinkat,
+                f.as_raw_fd(),
+                c"".as_ptr(),
+                target.as_mut_ptr(),
+                target.len()
+            )
+        });
+        refused_any(NO, read)
+    })
+}
+
+fn too_deep() -> Outcome {
+    let top = place::directory(VAULT, "deep")?;
+    at(System, || {
+        chdir(top.as_str())?;
+        for _ in 0..150 {
+            fs::create_dir("d")?;
+            chdir("d")?;
+        }
+        fs::write("secret", "secret")?;
+        at(Untrusted, || refused_any(NO, sys::reads("secret")))?;
+        // the top goes on having it
+        fs::read("secret")?;
+        level::is(System)
+    })
+}
+
+/// Has an empty directory take capital letters for small ones.
+fn fold(dir: &str) -> Outcome {
+    const GET_FLAGS: u64 = 0x8008_6601;
+    const SET_FLAGS: u64 = 0x4008_6602;
+    const CASEFOLD: u64 = 0x4000_0000;
+    let dir = sys::reads(dir)?;
+    let mut flags = 0u64;
+    sys::ioctl(&dir, GET_FLAGS, &raw mut flags as usize)?;
+    flags |= CASEFOLD;
+    sys::ioctl(&dir, SET_FLAGS, &raw const flags as usize)?;
+    Ok(())
+}
+
+fn casefolded() -> Outcome {
+    let _disk = Disk::mount(&["-O", "casefold"])?;
+    let dir = format!("{DISK}/folded");
+    fs::create_dir(&dir)?;
+    fold(&dir)?;
+    fs::write(format!("{dir}/secret"), "secret")?;
+    for name in ["secret", "SECRET", "Secret"] {
+        // its name is the one that it is looked for by first
+        sys::drop_caches()?;
+        at(Untrusted, || {
+            refused_any(NO, sys::reads(format!("{dir}/{name}")))
+        })?;
+    }
+    Ok(())
+}
