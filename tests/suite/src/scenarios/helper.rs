@@ -8,7 +8,9 @@ use std::process::ExitCode;
 use nix::errno::Errno;
 
 use crate::scenarios::check::{Attempt, Outcome};
-use crate::scenarios::subject::Level;
+use crate::scenarios::forge::forge;
+use crate::scenarios::subject::{Level, become_alice};
+use crate::scenarios::topics::ADOPTED;
 use crate::scenarios::{level, place, run, sys, unixsock};
 
 /// The exit status of `level`: this and the level's number.
@@ -38,6 +40,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["write-fd", fd] => errno(write_fd(fd)),
         ["net-write", address, path] => errno(net_write(address, path)),
         ["squat", what, file] => squat(what, file),
+        ["squat-forged", what, file] => squat_forged(what, file),
         // of a file that only a trusted program may read and not fall
         ["number", file] => {
             let number = fs::read_to_string(file)
@@ -72,6 +75,20 @@ fn squat(what: &str, file: &str) -> ExitCode {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     ExitCode::FAILURE
+}
+
+/// The same of a user who says that its program is a trusted one.
+fn squat_forged(what: &str, file: &str) -> ExitCode {
+    let by = ADOPTED.into_iter().find(|(name, _)| *name == what);
+    let Some((_, by)) = by else {
+        return ExitCode::from(2);
+    };
+    let program = format!("{}/trusted", place::BIN);
+    let forged = become_alice().and_then(|()| forge(&program, by));
+    match forged {
+        Ok(true) => squat(what, file),
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// Falls, and writes to memory through a descriptor that it inherited.

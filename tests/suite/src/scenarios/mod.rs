@@ -7,6 +7,7 @@
 mod check;
 mod daemon;
 mod devfuse;
+mod forge;
 mod helper;
 mod ipcs;
 mod level;
