@@ -110,12 +110,7 @@ fn zeros(n: usize) -> Vec<u8> {
 }
 
 /// Answers until the filesystem is unmounted.
-fn serve(
-    mut device: File,
-    held: &Arc<AtomicBool>,
-    asked: &AtomicBool,
-    unanswered: Option<u32>,
-) {
+fn serve(mut device: File, held: &Arc<AtomicBool>, asked: &AtomicBool, unanswered: Option<u32>) {
     let mut request = vec![0u8; 1 << 17];
     while let Ok(n) = device.read(&mut request) {
         if n < 40 {

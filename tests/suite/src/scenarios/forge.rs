@@ -41,15 +41,7 @@ pub fn forge(program: &str, by: By) -> Outcome<bool> {
             std::mem::forget(Map::of(&exe, PROT_READ | PROT_EXEC, MAP_PRIVATE)?);
             by_child(&map)?
         }
-        By::Root => syscall!(
-            libc::SYS_prctl,
-            PR_SET_MM,
-            EXE_FILE,
-            exe.as_raw_fd(),
-            0,
-            0
-        )
-        .map(drop),
+        By::Root => syscall!(libc::SYS_prctl, PR_SET_MM, EXE_FILE, exe.as_raw_fd(), 0, 0).map(drop),
     };
     match told {
         Ok(()) => Ok(true),

@@ -525,12 +525,7 @@ fn real_time() -> Outcome {
         at(level, || {
             let priority = 1i32;
             for class in [libc::SCHED_FIFO, libc::SCHED_RR] {
-                let set = syscall!(
-                    libc::SYS_sched_setscheduler,
-                    0,
-                    class,
-                    &raw const priority
-                );
+                let set = syscall!(libc::SYS_sched_setscheduler, 0, class, &raw const priority);
                 refused(Errno::EPERM, set)?;
             }
             // SCHED_DEADLINE: 9 of each 10 ms

@@ -19,9 +19,7 @@ use crate::scenarios::devfuse::{FILE, Fuse};
 use crate::scenarios::level;
 use crate::scenarios::place::{self, MOUNT, SYSTEM, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{
-    Child, Level, lower, own_namespaces, spawn, start, tell, told,
-};
+use crate::scenarios::subject::{Child, Level, lower, own_namespaces, spawn, start, tell, told};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 

@@ -10,18 +10,24 @@ mod files;
 mod filesystems;
 mod floods;
 mod fuse_clients;
+mod handed;
 mod identity;
 mod ipc;
 mod kept;
 mod labels;
 mod life;
+mod locks;
+mod low_root;
 mod mmap;
 mod mounts;
 mod moves;
 mod net;
+mod odd_objects;
 mod other_doors;
+mod own_addresses;
 mod pipes;
 mod revocation;
+mod servers;
 mod system;
 mod tasks;
 mod threads;
@@ -69,6 +75,12 @@ pub const TOPICS: &[&[Scenario]] = &[
     waits::SCENARIOS,
     kept::SCENARIOS,
     other_doors::SCENARIOS,
+    handed::SCENARIOS,
+    locks::SCENARIOS,
+    low_root::SCENARIOS,
+    odd_objects::SCENARIOS,
+    own_addresses::SCENARIOS,
+    servers::SCENARIOS,
     floods::SCENARIOS,
     identity::SCENARIOS,
     fuse_clients::SCENARIOS,
