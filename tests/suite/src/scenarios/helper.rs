@@ -3,12 +3,16 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, SockType, UnixAddr, sendto};
 
 use crate::scenarios::check::{Attempt, Outcome};
-use crate::scenarios::subject::Level;
+use crate::scenarios::forge::forge;
+use crate::scenarios::subject::{Level, become_alice};
+use crate::scenarios::topics::ADOPTED;
 use crate::scenarios::{level, place, run, sys, unixsock};
 
 /// The exit status of `level`: this and the level's number.
@@ -38,6 +42,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["write-fd", fd] => errno(write_fd(fd)),
         ["net-write", address, path] => errno(net_write(address, path)),
         ["squat", what, file] => squat(what, file),
+        ["squat-forged", what, file] => squat_forged(what, file),
         // of a file that only a trusted program may read and not fall
         ["number", file] => {
             let number = fs::read_to_string(file)
@@ -47,6 +52,8 @@ pub fn main(words: &[&str]) -> ExitCode {
             ExitCode::SUCCESS
         }
         ["fall-and-poke", address] => status(fall_and_poke(address)),
+        ["relay", kind, name, sign] => status(relay(kind, name, sign)),
+        ["listen", path, sign] => status(listens(path, sign)),
         ["send-packets", name] => errno(send_packets(name)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         _ => ExitCode::from(2),
@@ -74,6 +81,20 @@ fn squat(what: &str, file: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// The same of a user who says that its program is a trusted one.
+fn squat_forged(what: &str, file: &str) -> ExitCode {
+    let by = ADOPTED.into_iter().find(|(name, _)| *name == what);
+    let Some((_, by)) = by else {
+        return ExitCode::from(2);
+    };
+    let program = format!("{}/trusted", place::BIN);
+    let forged = become_alice().and_then(|()| forge(&program, by));
+    match forged {
+        Ok(true) => squat(what, file),
+        _ => ExitCode::FAILURE,
+    }
+}
+
 /// Falls, and writes to memory through a descriptor that it inherited.
 fn fall_and_poke(address: &str) -> Outcome {
     crate::scenarios::subject::lower(Level::Untrusted)?;
@@ -82,32 +103,56 @@ fn fall_and_poke(address: &str) -> Outcome {
     Ok(())
 }
 
+/// Passes on what one client says to another, as a bus does: of connections to the first that came; of datagrams to
+/// whose name is that of a reader. It gives a sign when clients may come.
+fn relay(kind: &str, name: &str, sign: &str) -> Outcome {
+    let own = UnixAddr::new_abstract(name.as_bytes())?;
+    if kind == "datagrams" {
+        let server = unixsock::named(SockType::Datagram, &own)?;
+        fs::write(sign, "")?;
+        let said = sys::get(&server)?;
+        let reader = UnixAddr::new_abstract(format!("{name}-reader").as_bytes())?;
+        sendto(server.as_raw_fd(), &said, &reader, MsgFlags::empty())?;
+    } else {
+        let kind = match kind {
+            "packets" => SockType::SeqPacket,
+            _ => SockType::Stream,
+        };
+        let server = unixsock::named(kind, &own)?;
+        fs::write(sign, "")?;
+        let (reader, other) = (unixsock::accepted(&server)?, unixsock::accepted(&server)?);
+        sys::put_all(&reader, &sys::get(&other)?)?;
+    }
+    nix::unistd::pause();
+    Ok(())
+}
+
+/// Has a socket for datagrams that has a file, and gives a sign when it is there.
+fn listens(path: &str, sign: &str) -> Outcome {
+    let _server = unixsock::named(SockType::Datagram, &unixsock::file_name(path)?)?;
+    fs::write(sign, "")?;
+    nix::unistd::pause();
+    Ok(())
+}
+
 /// Makes a packet socket and sends it to an abstract name.
 fn send_packets(name: &str) -> Result<(), Errno> {
-    let to = nix::sys::socket::UnixAddr::new_abstract(name.as_bytes())?;
+    let to = UnixAddr::new_abstract(name.as_bytes())?;
     let packets = sys::owned(crate::sys::syscall!(
         libc::SYS_socket,
         libc::AF_PACKET,
         libc::SOCK_RAW,
         0
     )?)?;
-    let socket = unixsock::fresh(nix::sys::socket::SockType::Datagram)?;
-    unixsock::send(
-        &socket,
-        Some(&to),
-        &[std::os::fd::AsRawFd::as_raw_fd(&packets)],
-    )
+    let socket = unixsock::fresh(SockType::Datagram)?;
+    unixsock::send(&socket, Some(&to), &[packets.as_raw_fd()])
 }
 
 fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {
-    let to = nix::sys::socket::UnixAddr::new_abstract(name.as_bytes())?;
+    let to = UnixAddr::new_abstract(name.as_bytes())?;
     let file = crate::scenarios::sys::reads(path)?;
-    let socket = unixsock::fresh(nix::sys::socket::SockType::Datagram)?;
-    unixsock::send(
-        &socket,
-        Some(&to),
-        &[std::os::fd::AsRawFd::as_raw_fd(&file)],
-    )
+    let socket = unixsock::fresh(SockType::Datagram)?;
+    unixsock::send(&socket, Some(&to), &[file.as_raw_fd()])
 }
 
 fn status(outcome: Outcome) -> ExitCode {

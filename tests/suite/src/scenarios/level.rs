@@ -17,7 +17,7 @@ use crate::scenarios::place;
 use crate::scenarios::subject::{Level, spawn};
 
 /// The daemon's socket.
-const SOCKET: &str = "/run/tidegate/tidegate.sock";
+pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
 
 /// Asks the daemon something that takes no descriptor.
 pub fn ask(question: &Value) -> Outcome<Value> {

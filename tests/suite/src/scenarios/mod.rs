@@ -8,6 +8,7 @@ mod check;
 mod daemon;
 mod devfuse;
 mod disk;
+mod forge;
 mod helper;
 mod ipcs;
 mod level;

@@ -132,7 +132,12 @@ pub fn lower(level: Level) -> Outcome {
 
 /// Becomes an ordinary user, uid 1000 in the guest.
 pub fn become_alice() -> Outcome {
-    let (uid, gid) = (Uid::from_raw(1000), Gid::from_raw(1000));
+    become_user(1000)
+}
+
+/// Becomes the user of a number, in the group of that number alone.
+pub fn become_user(number: u32) -> Outcome {
+    let (uid, gid) = (Uid::from_raw(number), Gid::from_raw(number));
     setgroups(&[gid])?;
     setresgid(gid, gid, gid)?;
     setresuid(uid, uid, uid)?;

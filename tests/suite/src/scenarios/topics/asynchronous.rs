@@ -259,7 +259,7 @@ fn aio() -> Outcome {
 
 /// A userfaultfd, and a page whose first touch waits for it.
 pub(super) struct Faults {
-    fd: OwnedFd,
+    pub(super) fd: OwnedFd,
     pub(super) page: sys::Map,
 }
 
@@ -278,17 +278,16 @@ impl Faults {
 
     /// Fills the page: who waits goes on.
     pub(super) fn fill(&self, with: u8) -> Result<(), Errno> {
-        const COPY: u64 = 0xc028_aa03;
-        let source = vec![with; sys::PAGE];
-        let copy = [
-            self.page.0 as u64,
-            source.as_ptr() as u64,
-            sys::PAGE as u64,
-            0,
-            0,
-        ];
-        sys::ioctl(&self.fd, COPY, copy.as_ptr() as usize).map(drop)
+        fill_by(&self.fd, self.page.0 as u64, with)
     }
+}
+
+/// Fills a page, by its address in the memory of who made the userfaultfd.
+pub(super) fn fill_by(fd: &OwnedFd, page: u64, with: u8) -> Result<(), Errno> {
+    const COPY: u64 = 0xc028_aa03;
+    let source = vec![with; sys::PAGE];
+    let copy = [page, source.as_ptr() as u64, sys::PAGE as u64, 0, 0];
+    sys::ioctl(fd, COPY, copy.as_ptr() as usize).map(drop)
 }
 
 fn uffd_own() -> Outcome {

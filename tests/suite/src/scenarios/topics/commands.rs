@@ -135,7 +135,7 @@ fn status() -> Outcome {
 }
 
 /// Lines of JSON that a command prints.
-fn lines(args: &[&str]) -> Outcome<Vec<Value>> {
+pub(super) fn lines(args: &[&str]) -> Outcome<Vec<Value>> {
     let out = daemon::run(args)?;
     let text = String::from_utf8_lossy(&out.stdout);
     if !out.status.success() {

@@ -73,7 +73,7 @@ fn daemon_pid() -> Outcome<Pid> {
         .ok_or_else(|| Failed::because("no daemon"))
 }
 
-fn reload(policy: &str, more: &[&str]) -> Outcome {
+pub(super) fn reload(policy: &str, more: &[&str]) -> Outcome {
     let file = path(SYSTEM, "policy.plm");
     fs::write(&file, policy)?;
     let code = daemon::quietly(&[&["reload", "--policy", &file], more].concat())?;

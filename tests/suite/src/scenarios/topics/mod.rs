@@ -9,22 +9,31 @@ mod evasions;
 mod exec;
 mod files;
 mod filesystems;
+mod floods;
+mod fuse_clients;
+mod handed;
+mod identity;
 mod inherited;
 mod ipc;
 mod kept;
 mod labels;
 mod life;
+mod locks;
+mod low_root;
 mod mmap;
 mod mounts;
 mod moves;
 mod namespaces;
 mod net;
 mod net_shared;
+mod odd_objects;
 mod other_doors;
+mod own_addresses;
 mod pipes;
 mod privilege;
 mod revocation;
 mod ring_alone;
+mod servers;
 mod system;
 mod tasks;
 mod threads;
@@ -35,11 +44,16 @@ mod unix;
 mod unlabelled;
 mod waits;
 
+use std::fs;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::scenarios::place;
 use crate::scenarios::scenario::Scenario;
+use crate::wait;
+
+pub use identity::ADOPTED;
 
 /// All topics.
 pub const TOPICS: &[&[Scenario]] = &[
@@ -68,7 +82,11 @@ pub const TOPICS: &[&[Scenario]] = &[
     waits::SCENARIOS,
     kept::SCENARIOS,
     other_doors::SCENARIOS,
-    commands::SCENARIOS,
+    handed::SCENARIOS,
+    locks::SCENARIOS,
+    low_root::SCENARIOS,
+    odd_objects::SCENARIOS,
+    own_addresses::SCENARIOS,
     unlabelled::SCENARIOS,
     privilege::SCENARIOS,
     ring_alone::SCENARIOS,
@@ -76,26 +94,43 @@ pub const TOPICS: &[&[Scenario]] = &[
     inherited::SCENARIOS,
     namespaces::SCENARIOS,
     creations::SCENARIOS,
+    servers::SCENARIOS,
+    floods::SCENARIOS,
+    identity::SCENARIOS,
+    fuse_clients::SCENARIOS,
+    commands::SCENARIOS,
     life::SCENARIOS,
 ];
 
 /// What has to run before Tidegate starts: processes with something open, which
 /// make a file each once they have to ask before they may.
 pub fn before_start() -> io::Result<()> {
-    let program = format!("{}/scenarios", place::BIN);
-    for (what, file) in [
+    for (what, dir) in [
         ("low", place::LOW),
         ("user", place::USER),
         ("none", place::SYSTEM),
     ] {
-        let file = format!("{file}/squatted");
-        std::fs::write(&file, "x")?;
-        Command::new(&program)
-            .args(["--helper", "squat", what, &file])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()?;
+        squatter("squat", what, dir)?;
+    }
+    for (what, _) in ADOPTED {
+        let forges = squatter("squat-forged", what, place::LOW)?;
+        let exe = format!("/proc/{}/exe", forges.id());
+        // whether it has come to that, its scenario says
+        wait::until(Duration::from_secs(60), || {
+            let exe = fs::read_link(&exe);
+            Ok::<_, io::Error>(exe.is_ok_and(|it| it.ends_with("trusted")))
+        })?;
     }
     Ok(())
+}
+
+fn squatter(how: &str, what: &str, dir: &str) -> io::Result<Child> {
+    let file = format!("{dir}/squatted");
+    fs::write(&file, "x")?;
+    Command::new(format!("{}/scenarios", place::BIN))
+        .args(["--helper", how, what, &file])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
 }

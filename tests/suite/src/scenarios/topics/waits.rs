@@ -61,7 +61,7 @@ fn not_above(bytes: &[u8], most: Level) -> Outcome {
 }
 
 /// A thread that is in a write that does not end.
-fn stuck() -> Outcome<(OwnedFd, OwnedFd)> {
+pub(super) fn stuck() -> Outcome<(OwnedFd, OwnedFd)> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
     while sys::put_all(&write, &[0; 4096]).is_ok() {}
     syscall!(libc::SYS_fcntl, write.as_raw_fd(), libc::F_SETFL, 0)?;

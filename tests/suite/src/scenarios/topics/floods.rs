@@ -1,0 +1,572 @@
+//! Floods: what a lower subject fills, holds or keeps busy harms nobody else, and ends with its process.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use libc::{MAP_PRIVATE, MAP_SHARED, PROT_READ};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::socket::SockType::{self, SeqPacket, Stream};
+use nix::sys::socket::bind;
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, pipe2, setpgid, unlink};
+
+use super::waits::stuck;
+use crate::scenarios::check::{Outcome, ensure, refused, refused_any, same};
+use crate::scenarios::daemon;
+use crate::scenarios::level;
+use crate::scenarios::place::{self, SYSTEM, TMPFS_LOW, path};
+use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::subject::{
+    Child, Level, at, become_user, falling, lower, spawn, start, step, tell, told,
+};
+use crate::scenarios::sys::{self, Map};
+use crate::scenarios::unixsock::{
+    abstract_name, accepted, connected, file_name, fresh, named, pair, receive, send,
+};
+use crate::sys::syscall;
+
+use Level::{System, Untrusted, User};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "floors-flood-unlinked",
+        "files on tmpfs that have lost their names and are kept open fill the table of channels' levels",
+        unlinked,
+    )
+    .slow(),
+    bypass(
+        "floors-flood-mapped",
+        "the same, kept by mappings alone",
+        mapped,
+    )
+    .slow(),
+    bypass(
+        "floors-flood-replaced",
+        "the same, and the names are lost to other files",
+        replaced,
+    )
+    .slow(),
+    bypass(
+        "floors-flood-pipes",
+        "pipes of a process that falls fill the table of channels' levels",
+        pipes_fall,
+    ),
+    bypass(
+        "floors-flood-sockets",
+        "one user takes all of a level's share of the table of channels' levels",
+        sockets,
+    ),
+    bypass(
+        "channels-flood-pipes",
+        "more pipes than there is room for in the table that a fall is decided with",
+        pipes,
+    ),
+    bypass(
+        "names-flood-connections",
+        "connections to a named socket, so many that no fall is decided in time",
+        connections,
+    ),
+    bypass(
+        "names-flood-packets",
+        "the same with packets",
+        packet_connections,
+    ),
+    bypass(
+        "names-flood-pairs",
+        "the same with pairs of sockets that are given a name each",
+        named_pairs,
+    ),
+    bypass(
+        "tables-flood-processes",
+        "processes with so many descriptors that each fall, or connection, takes seconds",
+        tables,
+    ),
+    bypass(
+        "tables-flood-threads",
+        "the same with the threads of one process",
+        table_of_threads,
+    ),
+    bypass(
+        "tables-flood-listener",
+        "the same with the connections that wait for one listener",
+        queue,
+    ),
+    bypass(
+        "turn-kept-by-idle",
+        "who has the transaction's lock is given no processor, as it is idle",
+        by_idle,
+    ),
+    bypass(
+        "turn-kept-by-nice",
+        "the same, as it is nice to others",
+        by_nice,
+    ),
+    bypass(
+        "turn-kept-in-turns",
+        "some processes have the transaction's lock in turn, and each falls in vain",
+        in_turns,
+    ),
+    bypass(
+        "priority-real-time",
+        "root below the top takes the processor for itself: by a class that comes before all others",
+        real_time,
+    ),
+    bypass(
+        "priority-raised",
+        "the same by a priority above everybody's",
+        raised,
+    ),
+    bypass(
+        "priority-by-limit",
+        "the same by a limit that it raises first",
+        by_limit,
+    ),
+];
+
+/// How soon what root at the top asks for has to come about, whatever others do.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Who floods, and another user.
+const FLOODER: u32 = 1000;
+const OTHER: u32 = 1001;
+
+/// Places in the table of channels' levels, and some more.
+const TABLE: usize = (1 << 16) + 1000;
+
+/// Half of them, and some more.
+const HALF: usize = (1 << 15) + 1000;
+
+/// Names that are looked up for one fall, and some more.
+const NAMES: usize = 9000;
+
+#[track_caller]
+fn timely(what: &str, part: impl FnOnce() -> Outcome) -> Outcome {
+    let begun = Instant::now();
+    part()?;
+    let took = begun.elapsed();
+    ensure(
+        took <= SOON,
+        &format!("{what} took {} ms", took.as_millis()),
+    )
+}
+
+/// Two sockets of which nothing is remembered: one connects to the other, and is heard.
+fn talks() -> Outcome {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = abstract_name(&format!("{}-{number}", std::process::id()))?;
+    let server = named(Stream, &name)?;
+    let client = connected(Stream, &name)?;
+    let end = accepted(&server)?;
+    send(&client, None, &[])?;
+    same("what was received", receive(&end)?.data, b"m".to_vec())
+}
+
+/// A shell reads from a pipe, and writes at the top.
+fn shell() -> Outcome {
+    let file = path(SYSTEM, "by-shell");
+    let line = format!("echo word | {{ read it && echo \"$it\" > {file}; }}");
+    let status = Command::new("dash").args(["-c", &line]).status()?;
+    ensure(
+        status.success(),
+        "a shell at the top cannot write there any more",
+    )
+}
+
+/// A user's process makes memory and sockets.
+fn makes(level: Level, user: u32) -> Outcome {
+    at(level, || {
+        become_user(user)?;
+        let _memory = sys::memfd(0)?;
+        let _shared = Map::anonymous(MAP_SHARED)?;
+        let _sockets = pair(Stream)?;
+        talks()
+    })
+}
+
+/// What others do goes on: root's shell and questions at once, falls, and what other users make.
+fn goes_on() -> Outcome {
+    at(System, || {
+        timely("the daemon's answer", || {
+            daemon::status("/levels").map(drop)
+        })?;
+        timely("a connection of root's", talks)?;
+        timely("root's shell", shell)?;
+        level::is(System)
+    })?;
+    at(System, || {
+        let _pipe = pipe2(OFlag::O_CLOEXEC)?;
+        lower(User)?;
+        level::is(User)
+    })?;
+    makes(User, OTHER)?;
+    makes(Untrusted, OTHER)
+}
+
+/// More descriptors than the tables have places.
+fn many_descriptors() -> Outcome {
+    let most = getrlimit(Resource::RLIMIT_NOFILE)?.1.max(200_000);
+    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    Ok(())
+}
+
+/// Ends who floods, and whom it has started: they are its group.
+fn end_all(flooder: &Child) -> Outcome {
+    killpg(flooder.pid, Signal::SIGKILL)?;
+    let group = Pid::from_raw(-flooder.pid.as_raw());
+    loop {
+        match waitpid(group, None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(Errno::ECHILD) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// Has processes flood, each of which stands still with what it has then: nobody is harmed, and nothing of it stays.
+fn flooded(level: Level, floods: usize, flood: impl Fn(usize) -> Outcome) -> Outcome {
+    // SAFETY: no argument is a pointer.
+    Errno::result(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
+    goes_on()?;
+    let mut flooders = Vec::new();
+    for number in 0..floods {
+        let flooder = spawn(level, || {
+            setpgid(Pid::from_raw(0), Pid::from_raw(0))?;
+            many_descriptors()?;
+            become_user(FLOODER)?;
+            flood(number)
+        })?;
+        flooder.stands()?;
+        flooders.push(flooder);
+    }
+    let meanwhile = goes_on();
+    for flooder in &flooders {
+        end_all(flooder)?;
+    }
+    meanwhile?;
+    goes_on()?;
+    makes(level, FLOODER)
+}
+
+/// Does something so often, or until there is no room for it any more.
+fn until_refused(times: usize, mut one: impl FnMut(usize) -> Result<(), Errno>) -> Outcome {
+    const FULL: &[Errno] = &[Errno::ENOSPC, Errno::EAGAIN, Errno::EDQUOT, Errno::ENOMEM];
+    for number in 0..times {
+        if let Err(e) = one(number) {
+            return refused_any(FULL, Err::<(), _>(e));
+        }
+    }
+    Ok(())
+}
+
+/// A new file of a low user on tmpfs.
+fn low_file(name: &str) -> Result<std::os::fd::OwnedFd, Errno> {
+    sys::open(name, OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL)
+}
+
+fn unlinked() -> Outcome {
+    flooded(Untrusted, 1, |_| {
+        let (name, mut held) = (path(TMPFS_LOW, "file"), Vec::new());
+        until_refused(TABLE, |_| {
+            held.push(low_file(&name)?);
+            unlink(name.as_str())
+        })?;
+        step()
+    })
+}
+
+fn mapped() -> Outcome {
+    // a process has at most 65,530 mappings
+    flooded(Untrusted, 2, |number| {
+        let (name, mut held) = (path(TMPFS_LOW, &number.to_string()), Vec::new());
+        until_refused(TABLE / 2, |_| {
+            let file = low_file(&name)?;
+            held.push(Map::of(&file, PROT_READ, MAP_PRIVATE)?);
+            unlink(name.as_str())
+        })?;
+        step()
+    })
+}
+
+fn replaced() -> Outcome {
+    flooded(Untrusted, 1, |_| {
+        let (new, old) = (path(TMPFS_LOW, "new"), path(TMPFS_LOW, "old"));
+        let mut held = Vec::new();
+        until_refused(TABLE, |_| {
+            held.push(low_file(&new)?);
+            nix::fcntl::renameat(
+                nix::fcntl::AT_FDCWD,
+                new.as_str(),
+                nix::fcntl::AT_FDCWD,
+                old.as_str(),
+            )
+        })?;
+        step()
+    })
+}
+
+fn pipes_fall() -> Outcome {
+    flooded(User, 1, |_| {
+        let mut held = Vec::new();
+        until_refused(HALF, |_| {
+            held.push(pipe2(OFlag::O_CLOEXEC)?);
+            Ok(())
+        })?;
+        // it may be refused
+        let _ = fs::read(place::level_file(Untrusted));
+        step()
+    })
+}
+
+fn sockets() -> Outcome {
+    flooded(Untrusted, 1, |_| {
+        let mut held = Vec::new();
+        until_refused(HALF / 2, |_| {
+            held.push(pair(Stream)?);
+            Ok(())
+        })?;
+        step()
+    })
+}
+
+fn pipes() -> Outcome {
+    flooded(Untrusted, 1, |_| {
+        let mut held = Vec::new();
+        until_refused(TABLE, |_| {
+            held.push(pipe2(OFlag::O_CLOEXEC)?);
+            Ok(())
+        })?;
+        step()
+    })
+}
+
+fn connected_often(kind: SockType) -> Outcome {
+    flooded(Untrusted, 1, |_| {
+        let name = file_name(&path(TMPFS_LOW, "socket"))?;
+        let server = named(kind, &name)?;
+        let mut held = Vec::new();
+        until_refused(NAMES, |_| {
+            let client = falling(Errno::EAGAIN, || connected(kind, &name))?;
+            held.push((client, accepted(&server)?));
+            Ok(())
+        })?;
+        step()
+    })
+}
+
+fn connections() -> Outcome {
+    connected_often(Stream)
+}
+
+fn packet_connections() -> Outcome {
+    connected_often(SeqPacket)
+}
+
+fn named_pairs() -> Outcome {
+    let dir = place::directory(TMPFS_LOW, "names")?;
+    let played = flooded(Untrusted, 1, |_| {
+        let mut held = Vec::new();
+        until_refused(NAMES, |number| {
+            let (one, two) = pair(Stream)?;
+            bind(two.as_raw_fd(), &file_name(&format!("{dir}/{number}"))?)?;
+            held.push((one, two));
+            Ok(())
+        })?;
+        step()
+    });
+    fs::remove_dir_all(&dir)?;
+    played
+}
+
+/// As many descriptors of the two ends of a pipe as this number, whose places begin behind what a process has.
+fn filled_table(size: i32) -> Outcome {
+    let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+    let ends = [read.as_raw_fd(), write.as_raw_fd()];
+    for number in 20..size {
+        sys::keep_as(&ends[number as usize % 2], number)?;
+    }
+    std::mem::forget((read, write));
+    Ok(())
+}
+
+fn tables() -> Outcome {
+    const PROCESSES: usize = 12;
+    flooded(Untrusted, 1, |_| {
+        filled_table(200_000)?;
+        for _ in 1..PROCESSES {
+            // which has a table of its own, with the same in it
+            let copy = start(step)?;
+            copy.stands()?;
+        }
+        step()
+    })
+}
+
+fn table_of_threads() -> Outcome {
+    const THREADS: usize = 120;
+    flooded(Untrusted, 1, |_| {
+        filled_table(25_000)?;
+        for _ in 1..THREADS {
+            std::thread::spawn(|| {
+                loop {
+                    std::thread::park();
+                }
+            });
+        }
+        step()
+    })
+}
+
+fn queue() -> Outcome {
+    /// As many as may wait, and some fewer.
+    const WAITING: usize = 3900;
+    flooded(Untrusted, 1, |_| {
+        let name = abstract_name("queue")?;
+        let server = fresh(Stream)?;
+        bind(server.as_raw_fd(), &name)?;
+        syscall!(libc::SYS_listen, server.as_raw_fd(), 4096)?;
+        let mut held = Vec::new();
+        until_refused(WAITING, |_| {
+            held.push(falling(Errno::EAGAIN, || connected(Stream, &name))?);
+            Ok(())
+        })?;
+        for number in 10_000..10_800 {
+            sys::keep_as(&server, number)?;
+        }
+        step()
+    })
+}
+
+/// Processes of a user have the transaction's lock in turn, while others of its keep the processors busy: root connects
+/// all the same. Who falls can never: another of its threads waits in a write.
+fn turns_kept(busy: usize, slow: fn() -> Result<(), Errno>) -> Outcome {
+    const TURNS: usize = 3;
+    goes_on()?;
+    let mut all = Vec::new();
+    for _ in 0..busy {
+        let hog = spawn(User, || {
+            become_user(FLOODER)?;
+            step()?;
+            loop {
+                std::hint::spin_loop();
+            }
+        })?;
+        hog.stands()?;
+        all.push(hog);
+    }
+    for number in 0..TURNS {
+        let sign = format!("falls-{number}");
+        let faller = spawn(User, || {
+            become_user(FLOODER)?;
+            let _ends = stuck()?;
+            slow()?;
+            tell(&sign)?;
+            while fs::read(place::level_file(Untrusted)).is_err() {}
+            Ok(())
+        })?;
+        told(&sign)?;
+        all.push(faller);
+    }
+    // one of them has begun by now
+    std::thread::sleep(Duration::from_millis(500));
+    for hog in &all[..busy] {
+        hog.go()?;
+    }
+    let played = at(System, || {
+        // what is waited for is the lock, and not the processor
+        syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -20)?;
+        for _ in 0..10 {
+            timely("a connection of root's", talks)?;
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        timely("the daemon's answer", || {
+            daemon::status("/levels").map(drop)
+        })?;
+        level::is(System)
+    });
+    for child in all {
+        child.kill()?;
+    }
+    played?;
+    goes_on()
+}
+
+fn by_idle() -> Outcome {
+    turns_kept(40, || {
+        let priority = 0i32;
+        syscall!(
+            libc::SYS_sched_setscheduler,
+            0,
+            libc::SCHED_IDLE,
+            &raw const priority
+        )
+        .map(drop)
+    })
+}
+
+fn by_nice() -> Outcome {
+    turns_kept(40, || {
+        syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, 19).map(drop)
+    })
+}
+
+fn in_turns() -> Outcome {
+    turns_kept(0, || Ok(()))
+}
+
+fn real_time() -> Outcome {
+    for level in Level::LOWER {
+        at(level, || {
+            let priority = 1i32;
+            for class in [libc::SCHED_FIFO, libc::SCHED_RR] {
+                let set = syscall!(libc::SYS_sched_setscheduler, 0, class, &raw const priority);
+                refused(Errno::EPERM, set)?;
+            }
+            // SCHED_DEADLINE: 9 of each 10 ms
+            let attributes: [u64; 6] = [48 | 6 << 32, 0, 0, 9_000_000, 10_000_000, 10_000_000];
+            refused(
+                Errno::EPERM,
+                syscall!(libc::SYS_sched_setattr, 0, attributes.as_ptr(), 0),
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn raised() -> Outcome {
+    const IOPRIO_WHO_PROCESS: i32 = 1;
+    const REAL_TIME: i32 = 1 << 13;
+    for level in Level::LOWER {
+        at(level, || {
+            refused_any(
+                &[Errno::EPERM, Errno::EACCES],
+                syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -20),
+            )?;
+            refused(
+                Errno::EPERM,
+                syscall!(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, REAL_TIME),
+            )
+        })?;
+    }
+    Ok(())
+}
+
+fn by_limit() -> Outcome {
+    for level in Level::LOWER {
+        at(level, || {
+            for what in [libc::RLIMIT_RTPRIO, libc::RLIMIT_NICE] {
+                let limit = [40u64, 40];
+                let raised = syscall!(libc::SYS_prlimit64, 0, what, limit.as_ptr(), 0);
+                refused(Errno::EPERM, raised)?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Addresses of networks above the lowest that are this machine's own, and not loopback's: who is lower sends from none.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, accept, bind, connect, listen,
+    socket,
+};
+use nix::sys::time::TimeVal;
+
+use crate::scenarios::check::{Outcome, PATIENCE, ensure, refused_any, soon};
+use crate::scenarios::level;
+use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::subject::{Level, at, spawn, tell, told};
+use crate::scenarios::sys;
+use crate::sys::syscall;
+
+use Level::{Untrusted, User};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "net-own-address",
+        "a low server listens at this machine's own address in a higher network",
+        server,
+    ),
+    bypass(
+        "net-own-address-anywhere",
+        "the same, by listening at every address",
+        server_anywhere,
+    ),
+    bypass("net-own-address-v6", "the same of IPv6", server_v6),
+    bypass(
+        "net-own-address-datagrams",
+        "datagrams are sent from this machine's own address in a higher network",
+        datagrams,
+    ),
+];
+
+/// In a network that the policy gives the level `user`.
+const USERS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+const USERS_V6: Ipv6Addr = Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, 1);
+
+/// In networks that no line names.
+const OTHERS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+const OTHERS_V6: Ipv6Addr = Ipv6Addr::new(0xfd0a, 0, 0, 0, 0, 0, 0, 9);
+
+/// Gives the loopback device an address more; each name of it has one of IPv4's.
+fn add(name: &str, address: IpAddr) -> Outcome {
+    const SIOCSIFADDR: u64 = 0x8916;
+    let mut request = [0u8; 40];
+    let family = match address {
+        IpAddr::V4(v4) => {
+            // struct ifreq: the name, and a sockaddr_in
+            request[..name.len()].copy_from_slice(name.as_bytes());
+            request[16..18].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+            request[20..24].copy_from_slice(&v4.octets());
+            AddressFamily::Inet
+        }
+        IpAddr::V6(v6) => {
+            // struct in6_ifreq: the address, the length of its network's, the device: 1 is loopback
+            request[..16].copy_from_slice(&v6.octets());
+            request[16..20].copy_from_slice(&128u32.to_ne_bytes());
+            request[20..24].copy_from_slice(&1u32.to_ne_bytes());
+            AddressFamily::Inet6
+        }
+    };
+    let any = socket(family, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+    match sys::ioctl(&any, SIOCSIFADDR, request.as_ptr() as usize) {
+        // another scenario has added it
+        Ok(_) | Err(Errno::EEXIST) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn stream(at: IpAddr) -> Result<OwnedFd, Errno> {
+    let family = match at {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    };
+    socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
+}
+
+fn name(at: IpAddr, port: u16) -> SockaddrStorage {
+    SocketAddr::new(at, port).into()
+}
+
+/// A low server that says `l` to who connects; it gives a sign when it listens, or cannot.
+fn serves(listens: IpAddr, port: u16) -> Outcome {
+    let server = stream(listens)?;
+    let reuse = 1i32;
+    syscall!(
+        libc::SYS_setsockopt,
+        server.as_raw_fd(),
+        libc::SOL_SOCKET,
+        libc::SO_REUSEADDR,
+        &raw const reuse,
+        size_of::<i32>()
+    )?;
+    let bound = bind(server.as_raw_fd(), &name(listens, port))
+        .and_then(|()| listen(&server, Backlog::new(1)?));
+    tell("listens")?;
+    if let Err(e) = bound {
+        return refused_any(&[Errno::EPERM, Errno::EACCES], Err::<(), _>(e));
+    }
+    let connection = sys::owned(accept(server.as_raw_fd())?)?;
+    // where it may send, it keeps the connection until it is killed; else its end tells the client so
+    if sys::put_all(&connection, b"l").is_ok() {
+        nix::unistd::pause();
+    }
+    Ok(())
+}
+
+/// A client at `user`, which has an address of another network itself, hears nothing low from a `user` one.
+fn heard(listens: IpAddr, at_address: IpAddr, from: IpAddr, port: u16) -> Outcome {
+    let low = spawn(Untrusted, || serves(listens, port))?;
+    told("listens")?;
+    let played = at(User, || {
+        let client = stream(from)?;
+        nix::sys::socket::setsockopt(
+            &client,
+            nix::sys::socket::sockopt::ReceiveTimeout,
+            &TimeVal::new(PATIENCE.as_secs() as i64, 0),
+        )?;
+        bind(client.as_raw_fd(), &name(from, 0))?;
+        if connect(client.as_raw_fd(), &name(at_address, port)).is_err() {
+            return Ok(());
+        }
+        let heard = sys::get(&client).unwrap_or_default();
+        let is = level::by_writing()?;
+        ensure(
+            heard.first() != Some(&b'l') || is == Untrusted,
+            "a low server was heard, and its client still writes at `user`",
+        )
+    });
+    low.kill()?;
+    played
+}
+
+fn server() -> Outcome {
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    heard(USERS.into(), USERS.into(), OTHERS.into(), 7761)
+}
+
+fn server_anywhere() -> Outcome {
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    let anywhere = Ipv4Addr::UNSPECIFIED.into();
+    heard(anywhere, USERS.into(), OTHERS.into(), 7762)
+}
+
+fn server_v6() -> Outcome {
+    add("", USERS_V6.into())?;
+    add("", OTHERS_V6.into())?;
+    // an address is not to be bound while it is looked for on the network
+    let usable = soon(|| Ok(UdpSocket::bind((OTHERS_V6, 0)).is_ok()))?;
+    ensure(usable, "the address cannot be used")?;
+    heard(USERS_V6.into(), USERS_V6.into(), OTHERS_V6.into(), 7763)
+}
+
+fn datagrams() -> Outcome {
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    let to = UdpSocket::bind((OTHERS, 0))?;
+    let address = to.local_addr()?;
+    at(Untrusted, || {
+        let no = [Errno::EPERM, Errno::EIO, Errno::EACCES];
+        let own = match UdpSocket::bind((USERS, 0)) {
+            Ok(own) => own,
+            Err(e) => return refused_any(&no, Err::<(), _>(e)),
+        };
+        refused_any(&no, own.send_to(b"l", address))?;
+        own.connect(address)?;
+        refused_any(&no, own.send(b"l"))
+    })
+}

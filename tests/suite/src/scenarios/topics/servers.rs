@@ -1,0 +1,221 @@
+//! Servers that keep their level whatever they hear: whom they hear, and what they pass on or do for it.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::errno::Errno;
+use nix::sys::socket::SockType::{self, Datagram, SeqPacket, Stream};
+use nix::sys::socket::{MsgFlags, UnixAddr, sendto};
+
+use super::life::reload;
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, soon};
+use crate::scenarios::level;
+use crate::scenarios::place::{self, BIN, TMPFS_LOW, path};
+use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::setup;
+use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, tell, told};
+use crate::scenarios::sys;
+use crate::scenarios::unixsock::{connected, file_name, fresh, named, receive};
+
+use Level::{System, Untrusted, User};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "relay-abstract",
+        "a trusted bus on an abstract socket, which has no file, passes on to higher clients what a lower one says",
+        relayed,
+    ),
+    bypass(
+        "relay-abstract-packets",
+        "the same by packets",
+        relayed_packets,
+    ),
+    bypass(
+        "relay-abstract-datagrams",
+        "the same by datagrams",
+        relayed_datagrams,
+    ),
+    bypass(
+        "notify-main-pid",
+        "root below the top tells systemd that another process is its service's (MAINPID=)",
+        main_process,
+    )
+    .last(),
+    bypass(
+        "notify-watchdog",
+        "the same has systemd kill it (WATCHDOG=trigger), over a connected socket",
+        watchdog,
+    )
+    .last(),
+    bypass(
+        "notify-kept",
+        "the same by a socket that was connected before the fall",
+        kept,
+    )
+    .last(),
+];
+
+const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES, Errno::EIO];
+
+/// Starts a trusted program at a level, which gives this sign when it listens.
+fn trusted(level: Level, words: &[&str]) -> Outcome<Child> {
+    let sign = path(TMPFS_LOW, "listens");
+    let _ = fs::remove_file(&sign);
+    let server = spawn(level, || {
+        let mut command = Command::new(format!("{BIN}/trusted"));
+        Err(command.arg("--helper").args(words).arg(&sign).exec().into())
+    })?;
+    told("listens")?;
+    Ok(server)
+}
+
+fn says(kind: SockType, to: &UnixAddr) -> Result<(), Errno> {
+    if kind == Datagram {
+        let own = fresh(kind)?;
+        return sendto(own.as_raw_fd(), b"l", to, MsgFlags::empty()).map(drop);
+    }
+    sys::put_all(&connected(kind, to)?, b"l").map(drop)
+}
+
+/// What a lower client says to a bus does not reach a higher one, or that falls.
+fn passes_on(kind: SockType, word: &str) -> Outcome {
+    let text = format!("{}-bus", place::scenario());
+    let name = UnixAddr::new_abstract(text.as_bytes())?;
+    let bus = trusted(User, &["relay", word, &text])?;
+    let reader = spawn(User, || {
+        let socket = if kind == Datagram {
+            named(
+                kind,
+                &UnixAddr::new_abstract(format!("{text}-reader").as_bytes())?,
+            )?
+        } else {
+            connected(kind, &name)?
+        };
+        tell("reads")?;
+        let (over, mut heard) = (path(TMPFS_LOW, "over"), Vec::new());
+        soon(|| match receive(&socket) {
+            Ok(got) => {
+                heard = got.data;
+                Ok(true)
+            }
+            Err(_) => Ok(fs::exists(&over)?),
+        })?;
+        let is = level::by_writing()?;
+        ensure(
+            heard.first() != Some(&b'l') || is == Untrusted,
+            "what a low client said was heard, and its reader still writes at `user`",
+        )
+    })?;
+    told("reads")?;
+    at(Untrusted, || match says(kind, &name) {
+        Ok(()) => Ok(()),
+        Err(e) => {
+            tell("over")?;
+            refused_any(
+                &[
+                    Errno::EPERM,
+                    Errno::EACCES,
+                    Errno::EAGAIN,
+                    Errno::ECONNREFUSED,
+                ],
+                Err::<(), _>(e),
+            )
+        }
+    })?;
+    let played = reader.join();
+    bus.kill()?;
+    played
+}
+
+fn relayed() -> Outcome {
+    passes_on(Stream, "connections")
+}
+
+fn relayed_packets() -> Outcome {
+    passes_on(SeqPacket, "packets")
+}
+
+fn relayed_datagrams() -> Outcome {
+    passes_on(Datagram, "datagrams")
+}
+
+/// Where systemd hears its services.
+const NOTIFY: &str = "/run/systemd/notify";
+
+/// A preset as it is shipped, and what scenarios need.
+const WORKSTATION: &str = "include workstation
+user /scn/user
+untrusted /scn/low
+system /scn/tmp creator
+untrusted /scn/tmp/low
+system /scn/tmp/report creator
+system /scn/bin/trusted nodemote
+system /scn/bin/reporter nodemote
+";
+
+/// Under a preset, while a trusted program has the socket of systemd, which hears everybody.
+fn notified(part: impl FnOnce(&UnixAddr) -> Outcome) -> Outcome {
+    fs::create_dir_all("/run/systemd")?;
+    if fs::exists(NOTIFY)? {
+        return Err(Failed::because("there is a systemd"));
+    }
+    reload(WORKSTATION, &[])?;
+    let played = trusted(System, &["listen", NOTIFY]).and_then(|server| {
+        let played = file_name(NOTIFY)
+            .map_err(Failed::from)
+            .and_then(|to| part(&to));
+        server.kill()?;
+        played
+    });
+    reload(setup::POLICY, &[])?;
+    let _ = fs::remove_file(NOTIFY);
+    played
+}
+
+fn main_process() -> Outcome {
+    notified(|to| {
+        for level in Level::LOWER {
+            at(level, || {
+                let own = fresh(Datagram)?;
+                for said in [
+                    &b"MAINPID=1"[..],
+                    b"MAINPID=1\nREADY=1",
+                    b"READY=1\nMAINPID=1",
+                ] {
+                    let sent = sendto(own.as_raw_fd(), said, to, MsgFlags::empty());
+                    refused_any(NO, sent)?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })
+}
+
+fn watchdog() -> Outcome {
+    notified(|to| {
+        for level in Level::LOWER {
+            at(level, || {
+                let own = match connected(Datagram, to) {
+                    Ok(own) => own,
+                    Err(e) => return refused_any(NO, Err::<(), _>(e)),
+                };
+                refused_any(NO, sys::put_all(&own, b"WATCHDOG=trigger"))
+            })?;
+        }
+        Ok(())
+    })
+}
+
+fn kept() -> Outcome {
+    notified(|to| {
+        start(|| {
+            let own = allowed(connected(Datagram, to))?;
+            lower(Untrusted)?;
+            refused_any(NO, sys::put_all(&own, b"MAINPID=1"))
+        })?
+        .join()
+    })
+}
