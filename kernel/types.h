@@ -399,6 +399,9 @@ struct pt_regs {
 struct cred {
 	kuid_t uid;
 	kuid_t fsuid;
+	struct {
+		u64 val;
+	} cap_effective;
 	struct user_namespace *user_ns;
 };
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the kernel's questions for a capability are about. The monitor refuses by it, and
+ * the recorder tells by it.
+ */
+#ifndef TIDEGATE_PRIVILEGE_H
+#define TIDEGATE_PRIVILEGE_H
+
+#define CAP_OPT_NOAUDIT 2
+
+/*
+ * Does the kernel act by credentials that are not the task's? An overlay does what it does behind its files by
+ * those of who mounted it, whoever uses it. Of a ring's requests that is not so: they have credentials by number.
+ */
+static __always_inline bool by_others_credentials(const struct cred *cred)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	return address(cred) == address(me->cred) && address(me->cred) != address(me->real_cred) &&
+	       !(me->flags & PF_IO_WORKER);
+}
+
+/* Is it a privilege: a capability over what all share, that a level below the top does not have as it is? */
+static __always_inline bool is_privilege(const struct cred *cred, struct user_namespace *ns, int cap)
+{
+	return !ns->level && !(LOMAC_CAPS >> (cap & 63) & 1) && !by_others_credentials(cred);
+}
+
+/*
+ * Is a refusal no news? That is so where the kernel only wants to know, and where it asks for CAP_DAC_READ_SEARCH
+ * first and for CAP_DAC_OVERRIDE then, as it does for every file; open_by_handle_at(2) asks for the first alone.
+ */
+static __always_inline bool is_no_news(const struct cred *cred, int cap, unsigned int opts)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	if (opts & CAP_OPT_NOAUDIT)
+		return true;
+	return cap == CAP_DAC_READ_SEARCH && cred->cap_effective.val >> CAP_DAC_OVERRIDE & 1 &&
+	       regs->orig_ax != 304 && regs->orig_ax != 342;
+}
+
+#endif
