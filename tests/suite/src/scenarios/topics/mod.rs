@@ -18,6 +18,7 @@ mod moves;
 mod net;
 mod other_doors;
 mod pipes;
+mod privilege;
 mod revocation;
 mod system;
 mod tasks;
@@ -49,6 +50,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     tasks::SCENARIOS,
     tracing::SCENARIOS,
     system::SCENARIOS,
+    privilege::SCENARIOS,
     bpffs::SCENARIOS,
     mounts::SCENARIOS,
     tty::SCENARIOS,
