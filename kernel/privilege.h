@@ -9,8 +9,8 @@
 #define CAP_OPT_NOAUDIT 2
 
 /*
- * Does the kernel act by credentials that are not the task's? An overlay does what it does behind its files by
- * those of who mounted it, whoever uses it. Of a ring's requests that is not so: they have credentials by number.
+ * Does the kernel act by credentials that are not the task's? An overlay does so behind its
+ * files, by those of who mounted it. A ring's worker does so too, by the task's own of before.
  */
 static __always_inline bool by_others_credentials(const struct cred *cred)
 {
@@ -20,15 +20,17 @@ static __always_inline bool by_others_credentials(const struct cred *cred)
 	       !(me->flags & PF_IO_WORKER);
 }
 
-/* Is it a privilege: a capability over what all share, that a level below the top does not have as it is? */
-static __always_inline bool is_privilege(const struct cred *cred, struct user_namespace *ns, int cap)
+/* Is it about a capability that is not for every level, over what all share? */
+static __always_inline bool is_privilege(const struct cred *cred, struct user_namespace *ns,
+					 int cap)
 {
 	return !ns->level && !(LOMAC_CAPS >> (cap & 63) & 1) && !by_others_credentials(cred);
 }
 
 /*
- * Is a refusal no news? That is so where the kernel only wants to know, and where it asks for CAP_DAC_READ_SEARCH
- * first and for CAP_DAC_OVERRIDE then, as it does for every file; open_by_handle_at(2) asks for the first alone.
+ * Is a refusal no news? It is none where the kernel only wants to know. Nor is it where the
+ * kernel asks for CAP_DAC_READ_SEARCH first and for CAP_DAC_OVERRIDE then, as it does for
+ * every file; open_by_handle_at(2) asks for the first alone.
  */
 static __always_inline bool is_no_news(const struct cred *cred, int cap, unsigned int opts)
 {

@@ -161,9 +161,9 @@ static __noinline bool terminal_is_higher(struct file *file, u8 level, bool with
 }
 
 /*
- * Subvolumes of btrfs are made, copied and removed, and xattrs of XFS set, by ioctls that no other hook
- * tells of. What clones and compares is asked for as a write; what is done to a whole filesystem needs a
- * capability (capable.h).
+ * Subvolumes of btrfs are made, copied and removed, and xattrs of XFS set, by ioctls that no
+ * other hook tells of. What clones and compares is asked for as a write; what is done to a
+ * whole filesystem needs a capability (capable.h).
  */
 static __always_inline bool changes_filesystem(u32 cmd)
 {

@@ -10,12 +10,11 @@
 /* A function of its own: who is at the top does not come here. */
 static __noinline int refuse_capability(u32 cap)
 {
-	struct tg_note n = { .op = TG_OP_CAPABLE,
-			     .class = TG_C_SYSTEM,
-			     .source = ~0u,
-			     .reason = TG_R_TOP_ONLY,
-			     .port = cap };
+	struct tg_note n = {
+		.op = TG_OP_CAPABLE, .class = TG_C_SYSTEM, .source = ~0u, .reason = TG_R_TOP_ONLY
+	};
 
+	n.port = cap;
 	n.object = policy.top;
 	count_query(TG_C_SYSTEM);
 	return deny(subject_current(), &n, -EPERM);
@@ -38,16 +37,15 @@ int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, i
 }
 
 /*
- * A ring's request may be made by credentials that somebody registered with the ring. The kernel
- * then asks for their capabilities while it acts for the task, as an overlay has it do: so
- * below the top they may not have more than the task may use.
+ * A ring's request may name credentials that were registered with the ring. The kernel then
+ * acts by those, as it does for an overlay: below the top they may have no privilege.
  */
 SEC("lsm/uring_override_creds")
 int BPF_PROG(hook_uring_override_creds, const struct cred *new)
 {
-	return !new->user_ns->level && new->cap_effective.val & ~LOMAC_CAPS ?
-		       top_only(TG_OP_SYSTEM) :
-		       0;
+	if (new->user_ns->level || !(new->cap_effective.val & ~LOMAC_CAPS))
+		return 0;
+	return top_only(TG_OP_SYSTEM);
 }
 
 #endif

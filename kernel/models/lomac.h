@@ -109,9 +109,9 @@ static __always_inline u8 lomac_rename(struct lomac_object o, struct lomac_objec
 #define CAP_NET_RAW 13
 
 /*
- * The capabilities over what all share that a subject below the top may use: its levels
- * decide what it reaches by them. In their numbers' order: CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL,
- * SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SYS_CHROOT, AUDIT_WRITE, SETFCAP.
+ * The capabilities over what all share that a subject of any level may use: levels decide
+ * what it reaches by them. In their numbers' order: CHOWN, DAC_OVERRIDE, FOWNER, FSETID,
+ * KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SYS_CHROOT, AUDIT_WRITE, SETFCAP.
  */
 #define LOMAC_CAPS 0xa00405fbull
 

@@ -96,7 +96,7 @@ int BPF_PROG(capable, const struct cred *cred, struct user_namespace *ns, int ca
 {
 	s32 refused = RESULT(ctx);
 
-	/* who has not the right asks the monitor nothing; that sockets are raw is told as they are made */
+	/* who has not the right asks the monitor nothing; raw sockets are told as they are made */
 	if (refused == -EPERM || cap == CAP_NET_RAW || !is_privilege(cred, ns, cap) ||
 	    is_no_news(cred, cap, opts))
 		return 0;

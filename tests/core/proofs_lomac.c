@@ -159,8 +159,8 @@ void prove_names(void)
 }
 
 /*
- * Whatever is asked for, and whatever the subject's attributes: the top is never refused, a level has no more than
- * those above it, and nothing that is not on the list is given below the top.
+ * Whatever is asked for: the top is never refused, a level has no more than those above it,
+ * and nothing that is not on the list is given below the top.
  */
 void prove_capable(void)
 {
