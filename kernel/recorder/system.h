@@ -100,7 +100,7 @@ int BPF_PROG(capable, const struct cred *cred, struct user_namespace *ns, int ca
 	if (refused == -EPERM || cap == CAP_NET_RAW || !is_privilege(cred, ns, cap) ||
 	    is_no_news(cred, cap, opts))
 		return 0;
-	return tell_system(TG_OP_SYSTEM, refused);
+	return tell_system(TG_OP_CAPABLE, refused);
 }
 
 #endif
