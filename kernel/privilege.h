@@ -20,11 +20,37 @@ static __always_inline bool by_others_credentials(const struct cred *cred)
 	       !(me->flags & PF_IO_WORKER);
 }
 
+/* RLIMIT_NICE, RLIMIT_RTPRIO: to raise them is CAP_SYS_NICE by another name. */
+static __always_inline bool is_of_priority(u64 resource)
+{
+	return (u32)resource == 13 || (u32)resource == 14;
+}
+
+/*
+ * Is a limit of a process set: by setrlimit and prlimit64, in 32-bit calls, too? PAM sets
+ * those of a session anew, Debian's to what process 1 has, and sudo ends where it may not. A
+ * task with rings may be about one of their requests at the end of any call.
+ */
+static __always_inline bool sets_limit(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(me);
+	s64 nr = regs->orig_ax;
+
+	if (me->io_uring)
+		return false;
+	if (me->thread_info.status & TS_COMPAT)
+		return (nr == 75 && !is_of_priority(regs->bx)) ||
+		       (nr == 340 && !is_of_priority(regs->cx));
+	return (nr == 160 && !is_of_priority(regs->di)) || (nr == 302 && !is_of_priority(regs->si));
+}
+
 /* Is it about a capability that is not for every level, over what all share? */
 static __always_inline bool is_privilege(const struct cred *cred, struct user_namespace *ns,
 					 int cap)
 {
-	return !ns->level && !(LOMAC_CAPS >> (cap & 63) & 1) && !by_others_credentials(cred);
+	return !ns->level && !(LOMAC_CAPS >> (cap & 63) & 1) && !by_others_credentials(cred) &&
+	       !(cap == CAP_SYS_RESOURCE && sets_limit());
 }
 
 /*

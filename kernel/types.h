@@ -392,8 +392,10 @@ struct task_struct {
 struct pt_regs {
 	unsigned long orig_ax;
 	unsigned long dx;
+	unsigned long si;
 	unsigned long di;
 	unsigned long bx;
+	unsigned long cx;
 };
 
 struct cred {

@@ -107,6 +107,7 @@ static __always_inline u8 lomac_rename(struct lomac_object o, struct lomac_objec
 #define CAP_DAC_OVERRIDE 1
 #define CAP_DAC_READ_SEARCH 2
 #define CAP_NET_RAW 13
+#define CAP_SYS_RESOURCE 24
 
 /*
  * The capabilities over what all share that a subject of any level may use: levels decide

@@ -53,6 +53,7 @@ fn services() -> Outcome {
             allowed(level::touch(&file))?;
             allowed(fs::write(&file, "root's"))?;
             drop(allowed(TcpListener::bind(("127.0.0.1", port)))?);
+            allowed(limit(libc::RLIMIT_MSGQUEUE, 1 << 40))?;
             let worker = start(|| {
                 allowed(chroot(place::ROOT))?;
                 become_alice()?;
@@ -77,6 +78,12 @@ fn own_namespace() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+/// Sets a limit of this process, the hard one too.
+fn limit(resource: u32, to: u64) -> Result<(), Errno> {
+    let limit = [to, to];
+    syscall!(libc::SYS_prlimit64, 0, resource, limit.as_ptr(), 0).map(drop)
 }
 
 /// What the kernel's routing answers to who asks for a link to be made.
@@ -117,17 +124,9 @@ fn others() -> Outcome {
             fs::write(&own, "x")?;
             refused(Errno::EPERM, sys::setxattr(&own, "trusted.own", b"x"))?;
             refused(Errno::EPERM, sys::setxattr(&own, "security.own", b"x"))?;
-            let limit = [1u64 << 40, 1 << 40];
-            refused(
-                Errno::EPERM,
-                syscall!(
-                    libc::SYS_prlimit64,
-                    0,
-                    libc::RLIMIT_MSGQUEUE,
-                    limit.as_ptr(),
-                    0
-                ),
-            )?;
+            for resource in [libc::RLIMIT_NICE, libc::RLIMIT_RTPRIO] {
+                refused(Errno::EPERM, limit(resource, 30))?;
+            }
             refused(
                 Errno::EACCES,
                 syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -5),
