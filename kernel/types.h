@@ -392,13 +392,18 @@ struct task_struct {
 struct pt_regs {
 	unsigned long orig_ax;
 	unsigned long dx;
+	unsigned long si;
 	unsigned long di;
 	unsigned long bx;
+	unsigned long cx;
 };
 
 struct cred {
 	kuid_t uid;
 	kuid_t fsuid;
+	struct {
+		u64 val;
+	} cap_effective;
 	struct user_namespace *user_ns;
 };
 

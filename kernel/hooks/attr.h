@@ -123,24 +123,15 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_ENABLE_VERITY 0x40806685
 #define FS_IOC_SET_ENCRYPTION_POLICY 0x800c6613
 #define BTRFS_IOCTL_MAGIC 0x94
-#define XFS_IOCTL_MAGIC 'X' /* FIFREEZE and FIFITHAW, too */
+#define XFS_IOCTL_MAGIC 'X'
 #define IOC_WRITE (1u << 30)
 #define EXT4_IOC_MOVE_EXT 0xc028660f
-#define EXT4_IOC_SETFSUUID 0x4008662c
-#define EXT4_IOC_RESIZE_FS 0x40086610
-#define EXT4_IOC_GROUP_EXTEND 0x40086607
-#define EXT4_IOC_SHUTDOWN 0x8004587d
-#define KDSKBENT 0x4b47
-#define KDSKBSENT 0x4b49
 #define KDSKBDIACR 0x4b4b
 #define KDSKBDIACRUC 0x4bfb
-#define KDSETKEYCODE 0x4b4d
-#define TIOCSCTTY 0x540e
+#define KDSIGACCEPT 0x4b4e
 #define TIOCSTI 0x5412
 #define TIOCLINUX 0x541c
-#define TIOCCONS 0x541d
 #define TIOCSETD 0x5423
-#define TIOCVHANGUP 0x5437
 #define FS_IOC32_SETVERSION 0x40047602
 #define FS_IOC32_SETVERSION_EXT4 0x40046604
 #define FS_IOC32_SETFLAGS 0x40046602
@@ -170,8 +161,9 @@ static __noinline bool terminal_is_higher(struct file *file, u8 level, bool with
 }
 
 /*
- * Subvolumes of btrfs are made, copied and removed, xattrs of XFS set and whole filesystems
- * stopped by ioctls that no other hook tells of. What clones and compares is asked for as a write.
+ * Subvolumes of btrfs are made, copied and removed, and xattrs of XFS set, by ioctls that no
+ * other hook tells of. What clones and compares is asked for as a write; what is done to a
+ * whole filesystem needs a capability (capable.h).
  */
 static __always_inline bool changes_filesystem(u32 cmd)
 {
@@ -181,15 +173,7 @@ static __always_inline bool changes_filesystem(u32 cmd)
 		return number != 9 && number != 13 && number != 54;
 	if (type == XFS_IOCTL_MAGIC)
 		return cmd & IOC_WRITE && cmd != FS_IOC_FSSETXATTR;
-	switch (cmd) {
-	case EXT4_IOC_SHUTDOWN:
-	case EXT4_IOC_MOVE_EXT: /* the other file is its argument */
-	case EXT4_IOC_SETFSUUID:
-	case EXT4_IOC_RESIZE_FS:
-	case EXT4_IOC_GROUP_EXTEND:
-		return true;
-	}
-	return false;
+	return cmd == EXT4_IOC_MOVE_EXT; /* the other file is its argument */
 }
 
 /* By a descriptor, whatever it was opened for. */
@@ -205,7 +189,7 @@ static __noinline int modify_file(struct tg_subject *s, struct file *file)
  * An inode's generation is part of the key of its given level; flags are its
  * attributes; TIOCSTI and TIOCLINUX type into somebody's terminal.
  */
-static __always_inline int control(struct file *file, unsigned int cmd, unsigned long arg)
+static __always_inline int control(struct file *file, unsigned int cmd)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_TTY, .class = TG_C_TASK, .reason = TG_R_TOP_ONLY };
@@ -243,16 +227,10 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 			       0;
 	case TIOCSTI:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
-	case TIOCSCTTY: /* 1: away from the session that has it */
-		return arg && terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
-	case KDSKBENT: /* the keyboard is everybody's who sits at it */
-	case KDSKBSENT:
-	case KDSKBDIACR:
+	case KDSKBDIACR: /* the keyboard is everybody's who sits at it */
 	case KDSKBDIACRUC:
-	case KDSETKEYCODE:
+	case KDSIGACCEPT:
 	case TIOCLINUX:
-	case TIOCCONS:
-	case TIOCVHANGUP:
 	case TIOCSETD:
 		return deny(s, &n, -EPERM);
 	case FS_IOC_SETVERSION:
@@ -273,16 +251,16 @@ static __always_inline int control(struct file *file, unsigned int cmd, unsigned
 }
 
 SEC("lsm.s/file_ioctl")
-int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd, unsigned long arg)
+int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd)
 {
-	return control(file, cmd, arg);
+	return control(file, cmd);
 }
 
 /* A 32-bit call's. */
 SEC("lsm/file_ioctl_compat")
-int BPF_PROG(hook_file_ioctl_compat, struct file *file, unsigned int cmd, unsigned long arg)
+int BPF_PROG(hook_file_ioctl_compat, struct file *file, unsigned int cmd)
 {
-	return control(file, cmd, arg);
+	return control(file, cmd);
 }
 
 /* What ioctl() asks of a device or a file, a ring can ask, too. */

@@ -104,6 +104,31 @@ static __always_inline u8 lomac_rename(struct lomac_object o, struct lomac_objec
 	return place.level;
 }
 
+#define CAP_DAC_OVERRIDE 1
+#define CAP_DAC_READ_SEARCH 2
+#define CAP_NET_RAW 13
+#define CAP_SYS_RESOURCE 24
+
+/*
+ * The capabilities over what all share that a subject of any level may use: levels decide
+ * what it reaches by them. In their numbers' order: CHOWN, DAC_OVERRIDE, FOWNER, FSETID,
+ * KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, SYS_CHROOT, AUDIT_WRITE, SETFCAP.
+ */
+#define LOMAC_CAPS 0xa00405fbull
+
+/*
+ * May the subject use a capability in the initial user namespace? A raw socket speaks from any
+ * address, so it is a modification of the highest network that the map names.
+ */
+static __always_inline bool lomac_capable(struct lomac_subject s, u32 cap, u8 networks, u8 top)
+{
+	if (s.level >= top)
+		return true;
+	if (cap == CAP_NET_RAW)
+		return s.level >= networks;
+	return cap < 64 && LOMAC_CAPS >> cap & 1;
+}
+
 /* May the subject act on another (signal, ptrace, priority)? */
 static __always_inline bool lomac_act(struct lomac_subject s, u8 target)
 {

@@ -3,8 +3,6 @@
 #ifndef TIDEGATE_PROFILE_CAPABLE_H
 #define TIDEGATE_PROFILE_CAPABLE_H
 
-#define CAP_OPT_NOAUDIT 2
-
 SEC("lsm/capable")
 int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns, int cap,
 	     unsigned int opts)

@@ -96,8 +96,11 @@ int BPF_PROG(capable, const struct cred *cred, struct user_namespace *ns, int ca
 {
 	s32 refused = RESULT(ctx);
 
-	/* who has not the right asks the monitor nothing */
-	return refused == -EPERM ? 0 : tell_system(hook_capable(cred, ns, cap, opts), refused);
+	/* who has not the right asks the monitor nothing; raw sockets are told as they are made */
+	if (refused == -EPERM || cap == CAP_NET_RAW || !is_privilege(cred, ns, cap) ||
+	    is_no_news(cred, cap, opts))
+		return 0;
+	return tell_system(TG_OP_CAPABLE, refused);
 }
 
 #endif

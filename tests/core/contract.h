@@ -85,6 +85,34 @@ static const struct row ACT[] = {
 	{ 0, 0, ANY, IF_NOT_BELOW },
 };
 
+/*
+ * "Privilege": the capabilities that every level may use, and the one that a level may use
+ * above which no network is named; the numbers are those of capabilities(7)'s header.
+ */
+static const u8 EVERY_LEVEL[] = {
+	0,  /* chown */
+	1,  /* dac_override */
+	3,  /* fowner */
+	4,  /* fsetid */
+	5,  /* kill */
+	6,  /* setgid */
+	7,  /* setuid */
+	8,  /* setpcap */
+	10, /* net_bind_service */
+	18, /* sys_chroot */
+	29, /* audit_write */
+	31, /* setfcap */
+};
+#define BY_NETWORKS 13 /* net_raw */
+
+static inline bool contract_capable(u8 level, u32 cap, u8 networks, u8 top)
+{
+	for (u32 i = 0; i < sizeof(EVERY_LEVEL); i++)
+		if (EVERY_LEVEL[i] == cap)
+			return true;
+	return level == top || (cap == BY_NETWORKS && level >= networks);
+}
+
 static inline enum outcome contract_row(const struct row *row, u16 object, u8 subject, bool known)
 {
 	for (;; row++) {

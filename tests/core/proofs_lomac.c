@@ -158,6 +158,32 @@ void prove_names(void)
 		"a creator area keeps what is lower");
 }
 
+/*
+ * Whatever is asked for: the top is never refused, a level has no more than those above it,
+ * and nothing that is not on the list is given below the top.
+ */
+void prove_capable(void)
+{
+	u8 top = any_top(), networks = any_level(top);
+	struct lomac_subject s = any_subject(top), above = any_subject(top);
+	u32 cap = nondet_u32();
+	bool allowed = lomac_capable(s, cap, networks, top);
+
+	if (s.level == top)
+		PROVE(allowed, "the top level is never refused");
+	if (allowed && above.level >= s.level)
+		PROVE(lomac_capable(above, cap, networks, top), "who is higher has no less");
+	if (allowed && s.level < top)
+		PROVE(cap == CAP_NET_RAW || (cap < 64 && LOMAC_CAPS >> cap & 1),
+		      "below the top there is the list alone");
+	if (allowed && cap == CAP_NET_RAW)
+		PROVE(s.level >= networks, "no raw socket below a network that is named");
+	WITNESS(allowed && s.level < top && cap != CAP_NET_RAW, "the list is for every level");
+	WITNESS(allowed && s.level < top && cap == CAP_NET_RAW, "raw sockets below the top");
+	WITNESS(!allowed && cap == CAP_NET_RAW, "a raw socket is refused");
+	WITNESS(!allowed && cap != CAP_NET_RAW, "a capability is refused");
+}
+
 static struct choice any_choice(u8 top)
 {
 	struct choice c = {

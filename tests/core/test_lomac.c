@@ -78,11 +78,30 @@ static u64 check_rename(void)
 	return cases;
 }
 
+/* Every capability there is, and numbers that are none. */
+static u64 check_capable(void)
+{
+	u64 cases = 0;
+
+	for (u8 top = 1; top < 4; top++)
+		for (u8 level = 0; level <= top; level++)
+			for (u8 networks = 0; networks <= top; networks++)
+				for (u32 cap = 0; cap < 80; cap++) {
+					struct lomac_subject s = { .level = level };
+					struct lomac_object net = object_of(networks, 0, true);
+					u32 want = contract_capable(level, cap, networks, top);
+					u32 got = lomac_capable(s, cap, networks, top);
+
+					compare("capable", &cases, got, want, s, net, top);
+				}
+	return cases;
+}
+
 int main(void)
 {
 	return RUN_CHECKS("lomac", " against the contract", { "observe", check_observe },
 			  { "observe_net", check_observe_net }, { "modify", check_modify },
 			  { "names", check_names }, { "open", check_open },
 			  { "create", check_create }, { "act", check_act },
-			  { "rename", check_rename });
+			  { "rename", check_rename }, { "capable", check_capable });
 }

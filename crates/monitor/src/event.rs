@@ -64,6 +64,8 @@ pub struct Event {
     pub dev: u32,
     /// The object's inode.
     pub ino: u64,
+    /// The number of a capability that is the top level's, if it was about one.
+    pub capability: Option<u16>,
     /// What was asked of a profile, if it was about one.
     pub request: Option<Request>,
     /// What was asked of a SELinux policy, if it was about one.
@@ -162,6 +164,8 @@ impl Event {
             path,
             dev: e.dev,
             ino: e.ino,
+            capability: (op == Some(Op::Capable) && e.reason == Reason::TopOnly as u8)
+                .then_some(e.port),
             request: (e.profile != 0).then_some(Request {
                 profile: e.profile,
                 asked: e.request,
@@ -359,6 +363,20 @@ mod tests {
         assert_eq!(event.path.as_deref(), Some("/home/alice/.bashrc"));
         assert_eq!(event.address, Some(("203.0.113.7".parse().unwrap(), 443)));
         assert_eq!((event.source, event.prev, event.peer), (None, None, None));
+    }
+
+    #[test]
+    fn the_record_of_a_capability_that_is_the_tops_has_its_number() {
+        let mut raw = tg_event {
+            kind: 1,
+            op: Op::Capable as u8,
+            reason: Reason::TopOnly as u8,
+            port: 21,
+            ..Default::default()
+        };
+        assert_eq!(Event::from_raw(&raw).unwrap().capability, Some(21));
+        raw.op = Op::Socket as u8;
+        assert_eq!(Event::from_raw(&raw).unwrap().capability, None);
     }
 
     #[test]

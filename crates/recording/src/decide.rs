@@ -35,7 +35,9 @@ impl Side<'_> {
                 self.socket(line);
             }
             Act::Signal | Act::Ptrace | Act::Sched => self.act(line),
-            Act::Mount | Act::Module | Act::Bpf | Act::System => self.top_only(line),
+            Act::Mount | Act::Module | Act::Bpf | Act::System | Act::Capable => {
+                self.top_only(line);
+            }
             Act::Given | Act::Begun | Act::Closed | Act::Exit | Act::End | Act::Pipe => {}
         }
     }

@@ -75,6 +75,8 @@ acts! {
     Module = "module",
     Bpf = "bpf",
     System = "system",
+    /// The use of a capability that is the top level's.
+    Capable = "capable",
     /// Never recorded: the cause of falling with what one reads.
     Pipe = "pipe",
 }

@@ -331,6 +331,14 @@ fn the_top_is_kept_to_the_top_and_processes_to_theirs() {
     side.feed(&fork(1, 2, Flags::empty()));
     side.feed(&on(Act::OpenRead, 1, "/srv/x"));
     assert_eq!(refused(&mut side, &mount), [(Act::Mount, Reason::TopOnly)]);
+    let capable = Line {
+        act: Act::Capable,
+        ..mount
+    };
+    assert_eq!(
+        refused(&mut side, &capable),
+        [(Act::Capable, Reason::TopOnly)]
+    );
     let kill = Line {
         peer: 2,
         class: "task".into(),

@@ -48,7 +48,7 @@ pub struct Record {
     /// What of that it does not allow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied: Option<String>,
-    /// The capability that a profile was asked about.
+    /// The capability that was asked for, of a profile or of a level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
     /// The family of the socket that a profile was asked about.
@@ -253,7 +253,10 @@ impl Record {
                     .request
                     .map(|r| asked::permissions(event.op, r.denied)),
             },
-            capability: number.filter(|_| is_capability).map(asked::capability),
+            capability: event
+                .capability
+                .or(number.filter(|_| is_capability))
+                .map(asked::capability),
             family: number.filter(|_| !is_capability).map(asked::family),
             socket: detail
                 .filter(|_| event.class == Some(Class::Socket))

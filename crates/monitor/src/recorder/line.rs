@@ -163,7 +163,6 @@ mod tests {
         let other = ["pipe", "ipc", "tty", "key", "start"];
         let models = [
             "lock",
-            "capable",
             "getattr",
             "userns",
             "change-profile",

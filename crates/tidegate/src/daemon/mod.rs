@@ -254,6 +254,7 @@ pub(crate) mod tests {
             path: None,
             dev: 1,
             ino: 2,
+            capability: None,
             request: None,
             asked: None,
             caps: None,

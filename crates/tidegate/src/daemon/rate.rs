@@ -45,7 +45,8 @@ impl Rate {
             return true;
         }
         let op = event.op.map_or(0, |o| o as u8);
-        let number = event.request.and_then(|r| r.number).unwrap_or(0);
+        let number = event.request.and_then(|r| r.number);
+        let number = event.capability.or(number).unwrap_or(0);
         let peer = event.peer.unwrap_or(0);
         let pair = (event.pid, op, event.ino, event.dev, peer, number);
         if !self.windows.contains_key(&pair) && self.windows.len() >= PAIRS {
@@ -115,5 +116,19 @@ mod tests {
         for _ in 0..5 {
             assert!(rate.passes(&event(Kind::Demoted), now));
         }
+    }
+
+    #[test]
+    fn another_capability_is_not_counted_with_it() {
+        let mut rate = Rate::new(1);
+        let now = Instant::now();
+        let asked = |number| Event {
+            op: Some(tidegate_monitor::Op::Capable),
+            capability: Some(number),
+            ..event(Kind::Denied)
+        };
+        assert!(rate.passes(&asked(12), now));
+        assert!(rate.passes(&asked(21), now));
+        assert!(!rate.passes(&asked(12), now));
     }
 }

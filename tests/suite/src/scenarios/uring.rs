@@ -195,6 +195,24 @@ impl Ring {
         )
     }
 
+    /// Registers the credentials that this process has; the number that requests name them by.
+    pub fn credentials(&self) -> Result<u16, Errno> {
+        const PERSONALITY: u32 = 9;
+        let fd = self.fd.as_raw_fd();
+        let number = syscall!(libc::SYS_io_uring_register, fd, PERSONALITY, 0, 0)?;
+        u16::try_from(number).map_err(|_| Errno::ERANGE)
+    }
+
+    /// Opens a file for reading, by credentials that were registered.
+    pub fn open_as(&self, path: &str, credentials: u16) -> Result<i32, Errno> {
+        let path = c(path);
+        let mut entry = [0u64; 8];
+        entry[0] = u64::from(OPENAT) | (libc::AT_FDCWD as u32 as u64) << 32;
+        (entry[2], entry[4]) = (path.as_ptr() as u64, 1);
+        entry[5] = u64::from(credentials) << 16;
+        self.submit(entry)
+    }
+
     /// Has blocks of a disk discarded, by a descriptor.
     pub fn discard(&self, fd: RawFd, start: u64, len: u64) -> Result<i32, Errno> {
         const COMMAND: u8 = 46;

@@ -2,6 +2,7 @@
 
 mod asynchronous;
 mod bpffs;
+mod capabilities;
 mod commands;
 mod creations;
 mod dirs;
@@ -70,6 +71,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     tasks::SCENARIOS,
     tracing::SCENARIOS,
     system::SCENARIOS,
+    capabilities::SCENARIOS,
     bpffs::SCENARIOS,
     mounts::SCENARIOS,
     tty::SCENARIOS,
