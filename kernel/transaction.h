@@ -4,7 +4,8 @@
  * may see the low data that makes it fall.
  *
  * Invariants, which hold between transactions:
- *   - the tasks of one address space, and of one descriptor table, have one level;
+ *   - the tasks of one address space, of one descriptor table, and of one working
+ *     directory, root and umask (CLONE_FS), have one level;
  *   - no reader of a channel (pipe, FIFO, socketpair, memfd) stands above any of
  *     its writers, so that pipe reads, splice, tee and vmsplice need no check;
  *   - no subject has a shared writable mapping of an object above it;
@@ -13,7 +14,8 @@
  *
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
- *   1. who falls with it: a fixpoint over channels, address spaces and tables;
+ *   1. who falls with it: a fixpoint over channels, address spaces, tables and
+ *      what CLONE_FS shares;
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
@@ -78,6 +80,7 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 {
 	struct task_struct *t = CAST(struct task_struct, task);
 	u64 mm = address(t->mm), files = address(t->files), parent = address(t->parent);
+	u64 fs = address(t->fs);
 	u8 low = level;
 
 	/* a tracer reads and writes its tracee's memory without a hook */
@@ -91,6 +94,11 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 	}
 	channel_write(mm, level);
 	low = channel_read(mm, low);
+	/* what one opens by a relative name, and who may open what it makes, the other chooses */
+	if (fs && CAST(struct fs_struct, fs)->users > 1) {
+		channel_write(fs, level);
+		low = channel_read(fs, low);
+	}
 	if (files) {
 		channel_write(files, level);
 		low = channel_read(files, low);
@@ -431,7 +439,8 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	fields = UNTRUSTED(me);
 	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
 		fields->mm->mm_count.counter == 1 && fields->files &&
-		fields->files->count.counter == 1 && !fields->ptrace &&
+		fields->files->count.counter == 1 && fields->fs && fields->fs->users == 1 &&
+		!fields->ptrace &&
 		fields->ptraced.next == &fields->ptraced;
 	if (alone)
 		tx_files(address(fields->files), to, true);

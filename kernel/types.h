@@ -226,6 +226,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 struct fs_struct {
+	int users;
 	struct path root;
 	struct path pwd;
 };
