@@ -27,6 +27,7 @@
 #include "fifo.h"
 #include "transaction.h"
 #include "decide.h"
+#include "shared.h"
 #include "hooks/file.h"
 #include "hooks/dir.h"
 #include "hooks/attr.h"

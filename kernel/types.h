@@ -207,6 +207,19 @@ struct file {
 	const struct cred *f_cred;
 };
 
+struct file___6_12 {
+	struct {
+		s64 counter;
+	} f_count;
+};
+struct file___6_13 {
+	struct {
+		struct {
+			s64 counter;
+		} refcnt;
+	} f_ref;
+};
+
 /* What is behind another's file, and that one's path. */
 struct backing_file {
 	struct file file;
