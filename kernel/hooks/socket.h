@@ -248,6 +248,26 @@ static __always_inline bool names_others(void *address)
 	return to != 0;
 }
 
+/*
+ * Who else has the socket would read what comes by the new connection by splice(2), or by TCP_ZEROCOPY_RECEIVE, which no
+ * hook sees. So nobody may have it who would have to fall for that network.
+ */
+static __noinline int connects_alone(u64 sock, u8 net)
+{
+	struct sock *sk = CAST(struct sock, sock);
+	struct tg_note n = { .op = TG_OP_CONNECT,
+			     .class = TG_C_SOCKET,
+			     .source = ~0u,
+			     .reason = TG_R_CHANNEL,
+			     .object = net };
+	u64 file = address(CAST(struct socket, address(sk->sk_socket))->file);
+
+	if (!sock || sk->sk_type != SOCK_STREAM || net >= policy.top || !file || !file_is_shared(file) ||
+	    !file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
+		return 0;
+	return deny(subject_current(), &n, -EPERM);
+}
+
 SEC("lsm.s/socket_connect")
 int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int len)
 {
@@ -268,7 +288,9 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 	if (!err)
 		err = observe_net(&p, TG_OP_CONNECT);
 	/* it may have fallen further while it waited */
-	return err ? err : modify_net(&p, -EPERM);
+	if (!err)
+		err = modify_net(&p, -EPERM);
+	return err ? err : connects_alone(address(sock->sk), net_level(&p));
 }
 
 /* A datagram that was begun before (MSG_MORE) goes where it was to go then. */
@@ -342,7 +364,9 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 		return err;
 	count_query(TG_C_SOCKET);
 	err = observe_net(&named, TG_OP_CONNECT);
-	return err ? err : modify_peers(sk, &named);
+	if (!err)
+		err = modify_peers(sk, &named);
+	return err ? err : connects_alone(address(sk), net_level(&named));
 }
 
 /*
