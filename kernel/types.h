@@ -476,6 +476,7 @@ struct sock {
 	struct sk_buff_head sk_receive_queue;
 	struct pid *sk_peer_pid;
 	struct socket *sk_socket;
+	int sk_rx_dst_ifindex;
 	u8 sk_shutdown;
 };
 struct socket {
@@ -561,6 +562,8 @@ struct mm_struct___ps {
 #define MSG_SPLICE_PAGES 0x8000000
 #define ITER_UBUF 0
 #define ITER_IOVEC 1
+#define TCP_SYN_SENT 2
+#define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define AF_UNIX 1
 #define AF_INET 2

@@ -77,6 +77,33 @@ static __always_inline void net_bound(struct sock *sk, struct net_peer *p)
 	}
 }
 
+#define LOOPBACK_IFINDEX 1 /* in every network namespace */
+
+/*
+ * The socket's own address, where somebody on this machine takes who sends from it for that address's network: a loopback
+ * address, or that of a connection by the loopback device, as all between two own addresses are. Who is asked by another
+ * machine answers from an own address, too, and is no network to it.
+ */
+static __always_inline void net_own(struct sock *sk, struct net_peer *p)
+{
+	u8 state = sk->__sk_common.skc_state;
+	int device = sk->sk_rx_dst_ifindex;
+
+	net_bound(sk, p);
+	/* nobody has answered yet who connects */
+	if (p->known || sk->sk_type != SOCK_STREAM || state == TCP_CLOSE || state == TCP_SYN_SENT)
+		return;
+	/* 0: not known, as with MPTCP: it may be that one */
+	if (device && device != LOOPBACK_IFINDEX)
+		return;
+	if (p->family == AF_INET) {
+		net_peer_v4(p, sk->__sk_common.skc_rcv_saddr);
+		return;
+	}
+	bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_rcv_saddr);
+	p->known = true;
+}
+
 static __always_inline int observe_net(struct net_peer *p, u8 op)
 {
 	struct tg_subject *s = subject_current();
@@ -327,7 +354,7 @@ static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
 	if (!err) {
 		struct net_peer own = { .family = p.family };
 
-		net_bound(sk, &own);
+		net_own(sk, &own);
 		if (own.known)
 			err = modify_net(&own, -EIO);
 	}
