@@ -83,13 +83,14 @@ int BPF_PROG(hook_file_receive, struct file *file)
 {
 	struct inode *inode = file->f_inode;
 	u16 type = inode->i_mode & S_IFMT;
+	enum tx_kind kind;
 
 	count_query(TG_C_FILE);
 	if (type == S_IFDIR)
 		return 0;
+	kind = tx_kind_of(CAST(struct file, address(file)));
 	/* rings and listeners act for who made them */
-	if (tx_kind_of(CAST(struct file, address(file))) == TX_RING &&
-	    subject_level(subject_current()) < policy.top)
+	if (kind == TX_RING && subject_level(subject_current()) < policy.top)
 		return refuse(inode, file_dentry(file),
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
@@ -97,6 +98,13 @@ int BPF_PROG(hook_file_receive, struct file *file)
 		int err = join(file, TG_OP_RECEIVE_FD);
 
 		return err || type != S_IFSOCK ? err : receive_socket(file);
+	}
+	/* what reaches another's memory, or a page that all who hold it may map */
+	if (kind == TX_FAULTS || kind == TX_SHARED || kind == TX_PROCESS) {
+		int err = join(file, TG_OP_RECEIVE_FD);
+
+		if (err || kind != TX_PROCESS)
+			return err;
 	}
 	return bind(file, file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
 }
