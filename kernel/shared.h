@@ -7,16 +7,6 @@
 #ifndef TIDEGATE_SHARED_H
 #define TIDEGATE_SHARED_H
 
-/* Since Linux 6.13 the first reference counts as none. */
-static __always_inline u64 file_references(u64 file)
-{
-	struct file *f = CAST(struct file, file);
-
-	if (bpf_core_field_exists(((struct file___6_12 *)0)->f_count))
-		return ((struct file___6_12 *)f)->f_count.counter;
-	return ((struct file___6_13 *)f)->f_ref.refcnt.counter + 1;
-}
-
 /* May somebody else have it? Where threads share a table, the call under way has a reference of its own. */
 static __always_inline bool file_is_shared(u64 file)
 {
