@@ -185,6 +185,11 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 	return TX_OTHER;
 }
 
+static __always_inline bool is_pipe(struct file *f)
+{
+	return (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) == S_IFIFO;
+}
+
 /* What a channel's readers, writers and floor are kept under. A socket's sock does not go before it; 0: gone. */
 static __always_inline u64 channel_key(struct file *f)
 {

@@ -311,8 +311,10 @@ static __noinline int join(struct file *file, u8 op)
 	u64 key = address(inode), magic = inode->i_sb->s_magic;
 	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
 	bool memory = !named && inode_is_memory(inode), by_name = op == TG_OP_OPEN_READ && !named;
+	bool received = op == TG_OP_RECEIVE_FD;
 	struct tg_fifo *fifo = NULL;
 	u8 floor = 0;
+	int err;
 
 	if (by_name && !memory && has_end(address(file)))
 		return 0;
@@ -337,7 +339,13 @@ static __noinline int join(struct file *file, u8 op)
 		floor_lower(key, floor);
 	}
 	n.reason = TG_R_RULE;
-	if (join_channel(address(file), fifo, by_name, &n))
+	/* of two who receive the two ends of a connection each has its own for the other, too */
+	if (received && s && s != &subject_lost)
+		s->joins = address(file);
+	err = join_channel(address(file), fifo, by_name, &n);
+	if (received && s && s != &subject_lost)
+		s->joins = 0;
+	if (err)
 		return deny(s, &n,
 			    n.reason == TG_R_BUSY || (named && n.reason == TG_R_CHANNEL) ? -EAGAIN :
 			    n.reason == TG_R_CHANNEL                                     ? -EPERM :

@@ -111,6 +111,7 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 __noinline int tx_spread(void)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
+	u8 own = subject_level(subject_current());
 
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
@@ -130,9 +131,14 @@ __noinline int tx_spread(void)
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
 		low = tx_holds(address(t), level, falls);
-		tx.rings += !falls && fields->io_uring && fields->io_uring->xa.xa_head;
+		if (fields->io_uring && fields->io_uring->xa.xa_head) {
+			tx.rings += !falls;
+			tx.above += label.level > own;
+		}
 		if (t->pid == me->pid)
 			low = tx_joins(low);
+		else if (s && s->joins)
+			low = tx_file(s->joins, low, falls);
 		waits = fifo_waits(t->pid);
 		if (waits) {
 			tx.fifo_seen |= 1 << (waits - 1);
@@ -359,10 +365,10 @@ static __always_inline bool tx_fixpoint(void)
 	bpf_for(i, 0, TX_ROUNDS) {
 		tx.changed = 0;
 		tx.pass++;
-		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = tx.rings =
-			0;
+		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = 0;
+		tx.rings = tx.above = 0;
 		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
-		tx.fifo_readers = tx.fifo ? fifo_readers() : 0;
+		tx.pipe_readers = tx.piped ? pipe_readers() : 0;
 		tx_spread();
 		tx_admit();
 		if (tx.failed)
@@ -418,6 +424,48 @@ static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 
 TX_TWICE(u8, tx_irrevocable)
 
+/* Is there no table that shows who has this socket, nor a message that carries it, whose receiver file_receive asks? */
+static __always_inline bool tx_unix_hidden(u64 sock)
+{
+	struct tg_channel *c = channel(sock);
+
+	return !address(CAST(struct unix_sock, sock)->vertex) && (!c || !c->seen);
+}
+
+/*
+ * Is there an end of what the subject is about to get that no table shows: in a ring alone, or in a call that is under
+ * way? Who reads what the subject comes to write, or who writes what it will read, is not known then. What had been
+ * written before has its floor. For a FIFO fifo.h looks.
+ */
+__noinline bool tx_hidden(void)
+{
+	u8 level = subject_level(subject_current());
+	struct unix_sock *u;
+	struct file *f;
+
+	if (tx.join_unix) {
+		u = CAST(struct unix_sock, tx.join_unix);
+		/* to a datagram nobody answers */
+		return address(u->sk.sk_socket) &&
+		       (level < policy.top || u->sk.sk_type != SOCK_DGRAM) &&
+		       tx_unix_hidden(tx.join_unix);
+	}
+	if (!tx.join || tx.fifo || level >= policy.top)
+		return false;
+	f = CAST(struct file, tx.join);
+	if (tx.piped) {
+		u32 own = f->f_mode & FMODE_READ && f->f_mode & FMODE_OPENED;
+
+		/* a message that carries an end is not told from a ring, where there are any */
+		return tx.above && f->f_mode & FMODE_WRITE &&
+		       tx.pipe_readers > tx.join_readers + own;
+	}
+	if (tx_kind_of(f) != TX_UNIX)
+		return false;
+	u = CAST(struct unix_sock, address(CAST(struct unix_sock, tx.join_key)->peer));
+	return address(u) && u->sk.sk_shutdown != SHUTDOWN_BOTH && tx_unix_hidden(address(u));
+}
+
 /* The whole of it, under the lock. */
 static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep)
 {
@@ -461,8 +509,11 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			tx.born = 1;
 			continue;
 		}
-		if (!tx.born)
-			break;
+		if (!tx.born) {
+			if (!tx_hidden() || !tx_again(tx.deadline, may_sleep))
+				break;
+			continue;
+		}
 		tx.born = 0;
 		if (!tx.published)
 			tx.guarded = tx_armed();
@@ -479,7 +530,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		if (tx.changed)
 			alone = false;
 	}
-	if (tx.born)
+	if (tx.born || tx_hidden())
 		return tx_fail(TG_R_BUSY, n);
 	/* a ring may read memory by a descriptor that no table shows */
 	if (tx.published && tx.memory && tx.rings)
@@ -547,6 +598,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
+	tx.piped = join && is_pipe(CAST(struct file, join));
 	tx.fifo = !!fifo;
 	if (fifo)
 		fifo_look(fifo);

@@ -518,11 +518,13 @@ struct unix_address {
 	int len;
 	struct sockaddr_un name[0];
 };
+struct unix_vertex;
 struct unix_sock {
 	struct sock sk;
 	struct unix_address *addr;
 	struct path path;
 	struct sock *peer;
+	struct unix_vertex *vertex; /* of one that a message carries */
 };
 
 /* What iterators are called with. */
