@@ -35,6 +35,10 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 		return 0;
 	count_query(TG_C_FILE);
 	label = label_of(inode, address(dentry), TG_C_FILE);
+	/* of what may not be opened; names, which links are, are no data, but what is not known may be anything */
+	if ((op == TG_OP_XATTR || !object(label).known) &&
+	    !lomac_open(subject(s), object(label), policy.top))
+		return refuse(inode, address(dentry), label, op, TG_C_FILE);
 	to = lomac_observe(observer(s), object(label));
 	if (to >= subject_observes(s))
 		return 0;

@@ -87,6 +87,7 @@ int BPF_PROG(hook_perf_event_open, struct perf_event_attr *attr, int type)
 	return type == PERF_SECURITY_TRACEPOINT ? top_only(TG_OP_BPF) : 0;
 }
 
+#define CAP_DAC_READ_SEARCH 2
 #define CAP_SYS_MODULE 16
 #define CAP_SYS_RAWIO 17
 #define CAP_SYS_PACCT 20
@@ -141,6 +142,14 @@ static __always_inline int admin_call(void)
 	return 0;
 }
 
+/* Opens an object by its number (open_by_handle_at, of x86-64 and of i386), past every directory and every name. */
+static __always_inline int handle_call(void)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return regs->orig_ax == 304 || regs->orig_ax == 342 ? top_only(TG_OP_SYSTEM) : 0;
+}
+
 /* Capabilities over the kernel itself, where the initial user namespace is asked for them. */
 SEC("lsm/capable")
 int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, int cap,
@@ -150,6 +159,8 @@ int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, i
 	if (ns->level)
 		return cap == CAP_SYS_ADMIN ? namespace_is_own(address(ns), 0) : 0;
 	switch (cap) {
+	case CAP_DAC_READ_SEARCH:
+		return handle_call();
 	case CAP_SYS_ADMIN:
 		return admin_call();
 	case CAP_SYS_MODULE:

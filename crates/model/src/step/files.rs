@@ -172,6 +172,7 @@ impl World {
     pub(super) fn get_xattr(&mut self, who: Actor, path: &str) -> Step {
         let node = self.existing(path)?;
         sensible(self.nodes[node].is_file() || self.nodes[node].is_dir())?;
+        self.may_open(who.subject, node)?;
         self.look_into(who, node)
     }
 
