@@ -95,8 +95,10 @@ int BPF_PROG(hook_file_receive, struct file *file)
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode)) {
-		int err = join(file, TG_OP_RECEIVE_FD);
+		int err = binds_place(file, TG_OP_RECEIVE_FD);
 
+		if (!err)
+			err = join(file, TG_OP_RECEIVE_FD);
 		return err || type != S_IFSOCK ? err : receive_socket(file);
 	}
 	/* what reaches another's memory, or a page that all who hold it may map */

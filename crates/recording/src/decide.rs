@@ -1,7 +1,6 @@
 //! What a line asks: observe, modify, and what follows from each. The checks and their
 //! order are those of kernel/decide.h and kernel/hooks; the rules are the kernel's.
 
-use crate::event::Reason;
 use crate::line::{Act, Flags, Line};
 use crate::names::{reason_of, unopened};
 use crate::process::FIFO;
@@ -42,6 +41,11 @@ impl Side<'_> {
 
     fn open(&mut self, line: &Line<'_>) {
         if line.kind == FIFO {
+            let (label, source) = self.label(line);
+            let named = !line.flags.contains(Flags::UNNAMED);
+            if named && !rules::open(self.who(line.pid), label, self.top) {
+                self.refuse(line, Act::OpenRead, unopened(label), &line.path, label, source);
+            }
             return self.open_fifo(line);
         }
         // the creation was decided, so the open that is part of it need not be

@@ -50,10 +50,17 @@ impl World {
         self.hold(who, to, open)
     }
 
+    /// May the subject have a descriptor of this pipe? Where it is a FIFO, its place says so.
+    pub(super) fn may_open_fifo(&self, subject: usize, channel: usize) -> Step {
+        let fifo = (0..self.nodes.len()).find(|node| self.nodes[*node].fifo() == Some(channel));
+        fifo.map_or(Ok(()), |node| self.may_open(subject, node))
+    }
+
     /// A FIFO is joined; without waiting, a writer needs a reader.
     fn open_fifo(&mut self, who: Actor, channel: usize, access: Access, to: Slot) -> Step {
         let read = self.pipe_has(channel, Direction::READ);
         sensible(access.reads() || read)?;
+        self.may_open_fifo(who.subject, channel)?;
         let open = self.new_open(Object::Pipe(channel), access.direction());
         self.hold(who, to, open)
     }
@@ -67,6 +74,7 @@ impl World {
             }
             Object::Pipe(channel) => {
                 sensible(access.reads() || self.pipe_has(channel, Direction::READ))?;
+                self.may_open_fifo(who.subject, channel)?;
             }
             Object::Memory(memory) if access.writes() => self.bind_memory(who.subject, memory)?,
             Object::Memory(_) => {}
