@@ -488,8 +488,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
 		fields->mm->mm_count.counter == 1 && fields->files &&
 		fields->files->count.counter == 1 && fields->fs && fields->fs->users == 1 &&
-		!fields->ptrace &&
-		fields->ptraced.next == &fields->ptraced;
+		!fields->ptrace && fields->ptraced.next == &fields->ptraced;
 	if (alone)
 		tx_files(address(fields->files), to, true);
 	alone = alone && !tx.channels;

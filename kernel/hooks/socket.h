@@ -289,8 +289,8 @@ static __noinline int connects_alone(u64 sock, u8 net)
 			     .object = net };
 	u64 file = address(CAST(struct socket, address(sk->sk_socket))->file);
 
-	if (!sock || sk->sk_type != SOCK_STREAM || net >= policy.top || !file || !file_is_shared(file) ||
-	    !file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
+	if (!sock || sk->sk_type != SOCK_STREAM || net >= policy.top || !file ||
+	    !file_is_shared(file) || !file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
 		return 0;
 	return deny(subject_current(), &n, -EPERM);
 }

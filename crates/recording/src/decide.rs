@@ -44,7 +44,14 @@ impl Side<'_> {
             let (label, source) = self.label(line);
             let named = !line.flags.contains(Flags::UNNAMED);
             if named && !rules::open(self.who(line.pid), label, self.top) {
-                self.refuse(line, Act::OpenRead, unopened(label), &line.path, label, source);
+                self.refuse(
+                    line,
+                    Act::OpenRead,
+                    unopened(label),
+                    &line.path,
+                    label,
+                    source,
+                );
             }
             return self.open_fifo(line);
         }

@@ -344,10 +344,7 @@ fn by_handle() -> Outcome {
         sys::drop_caches()?;
         at(User, || {
             let root = sys::open("/", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
-            refused(
-                Errno::EPERM,
-                sys::open_handle(&root, &high_handle, flags),
-            )
+            refused(Errno::EPERM, sys::open_handle(&root, &high_handle, flags))
         })?;
     }
     // what was found without a path must not be remembered
