@@ -170,7 +170,13 @@ impl World {
             (Attribute::Xattr, kind) => *kind == Kind::File || self.nodes[node].is_dir(),
             (_, kind) => *kind != Kind::Symlink,
         })?;
-        self.modify_node(who.subject, node)?;
+        let special = matches!(self.nodes[node].kind, Kind::Socket(_) | Kind::Device);
+        if special && matches!(what, Attribute::Mode | Attribute::Owner) {
+            // whose it is and who may open it is not opened to all by what opens its content
+            self.modify(who.subject, self.label(node).0)?;
+        } else {
+            self.modify_node(who.subject, node)?;
+        }
         if what == Attribute::Xattr {
             self.fill(who.subject, node);
         }
