@@ -134,6 +134,9 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 	if (!__builtin_memcmp(name, "[perf_ev", 8) || !__builtin_memcmp(name, "kvm-vcpu", 8) ||
 	    !__builtin_memcmp(name, "bpf-map", 8))
 		return TX_SHARED;
+	/* what one of its holders asks to be told, in words of his own, another is told */
+	if (!__builtin_memcmp(name, "[eventpo", 8) || !__builtin_memcmp(name, "inotify", 8))
+		return TX_SHARED;
 	if (!__builtin_memcmp(name, "[userfau", 8))
 		return TX_FAULTS;
 	return TX_OTHER;
@@ -156,6 +159,8 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 
 	if (inode->i_sb->s_magic == ANON_INODE_MAGIC)
 		return tx_kind_anonymous(address(f->f_path.dentry));
+	if (inode->i_sb->s_magic == DMA_BUF_MAGIC)
+		return TX_SHARED;
 	if (type == S_IFIFO || inode->i_sb->s_magic == MQUEUE_MAGIC)
 		return TX_PIPE;
 	if (type == S_IFSOCK) {
@@ -178,6 +183,11 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 	if (type == S_IFCHR)
 		return device_is_neutral(inode->i_rdev) ? TX_OTHER : TX_FILE;
 	return TX_OTHER;
+}
+
+static __always_inline bool is_pipe(struct file *f)
+{
+	return (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) == S_IFIFO;
 }
 
 /* What a channel's readers, writers and floor are kept under. A socket's sock does not go before it; 0: gone. */
@@ -368,6 +378,16 @@ __noinline u8 memory_owner(u64 mm)
 	return level;
 }
 
+/* References to an open file. Since Linux 6.13 the first one counts as none. */
+static __always_inline u64 file_references(u64 file)
+{
+	struct file *f = CAST(struct file, file);
+
+	if (bpf_core_field_exists(((struct file___6_12 *)0)->f_count))
+		return ((struct file___6_12 *)f)->f_count.counter;
+	return ((struct file___6_13 *)f)->f_ref.refcnt.counter + 1;
+}
+
 /* Looks at one descriptor of a task that stands, or will stand, at `level`. */
 __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 {
@@ -420,7 +440,7 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			level = tx_unix(CAST(struct unix_sock, sock->sk), level, falls);
 		else if (falls)
 			tx_unseen(CAST(struct unix_sock, sock->sk), level);
-	} else if (kind == TX_SHARED) {
+	} else if (kind == TX_SHARED && file_references(addr) > 1) {
 		tx.channels++;
 		if (tx.stage == TX_SPREAD) {
 			channel_write(addr, level);

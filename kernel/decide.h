@@ -83,7 +83,7 @@ static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, 
 	struct tg_subject *s = subject_current();
 
 	note_object(&n, inode, dentry, label);
-	if (!lomac_open(subject(s), object(label)))
+	if (object(label).known && !lomac_open(subject(s), object(label), policy.top))
 		n.reason = TG_R_NOOPEN;
 	return deny(s, &n, refusal(&n, label));
 }
@@ -170,10 +170,13 @@ static __noinline int bind_decide(struct file *file, u32 mode, u16 what)
 	u64 dentry = file_dentry(file), label = label_bound(inode, dentry, what);
 	struct lomac_object o = object(label);
 	struct lomac_subject who = observer(subject_current());
+	/* who opens from the top what has no label is not there any more when he has it; and a mapping opens nothing */
+	bool unknown = !o.known && ((u8)what == TG_OP_MMAP ||
+				    lomac_open(subject(subject_current()), o, policy.top));
 
 	if (is_early(who, label, mode))
 		return sank(what, what >> 8);
-	if (mode & FMODE_READ && lomac_open(who, o)) {
+	if (mode & FMODE_READ && (unknown || lomac_open(who, o, policy.top))) {
 		u8 to = lomac_observe(who, o);
 
 		if (to < who.level) {
@@ -189,7 +192,7 @@ static __noinline int bind_decide(struct file *file, u32 mode, u16 what)
 		}
 	}
 	who = subject(subject_current());
-	if (!lomac_open(who, o))
+	if (!(unknown && !o.known) && !lomac_open(who, o, policy.top))
 		return refuse(inode, dentry, label, what, what >> 8);
 	if (!(mode & FMODE_WRITE) || lomac_modify(who, o, policy.top))
 		return 0;
@@ -311,8 +314,10 @@ static __noinline int join(struct file *file, u8 op)
 	u64 key = address(inode), magic = inode->i_sb->s_magic;
 	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
 	bool memory = !named && inode_is_memory(inode), by_name = op == TG_OP_OPEN_READ && !named;
+	bool received = op == TG_OP_RECEIVE_FD;
 	struct tg_fifo *fifo = NULL;
 	u8 floor = 0;
+	int err;
 
 	if (by_name && !memory && has_end(address(file)))
 		return 0;
@@ -337,7 +342,13 @@ static __noinline int join(struct file *file, u8 op)
 		floor_lower(key, floor);
 	}
 	n.reason = TG_R_RULE;
-	if (join_channel(address(file), fifo, by_name, &n))
+	/* of two who receive the two ends of a connection each has its own for the other, too */
+	if (received && s && s != &subject_lost)
+		s->joins = address(file);
+	err = join_channel(address(file), fifo, by_name, &n);
+	if (received && s && s != &subject_lost)
+		s->joins = 0;
+	if (err)
 		return deny(s, &n,
 			    n.reason == TG_R_BUSY || (named && n.reason == TG_R_CHANNEL) ? -EAGAIN :
 			    n.reason == TG_R_CHANNEL                                     ? -EPERM :

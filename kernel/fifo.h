@@ -51,7 +51,7 @@ __noinline u32 fifo_waits(u32 thread)
 	return 0;
 }
 
-static __always_inline u32 fifo_readers(void)
+static __always_inline u32 pipe_readers(void)
 {
 	struct inode *inode = CAST(struct inode, tx.join_key);
 
@@ -123,7 +123,7 @@ static __noinline int fifo_look(struct tg_fifo *memo)
 		tx.fifo_waits[k].file = o->file;
 		tx.fifo_waits[k].thread = open == FIFO_WAITS ? o->thread : 0;
 	}
-	if (!there && !fifo_readers())
+	if (!there && !pipe_readers())
 		memo->highest = fifo_crowd(memo);
 	return 0;
 }
@@ -181,7 +181,7 @@ static __noinline int fifo_join(struct tg_fifo *memo, struct tg_note *n)
 	bool reads = mode & FMODE_READ, received = mode & FMODE_OPENED;
 
 	if (mode & FMODE_WRITE &&
-	    fifo_escapes(memo, subject_level(s) + 1, tx.fifo_readers - (reads && received))) {
+	    fifo_escapes(memo, subject_level(s) + 1, tx.pipe_readers - (reads && received))) {
 		n->reason = TG_R_CHANNEL;
 		return -EAGAIN;
 	}

@@ -32,6 +32,7 @@ struct tg_subject {
 	u64 created_at;
 	u8 created_level;
 	u8 create_opens; /* the name is made by an open, which follows */
+	u64 joins; /* a descriptor that it is about to receive, while it waits for the levels to fit */
 };
 
 /* An inode's label, remembered. One word, so that it is never torn. */

@@ -197,6 +197,10 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 		label = label_by_rule(&found, magic, foreign, seqno);
 	} else if (!level) {
 		return LABEL_UNKNOWN;
+	} else {
+		/* what its place says is not known: it may be nobody's below */
+		label = label_make(0, TG_LOWNOOPEN, TG_FROM_GIVEN, seqno);
+		remember = false;
 	}
 	if (level)
 		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, seqno);
@@ -319,6 +323,8 @@ __noinline u64 label_looked(u64 inode, u64 dentry, u32 *source, bool behind)
 		label = label_unmounted(magic, policy.seqno);
 	else if (r == 0)
 		label = label_by_rule(&found, magic, foreign, policy.seqno);
+	else
+		label = label_make(0, TG_LOWNOOPEN, TG_FROM_GIVEN, policy.seqno);
 	if (!r && source)
 		*source = found.rule.source;
 	if (level)

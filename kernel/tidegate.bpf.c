@@ -28,6 +28,8 @@
 #include "transaction.h"
 #include "decide.h"
 #include "privilege.h"
+#include "shared.h"
+#include "namespace.h"
 #include "hooks/file.h"
 #include "hooks/dir.h"
 #include "hooks/attr.h"

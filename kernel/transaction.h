@@ -4,7 +4,8 @@
  * may see the low data that makes it fall.
  *
  * Invariants, which hold between transactions:
- *   - the tasks of one address space, and of one descriptor table, have one level;
+ *   - the tasks of one address space, of one descriptor table, and of one working
+ *     directory, root and umask (CLONE_FS), have one level;
  *   - no reader of a channel (pipe, FIFO, socketpair, memfd) stands above any of
  *     its writers, so that pipe reads, splice, tee and vmsplice need no check;
  *   - no subject has a shared writable mapping of an object above it;
@@ -13,7 +14,8 @@
  *
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
- *   1. who falls with it: a fixpoint over channels, address spaces and tables;
+ *   1. who falls with it: a fixpoint over channels, address spaces, tables and
+ *      what CLONE_FS shares;
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
@@ -78,6 +80,7 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 {
 	struct task_struct *t = CAST(struct task_struct, task);
 	u64 mm = address(t->mm), files = address(t->files), parent = address(t->parent);
+	u64 fs = address(t->fs);
 	u8 low = level;
 
 	/* a tracer reads and writes its tracee's memory without a hook */
@@ -91,6 +94,11 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 	}
 	channel_write(mm, level);
 	low = channel_read(mm, low);
+	/* what one opens by a relative name, and who may open what it makes, the other chooses */
+	if (fs && CAST(struct fs_struct, fs)->users > 1) {
+		channel_write(fs, level);
+		low = channel_read(fs, low);
+	}
 	if (files) {
 		channel_write(files, level);
 		low = channel_read(files, low);
@@ -103,6 +111,7 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 __noinline int tx_spread(void)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
+	u8 own = subject_level(subject_current());
 
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
@@ -122,9 +131,14 @@ __noinline int tx_spread(void)
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
 		low = tx_holds(address(t), level, falls);
-		tx.rings += !falls && fields->io_uring && fields->io_uring->xa.xa_head;
+		if (fields->io_uring && fields->io_uring->xa.xa_head) {
+			tx.rings += !falls;
+			tx.above += label.level > own;
+		}
 		if (t->pid == me->pid)
 			low = tx_joins(low);
+		else if (s && s->joins)
+			low = tx_file(s->joins, low, falls);
 		waits = fifo_waits(t->pid);
 		if (waits) {
 			tx.fifo_seen |= 1 << (waits - 1);
@@ -351,10 +365,10 @@ static __always_inline bool tx_fixpoint(void)
 	bpf_for(i, 0, TX_ROUNDS) {
 		tx.changed = 0;
 		tx.pass++;
-		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = tx.rings =
-			0;
+		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = 0;
+		tx.rings = tx.above = 0;
 		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
-		tx.fifo_readers = tx.fifo ? fifo_readers() : 0;
+		tx.pipe_readers = tx.piped ? pipe_readers() : 0;
 		tx_spread();
 		tx_admit();
 		if (tx.failed)
@@ -410,6 +424,48 @@ static __always_inline u8 tx_irrevocable_body(bool may_sleep)
 
 TX_TWICE(u8, tx_irrevocable)
 
+/* Is there no table that shows who has this socket, nor a message that carries it, whose receiver file_receive asks? */
+static __always_inline bool tx_unix_hidden(u64 sock)
+{
+	struct tg_channel *c = channel(sock);
+
+	return !address(CAST(struct unix_sock, sock)->vertex) && (!c || !c->seen);
+}
+
+/*
+ * Is there an end of what the subject is about to get that no table shows: in a ring alone, or in a call that is under
+ * way? Who reads what the subject comes to write, or who writes what it will read, is not known then. What had been
+ * written before has its floor. For a FIFO fifo.h looks.
+ */
+__noinline bool tx_hidden(void)
+{
+	u8 level = subject_level(subject_current());
+	struct unix_sock *u;
+	struct file *f;
+
+	if (tx.join_unix) {
+		u = CAST(struct unix_sock, tx.join_unix);
+		/* to a datagram nobody answers */
+		return address(u->sk.sk_socket) &&
+		       (level < policy.top || u->sk.sk_type != SOCK_DGRAM) &&
+		       tx_unix_hidden(tx.join_unix);
+	}
+	if (!tx.join || tx.fifo || level >= policy.top)
+		return false;
+	f = CAST(struct file, tx.join);
+	if (tx.piped) {
+		u32 own = f->f_mode & FMODE_READ && f->f_mode & FMODE_OPENED;
+
+		/* a message that carries an end is not told from a ring, where there are any */
+		return tx.above && f->f_mode & FMODE_WRITE &&
+		       tx.pipe_readers > tx.join_readers + own;
+	}
+	if (tx_kind_of(f) != TX_UNIX)
+		return false;
+	u = CAST(struct unix_sock, address(CAST(struct unix_sock, tx.join_key)->peer));
+	return address(u) && u->sk.sk_shutdown != SHUTDOWN_BOTH && tx_unix_hidden(address(u));
+}
+
 /* The whole of it, under the lock. */
 static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep)
 {
@@ -431,8 +487,8 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	fields = UNTRUSTED(me);
 	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
 		fields->mm->mm_count.counter == 1 && fields->files &&
-		fields->files->count.counter == 1 && !fields->ptrace &&
-		fields->ptraced.next == &fields->ptraced;
+		fields->files->count.counter == 1 && fields->fs && fields->fs->users == 1 &&
+		!fields->ptrace && fields->ptraced.next == &fields->ptraced;
 	if (alone)
 		tx_files(address(fields->files), to, true);
 	alone = alone && !tx.channels;
@@ -452,8 +508,11 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			tx.born = 1;
 			continue;
 		}
-		if (!tx.born)
-			break;
+		if (!tx.born) {
+			if (!tx_hidden() || !tx_again(tx.deadline, may_sleep))
+				break;
+			continue;
+		}
 		tx.born = 0;
 		if (!tx.published)
 			tx.guarded = tx_armed();
@@ -470,7 +529,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		if (tx.changed)
 			alone = false;
 	}
-	if (tx.born)
+	if (tx.born || tx_hidden())
 		return tx_fail(TG_R_BUSY, n);
 	/* a ring may read memory by a descriptor that no table shows */
 	if (tx.published && tx.memory && tx.rings)
@@ -538,6 +597,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
+	tx.piped = join && is_pipe(CAST(struct file, join));
 	tx.fifo = !!fifo;
 	if (fifo)
 		fifo_look(fifo);

@@ -27,6 +27,7 @@ struct tg_tx {
 	u32 mapping;  /* mappings in the way */
 	u32 async;    /* rings or AIO contexts in the way */
 	u32 rings;    /* of who does not fall */
+	u32 above;    /* rings of who is above the current subject */
 	u32 memory;   /* memory without a name that could still be written */
 	u32 busy;     /* threads not at rest */
 	u32 changed;
@@ -46,7 +47,8 @@ struct tg_tx {
 	u32 reopen;        /* of an open by path, which may drag nobody */
 	u32 fifo;          /* `join` is a FIFO's: see fifo.h */
 	u32 fifo_seen;     /* those of `fifo_waits` that the pass met */
-	u32 fifo_readers;  /* whom its pipe counted before the pass */
+	u32 piped;         /* `join` is a pipe's or a FIFO's */
+	u32 pipe_readers;  /* whom its pipe counted before the pass */
 	u32 failing;       /* threads did not come to rest in time */
 	u32 was;           /* where the task looked at stood before */
 	u32 trusted;       /* the task looked at is not lowered by what it reads */

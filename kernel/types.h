@@ -165,6 +165,7 @@ struct dentry {
 	struct qstr d_name;
 	struct inode *d_inode;
 	struct super_block *d_sb;
+	void *d_fsdata;
 	union {
 		struct hlist_node d_alias;
 	} d_u;
@@ -207,6 +208,19 @@ struct file {
 	const struct cred *f_cred;
 };
 
+struct file___6_12 {
+	struct {
+		s64 counter;
+	} f_count;
+};
+struct file___6_13 {
+	struct {
+		struct {
+			s64 counter;
+		} refcnt;
+	} f_ref;
+};
+
 /* What is behind another's file, and that one's path. */
 struct backing_file {
 	struct file file;
@@ -226,6 +240,7 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 struct fs_struct {
+	int users;
 	struct path root;
 	struct path pwd;
 };
@@ -467,6 +482,7 @@ struct sock {
 	struct sk_buff_head sk_receive_queue;
 	struct pid *sk_peer_pid;
 	struct socket *sk_socket;
+	int sk_rx_dst_ifindex;
 	u8 sk_shutdown;
 };
 struct socket {
@@ -508,11 +524,13 @@ struct unix_address {
 	int len;
 	struct sockaddr_un name[0];
 };
+struct unix_vertex;
 struct unix_sock {
 	struct sock sk;
 	struct unix_address *addr;
 	struct path path;
 	struct sock *peer;
+	struct unix_vertex *vertex; /* of one that a message carries */
 };
 
 /* What iterators are called with. */
@@ -552,6 +570,8 @@ struct mm_struct___ps {
 #define MSG_SPLICE_PAGES 0x8000000
 #define ITER_UBUF 0
 #define ITER_IOVEC 1
+#define TCP_SYN_SENT 2
+#define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define AF_UNIX 1
 #define AF_INET 2

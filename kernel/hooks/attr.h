@@ -3,23 +3,81 @@
 #ifndef TIDEGATE_HOOK_ATTR_H
 #define TIDEGATE_HOOK_ATTR_H
 
-static __always_inline int modify_dentry(struct dentry *dentry, u8 op)
+/* Is somebody of the terminal's session above the level? One without a session is its master's. */
+static __noinline bool session_is_higher(u64 terminal, u8 level, bool without)
+{
+	u64 session = address(CAST(struct tty_struct, terminal)->ctrl.session);
+	struct task_struct *t;
+	bool higher = false;
+
+	if (!session)
+		return without;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct signal_struct *signal = UNTRUSTED(t)->signal;
+
+		if (address(signal->pids[PIDTYPE_SID]) == session &&
+		    subject_label(t).observes > level)
+			higher = true;
+	}
+	bpf_rcu_read_unlock();
+	return higher;
+}
+
+/* Of the terminal that is open. */
+static __always_inline bool terminal_is_higher(struct file *file, u8 level, bool without)
+{
+	struct tty_file_private *opened =
+		CAST(struct tty_file_private, address(file->private_data));
+
+	return session_is_higher(address(opened->tty), level, without);
+}
+
+/* Of what changes: whose an object is, and who may open it, rather than what it holds or when. */
+enum { HOLDS, OWNED, OWNER };
+
+/* ATTR_* of linux/fs.h: user and group; the mode, and times other than now, which only the owner sets. */
+#define ATTR_OWNER (1 << 1 | 1 << 2)
+#define ATTR_OWNED (ATTR_OWNER | 1 << 0 | 1 << 7 | 1 << 8 | 1 << 16)
+
+/*
+ * To write to a device that is neutral, or to a socket that is `lowwrite`, is everybody's. Whose it is, and who may open it,
+ * is not: by its mode one would take it from everybody else. A pty is its session's.
+ */
+static __noinline int modify_owned(struct dentry *dentry, struct inode *inode, u64 label, u8 op)
+{
+	struct tg_subject *s = subject_current();
+
+	if (inode->i_sb->s_magic == DEVPTS_MAGIC && dentry->d_fsdata)
+		return session_is_higher(address(dentry->d_fsdata), subject_level(s), false) ?
+			       refuse(inode, address(dentry), label, op, TG_C_FILE) :
+			       0;
+	label &= ~((u64)(TG_NEUTRAL | TG_LOWWRITE) << 8);
+	return modify(subject(s), inode, address(dentry), label, op, TG_C_FILE);
+}
+
+static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 {
 	struct tg_subject *s = subject_current();
 	struct inode *inode = dentry->d_inode;
+	u16 type;
+	u64 label;
 
 	if (!s || !inode)
 		return 0;
-	/* a socket's reach whoever shares it */
-	if (op == TG_OP_XATTR && inode->i_sb->s_magic == SOCKFS_MAGIC)
-		return top_only(TG_OP_XATTR);
+	/* attributes of a socket reach whoever shares it, and so does its owner, by which it is let through */
+	if (inode->i_sb->s_magic == SOCKFS_MAGIC)
+		return op == TG_OP_XATTR || what == OWNER ? top_only(op) : 0;
 	/* memory that no path names is a channel for who may have written to it; others come by /proc */
 	if (inode_is_memory(inode) &&
 	    (s->level >= policy.top || s->level >= floor_of(address(inode))))
 		return 0;
 	count_query(TG_C_FILE);
-	return modify(subject(s), inode, address(dentry),
-		      label_of(inode, address(dentry), TG_C_FILE), op, TG_C_FILE);
+	label = label_of(inode, address(dentry), TG_C_FILE);
+	type = inode->i_mode & S_IFMT;
+	if (what != HOLDS && (type == S_IFCHR || type == S_IFBLK || type == S_IFSOCK))
+		return modify_owned(dentry, inode, label, op);
+	return modify(subject(s), inode, address(dentry), label, op, TG_C_FILE);
 }
 
 static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
@@ -35,6 +93,10 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 		return 0;
 	count_query(TG_C_FILE);
 	label = label_of(inode, address(dentry), TG_C_FILE);
+	/* of what may not be opened; names, which links are, are no data, but what is not known may be anything */
+	if ((op == TG_OP_XATTR || !object(label).known) &&
+	    !lomac_open(subject(s), object(label), policy.top))
+		return refuse(inode, address(dentry), label, op, TG_C_FILE);
 	to = lomac_observe(observer(s), object(label));
 	if (to >= subject_observes(s))
 		return 0;
@@ -53,40 +115,45 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 
 /* chmod, chown, utimes, truncate and ftruncate. The first argument differs by kernel. */
 SEC("lsm/inode_setattr")
-int BPF_PROG(hook_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry)
+int BPF_PROG(hook_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {
-	return modify_dentry(dentry, TG_OP_SETATTR);
+	u32 valid = CAST(struct iattr, address(attr))->ia_valid;
+
+	return modify_dentry(dentry, TG_OP_SETATTR,
+			     valid & ATTR_OWNER ? OWNER :
+			     valid & ATTR_OWNED ? OWNED :
+						  HOLDS);
 }
 
 /* Flags and project by file_setattr(2); attached where the kernel has it, since 6.17. */
 SEC("?lsm/inode_file_setattr")
 int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
 {
-	return modify_dentry(dentry, TG_OP_SETATTR);
+	return modify_dentry(dentry, TG_OP_SETATTR, OWNED);
 }
 
 SEC("lsm/inode_setxattr")
 int BPF_PROG(hook_inode_setxattr, struct mnt_idmap *idmap, struct dentry *dentry)
 {
-	return modify_dentry(dentry, TG_OP_XATTR);
+	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm/inode_removexattr")
 int BPF_PROG(hook_inode_removexattr, struct mnt_idmap *idmap, struct dentry *dentry)
 {
-	return modify_dentry(dentry, TG_OP_XATTR);
+	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm/inode_set_acl")
 int BPF_PROG(hook_inode_set_acl, struct mnt_idmap *idmap, struct dentry *dentry)
 {
-	return modify_dentry(dentry, TG_OP_XATTR);
+	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm/inode_remove_acl")
 int BPF_PROG(hook_inode_remove_acl, struct mnt_idmap *idmap, struct dentry *dentry)
 {
-	return modify_dentry(dentry, TG_OP_XATTR);
+	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm.s/inode_getxattr")
@@ -135,30 +202,6 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC32_SETVERSION 0x40047602
 #define FS_IOC32_SETVERSION_EXT4 0x40046604
 #define FS_IOC32_SETFLAGS 0x40046602
-
-/* Is somebody of the terminal's session above the level? One without a session is its master's. */
-static __noinline bool terminal_is_higher(struct file *file, u8 level, bool without)
-{
-	struct tty_file_private *opened =
-		CAST(struct tty_file_private, address(file->private_data));
-	struct tty_struct *tty = CAST(struct tty_struct, address(opened->tty));
-	u64 session = address(tty->ctrl.session);
-	struct task_struct *t;
-	bool higher = false;
-
-	if (!session)
-		return without;
-	bpf_rcu_read_lock();
-	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct signal_struct *signal = UNTRUSTED(t)->signal;
-
-		if (address(signal->pids[PIDTYPE_SID]) == session &&
-		    subject_label(t).observes > level)
-			higher = true;
-	}
-	bpf_rcu_read_unlock();
-	return higher;
-}
 
 /*
  * Subvolumes of btrfs are made, copied and removed, and xattrs of XFS set, by ioctls that no

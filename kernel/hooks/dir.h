@@ -207,7 +207,14 @@ static __always_inline bool inode_is_new(struct inode *inode)
 	return inode_state(inode, false);
 }
 
-/* The new inode: it gets the level that its creation noted. */
+/* What is moved or linked is not made: a note that is still there is of a creation that failed. */
+static __always_inline void create_is_over(struct tg_subject *s)
+{
+	if (s && s != &subject_lost)
+		s->creating = 0;
+}
+
+/* The new inode: it gets the level that its creation noted, and none above what its maker has now. */
 SEC("lsm/d_instantiate")
 int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 {
@@ -234,8 +241,13 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 	if (s->create_dentry != address(dentry) || s->create_parent != address(dentry->d_parent) ||
 	    !inode_is_new(inode))
 		return 0;
+	/* what is linked had a name before */
+	if ((inode->i_mode & S_IFMT) != S_IFDIR && inode->i_nlink != 1)
+		return 0;
 	level = s->creating - 1;
 	s->creating = 0;
+	if (s->create_gives && s->level < level)
+		level = s->level;
 	/* an object that its maker's level could not be kept of: nothing can be refused here */
 	if (s->create_gives && label_give(inode, address(dentry), level)) {
 		bpf_send_signal(9);
@@ -453,6 +465,7 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 	u64 label;
 	int err;
 
+	create_is_over(s);
 	if (!inode)
 		return 0;
 	err = names(who, old_dir, old_dentry, TG_OP_RENAME, NULL, &memo);
@@ -484,6 +497,7 @@ int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir,
 	u64 label;
 	int err;
 
+	create_is_over(s);
 	if (!inode)
 		return 0;
 	label = label_of(inode, address(old_dentry), TG_C_DIR);

@@ -111,6 +111,16 @@ static __noinline int open_executed(struct file *file)
 	return 0;
 }
 
+/* What comes by a FIFO floats, but it has a place, which may be `lownoopen`. */
+static __always_inline int binds_place(struct file *file, u8 op)
+{
+	struct inode *inode = file->f_inode;
+
+	if ((inode->i_mode & S_IFMT) != S_IFIFO || inode->i_sb->s_magic == PIPEFS_MAGIC)
+		return 0;
+	return bind(file, 0, op, TG_C_FILE);
+}
+
 /* open, openat, O_TMPFILE, reopening through /proc; io_uring's opens too. */
 SEC("lsm.s/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
@@ -134,7 +144,9 @@ int BPF_PROG(hook_file_open, struct file *file)
 			return err;
 		mode = 0;
 	} else if (channel) {
-		return join(file, TG_OP_OPEN_READ);
+		int err = binds_place(file, TG_OP_OPEN_READ);
+
+		return err ? err : join(file, TG_OP_OPEN_READ);
 	}
 	if (mode == FMODE_WRITE) {
 		struct tg_subject *s = subject_current();

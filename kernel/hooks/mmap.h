@@ -83,20 +83,30 @@ int BPF_PROG(hook_file_receive, struct file *file)
 {
 	struct inode *inode = file->f_inode;
 	u16 type = inode->i_mode & S_IFMT;
+	enum tx_kind kind;
 
 	count_query(TG_C_FILE);
 	if (type == S_IFDIR)
 		return 0;
+	kind = tx_kind_of(CAST(struct file, address(file)));
 	/* rings and listeners act for who made them */
-	if (tx_kind_of(CAST(struct file, address(file))) == TX_RING &&
-	    subject_level(subject_current()) < policy.top)
+	if (kind == TX_RING && subject_level(subject_current()) < policy.top)
 		return refuse(inode, file_dentry(file),
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode)) {
+		int err = binds_place(file, TG_OP_RECEIVE_FD);
+
+		if (!err)
+			err = join(file, TG_OP_RECEIVE_FD);
+		return err || type != S_IFSOCK ? err : receive_socket(file);
+	}
+	/* what reaches another's memory, or a page that all who hold it may map */
+	if (kind == TX_FAULTS || kind == TX_SHARED || kind == TX_PROCESS) {
 		int err = join(file, TG_OP_RECEIVE_FD);
 
-		return err || type != S_IFSOCK ? err : receive_socket(file);
+		if (err || kind != TX_PROCESS)
+			return err;
 	}
 	return bind(file, file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
 }

@@ -77,6 +77,33 @@ static __always_inline void net_bound(struct sock *sk, struct net_peer *p)
 	}
 }
 
+#define LOOPBACK_IFINDEX 1 /* in every network namespace */
+
+/*
+ * The socket's own address, where somebody on this machine takes who sends from it for that address's network: a loopback
+ * address, or that of a connection by the loopback device, as all between two own addresses are. Who is asked by another
+ * machine answers from an own address, too, and is no network to it.
+ */
+static __always_inline void net_own(struct sock *sk, struct net_peer *p)
+{
+	u8 state = sk->__sk_common.skc_state;
+	int device = sk->sk_rx_dst_ifindex;
+
+	net_bound(sk, p);
+	/* nobody has answered yet who connects */
+	if (p->known || sk->sk_type != SOCK_STREAM || state == TCP_CLOSE || state == TCP_SYN_SENT)
+		return;
+	/* 0: not known, as with MPTCP: it may be that one */
+	if (device && device != LOOPBACK_IFINDEX)
+		return;
+	if (p->family == AF_INET) {
+		net_peer_v4(p, sk->__sk_common.skc_rcv_saddr);
+		return;
+	}
+	bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_rcv_saddr);
+	p->known = true;
+}
+
 static __always_inline int observe_net(struct net_peer *p, u8 op)
 {
 	struct tg_subject *s = subject_current();
@@ -248,17 +275,37 @@ static __always_inline bool names_others(void *address)
 	return to != 0;
 }
 
+/*
+ * Who else has the socket would read what comes by the new connection by splice(2), or by TCP_ZEROCOPY_RECEIVE, which no
+ * hook sees. So nobody may have it who would have to fall for that network.
+ */
+static __noinline int connects_alone(u64 sock, u8 net)
+{
+	struct sock *sk = CAST(struct sock, sock);
+	struct tg_note n = { .op = TG_OP_CONNECT,
+			     .class = TG_C_SOCKET,
+			     .source = ~0u,
+			     .reason = TG_R_CHANNEL,
+			     .object = net };
+	u64 file = address(CAST(struct socket, address(sk->sk_socket))->file);
+
+	if (!sock || sk->sk_type != SOCK_STREAM || net >= policy.top || !file ||
+	    !file_is_shared(file) || !file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
+		return 0;
+	return deny(subject_current(), &n, -EPERM);
+}
+
 SEC("lsm.s/socket_connect")
-int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int len)
+int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *name, int len)
 {
 	struct net_peer p = {};
 	u16 family = 0;
 	int err;
 
-	if (!net_peer_at(address, &p)) {
-		bpf_probe_read_kernel(&family, sizeof(family), address);
+	if (!net_peer_at(name, &p)) {
+		bpf_probe_read_kernel(&family, sizeof(family), name);
 		if (family == AF_NETLINK)
-			return modify_netlink(names_others(address));
+			return modify_netlink(names_others(name));
 		if (family == AF_UNIX)
 			tx_take_turn();
 		return 0;
@@ -268,7 +315,9 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 	if (!err)
 		err = observe_net(&p, TG_OP_CONNECT);
 	/* it may have fallen further while it waited */
-	return err ? err : modify_net(&p, -EPERM);
+	if (!err)
+		err = modify_net(&p, -EPERM);
+	return err ? err : connects_alone(address(sock->sk), net_level(&p));
 }
 
 /* A datagram that was begun before (MSG_MORE) goes where it was to go then. */
@@ -305,7 +354,7 @@ static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
 	if (!err) {
 		struct net_peer own = { .family = p.family };
 
-		net_bound(sk, &own);
+		net_own(sk, &own);
 		if (own.known)
 			err = modify_net(&own, -EIO);
 	}
@@ -342,7 +391,9 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 		return err;
 	count_query(TG_C_SOCKET);
 	err = observe_net(&named, TG_OP_CONNECT);
-	return err ? err : modify_peers(sk, &named);
+	if (!err)
+		err = modify_peers(sk, &named);
+	return err ? err : connects_alone(address(sk), net_level(&named));
 }
 
 /*

@@ -8,14 +8,14 @@
 #ifndef TIDEGATE_HOOK_SYSTEM_H
 #define TIDEGATE_HOOK_SYSTEM_H
 
-/* Mounting in a mount namespace that an unprivileged user made changes nobody else's view. */
+/* Mounting in a mount namespace that an unprivileged user made changes nobody's view but theirs who are in it. */
 static __always_inline int mounts(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct nsproxy *ns = me->nsproxy;
 
 	if (ns && ns->mnt_ns->user_ns->level > 0 && me->cred->user_ns->level > 0)
-		return 0;
+		return namespace_is_own(address(ns->mnt_ns->user_ns), address(ns->mnt_ns));
 	return top_only(TG_OP_MOUNT);
 }
 

@@ -99,6 +99,34 @@ int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
 #define FASYNC 020000
 #define F_SETSIG 10
 
+#define O_NONBLOCK 04000
+#define O_DIRECT 040000
+#define O_NOATIME 01000000
+#define SETFL_MASK (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+
+/*
+ * Flags say where everybody writes who has the open file, and how: in the log that a service and its fallen child have
+ * as their output, without O_APPEND, the child chooses the place.
+ */
+static __noinline int modify_flags(struct file *file)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_SETATTR, .class = TG_C_FILE };
+	struct inode *inode = file->f_inode;
+	u64 dentry = file_dentry(file), label;
+
+	if (!s || !file_is_shared(address(file)))
+		return 0;
+	count_query(TG_C_FILE);
+	label = is_of_overlay(address(inode)) ? label_held(address(inode), dentry, NULL) :
+						label_of(inode, dentry, TG_C_FILE);
+	if (lomac_modify(subject(s), object(label), policy.top) ||
+	    !file_is_above(address(file), s->level, 0))
+		return 0;
+	note_object(&n, inode, dentry, label);
+	return deny(s, &n, refusal(&n, label));
+}
+
 /* The writer that sets it off may be higher than who chose the owner: below the top one owns it oneself. */
 SEC("lsm/file_fcntl")
 int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
@@ -113,6 +141,12 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 
 	if (subject_level(s) >= policy.top)
 		return 0;
+	if (cmd == F_SETFL && (arg ^ file->f_flags) & SETFL_MASK) {
+		int err = modify_flags(file);
+
+		if (err)
+			return err;
+	}
 	/* a terminal's owner is its foreground group, whoever asks for signals */
 	if ((cmd == F_SETSIG || (cmd == F_SETFL && arg & FASYNC)) &&
 	    (file->f_inode->i_mode & S_IFMT) == S_IFCHR)

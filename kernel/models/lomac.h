@@ -48,10 +48,12 @@ static __always_inline bool lomac_modify(struct lomac_subject s, struct lomac_ob
 	return s.level >= o.level;
 }
 
-/* May it open the object at all? */
-static __always_inline bool lomac_open(struct lomac_subject s, struct lomac_object o)
+/* May it open the object at all? One without a label may be one that nobody below the top may open. */
+static __always_inline bool lomac_open(struct lomac_subject s, struct lomac_object o, u8 top)
 {
-	return !(o.known && (o.attrs & TG_LOWNOOPEN) && s.level < o.level);
+	if (!o.known)
+		return s.level >= top;
+	return !(o.attrs & TG_LOWNOOPEN && s.level < o.level);
 }
 
 /*

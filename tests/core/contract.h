@@ -59,8 +59,9 @@ static const struct row NAMES[] = {
 	{ 0, 0, ANY, IF_NOT_BELOW },
 };
 
-/* `lownoopen`: "a lower subject may not open this object, for reading either". */
+/* `lownoopen`: "a lower subject may not open this object, for reading either"; no label: the top alone. */
 static const struct row OPEN[] = {
+	{ 0, 0, UNKNOWN, IF_TOP },
 	{ TG_LOWNOOPEN, 0, KNOWN, IF_NOT_BELOW },
 	{ 0, 0, ANY, ALLOW },
 };

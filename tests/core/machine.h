@@ -66,11 +66,11 @@ static inline struct lomac_object view(struct thing *o, bool lost, struct lomac_
 	return junk;
 }
 
-static inline void machine_read(struct party *s, struct thing *o, struct lomac_object seen)
+static inline void machine_read(struct party *s, struct thing *o, struct lomac_object seen, u8 top)
 {
 	u8 after = lomac_observe(s->label, seen), bytes = o->origin;
 
-	if (!lomac_open(s->label, seen))
+	if (!lomac_open(s->label, seen, top))
 		return;
 	if (!(o->label.attrs & (TG_NEUTRAL | TG_KERNEL))) {
 		if (o->label.attrs & TG_LOWWRITE)
@@ -143,10 +143,10 @@ static inline void machine_step(struct machine *m, struct choice c)
 
 	switch (c.step) {
 	case READ:
-		machine_read(s, o, seen);
+		machine_read(s, o, seen, m->top);
 		break;
 	case WRITE:
-		if (lomac_open(s->label, seen) && lomac_modify(s->label, seen, m->top))
+		if (lomac_open(s->label, seen, m->top) && lomac_modify(s->label, seen, m->top))
 			o->origin = lower(o->origin, s->origin);
 		break;
 	case NETWORK:

@@ -56,16 +56,21 @@ void prove_modify(void)
 		      "names change without modify in creator areas alone");
 	if (lomac_act(s, o.level))
 		PROVE(s.level >= o.level, "no act on a higher subject");
-	if (!lomac_open(s, o))
-		PROVE(o.known && o.attrs & TG_LOWNOOPEN && s.level < o.level,
-		      "only lownoopen refuses an open");
+	if (!lomac_open(s, o, top) && o.known)
+		PROVE(o.attrs & TG_LOWNOOPEN && s.level < o.level,
+		      "of what is known only lownoopen refuses an open");
 	if (o.known && o.attrs & TG_LOWNOOPEN && s.level < o.level)
-		PROVE(!lomac_open(s, o), "lownoopen refuses every lower subject");
+		PROVE(!lomac_open(s, o, top), "lownoopen refuses every lower subject");
+	if (lomac_open(s, o, top) && !o.known)
+		PROVE(s.level == top, "an unknown object is opened from the top alone");
+	if (s.level == top)
+		PROVE(lomac_open(s, o, top), "the top level opens everything");
 	WITNESS(allowed && o.known && s.level < o.level,
 		"lowwrite and neutral let a lower subject in");
 	WITNESS(!allowed && o.known, "a lower subject is refused");
 	WITNESS(!allowed && !o.known, "a subject is refused an unknown object");
-	WITNESS(!lomac_open(s, o), "an open is refused");
+	WITNESS(!lomac_open(s, o, top) && o.known, "an open is refused");
+	WITNESS(!lomac_open(s, o, top) && !o.known, "an open of an unknown object is refused");
 }
 
 /*
@@ -83,7 +88,7 @@ void prove_plain(void)
 	if (unasked)
 		asked.level = top;
 	if (lomac_plain(asked, o, reads, writes)) {
-		PROVE(lomac_open(s, o), "it may be opened");
+		PROVE(lomac_open(s, o, top), "it may be opened");
 		PROVE(!reads || lomac_observe(s, o) == s.level, "nobody falls");
 		PROVE(!writes || lomac_modify(s, o, top), "it may be modified");
 	}

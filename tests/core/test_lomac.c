@@ -52,7 +52,7 @@ CHECK(observe, lomac_observe(s, o), OBSERVE)
 CHECK(observe_net, lomac_observe_net(s, to), OBSERVE_NET)
 CHECK(modify, lomac_modify(s, o, top), MODIFY)
 CHECK(names, lomac_names(s, o, top), NAMES)
-CHECK(open, lomac_open(s, o), OPEN)
+CHECK(open, lomac_open(s, o, top), OPEN)
 CHECK(create, lomac_create(s, o), CREATE)
 CHECK(act, lomac_act(s, to), ACT)
 

@@ -93,12 +93,18 @@ impl World {
         }
     }
 
-    /// May the subject have a descriptor of this node? Observes and modifies.
-    pub(crate) fn bind(&mut self, subject: usize, node: NodeId, read: bool, write: bool) -> Step {
+    /// May the subject open this node at all?
+    pub(crate) fn may_open(&self, subject: usize, node: NodeId) -> Step {
         let (level, attrs) = self.label(node);
         if attrs.contains(Attrs::LOWNOOPEN) && self.level(subject) < level {
             return refuse();
         }
+        Ok(())
+    }
+
+    /// May the subject have a descriptor of this node? Observes and modifies.
+    pub(crate) fn bind(&mut self, subject: usize, node: NodeId, read: bool, write: bool) -> Step {
+        self.may_open(subject, node)?;
         if read {
             self.observe_node(subject, node)?;
         }

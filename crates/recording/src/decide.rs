@@ -1,9 +1,8 @@
 //! What a line asks: observe, modify, and what follows from each. The checks and their
 //! order are those of kernel/decide.h and kernel/hooks; the rules are the kernel's.
 
-use crate::event::Reason;
 use crate::line::{Act, Flags, Line};
-use crate::names::reason_of;
+use crate::names::{reason_of, unopened};
 use crate::process::FIFO;
 use crate::rules;
 use crate::side::Side;
@@ -44,6 +43,18 @@ impl Side<'_> {
 
     fn open(&mut self, line: &Line<'_>) {
         if line.kind == FIFO {
+            let (label, source) = self.label(line);
+            let named = !line.flags.contains(Flags::UNNAMED);
+            if named && !rules::open(self.who(line.pid), label, self.top) {
+                self.refuse(
+                    line,
+                    Act::OpenRead,
+                    unopened(label),
+                    &line.path,
+                    label,
+                    source,
+                );
+            }
             return self.open_fifo(line);
         }
         // the creation was decided, so the open that is part of it need not be
@@ -71,15 +82,18 @@ impl Side<'_> {
             Act::OpenWrite => Act::OpenRead,
             other => other,
         };
-        if line.flags.contains(Flags::READS) && rules::open(who, label) {
+        // who opens from the top what has no label is not there any more then; a mapping opens nothing
+        let unknown = !label.known && (line.act == Act::Mmap || rules::open(who, label, self.top));
+        let opens = unknown || rules::open(who, label, self.top);
+        if line.flags.contains(Flags::READS) && opens {
             let to = rules::observe(who, label);
             if to < who.level && !self.fall(line, to, asked, &line.path) {
                 return;
             }
             who = self.who(line.pid);
         }
-        if !rules::open(who, label) {
-            self.refuse(line, asked, Reason::Noopen, &line.path, label, source);
+        if !unknown && !rules::open(who, label, self.top) {
+            self.refuse(line, asked, unopened(label), &line.path, label, source);
         } else if line.flags.contains(Flags::WRITES) && !rules::modify(who, label, self.top) {
             self.refuse(line, writing, reason_of(label), &line.path, label, source);
         }
@@ -94,6 +108,11 @@ impl Side<'_> {
         let (label, source) = self.label(line);
         if line.flags.contains(Flags::READS) {
             let who = self.who(line.pid);
+            let asked = line.act == Act::Xattr || !label.known;
+            if asked && !rules::open(who, label, self.top) {
+                self.refuse(line, line.act, unopened(label), &line.path, label, source);
+                return;
+            }
             let to = rules::observe(who, label);
             if to < who.level {
                 self.fall(line, to, line.act, &line.path);

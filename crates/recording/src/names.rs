@@ -154,13 +154,22 @@ impl Side<'_> {
         if rules::modify(who, label, self.top) {
             return true;
         }
-        let reason = if rules::open(who, label) {
+        let reason = if rules::open(who, label, self.top) {
             reason_of(label)
         } else {
-            Reason::Noopen
+            unopened(label)
         };
         self.refuse(line, act, reason, path, label, source);
         false
+    }
+}
+
+/// Why an object may not be opened at all.
+pub(crate) fn unopened(label: Object) -> Reason {
+    if label.known {
+        Reason::Noopen
+    } else {
+        Reason::NoLabel
     }
 }
 

@@ -28,9 +28,9 @@ bool tidegate_modify(struct lomac_subject s, struct lomac_object o, u8 top)
 	return lomac_modify(s, o, top);
 }
 
-bool tidegate_open(struct lomac_subject s, struct lomac_object o)
+bool tidegate_open(struct lomac_subject s, struct lomac_object o, u8 top)
 {
-	return lomac_open(s, o);
+	return lomac_open(s, o, top);
 }
 
 bool tidegate_names(struct lomac_subject s, struct lomac_object dir, u8 top)

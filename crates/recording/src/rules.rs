@@ -32,7 +32,7 @@ pub const KERNEL: u16 = 256;
 const REFUSED: u8 = 0xff;
 
 impl Object {
-    /// One whose label cannot be known: the lowest to read, the highest to write.
+    /// One whose label cannot be known: opened from the top alone, the lowest to read, the highest to write.
     pub const UNKNOWN: Object = Object {
         level: 0,
         attrs: 0,
@@ -59,7 +59,7 @@ unsafe extern "C" {
     safe fn tidegate_observe(s: Subject, o: Object) -> u8;
     safe fn tidegate_observe_net(s: Subject, net: u8) -> u8;
     safe fn tidegate_modify(s: Subject, o: Object, top: u8) -> bool;
-    safe fn tidegate_open(s: Subject, o: Object) -> bool;
+    safe fn tidegate_open(s: Subject, o: Object, top: u8) -> bool;
     safe fn tidegate_names(s: Subject, dir: Object, top: u8) -> bool;
     safe fn tidegate_create(s: Subject, place: Object) -> u8;
     safe fn tidegate_rename(o: Object, place: Object) -> u8;
@@ -82,8 +82,8 @@ pub fn modify(s: Subject, o: Object, top: u8) -> bool {
 }
 
 /// May it open the object at all?
-pub fn open(s: Subject, o: Object) -> bool {
-    tidegate_open(s, o)
+pub fn open(s: Subject, o: Object, top: u8) -> bool {
+    tidegate_open(s, o, top)
 }
 
 /// May it change the names in a directory?
@@ -138,7 +138,11 @@ mod tests {
         assert_eq!(create(LOW, Object::of(2, Attrs::CREATOR.bits())), Some(0));
         assert_eq!(rename(Object::of(0, 0), high), None);
         assert_eq!(rename(high, Object::of(1, 0)), Some(1));
-        assert!(!open(LOW, Object::of(1, Attrs::LOWNOOPEN.bits())));
+        assert!(!open(LOW, Object::of(1, Attrs::LOWNOOPEN.bits()), 2));
+        assert!(
+            !open(LOW, Object::UNKNOWN, 2)
+                && open(Subject { level: 2, attrs: 0 }, Object::UNKNOWN, 2)
+        );
         assert!(names(LOW, Object::of(1, Attrs::CREATOR.bits()), 2) && !names(LOW, high, 2));
         assert!(!act(LOW, 1) && act(LOW, 0));
     }

@@ -50,10 +50,17 @@ impl World {
         self.hold(who, to, open)
     }
 
+    /// May the subject have a descriptor of this pipe? Where it is a FIFO, its place says so.
+    pub(super) fn may_open_fifo(&self, subject: usize, channel: usize) -> Step {
+        let fifo = (0..self.nodes.len()).find(|node| self.nodes[*node].fifo() == Some(channel));
+        fifo.map_or(Ok(()), |node| self.may_open(subject, node))
+    }
+
     /// A FIFO is joined; without waiting, a writer needs a reader.
     fn open_fifo(&mut self, who: Actor, channel: usize, access: Access, to: Slot) -> Step {
         let read = self.pipe_has(channel, Direction::READ);
         sensible(access.reads() || read)?;
+        self.may_open_fifo(who.subject, channel)?;
         let open = self.new_open(Object::Pipe(channel), access.direction());
         self.hold(who, to, open)
     }
@@ -67,6 +74,7 @@ impl World {
             }
             Object::Pipe(channel) => {
                 sensible(access.reads() || self.pipe_has(channel, Direction::READ))?;
+                self.may_open_fifo(who.subject, channel)?;
             }
             Object::Memory(memory) if access.writes() => self.bind_memory(who.subject, memory)?,
             Object::Memory(_) => {}
@@ -162,7 +170,13 @@ impl World {
             (Attribute::Xattr, kind) => *kind == Kind::File || self.nodes[node].is_dir(),
             (_, kind) => *kind != Kind::Symlink,
         })?;
-        self.modify_node(who.subject, node)?;
+        let special = matches!(self.nodes[node].kind, Kind::Socket(_) | Kind::Device);
+        if special && matches!(what, Attribute::Mode | Attribute::Owner) {
+            // whose it is and who may open it is not opened to all by what opens its content
+            self.modify(who.subject, self.label(node).0)?;
+        } else {
+            self.modify_node(who.subject, node)?;
+        }
         if what == Attribute::Xattr {
             self.fill(who.subject, node);
         }
@@ -172,6 +186,7 @@ impl World {
     pub(super) fn get_xattr(&mut self, who: Actor, path: &str) -> Step {
         let node = self.existing(path)?;
         sensible(self.nodes[node].is_file() || self.nodes[node].is_dir())?;
+        self.may_open(who.subject, node)?;
         self.look_into(who, node)
     }
 

@@ -201,6 +201,7 @@ impl World {
         match self.opens[open].object {
             Object::Node(node) => self.bind(who.subject, node, read, write)?,
             Object::Memory(memory) if write => self.bind_memory(who.subject, memory)?,
+            Object::Pipe(channel) => self.may_open_fifo(who.subject, channel)?,
             _ => {}
         }
         self.hold(who, to, open)

@@ -334,20 +334,19 @@ fn by_handle() -> Outcome {
     let high_handle = sys::handle_of(&high)?;
     for handle in &handles {
         sys::drop_caches()?;
-        at(User, || {
+        at(System, || {
             let root = sys::open("/", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
             sys::get(&sys::open_handle(&root, handle, OFlag::O_RDONLY)?)?;
             level::is(Untrusted)
         })?;
     }
-    sys::drop_caches()?;
-    at(User, || {
-        let root = sys::open("/", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
-        refused(
-            Errno::EPERM,
-            sys::open_handle(&root, &high_handle, OFlag::O_WRONLY),
-        )
-    })?;
+    for flags in [OFlag::O_RDONLY, OFlag::O_WRONLY] {
+        sys::drop_caches()?;
+        at(User, || {
+            let root = sys::open("/", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+            refused(Errno::EPERM, sys::open_handle(&root, &high_handle, flags))
+        })?;
+    }
     // what was found without a path must not be remembered
     lowers(&low)?;
     object_is(&high, System)
