@@ -13,6 +13,7 @@ mod handle;
 mod house;
 mod instance;
 mod journal;
+mod lock;
 mod log;
 mod manager;
 mod managers;
