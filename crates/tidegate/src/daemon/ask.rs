@@ -41,10 +41,12 @@ pub fn hear(stream: &UnixStream, until: Instant) -> io::Result<Asked> {
         if bytes[here.clone()].contains(&b'\n') {
             let question = parsed(&bytes[..len]);
             let needs = question.as_ref().is_ok_and(Ask::takes_descriptor);
-            // what was looked at is there, so nobody is waited for
             let descriptor = match needs {
                 true => take(stream, &mut bytes[here])?,
-                false => None,
+                false => {
+                    leave(stream, &mut bytes[here])?;
+                    None
+                }
             };
             return Ok(Asked {
                 question,
@@ -52,7 +54,7 @@ pub fn hear(stream: &UnixStream, until: Instant) -> io::Result<Asked> {
             });
         }
         // half a line: what comes with that belongs to no question
-        retried(|| Ok(recv(stream, &mut bytes[here.clone()], RecvFlags::empty())?.0))?;
+        leave(stream, &mut bytes[here])?;
     }
     Ok(Asked {
         question: parsed(&bytes[..len]),
@@ -62,6 +64,13 @@ pub fn hear(stream: &UnixStream, until: Instant) -> io::Result<Asked> {
 
 fn parsed(line: &[u8]) -> Result<Ask, String> {
     serde_json::from_slice(line).map_err(|e| format!("not a question: {e}"))
+}
+
+/// Takes what was looked at, and lets go of any descriptor that came with it. Without, the client would hear of a connection
+/// that was reset and not of one that ends.
+fn leave(stream: &UnixStream, line: &mut [u8]) -> io::Result<()> {
+    recv(stream, line, RecvFlags::DONTWAIT)?;
+    Ok(())
 }
 
 /// Takes the line, and the descriptor that came with it: of several, none.
@@ -121,6 +130,7 @@ mod tests {
     use super::*;
     use std::fs;
     use std::io::{IoSlice, Read};
+    use std::net::Shutdown;
     use std::os::fd::{AsFd, BorrowedFd};
     use std::os::unix::fs::MetadataExt;
     use std::thread;
@@ -204,9 +214,12 @@ mod tests {
         for text in ["", "x", "{\"ask\":", "\n", "{\"ask\":\"status\"}\n{}\n"] {
             let (mut client, server) = UnixStream::pair().unwrap();
             client.write_all(text.as_bytes()).unwrap();
-            drop(client);
+            client.shutdown(Shutdown::Write).unwrap();
             let asked = hear(&server, soon()).unwrap();
             assert!(asked.question.is_err(), "{text}");
+            // the connection ends, and is not reset
+            drop(server);
+            assert_eq!(client.read(&mut [0]).unwrap(), 0, "{text}");
         }
         let (mut client, server) = UnixStream::pair().unwrap();
         client.write_all(&[b'['; MAX_ASK + 100]).unwrap();

@@ -67,13 +67,13 @@ impl Policies {
 
     /// The policy of a number; `None` if its bundle is gone or damaged, or cannot be read just now.
     pub fn get(&self, seqno: u32) -> Option<Arc<Policy>> {
-        let mut read = self.read();
-        if let Some(policy) = read.get(&seqno) {
+        if let Some(policy) = self.read().get(&seqno) {
             return Some(Arc::clone(policy));
         }
+        // not held meanwhile: others ask for the policy in force
         let bytes = fs::read(Self::path(seqno)).ok()?;
         let policy = Arc::new(Policy::from_bundle(&bytes).ok()?);
-        hold(&mut read, seqno, Arc::clone(&policy));
+        hold(&mut self.read(), seqno, Arc::clone(&policy));
         Some(policy)
     }
 
