@@ -255,8 +255,10 @@ struct tg_ps {
 	u32 caps; /* number of its domain under the `capability` model, 0: not governed */
 	u64 start;
 	u64 cause;
-	u64 exe; /* label of its program's file, 0: none */
-	u64 sid; /* of the `te` model, 0: not governed */
+	u64 exe;      /* label of its program's file, 0: none */
+	u64 sid;      /* of the `te` model, 0: not governed */
+	u32 executed; /* that file was opened by an execution, and not named later (PR_SET_MM) */
+	u32 pad;
 	char comm[16];
 };
 

@@ -77,6 +77,25 @@ static __noinline int receive_socket(struct file *file)
 	return p.known ? observe_net(&p, TG_OP_RECEIVE_FD) : 0;
 }
 
+/*
+ * Anybody sends descriptors to the daemon. It takes those whose end waits for nobody: memory, Unix sockets, processes, and what only
+ * names an object (O_PATH). Of any other, whoever serves the file is told of its end and may never answer, not even to SIGKILL.
+ */
+static __noinline bool daemon_takes(struct file *file)
+{
+	struct inode *inode = CAST(struct inode, address(file->f_inode));
+	u64 magic = inode->i_sb->s_magic;
+	struct socket *sock;
+
+	if (file->f_mode & FMODE_PATH || magic == PIDFS_MAGIC)
+		return true;
+	if (magic == SOCKFS_MAGIC) {
+		sock = CAST(struct socket, address(file->private_data));
+		return CAST(struct sock, address(sock->sk))->__sk_common.skc_family == AF_UNIX;
+	}
+	return magic != SECRETMEM_MAGIC && inode_is_memory(inode);
+}
+
 /* A descriptor received through a socket or by pidfd_getfd binds what it names. */
 SEC("lsm.s/file_receive")
 int BPF_PROG(hook_file_receive, struct file *file)
@@ -85,6 +104,8 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	u16 type = inode->i_mode & S_IFMT;
 	enum tx_kind kind;
 
+	if (policy.daemon == bpf_get_current_pid_tgid() >> 32 && !daemon_takes(file))
+		return -EPERM;
 	count_query(TG_C_FILE);
 	if (type == S_IFDIR)
 		return 0;

@@ -30,9 +30,27 @@ struct tg_held {
 	u8 addr[16];
 };
 
+/*
+ * What a process executes, a line for each of its mappings that may be. mm->exe_file is the process's own word: who has a user
+ * namespace may exchange it (PR_SET_MM), of memory that it shares with a process outside, too. What it cannot exchange is the
+ * code that it runs.
+ */
+struct tg_code {
+	u64 label; /* of what is executed; unknown: it is no file's, or not what the file has */
+	u32 pid;   /* thread group id */
+	u32 own;   /* it is the program's, which was executed, in the first user namespace */
+};
+
 /* Keeps the types of the lines in the object's BTF, where user space finds them. */
 const struct tg_ps *type_ps;
 const struct tg_held *type_held;
+const struct tg_code *type_code;
+
+/* Was a process's program opened by an execution? No other open has this flag (linux/fcntl.h, VALID_OPEN_FLAGS). */
+static __always_inline bool exe_is_executed(struct file *exe)
+{
+	return exe->f_flags & FMODE_EXEC_FLAG;
+}
 
 static __always_inline void held_socket(struct tg_held *line, struct file *f,
 					struct lomac_subject who, bool own)
@@ -149,6 +167,7 @@ int ps_task(struct bpf_iter__task *ctx)
 		struct file *f = CAST(struct file, mm->exe_file);
 
 		line.exe = label_peek(address(f->f_inode), address(f->f_path.dentry), &source);
+		line.executed = exe_is_executed(f);
 	}
 	bpf_probe_read_kernel_str(line.comm, sizeof(line.comm), task->comm);
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
@@ -219,6 +238,41 @@ int ps_vma(struct bpf_iter__task_vma *ctx)
 	if ((vma->vm_flags & (VM_SHARED | VM_MAYWRITE)) == (VM_SHARED | VM_MAYWRITE))
 		mode |= FMODE_WRITE;
 	held(ctx->meta->seq, task, address(vma->vm_file), ~0u, mode);
+	return 0;
+}
+
+SEC("iter/task_vma")
+int ps_code(struct bpf_iter__task_vma *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct vm_area_struct *vma = ctx->vma;
+	struct tg_code line = { .label = LABEL_UNKNOWN };
+	struct mm_struct___ps *mm;
+	u64 dentry, inode;
+	u32 source;
+
+	if (!task || !vma || !(vma->vm_flags & VM_EXEC))
+		return 0;
+	/* what the kernel maps for everybody, the vdso, unless it was written to */
+	if (!vma->vm_file && vma->vm_ops && !vma->anon_vma)
+		return 0;
+	line.pid = task->tgid;
+	/* pages of its own: they were written, which a program's code is not */
+	if (vma->vm_file && !vma->anon_vma) {
+		dentry = address(path_opened(address(vma->vm_file))->dentry);
+		inode = address(CAST(struct dentry, dentry)->d_inode);
+		/* memory has no name that would say whose it is */
+		if (!inode_is_memory(CAST(struct inode, inode)))
+			line.label = label_held(inode, dentry, &source);
+		mm = CAST(struct mm_struct___ps, task->mm);
+		if (task->mm && mm->exe_file) {
+			struct file *exe = CAST(struct file, mm->exe_file);
+
+			line.own = address(exe->f_inode) == inode && exe_is_executed(exe) &&
+				   !CAST(struct cred, address(task->cred))->user_ns->level;
+		}
+	}
+	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
 	return 0;
 }
 

@@ -79,6 +79,19 @@ int BPF_PROG(hook_quotactl, int cmds)
 	return top_only(TG_OP_SYSTEM);
 }
 
+#define PR_SET_MM 35
+#define PR_SET_MM_EXE_FILE 13
+#define PR_SET_MM_MAP 14 /* with a file, or without: it is in the caller's memory, and may change */
+
+/* Which program it is, is no process's to say: records name it, and the next start trusts by it. */
+SEC("lsm/task_prctl")
+int BPF_PROG(hook_task_prctl, int option, unsigned long what)
+{
+	if (option != PR_SET_MM || (what != PR_SET_MM_EXE_FILE && what != PR_SET_MM_MAP))
+		return 0;
+	return top_only(TG_OP_SYSTEM);
+}
+
 #define PERF_SECURITY_TRACEPOINT 3 /* probes, too */
 
 SEC("lsm/perf_event_open")

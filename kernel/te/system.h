@@ -19,6 +19,8 @@ struct tg_te_task {
 	u32 session;
 	u32 kernel;
 	u32 stray;
+	u32 executed; /* its program was opened by an execution, and not named later */
+	u32 pad;
 };
 
 const struct tg_te_task *type_te_task;
@@ -50,6 +52,7 @@ int ps_te_task(struct bpf_iter__task *ctx)
 
 		line.program = address(f->f_inode);
 		line.label = te_inode_peek(address(f->f_inode), address(f->f_path.dentry));
+		line.executed = exe_is_executed(f);
 	}
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
 	return 0;

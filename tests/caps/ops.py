@@ -127,11 +127,11 @@ def do(op, *args):
         kept.append(threading.Thread(target=threading.Event().wait, daemon=True))
         kept[-1].start()
     elif op == "narrow":
-        # by itself, at once: with a bundle that is in a file
-        bundle = os.memfd_create("bundle")
+        # by itself, at once: with a bundle that is in a file; 15: F_SEAL_SEAL, SHRINK, GROW, WRITE
+        bundle = os.memfd_create("bundle", os.MFD_ALLOW_SEALING)
         with open(args[0], "rb") as f:
             os.write(bundle, f.read())
-        os.lseek(bundle, 0, os.SEEK_SET)
+        fcntl.fcntl(bundle, fcntl.F_ADD_SEALS, 15)
         return ask({"ask": "capabilities", "subject": args[1], "now": True}, bundle)
     elif op == "threads":
         # whether each may open it

@@ -103,6 +103,16 @@ sub answer {
 	die "EACCES\n" if $all eq '' || $all =~ /^\{"error"/;
 	return $all;
 }
+# a file's content in memory that nobody changes any more, as the daemon takes it: memfd_create, F_ADD_SEALS
+sub sealed {
+	my ($path) = @_;
+	my ($file, $name, $part) = (opened($path, O_RDONLY), "bundle", "\0" x 65536);
+	my $memory = sys(319, $name, 2);
+	while (my $n = sys(0, $file, $part, length $part)) { sys(1, $memory, $part, $n) }
+	shut($file);
+	sys(72, $memory, 1033, 15);
+	return $memory;
+}
 sub asks { return answer(put(daemon(), $_[0] . "\n", @_[1 .. $#_])) }
 
 # A session's side of it: what comes as a line is evaluated here.
@@ -312,9 +322,11 @@ for my $uid (0, 1000) {
 	attack "told-to-the-daemon$as" => sub {
 		my $now = '{"ask":"capabilities","subject":"small","now":true}';
 		return ((map { $s->does("asks($_)") } "'garbage'", "''", '"\\0" x 64', '"\\xff" x 9000', '\'{"ask":\' x 300', '"[" x 4000',
-			"'$now', opened('$S/given/f', O_RDONLY)", "'$now', opened('$S/own', O_RDONLY)", "'$now', opened('$S/given/program', O_PATH)", "'$now', (opened('$S/given/f', O_RDONLY)) x 9"),
+			"'$now', opened('$S/given/f', O_RDONLY)", "'$now', opened('$S/own', O_RDONLY)", "'$now', opened('$S/given/program', O_PATH)", "'$now', (opened('$S/given/f', O_RDONLY)) x 9",
+			# a bundle that may still change, and two at once
+			"'$now', opened('$S/given/bundle', O_RDONLY)", "'$now', sealed('$S/given/bundle'), sealed('$S/given/bundle')"),
 			# what never ends, and who does while he is answered
-			$s->does("pipe(my \$r, my \$w); asks('$now', fileno \$r)"), $s->does("for (1 .. 20) { my \$pid = fork(); if (!\$pid) { put(daemon(), '$now' . \"\\n\", opened('$S/given/bundle', O_RDONLY)); sys(231, 0) } kill('KILL', \$pid) if \$_ % 2; waitpid(\$pid, 0) } die 'EACCES'"),
+			$s->does("pipe(my \$r, my \$w); asks('$now', fileno \$r)"), $s->does("for (1 .. 20) { my \$pid = fork(); if (!\$pid) { put(daemon(), '$now' . \"\\n\", sealed('$S/given/bundle')); sys(231, 0) } kill('KILL', \$pid) if \$_ % 2; waitpid(\$pid, 0) } die 'EACCES'"),
 			goes_on(system("$ENV{TIDEGATE} sessions >/dev/null") == 0, $s->does("seen('$S/given/f')") =~ /^ok/, $s->does("seen('$S/secret/f')") !~ /^ok/));
 	};
 	attack "the-kernel$as" => sub {
@@ -587,7 +599,7 @@ attack "number-of-who-asked" => sub {
 attack "narrowed-by-two-at-once" => sub {
 	my $s = Session->begin('wide', 0);
 	$s->must("opened('$S/given/f', O_RDWR)");
-	my $ask = join ' ', map { "my \$$_ = put(daemon(), '{\"ask\":\"capabilities\",\"subject\":\"$_\",\"now\":true}' . \"\\n\", opened('$S/given/bundle', O_RDONLY));" } 'one', 'small';
+	my $ask = join ' ', map { "my \$$_ = put(daemon(), '{\"ask\":\"capabilities\",\"subject\":\"$_\",\"now\":true}' . \"\\n\", sealed('$S/given/bundle'));" } 'one', 'small';
 	$s->must("$ask answer(\$one); answer(\$small)");
 	my @said = map { $s->does($_) } "opened('$S/given/f', O_RDWR)", "seen('$S/few')", "seen('$S/merged/given')", "seen('$S/secret/f')";
 	push @said, goes_on($s->does("seen('$S/given/f')") =~ /^ok/);

@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use tidegate_policy::Attrs;
 
+use crate::code::Says;
 use crate::error::Result;
 use crate::event::{set_comm, set_path};
 use crate::label::{Label, Origin};
@@ -72,12 +73,13 @@ impl Monitor {
         let held = self.hold_transactions()?;
         let first = self.newest() + 1;
         let mut lowered = BTreeSet::new();
+        let mut doubted = BTreeMap::new();
         for number in 1..=PASSES {
             let mut pass = Pass {
                 last: number == PASSES,
                 ..Pass::default()
             };
-            self.take_programs(&mut pass, &mut lowered)?;
+            doubted = self.take_programs(&mut pass, &mut lowered)?;
             let mut causes: BTreeMap<u32, Cause> = BTreeMap::new();
             for h in self
                 .held_descriptors()?
@@ -98,7 +100,13 @@ impl Monitor {
                 break;
             }
         }
-        let warnings = self.kept_mappings()?;
+        let mut warnings = self.kept_mappings()?;
+        warnings.extend(doubted.into_iter().map(|(pid, comm)| {
+            format!(
+                "{comm}({pid}) is not trusted by its program's rule, as not all that it executes is that program's: \
+                 start it anew"
+            )
+        }));
         let mut records = Vec::new();
         for id in first..=self.newest() {
             let ours = self.event(id)?.is_some_and(|e| e.op == Some(Op::Start));
@@ -127,8 +135,14 @@ impl Monitor {
         Ok(kept)
     }
 
-    /// Gives each process the level and the attributes of its program.
-    fn take_programs(&self, pass: &mut Pass, lowered: &mut BTreeSet<u32>) -> Result<()> {
+    /// Gives each process the level of its program, and its attributes, if it is that program: who says so only is in the
+    /// answer, with its name.
+    fn take_programs(
+        &self,
+        pass: &mut Pass,
+        lowered: &mut BTreeSet<u32>,
+    ) -> Result<BTreeMap<u32, String>> {
+        let mut doubted = BTreeMap::new();
         let (me, top) = (std::process::id(), self.globals.policy().top);
         for process in self.processes()? {
             let Some(program) = process.program.filter(|_| process.pid != me) else {
@@ -139,6 +153,7 @@ impl Monitor {
             }
             if program.level < process.subject.level && !program.attrs.contains(Attrs::NEUTRAL) {
                 let path = link(&format!("/proc/{}/exe", process.pid));
+                let path = path.filter(|_| process.executed);
                 let cause = Cause {
                     level: program.level,
                     path,
@@ -152,12 +167,17 @@ impl Monitor {
                 if program.level < top {
                     attrs &= Attrs::PERMISSIVE;
                 }
-                if !attrs.is_empty() {
-                    pass.again |= self.label_threads(&process, top, attrs, 0)?;
+                if attrs.is_empty() {
+                    continue;
+                }
+                match self.code(process.pid)?.is_of(program.level) {
+                    Says::Yes => pass.again |= self.label_threads(&process, top, attrs, 0)?,
+                    Says::Later if !pass.last => pass.again = true,
+                    _ => drop(doubted.insert(process.pid, process.comm)),
                 }
             }
         }
-        Ok(())
+        Ok(doubted)
     }
 
     /// Lowers a process, and records why.

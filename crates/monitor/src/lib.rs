@@ -31,6 +31,7 @@ mod recorder_skel {
 mod adopt;
 mod attach;
 mod caps;
+mod code;
 mod encode;
 mod error;
 mod event;

@@ -3,7 +3,7 @@
 //! verify each as all others.
 
 use std::os::fd::AsFd;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, OpenProgram, PrintLevel, ProgramType};
 
@@ -93,17 +93,19 @@ fn shared(map: &str) -> Option<String> {
 /// What libbpf says while it loads, kept for the error.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
+fn said() -> MutexGuard<'static, Vec<String>> {
+    SAID.lock().unwrap_or_else(|e| e.into_inner())
+}
+
 /// Lines of it that an error shows.
 const LOG_LINES: usize = 24;
 
 fn keep(_level: PrintLevel, line: String) {
-    if let Ok(mut said) = SAID.lock() {
-        said.push(line);
-    }
+    said().push(line);
 }
 
 fn failed(e: libbpf_rs::Error) -> Error {
-    let said = SAID.lock().map(|s| s.concat()).unwrap_or_default();
+    let said = said().concat();
     let lines: Vec<&str> = said.lines().collect();
     let log = lines[lines.len().saturating_sub(LOG_LINES)..].join("\n");
     Error::Load {
@@ -118,9 +120,7 @@ fn bring_in(
     prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
     pin_maps: impl FnOnce(&Object) -> Result<()>,
 ) -> Result<()> {
-    if let Ok(mut said) = SAID.lock() {
-        said.clear();
-    }
+    said().clear();
     let before = libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
     let loaded = (|| {
         let kernel = KernelTypes::read().trying(kernel_types)?;

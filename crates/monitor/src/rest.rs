@@ -17,6 +17,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::param;
 
+use crate::error::{Result, Trying};
 use crate::event::boottime;
 
 /// How long a thread may take to leave the kernel.
@@ -56,11 +57,17 @@ const WAITS: &[i64] = &[
 const WORKER: u64 = 0x10 | 0x4000;
 
 /// Has all threads of these processes be at rest once; the processes of those that were not to be had.
-pub(crate) fn bring(pids: &[u32]) -> Vec<u32> {
+///
+/// # Errors
+/// [`crate::Error::Io`] if no thread can be started: then none was at rest.
+pub(crate) fn bring(pids: &[u32]) -> Result<Vec<u32>> {
     // it lets go of whom it traces when it ends, whether they have stopped or not
     thread::scope(|scope| {
-        let all = scope.spawn(|| bring_here(pids)).join();
-        all.unwrap_or_else(|_| pids.to_vec())
+        let all = thread::Builder::new()
+            .name("rest".into())
+            .spawn_scoped(scope, || bring_here(pids))
+            .trying(|| "start a thread".into())?;
+        Ok(all.join().unwrap_or_else(|_| pids.to_vec()))
     })
 }
 
@@ -223,7 +230,8 @@ mod tests {
         let (mut cat, mut sleep) = (child("cat", &[]), child("sleep", &["100"]));
         let mut spins = child("sh", &["-c", "while :; do :; done"]);
         std::thread::sleep(Duration::from_millis(100));
-        assert!(bring(&[cat.id(), sleep.id(), spins.id()]).is_empty());
+        let late = bring(&[cat.id(), sleep.id(), spins.id()]).unwrap();
+        assert!(late.is_empty(), "{late:?}");
         cat.stdin.take().unwrap().write_all(b"after").unwrap();
         let mut text = String::new();
         cat.stdout
@@ -245,11 +253,11 @@ mod tests {
         let pid = Pid::from_raw(stopped.id() as i32);
         nix::sys::signal::kill(pid, Signal::SIGSTOP).unwrap();
         std::thread::sleep(Duration::from_millis(50));
-        assert!(bring(&[stopped.id()]).is_empty());
+        assert!(bring(&[stopped.id()]).unwrap().is_empty());
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         assert!(stat.contains(") T "), "{stat}");
         stopped.kill().unwrap();
         stopped.wait().unwrap();
-        assert!(bring(&[stopped.id()]).is_empty());
+        assert!(bring(&[stopped.id()]).unwrap().is_empty());
     }
 }

@@ -94,7 +94,7 @@ impl Monitor {
         }
         guard.arm_te(self)?;
         let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
-        doomed.extend(rest::bring(&pids).into_iter().map(|pid| (pid, Why::Busy)));
+        doomed.extend(rest::bring(&pids)?.into_iter().map(|pid| (pid, Why::Busy)));
         let mut revoked = Revoked::default();
         revoked.killed = self.kill_all(doomed, |doomed| {
             let held = self.te_held()?;

@@ -71,10 +71,13 @@ impl Monitor {
             (&self.nets, nets.as_fd()),
         ];
         // the kernel waits for who is deciding at each, and waits for all at once
-        thread::scope(|scope| {
-            let all = inner.map(|(outer, map)| {
-                scope.spawn(move || outer.put(&slot, &(map.as_raw_fd() as u32)))
-            });
+        thread::scope(|scope| -> io::Result<()> {
+            let mut all = Vec::new();
+            for (outer, map) in inner {
+                let put = move || outer.put(&slot, &(map.as_raw_fd() as u32));
+                let named = thread::Builder::new().name("swap".into());
+                all.push(named.spawn_scoped(scope, put)?);
+            }
             all.into_iter().try_for_each(|one| {
                 one.join()
                     .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))

@@ -46,6 +46,7 @@ pod!(
     types::tg_stats,
     types::tg_ps,
     types::tg_held,
+    types::tg_code,
     types::tg_te_held,
     types::tg_te_task,
     types::tg_caps_held,

@@ -36,6 +36,8 @@ pub struct Thread {
     pub sid: Option<Sid>,
     /// Which file its program is, and that file's SID, as far as it can be known now. `None`: it has none.
     pub program: Option<(u64, Option<Sid>)>,
+    /// Whether that file is what was executed: a process may say another one (PR_SET_MM).
+    pub executed: bool,
 }
 
 impl From<&tg_te_task> for Thread {
@@ -52,6 +54,7 @@ impl From<&tg_te_task> for Thread {
                 let known = t.label != 0 && t.label != LATER;
                 (t.program, known.then_some(Sid(t.label)))
             }),
+            executed: t.executed != 0,
         }
     }
 }

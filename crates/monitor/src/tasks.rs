@@ -34,6 +34,8 @@ pub struct Process {
     pub subject: Subject,
     /// The label of its program's file.
     pub program: Option<Label>,
+    /// Whether that file is what was executed: a process may say another one (PR_SET_MM).
+    pub executed: bool,
     /// Its SID under the `te` model; `None`: that does not govern it.
     pub sid: Option<Sid>,
     /// Its domain under the `capability` model, by its number; `None`: that does not govern it.
@@ -74,6 +76,7 @@ impl From<&tg_ps> for Process {
                 cause: p.cause,
             },
             program: (p.exe != 0).then(|| Label::from_word(p.exe)),
+            executed: p.executed != 0,
             sid: (p.sid != 0).then_some(Sid(p.sid)),
             domain: (p.caps != 0).then_some(p.caps),
         }
@@ -175,6 +178,11 @@ impl Monitor {
     /// The lines of one of the iterators that look at all tasks.
     pub(crate) fn lines<T: Pod>(&self, program: &impl AsFd) -> Result<Vec<T>> {
         iterate(program, Over::All)
+    }
+
+    /// Those about some of them.
+    pub(crate) fn lines_of<T: Pod>(&self, program: &impl AsFd, over: Over<'_>) -> Result<Vec<T>> {
+        iterate(program, over)
     }
 
     fn held_by_others(&self, program: &impl AsFd) -> Result<Vec<Held>> {

@@ -42,7 +42,7 @@ mod text;
 mod words;
 
 pub use attrs::Attrs;
-pub use bundle::BundleError;
+pub use bundle::{BundleError, HEADER as BUNDLE_HEADER, check_header as check_bundle_header};
 pub use effects::Effects;
 pub use lookup::Place;
 pub use map::{Compiled, Finding, MapErrors, PathProblem, Problem};

@@ -87,6 +87,8 @@ pub const MAX_OPERANDS: usize = 8;
 pub const MAX_VECTOR: usize = 64;
 /// Bytes that the automata of capability files take, at most.
 pub const MAX_CAPS_BYTES: usize = 64 << 20;
+/// Bytes in a bundle of capability files, header included, at most: their automata, and the lines' texts and names.
+pub const MAX_CAPS_BUNDLE: usize = MAX_CAPS_BYTES + 2 * MAX_TEXT;
 /// Subjects that a process can be limited by at once: as many layers as Landlock has.
 pub const MAX_LAYERS: usize = 16;
 /// Seconds that something bound can be good for, at most, where it does not last.

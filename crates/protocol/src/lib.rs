@@ -1,5 +1,7 @@
-//! What is said over the daemon's socket: one JSON line asked, one answered.
-//! A descriptor may come with the question (SCM_RIGHTS).
+//! What is said over the daemon's socket: one JSON line asked, one answered. The line is sent in one piece.
+//!
+//! With some questions a descriptor comes ([`Ask::takes_descriptor`]), in the same message (SCM_RIGHTS). With any other
+//! question the daemon does not take one. What is a file's content is handed over as sealed memory ([`seal`]).
 //!
 //! A crate of its own, so that a program that only asks carries neither the daemon
 //! nor the compiler.
@@ -12,12 +14,14 @@
 mod client;
 mod metrics;
 mod page;
+mod sealed;
 mod security;
 mod session;
 
 pub use client::{AskError, ask};
 pub use metrics::{Manager, Metrics, RecordCount};
 pub use page::{PAGE, Page, PageStatus};
+pub use sealed::{Sealed, seal};
 pub use security::{Access, Question, Reply, Told, Verdict};
 pub use session::{Lost, Session, Withdraw};
 
@@ -102,6 +106,17 @@ pub enum Ask {
         /// What to call the object in the record.
         path: String,
     },
+}
+
+impl Ask {
+    /// Whether a descriptor comes with it: a bundle in sealed memory, an object, a connection, or a process.
+    pub fn takes_descriptor(&self) -> bool {
+        match self {
+            Ask::Capabilities { .. } | Ask::Reload { .. } | Ask::Promote { .. } => true,
+            Ask::Security { question } => matches!(question, Question::Peer | Question::Process),
+            _ => false,
+        }
+    }
 }
 
 /// What to explain.

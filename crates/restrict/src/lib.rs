@@ -26,13 +26,11 @@
 mod error;
 mod rules;
 
-use std::fs::{self, File};
-use std::io::{self, Seek, Write};
+use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, memfd_create};
 /// What is wrong with a capability file.
 pub use tidegate_policy::caps::CapsErrors;
 /// A path as a pattern that matches it and nothing else.
@@ -128,8 +126,7 @@ impl Layer {
             rustix::thread::set_no_new_privs(true)
                 .map_err(|e| RestrictError::Memory("give up new privileges", e.into()))?;
         }
-        let bundle = self
-            .memory()
+        let bundle = tidegate_protocol::seal("tidegate-caps", &self.bundle)
             .map_err(|e| RestrictError::Memory("keep the compiled file", e))?;
         let question = Ask::Capabilities {
             subject: self.subject.clone(),
@@ -140,14 +137,6 @@ impl Layer {
             Some(bundle.as_fd()),
             PATIENCE,
         ))
-    }
-
-    /// The bundle, in memory that goes to the daemon.
-    fn memory(&self) -> io::Result<File> {
-        let mut memory = File::from(memfd_create("tidegate-caps", MemfdFlags::CLOEXEC)?);
-        memory.write_all(&self.bundle)?;
-        memory.rewind()?;
-        Ok(memory)
     }
 }
 
@@ -177,8 +166,6 @@ mod tests {
     #[test]
     fn the_daemon_gets_what_was_compiled() {
         let layer = Layer::of_text("t.caps", TEXT, None).unwrap();
-        let bytes = io::read_to_string(layer.memory().unwrap());
-        assert!(bytes.is_err(), "a bundle is no text");
         let caps = Capabilities::from_bundle(&layer.bundle).unwrap();
         assert_eq!(caps.subjects[0].name, "host");
     }

@@ -5,8 +5,10 @@ pub use tidegate_protocol::{LEVELS, SOCKET};
 
 /// What lives as long as the machine runs; 0755.
 pub const RUN: &str = "/run/tidegate";
-/// Locked by the one daemon.
+/// Locked by the one daemon. Nobody below the top opens it, and so nobody below locks it.
 pub const LOCK: &str = "/run/tidegate/lock";
+/// What another daemon locks where one was killed and cannot end; 0700, and as [`LOCK`] otherwise.
+pub const LOCKS: &str = "/run/tidegate/locks";
 /// The daemon's process id.
 pub const PID: &str = "/run/tidegate/pid";
 /// The bundles put in force since boot, by sequence number; 0700.

@@ -22,7 +22,10 @@ const DELETED: &str = " (deleted)";
 /// next demotion would have to wait for that.
 pub fn of(event: &Event, monitor: &Monitor) -> Option<String> {
     // asked last: if it is the process now, it was so before
-    at(event, || Some(monitor.process(event.pid).ok()??.start))
+    at(event, || {
+        let process = monitor.process(event.pid).ok()??;
+        Some((process.start, process.executed))
+    })
 }
 
 /// The number of the profile that confines a process, if one does; `None` if the process is gone.
@@ -36,8 +39,8 @@ pub fn profile_of(pid: u32, monitor: &Monitor) -> Option<Option<u64>> {
     (profile.is_some() || is_there).then_some(profile)
 }
 
-/// [`of`], where the start time of the process's first thread is asked of `started`.
-fn at(event: &Event, started: impl FnOnce() -> Option<u64>) -> Option<String> {
+/// [`of`], where `asked` tells the start time of the process's first thread, and whether its program is what was executed.
+fn at(event: &Event, asked: impl FnOnce() -> Option<(u64, bool)>) -> Option<String> {
     let process = format!("/proc/{}/task/{}", event.pid, event.tid);
     let exe = fs::read_link(format!("{process}/exe")).ok()?;
     let exe = exe.into_os_string().into_string().ok()?;
@@ -46,7 +49,7 @@ fn at(event: &Event, started: impl FnOnce() -> Option<u64>) -> Option<String> {
     let here = namespace(&process)? == namespace("/proc/self")?;
     let comm = fs::read(format!("{process}/comm")).ok()?;
     let comm = String::from_utf8_lossy(comm.strip_suffix(b"\n").unwrap_or(&comm)).into_owned();
-    let started = started()?;
+    let (started, executed) = asked()?;
     // another thread began after the first
     let same = comm == event.comm
         && if event.tid == event.pid {
@@ -55,7 +58,8 @@ fn at(event: &Event, started: impl FnOnce() -> Option<u64>) -> Option<String> {
             started < event.start
         };
     let named = exe.starts_with('/') && !exe.ends_with(DELETED);
-    (here && same && named).then_some(exe)
+    // else it is a program that the process has named itself (PR_SET_MM)
+    (here && same && named && executed).then_some(exe)
 }
 
 #[cfg(test)]
@@ -82,22 +86,24 @@ mod tests {
     #[test]
     fn a_process_that_is_there_has_a_file() {
         let own = std::env::current_exe().unwrap();
-        assert_eq!(at(&this(), || Some(START)).as_deref(), own.to_str());
+        let found = at(&this(), || Some((START, true)));
+        assert_eq!(found.as_deref(), own.to_str());
     }
 
     #[test]
     fn another_process_or_program_has_not() {
-        assert_eq!(at(&this(), || Some(START + 1)), None);
+        assert_eq!(at(&this(), || Some((START, false))), None);
+        assert_eq!(at(&this(), || Some((START + 1, true))), None);
         assert_eq!(at(&this(), || None), None);
         let executed = Event {
             comm: "another".into(),
             ..this()
         };
-        assert_eq!(at(&executed, || Some(START)), None);
+        assert_eq!(at(&executed, || Some((START, true))), None);
         let gone = Event {
             pid: u32::MAX,
             ..this()
         };
-        assert_eq!(at(&gone, || Some(START)), None);
+        assert_eq!(at(&gone, || Some((START, true))), None);
     }
 }

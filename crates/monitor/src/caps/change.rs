@@ -138,7 +138,7 @@ impl Monitor {
             }
         }
         // what its threads began earlier is over once
-        if change.threads > 1 && !rest::bring(&[pid]).is_empty() {
+        if change.threads > 1 && !rest::bring(&[pid])?.is_empty() {
             let text = "its threads are busy: what they began earlier could not be interrupted";
             return Err(Error::Capabilities(text.into()));
         }

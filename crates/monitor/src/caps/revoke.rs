@@ -134,7 +134,7 @@ impl Capabilities<'_> {
         let governed = processes.iter().filter(|p| p.domain.is_some());
         let pids: Vec<u32> = governed.map(|p| p.pid).collect();
         let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
-        doomed.extend(rest::bring(&pids).into_iter().map(|pid| (pid, Why::Busy)));
+        doomed.extend(rest::bring(&pids)?.into_iter().map(|pid| (pid, Why::Busy)));
         let killed = monitor.kill_all(doomed, |doomed| {
             let held: Vec<tg_caps_held> = monitor.lines(&monitor.ps_caps_vma)?;
             // what others have lost otherwise, as it expired, is not this one's matter

@@ -14,8 +14,8 @@ use crate::caps::{
     Rights, Service, Subject, is_name,
 };
 use crate::limits::{
-    MAX_CAPABILITIES, MAX_CAPS_BYTES, MAX_EXPIRY, MAX_LINE, MAX_OPERANDS, MAX_OPERATIONS,
-    MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS, MAX_VECTOR,
+    MAX_CAPABILITIES, MAX_CAPS_BUNDLE, MAX_CAPS_BYTES, MAX_EXPIRY, MAX_LINE, MAX_OPERANDS,
+    MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS, MAX_VECTOR,
 };
 use crate::network::masked;
 
@@ -34,6 +34,9 @@ impl Capabilities {
     ///
     /// The first thing wrong with it.
     pub fn from_bundle(bytes: &[u8]) -> Result<Capabilities, BundleError> {
+        if bytes.len() > MAX_CAPS_BUNDLE {
+            return Err(BundleError::TooLarge(bytes.len()));
+        }
         let mut found = None;
         for (name, content) in section::read_all(open(bytes)?)? {
             if name != CAPABILITY {

@@ -33,7 +33,8 @@ const MAGIC: [u8; 8] = *b"TIDEGATE";
 /// Raised with every change that an older loader would misread.
 const VERSION: u32 = 1;
 const CHECKED: usize = 20;
-const HEADER: usize = CHECKED + blake3::OUT_LEN;
+/// Bytes of the header.
+pub const HEADER: usize = CHECKED + blake3::OUT_LEN;
 /// The section of the `lomac` model.
 const LOMAC: &str = "lomac";
 /// The section of the `profile` model, in a bundle that has profiles.
@@ -102,37 +103,45 @@ fn seal(body: &[u8]) -> Vec<u8> {
     bundle
 }
 
-/// Checks the header and gives the body.
-fn open(bytes: &[u8]) -> Result<&[u8], BundleError> {
-    if bytes.len() > MAX_BUNDLE {
-        return Err(BundleError::TooLarge(bytes.len()));
+/// Checks the first bytes of what may be a bundle of so many bytes in all, of which it may have at most so many: before
+/// there is room for the rest. They are all, or [`HEADER`] of them.
+///
+/// # Errors
+///
+/// The first thing wrong with them.
+pub fn check_header(first: &[u8], len: usize, most: usize) -> Result<(), BundleError> {
+    if len > most {
+        return Err(BundleError::TooLarge(len));
     }
-    if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) {
+    if !first.starts_with(&MAGIC[..first.len().min(MAGIC.len())]) {
         return Err(BundleError::Foreign);
     }
     let truncated = |need| BundleError::Truncated {
-        have: bytes.len() as u64,
+        have: len as u64,
         need,
     };
-    let (header, body) = bytes
-        .split_at_checked(HEADER)
-        .ok_or(truncated(HEADER as u64))?;
-    let (checked, sum) = header.split_at(CHECKED);
-    let version = u32::from_le_bytes(array(&checked[8..12]));
+    let header = first.get(..HEADER).ok_or(truncated(HEADER as u64))?;
+    let version = u32::from_le_bytes(array(&header[8..12]));
     if version != VERSION {
         return Err(BundleError::Version {
             found: version,
             known: VERSION,
         });
     }
-    let length = u64::from_le_bytes(array(&checked[12..20]));
-    match (body.len() as u64).cmp(&length) {
-        std::cmp::Ordering::Less => return Err(truncated(length.saturating_add(HEADER as u64))),
-        std::cmp::Ordering::Greater => {
-            return Err(BundleError::Trailing(body.len() as u64 - length));
-        }
-        std::cmp::Ordering::Equal => {}
+    let length = u64::from_le_bytes(array(&header[12..20]));
+    let body = len.saturating_sub(HEADER) as u64;
+    match body.cmp(&length) {
+        std::cmp::Ordering::Less => Err(truncated(length.saturating_add(HEADER as u64))),
+        std::cmp::Ordering::Greater => Err(BundleError::Trailing(body - length)),
+        std::cmp::Ordering::Equal => Ok(()),
     }
+}
+
+/// Checks the header and gives the body.
+fn open(bytes: &[u8]) -> Result<&[u8], BundleError> {
+    check_header(bytes, bytes.len(), MAX_BUNDLE)?;
+    let (header, body) = bytes.split_at(HEADER);
+    let (checked, sum) = header.split_at(CHECKED);
     if checksum(checked, body) != array::<{ blake3::OUT_LEN }>(sum) {
         return Err(BundleError::Checksum);
     }

@@ -38,6 +38,10 @@ fn rules(levels: &[String]) -> Vec<Builtin> {
         .collect();
     // Any subject may ask; the daemon sees the caller's level and judges.
     rules.push(rule("/run/tidegate/tidegate.sock", top, Attrs::LOWWRITE));
+    // Who may open a file may lock it, or have a lease of it: the daemon would wait.
+    for lock in ["/run/tidegate/lock", "/run/tidegate/locks"] {
+        rules.push(rule(lock, top, Attrs::LOWNOOPEN));
+    }
     // To read one of these is to fall to its level: `tidegate run --level`.
     rules.extend((0u8..).zip(levels).map(|(level, name)| {
         rule(

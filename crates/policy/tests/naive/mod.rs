@@ -52,6 +52,10 @@ pub fn naive(rules: &[Said], path: &[&str]) -> (u8, Attrs) {
             2,
             Attrs::LOWWRITE,
         );
+        for lock in ["lock", "locks"] {
+            let path = ["run", "tidegate", lock];
+            consider(&path, false, true, 2, Attrs::LOWNOOPEN);
+        }
         for (level, name) in (0..).zip(LEVELS) {
             consider(
                 &["run", "tidegate", "level", name],

@@ -1,15 +1,13 @@
 //! What the daemon answers.
 
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tidegate_flask::Sid;
 use tidegate_monitor::{Killed, Monitor, Why};
+use tidegate_policy::Policy;
 use tidegate_policy::te::UnknownBoolean;
-use tidegate_policy::{Policy, limits};
 use tidegate_protocol::Lost;
 
 use super::boot::refusals;
@@ -17,7 +15,7 @@ use super::managers;
 use super::metrics::metrics;
 use super::page::denies_unknown;
 use super::serve::Peer;
-use super::{Policies, Shared, sessions};
+use super::{Policies, Shared, bundles, sessions};
 use crate::exit::{Code, Failure, Outcome};
 use crate::protocol::{Answer, Ask, Room, Status, You};
 use crate::record::level_name;
@@ -117,8 +115,8 @@ fn decide(
         }
         Ask::Reload { permissive } => {
             trusted(shared, peer, "load_policy")?;
-            let fd = fd.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
-            let policy = bundle(fd)?;
+            let bytes = bundles::policy(fd)?;
+            let policy = Policy::from_bundle(&bytes).map_err(|e| Failure::new(Code::Policy, e))?;
             let message = reload(shared, policy, permissive)?;
             let mut warnings = revoke(shared)?;
             warnings.extend(shared.monitor.kept_mappings()?);
@@ -395,28 +393,6 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
         events_lost: s.events_lost,
         labels_failed: s.labels_failed,
     })
-}
-
-/// The bytes of a bundle, of which there may be too many by one.
-pub fn bytes_of(fd: OwnedFd) -> Outcome<Vec<u8>> {
-    let file = File::from(fd);
-    let kind = file
-        .metadata()
-        .map_err(|e| Failure::io("look at the bundle", e))?;
-    // what is no file may never end, and keep others out
-    if !kind.is_file() {
-        return Err(Failure::new(Code::Usage, "the bundle is no file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(limits::MAX_BUNDLE as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| Failure::io("read the bundle", e))?;
-    Ok(bytes)
-}
-
-fn bundle(fd: OwnedFd) -> Outcome<Policy> {
-    let bytes = bytes_of(fd)?;
-    Policy::from_bundle(&bytes).map_err(|e| Failure::new(Code::Policy, e))
 }
 
 /// Puts another policy in force.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tidegate_monitor::{Guard, Monitor, Options, Refusals, lock_memory};
 use tidegate_policy::Policy;
 
+use super::bundles::Bundles;
 use super::given::Disks;
 use super::instance::level_files;
 use super::managers::Managers;
@@ -15,6 +16,7 @@ use super::queue::Queue;
 use super::security::Security;
 use super::sessions::Known;
 use super::system::Governed;
+use super::watchdog::Pulse;
 use super::{Left, Policies, Report, Shared, given, system};
 use crate::cli;
 use crate::exit::{Code, Failure, Outcome};
@@ -90,7 +92,9 @@ fn share(
         disks,
         guard,
         sessions: Known::default(),
+        bundles: Bundles::default(),
         ending: false.into(),
+        pulse: Pulse::new(),
         queue,
         dropped: 0.into(),
         counts: Counts::new(),

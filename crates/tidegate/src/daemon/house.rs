@@ -4,12 +4,11 @@
 use std::fs::File;
 use std::mem;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Shared;
 use super::filesystem::{changes, open_mounts};
-use super::{given, system};
+use super::{given, system, threads};
 use crate::exit::{Failure, Outcome};
 
 /// Between two looks at the guard.
@@ -20,13 +19,8 @@ const SAVE: Duration = Duration::from_secs(60);
 
 /// Starts the thread.
 pub fn start(shared: &Arc<Shared>) -> Outcome {
-    let shared = Arc::clone(shared);
     let mounts = open_mounts()?;
-    thread::Builder::new()
-        .name("house".into())
-        .spawn(move || keep(&shared, &mounts))
-        .map(drop)
-        .map_err(|e| Failure::io("start a thread", e))
+    threads::spawn("house", shared, move |shared| keep(shared, &mounts)).map(drop)
 }
 
 fn keep(shared: &Shared, mounts: &File) {

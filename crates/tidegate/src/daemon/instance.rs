@@ -2,12 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::iter;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Mutex;
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::fs::{Mode, OFlags, open};
 
+use super::lock;
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 
@@ -25,25 +27,18 @@ impl Instance {
     pub fn claim() -> Outcome<Instance> {
         directory(places::RUN, 0o755)?;
         directory(places::BUNDLES, 0o700)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(places::LOCK)
-            .map_err(|e| Failure::io(format!("open {}", places::LOCK), e))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|e| match e {
-            rustix::io::Errno::WOULDBLOCK => {
-                let pid = fs::read_to_string(places::PID).unwrap_or_default();
-                Failure::new(
-                    Code::Running,
-                    format!(
-                        "the daemon is running, pid {}: `tidegate reload` puts another policy in force",
-                        pid.trim()
-                    ),
-                )
-            }
-            e => Failure::io(format!("lock {}", places::LOCK), e),
+        directory(places::LOCKS, 0o700)?;
+        let further = (1..8).map(|n| format!("{}/{n}", places::LOCKS));
+        let locks: Vec<String> = iter::once(places::LOCK.into()).chain(further).collect();
+        let lock = lock::claim(&locks)?.ok_or_else(|| {
+            let pid = fs::read_to_string(places::PID).unwrap_or_default();
+            Failure::new(
+                Code::Running,
+                format!(
+                    "the daemon is running, pid {}: `tidegate reload` puts another policy in force",
+                    pid.trim()
+                ),
+            )
         })?;
         write_whole(
             places::PID,

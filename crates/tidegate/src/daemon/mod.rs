@@ -2,14 +2,18 @@
 //! and answers who asks. Enforcement does not depend on it.
 
 mod answer;
+mod ask;
 mod boot;
+mod bundles;
 mod caps_files;
+mod closing;
 mod filesystem;
 mod given;
 mod handle;
 mod house;
 mod instance;
 mod journal;
+mod lock;
 mod log;
 mod manager;
 mod managers;
@@ -24,12 +28,15 @@ mod serve;
 mod sessions;
 mod suspects;
 mod system;
+mod threads;
 mod watch;
+mod watchdog;
 
 use std::io::{self, Read, Write};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tidegate_monitor::{Event, Guard, Monitor};
@@ -70,10 +77,14 @@ pub struct Shared {
     pub disks: Disks,
     /// What is known of sessions besides what the kernel knows.
     pub sessions: sessions::Known,
+    /// Bundles of capability files that are being looked at.
+    pub bundles: bundles::Bundles,
     /// What revokes descriptors.
     pub guard: Guard,
     /// Set when the daemon is to end.
     pub ending: AtomicBool,
+    /// When its threads looked up last.
+    pub pulse: watchdog::Pulse,
     /// Records to be written to the audit log.
     pub queue: queue::Queue,
     /// Records that found no room there, or on the disk.
@@ -125,14 +136,19 @@ impl Shared {
         }
     }
 
-    /// Tells the administrator of something that went wrong: by standard error,
-    /// which a service manager keeps, and by the kernel's log, which everybody has.
+    /// Tells the administrator of something that went wrong.
     pub fn complain(&self, what: &str) {
-        tell!("tidegate: {what}");
-        if let Ok(mut log) = std::fs::OpenOptions::new().write(true).open("/dev/kmsg") {
-            // each write is a message of its own
-            let _ = log.write_all(format!("<4>tidegate: {what}\n").as_bytes());
-        }
+        complain(what);
+    }
+}
+
+/// Tells the administrator of something that went wrong: by standard error,
+/// which a service manager keeps, and by the kernel's log, which everybody has.
+fn complain(what: &str) {
+    tell!("tidegate: {what}");
+    if let Ok(mut log) = std::fs::OpenOptions::new().write(true).open("/dev/kmsg") {
+        // each write is a message of its own
+        let _ = log.write_all(format!("<4>tidegate: {what}\n").as_bytes());
     }
 }
 
@@ -184,8 +200,12 @@ pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outco
     Ok(())
 }
 
+/// How long the records that wait may take to the disk when the daemon ends.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
+
 /// Runs until it is told to end; `ready` hears once enforcement is up.
 pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)) -> Outcome {
+    threads::abort_on_panic();
     let instance = instance::Instance::claim()?;
     let (queue, receive) = queue::Queue::new();
     let (shared, report) = boot::boot(policy, how, queue).inspect_err(|_| {
@@ -196,22 +216,27 @@ pub fn run(policy: Option<Policy>, how: &cli::Daemon, ready: impl FnOnce(Report)
     })?;
     let shared = Arc::new(shared);
     let server = serve::Server::listen()?;
-    watch::start(&shared, how, receive)?;
+    let records = watch::start(&shared, how, receive)?;
     house::start(&shared)?;
     security::start(&shared)?;
     shared.monitor.set_daemon(true);
     instance::notify("READY=1");
     ready(report);
-    server.run(&shared);
+    let served = server.run(&shared, &watchdog::Watchdog::of_environment());
+    instance::notify("STOPPING=1");
     shared.ending.store(true, Ordering::SeqCst);
     if Monitor::is_loaded().unwrap_or(false)
         && let Err(failure) = keep_given(&shared)
     {
         shared.complain(&failure.message.to_string());
     }
+    if !records.end(&shared, WRITTEN_WITHIN) {
+        // the next daemon counts them
+        shared.complain("records wait for the disk, and are lost");
+    }
     shared.monitor.set_daemon(false);
     drop(instance);
-    Ok(())
+    served
 }
 
 /// Writes the given levels down: for the last time if the machine is going down, when nothing

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tidegate_flask::{Numbering, Sid};
 use tidegate_monitor::{Monitor, Refusals};
@@ -53,19 +53,27 @@ impl Policies {
         Policies::default()
     }
 
+    fn read(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Policy>>> {
+        self.read.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn numbering(&self) -> MutexGuard<'_, Numbering> {
+        self.numbering.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
     fn path(seqno: u32) -> PathBuf {
         PathBuf::from(places::BUNDLES).join(format!("{seqno}.bundle"))
     }
 
     /// The policy of a number; `None` if its bundle is gone or damaged, or cannot be read just now.
     pub fn get(&self, seqno: u32) -> Option<Arc<Policy>> {
-        let mut read = self.read.lock().ok()?;
-        if let Some(policy) = read.get(&seqno) {
+        if let Some(policy) = self.read().get(&seqno) {
             return Some(Arc::clone(policy));
         }
+        // not held meanwhile: others ask for the policy in force
         let bytes = fs::read(Self::path(seqno)).ok()?;
         let policy = Arc::new(Policy::from_bundle(&bytes).ok()?);
-        hold(&mut read, seqno, Arc::clone(&policy));
+        hold(&mut self.read(), seqno, Arc::clone(&policy));
         Some(policy)
     }
 
@@ -85,7 +93,7 @@ impl Policies {
 
     /// What the names of contexts say; of what is not among those read so far, they are read again.
     fn named<T>(&self, ask: impl Fn(&Numbering) -> Option<T>) -> Option<T> {
-        let mut numbering = self.numbering.lock().ok()?;
+        let mut numbering = self.numbering();
         if let Some(found) = ask(&numbering) {
             return Some(found);
         }
@@ -106,8 +114,7 @@ impl Policies {
             return Err(Failure::new(Code::NotPermitted, message));
         }
         // whoever asks may ask for others without end
-        let ranges = self.numbering.lock().map_or(0, |names| names.ranges.len());
-        if ranges > RANGES {
+        if self.numbering().ranges.len() > RANGES {
             let message = format!(
                 "{RANGES} ranges of levels have been asked for since the monitor was loaded"
             );
@@ -179,9 +186,7 @@ impl Policies {
 
     fn keep(&self, seqno: u32, policy: &Policy, bundle: &[u8]) -> Outcome {
         write_whole(&Self::path(seqno).to_string_lossy(), bundle, 0o600)?;
-        if let Ok(mut read) = self.read.lock() {
-            hold(&mut read, seqno, Arc::new(policy.clone()));
-        }
+        hold(&mut self.read(), seqno, Arc::new(policy.clone()));
         let _ = fs::remove_file(Self::path(seqno.wrapping_sub(KEPT)));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Records that wait for the disk. A flood of refusals keeps neither demotions out nor the
 //! refusals of other levels.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use tidegate_monitor::{Event, Kind};
@@ -24,6 +24,8 @@ pub struct Queue {
     all: AtomicUsize,
     /// How many of them are denials, by their subject's level.
     denials: [AtomicUsize; limits::MAX_LEVELS],
+    /// Nothing is put in any more.
+    closed: AtomicBool,
 }
 
 impl Queue {
@@ -34,6 +36,7 @@ impl Queue {
             records,
             all: AtomicUsize::new(0),
             denials: Default::default(),
+            closed: AtomicBool::new(false),
         };
         (queue, receive)
     }
@@ -46,8 +49,21 @@ impl Queue {
         }
     }
 
+    /// Puts nothing in any more: who empties it comes to an end.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether nothing more comes.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
     /// Puts one in; `false`: there is no room for such.
     pub fn put(&self, event: Event) -> bool {
+        if self.is_closed() {
+            return false;
+        }
         let all = self.all.fetch_add(1, Ordering::Relaxed);
         let room = match self.denials(&event) {
             Some(count) => count.fetch_add(1, Ordering::Relaxed) < DENIALS_OF_ONE && all < DENIALS,
@@ -105,5 +121,14 @@ mod tests {
             queue.took(&event);
         }
         assert_eq!(flood(2), DENIALS_OF_ONE);
+    }
+
+    #[test]
+    fn what_was_put_in_before_it_was_closed_can_be_taken_out() {
+        let (queue, receive) = Queue::new();
+        assert!(queue.put(of(Kind::Demoted, 0)) && !queue.is_closed());
+        queue.close();
+        assert!(!queue.put(of(Kind::Demoted, 0)) && queue.is_closed());
+        assert!(receive.try_recv().is_ok() && receive.try_recv().is_err());
     }
 }

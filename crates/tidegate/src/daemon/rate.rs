@@ -79,6 +79,12 @@ impl Rate {
         });
         told
     }
+
+    /// Ends all windows, over or not.
+    pub fn close(self) -> Vec<(u64, Event)> {
+        let windows = self.windows.into_values();
+        windows.filter_map(|w| Some((w.dropped, w.last?))).collect()
+    }
 }
 
 #[cfg(test)]
@@ -99,6 +105,19 @@ mod tests {
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].0, 7);
         assert!(rate.passes(&event(Kind::Denied), now + WINDOW));
+        assert!(rate.close().is_empty(), "nothing was left out since");
+    }
+
+    #[test]
+    fn what_was_left_out_at_the_end_is_told_of() {
+        let mut rate = Rate::new(3);
+        let now = Instant::now();
+        for _ in 0..10 {
+            rate.passes(&event(Kind::Denied), now);
+        }
+        let told = rate.close();
+        assert_eq!(told.len(), 1);
+        assert_eq!(told[0].0, 7);
     }
 
     #[test]

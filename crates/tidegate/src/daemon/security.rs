@@ -4,7 +4,6 @@
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use tidegate_policy::te::Te;
@@ -14,6 +13,8 @@ use tidegate_protocol::{Access, Question, Reply};
 
 use super::Shared;
 use super::page::{Page, denies_unknown};
+use super::threads;
+use super::watchdog::Who;
 use crate::exit::{Code, Failure, Outcome};
 
 /// Questions that may wait.
@@ -87,17 +88,14 @@ pub fn start(shared: &Arc<Shared>) -> Outcome {
     let waiting = waiting.unwrap_or_else(|e| e.into_inner()).take();
     let waiting = waiting.ok_or_else(|| Failure::new(Code::Internal, "it has been started"))?;
     let page = Page::open()?;
-    let shared = Arc::clone(shared);
-    thread::Builder::new()
-        .name("security".into())
-        .spawn(move || {
-            let mut next = None;
-            while !shared.ends() {
-                next = serve(&shared, &page, &waiting, next);
-            }
-        })
-        .map(drop)
-        .map_err(|e| Failure::io("start a thread", e))
+    let decides = move |shared: &Arc<Shared>| {
+        let mut next = None;
+        while !shared.ends() {
+            shared.pulse.beat(Who::Security);
+            next = serve(shared, &page, &waiting, next);
+        }
+    };
+    threads::spawn("security", shared, decides).map(drop)
 }
 
 /// Answers by one policy, until there is another or nobody asks; what was asked then and is to be answered by the next.
@@ -130,6 +128,7 @@ fn serve(
     };
     let mut next = Some(request);
     while !shared.ends() {
+        shared.pulse.beat(Who::Security);
         let Some(request) = next.take().or_else(|| waiting.recv_timeout(BEAT).ok()) else {
             continue;
         };

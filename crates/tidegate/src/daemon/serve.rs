@@ -1,26 +1,41 @@
 //! The socket, and the signals.
 
 use std::fs;
-use std::io::{self, IoSliceMut, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use nix::sys::socket::{getsockopt, sockopt::PeerPidfd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidegate_flask::Sid;
 use tidegate_monitor::Monitor;
 
-use super::Shared;
 use super::answer::{Then, answer};
+use super::ask::{hear, tell};
+use super::closing::Closing;
+use super::watchdog::Watchdog;
+use super::{Shared, complain};
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
-use crate::protocol::{Answer, Ask, MAX_ASK};
+use crate::protocol::Answer;
 
-/// How long a client may take to ask and to hear the answer.
+/// How long a client may take to ask, and how long to hear the answer: from the first byte to the last.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long nobody is let in where there is no room for one more connection, as no descriptor is left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Between two complaints about that.
+const TOLD: Duration = Duration::from_secs(60);
+
+/// How often the other threads are looked after.
+const ROUND: Duration = Duration::from_secs(5);
 
 /// Clients of one level answered at once, so that no lower one keeps it out; more
 /// are turned away.
@@ -44,8 +59,24 @@ struct Client {
 /// The connections that are open.
 type Clients = Arc<Mutex<Vec<Client>>>;
 
-/// Makes room for a connection; `false`: there is none.
-fn admit(clients: &Clients, client: Client) -> bool {
+/// A place among the clients, which is free again when this is dropped, whatever its thread came to.
+#[derive(Debug)]
+struct Admitted {
+    clients: Clients,
+    client: Client,
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        let mut open = self.clients.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(at) = open.iter().position(|&c| c == self.client) {
+            open.swap_remove(at);
+        }
+    }
+}
+
+/// Makes room for a connection; `None`: there is no room.
+fn admit(clients: &Clients, client: Client) -> Option<Admitted> {
     let mut open = clients.lock().unwrap_or_else(|e| e.into_inner());
     let peers = open.iter().filter(|c| c.level == client.level).count();
     let same = open.iter().filter(|&&c| c == client).count();
@@ -53,17 +84,13 @@ fn admit(clients: &Clients, client: Client) -> bool {
         0 if !client.limited => peers < CLIENTS || same < CLIENTS_OF_ROOT,
         _ => peers < CLIENTS && same < CLIENTS_OF_ONE,
     };
-    if room {
+    room.then(|| {
         open.push(client);
-    }
-    room
-}
-
-fn dismiss(clients: &Clients, client: Client) {
-    let mut open = clients.lock().unwrap_or_else(|e| e.into_inner());
-    if let Some(at) = open.iter().position(|&c| c == client) {
-        open.swap_remove(at);
-    }
+        Admitted {
+            clients: Arc::clone(clients),
+            client,
+        }
+    })
 }
 
 /// Who is at the other end of a connection.
@@ -85,7 +112,7 @@ impl Peer {
         Ok(Peer {
             pid: credentials.pid.as_raw_pid() as u32,
             uid: credentials.uid.as_raw(),
-            process: peer_process(stream)?,
+            process: getsockopt(stream, PeerPidfd)?,
             connection: stream.as_fd().try_clone_to_owned()?,
         })
     }
@@ -135,28 +162,6 @@ impl Peer {
     }
 }
 
-/// SO_PEERPIDFD, which rustix does not know yet.
-fn peer_process(stream: &UnixStream) -> io::Result<OwnedFd> {
-    const SO_PEERPIDFD: libc::c_int = 77;
-    let mut fd: libc::c_int = -1;
-    let mut len = size_of_val(&fd) as libc::socklen_t;
-    // SAFETY: `fd` is as long as `len` says and outlives the call.
-    let ret = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            SO_PEERPIDFD,
-            (&raw mut fd).cast(),
-            &raw mut len,
-        )
-    };
-    if ret < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel made the descriptor for us alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 /// The listening socket.
 #[derive(Debug)]
 pub struct Server {
@@ -169,6 +174,7 @@ impl Server {
     /// Binds the socket; SIGTERM and SIGINT end [`Server::run`] from here on.
     pub fn listen() -> Outcome<Server> {
         let failed = |e| Failure::io(format!("listen on {}", places::SOCKET), e);
+        raise_limit();
         let _ = fs::remove_file(places::SOCKET);
         let listener = UnixListener::bind(places::SOCKET).map_err(failed)?;
         let open = fs::Permissions::from_mode(0o666);
@@ -187,55 +193,103 @@ impl Server {
     }
 
     /// Answers until a signal or a `stop` ends it.
-    pub fn run(&self, shared: &Arc<Shared>) {
+    ///
+    /// This thread waits for nobody else: it asks, reads and closes no connection, as a client may have sent a descriptor whose
+    /// end waits for the client (closing.rs).
+    pub fn run(&self, shared: &Arc<Shared>, watchdog: &Watchdog) -> Outcome {
         let clients = Clients::default();
+        let closing = Closing::start()?;
+        let round = Timespec::try_from(ROUND).unwrap_or_default();
+        let mut told = None::<Instant>;
+        let mut looked = Instant::now();
         loop {
+            if looked.elapsed() >= ROUND {
+                looked = Instant::now();
+                watchdog.look_after(&shared.pulse);
+            }
             let mut fds = [
                 PollFd::new(&self.listener, PollFlags::IN),
                 PollFd::new(&self.signals, PollFlags::IN),
                 PollFd::new(&self.finished.0, PollFlags::IN),
             ];
-            match poll(&mut fds, None) {
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(_) => return,
+            match poll(&mut fds, Some(&round)) {
+                Err(rustix::io::Errno::INTR) | Ok(0) => continue,
+                Err(e) => return Err(Failure::io("wait for clients", e)),
                 Ok(_) => {}
             }
             if fds[1..].iter().any(|f| !f.revents().is_empty()) {
-                return;
+                return Ok(());
             }
-            let Ok((stream, _)) = self.listener.accept() else {
-                continue;
-            };
-            let Ok(peer) = Peer::of(&stream) else {
-                continue;
-            };
-            let Ok(level) = peer.level(&shared.monitor) else {
-                continue;
-            };
-            let Ok(limited) = shared.monitor.has_capabilities(peer.pid) else {
-                continue;
-            };
-            let client = Client {
-                level,
-                uid: peer.uid,
-                limited,
-            };
-            if !admit(&clients, client) {
-                continue;
-            }
-            let (shared, ours) = (Arc::clone(shared), Arc::clone(&clients));
-            let end = self.finished.1.try_clone();
-            let spawned = std::thread::Builder::new()
-                .name("client".into())
-                .spawn(move || {
-                    let then = converse(&shared, &peer, &stream);
-                    dismiss(&ours, client);
-                    if let (Ok(Then::End), Ok(mut end)) = (then, end) {
-                        let _ = end.write_all(b".");
+            let stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                // who connected has gone again
+                Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
+                Err(e) => {
+                    // the connection goes on waiting, so poll() would return at once
+                    if told.is_none_or(|told| told.elapsed() >= TOLD) {
+                        told = Some(Instant::now());
+                        complain(&format!("no client can be let in: {e}"));
                     }
-                });
-            if spawned.is_err() {
-                dismiss(&clients, client);
+                    thread::sleep(PAUSE);
+                    continue;
+                }
+            };
+            match self.client(shared, &clients, &stream) {
+                Some((peer, place)) => self.serve(shared, &closing, stream, peer, place),
+                None => closing.close(stream),
+            }
+        }
+    }
+
+    /// Who connected, and its place; `None`: there is no room for it, or it has gone.
+    fn client(
+        &self,
+        shared: &Shared,
+        clients: &Clients,
+        stream: &UnixStream,
+    ) -> Option<(Peer, Admitted)> {
+        let peer = Peer::of(stream).ok()?;
+        let client = Client {
+            level: peer.level(&shared.monitor).ok()?,
+            uid: peer.uid,
+            limited: shared.monitor.has_capabilities(peer.pid).ok()?,
+        };
+        let place = admit(clients, client)?;
+        Some((peer, place))
+    }
+
+    /// Answers a client in a thread of its own, which closes the connection, too.
+    fn serve(
+        &self,
+        shared: &Arc<Shared>,
+        closing: &Closing,
+        stream: UnixStream,
+        peer: Peer,
+        place: Admitted,
+    ) {
+        let shared = Arc::clone(shared);
+        let end = self.finished.1.try_clone();
+        // what a thread is given that cannot be started is dropped here
+        let (hand, handed) = sync_channel::<(UnixStream, Peer, Admitted)>(1);
+        let spawned = thread::Builder::new().name("client".into()).spawn(move || {
+            let Ok((stream, peer, place)) = handed.recv() else {
+                return;
+            };
+            let then = converse(&shared, &peer, &stream);
+            if let (Ok(Then::End), Ok(mut end)) = (then, end) {
+                let _ = end.write_all(b".");
+            }
+            drop((stream, peer));
+            drop(place);
+        });
+        match spawned {
+            Ok(_) => {
+                // the thread waits for it
+                let _ = hand.send((stream, peer, place));
+            }
+            Err(_) => {
+                drop(peer);
+                closing.close(stream);
             }
         }
     }
@@ -243,92 +297,70 @@ impl Server {
 
 /// One question, one answer.
 fn converse(shared: &Arc<Shared>, peer: &Peer, stream: &UnixStream) -> io::Result<Then> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let (line, fd) = receive(stream)?;
-    let (answer, then) = match serde_json::from_slice::<Ask>(&line) {
-        Ok(ask) => answer(shared, peer, ask, fd),
-        Err(e) => {
-            let message = format!("not a question: {e}");
-            (
-                Answer::Error {
-                    code: crate::exit::Code::Usage as u8,
-                    message,
-                },
-                Then::GoOn,
-            )
-        }
+    let asked = hear(stream, Instant::now() + PATIENCE)?;
+    let (answer, then) = match asked.question {
+        Ok(ask) => answer(shared, peer, ask, asked.descriptor),
+        Err(message) => (
+            Answer::Error {
+                code: Code::Usage as u8,
+                message,
+            },
+            Then::GoOn,
+        ),
     };
     let mut text = serde_json::to_vec(&answer)?;
     text.push(b'\n');
-    let mut stream = stream;
-    let _ = stream.write_all(&text);
+    let _ = tell(stream, &text, Instant::now() + PATIENCE);
     Ok(then)
 }
 
-/// The line asked, and the descriptor that came with it.
-fn receive(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-    let mut bytes = vec![0u8; MAX_ASK];
-    let (mut len, mut fd) = (0, None);
-    while len < MAX_ASK && !bytes[..len].contains(&b'\n') {
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let got = recvmsg(
-            stream,
-            &mut [IoSliceMut::new(&mut bytes[len..])],
-            &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
-        )?;
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(fds) = message {
-                fd = fds.last().or(fd);
-            }
-        }
-        if got.bytes == 0 {
-            break;
-        }
-        len += got.bytes;
-    }
-    bytes.truncate(len);
-    Ok((bytes, fd))
+/// As many descriptors as this process may have: each client takes four.
+fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // with fewer, fewer are let in at a time
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
 
-    fn admitted(clients: &Clients, level: u8, uid: u32) -> usize {
+    fn admitted(clients: &Clients, level: u8, uid: u32) -> Vec<Admitted> {
         let client = Client {
             level,
             uid,
             limited: false,
         };
-        (0..100).filter(|_| admit(clients, client)).count()
+        (0..100).filter_map(|_| admit(clients, client)).collect()
     }
 
     #[test]
     fn one_user_does_not_keep_others_out() {
         let clients = Clients::default();
-        assert_eq!(admitted(&clients, 1, 1000), CLIENTS_OF_ONE);
-        dismiss(
-            &clients,
-            Client {
-                level: 1,
-                uid: 1000,
-                limited: false,
-            },
-        );
-        assert_eq!(admitted(&clients, 1, 1000), 1);
-        assert_eq!(admitted(&clients, 1, 1001), CLIENTS - CLIENTS_OF_ONE);
+        let mut own = admitted(&clients, 1, 1000);
+        assert_eq!(own.len(), CLIENTS_OF_ONE);
+        own.pop();
+        own.extend(admitted(&clients, 1, 1000));
+        assert_eq!(own.len(), CLIENTS_OF_ONE);
+        let others = admitted(&clients, 1, 1001);
+        assert_eq!(others.len(), CLIENTS - CLIENTS_OF_ONE);
     }
 
     #[test]
     fn one_level_does_not_keep_others_out() {
         let clients = Clients::default();
-        assert_eq!(admitted(&clients, 0, 0), CLIENTS);
-        assert_eq!(admitted(&clients, 0, 1000), 0);
-        assert_eq!(admitted(&clients, 2, 0), CLIENTS);
-        assert_eq!(admitted(&clients, 1, 1000), CLIENTS_OF_ONE);
+        let low = admitted(&clients, 0, 0);
+        assert_eq!(low.len(), CLIENTS);
+        assert!(admitted(&clients, 0, 1000).is_empty());
+        assert_eq!(admitted(&clients, 2, 0).len(), CLIENTS);
+        assert_eq!(admitted(&clients, 1, 1000).len(), CLIENTS_OF_ONE);
     }
 
     #[test]
@@ -339,16 +371,47 @@ mod tests {
             uid: 0,
             limited: true,
         };
-        let within = (0..100).filter(|_| admit(&clients, limited)).count();
-        assert_eq!(within, CLIENTS_OF_ONE);
-        assert!(admitted(&clients, 1, 0) >= CLIENTS_OF_ROOT);
+        let within: Vec<_> = (0..100).filter_map(|_| admit(&clients, limited)).collect();
+        assert_eq!(within.len(), CLIENTS_OF_ONE);
+        assert!(admitted(&clients, 1, 0).len() >= CLIENTS_OF_ROOT);
     }
 
     #[test]
     fn users_together_do_not_keep_root_out() {
         let clients = Clients::default();
-        let users: usize = (1000..1010).map(|uid| admitted(&clients, 1, uid)).sum();
-        assert_eq!(users, CLIENTS);
-        assert_eq!(admitted(&clients, 1, 0), CLIENTS_OF_ROOT);
+        let users: Vec<_> = (1000..1010)
+            .flat_map(|uid| admitted(&clients, 1, uid))
+            .collect();
+        assert_eq!(users.len(), CLIENTS);
+        assert_eq!(admitted(&clients, 1, 0).len(), CLIENTS_OF_ROOT);
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_thread_panics() {
+        let clients = Clients::default();
+        let place = admit(
+            &clients,
+            Client {
+                level: 1,
+                uid: 1000,
+                limited: false,
+            },
+        );
+        let thread = thread::spawn(move || {
+            let _place = place.unwrap();
+            panic!("on purpose");
+        });
+        assert!(thread.join().is_err());
+        assert_eq!(admitted(&clients, 1, 1000).len(), CLIENTS_OF_ONE);
+    }
+
+    #[test]
+    fn who_is_at_the_other_end_is_known_by_its_process() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let peer = Peer::of(&ours).unwrap();
+        assert_eq!(peer.pid, std::process::id());
+        let about = format!("/proc/self/fdinfo/{}", peer.process().as_raw_fd());
+        let about = fs::read_to_string(about).unwrap();
+        assert!(about.contains(&format!("Pid:\t{}\n", peer.pid)), "{about}");
     }
 }

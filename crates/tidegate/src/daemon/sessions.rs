@@ -14,7 +14,6 @@ use tidegate_policy::caps::{Capabilities, Class, Object, Service, SocketType, pe
 use tidegate_protocol::{Session, Withdraw};
 
 use super::Shared;
-use super::answer::bytes_of;
 use super::caps_files::Placed;
 use super::serve::Peer;
 use crate::exit::{Code, Failure, Outcome};
@@ -44,9 +43,9 @@ pub fn limit(
     if peer.uid != 0 && !has_no_new_privs(peer.pid)? {
         return Err(tidegate_monitor::Error::NewPrivileges.into());
     }
-    let bundle = bundle.ok_or_else(|| Failure::new(Code::Usage, "no bundle came along"))?;
-    let bytes = bytes_of(bundle)?;
-    let caps = Capabilities::from_bundle(&bytes).map_err(|e| Failure::new(Code::Policy, e))?;
+    let bundle = shared.bundles.take(bundle, peer.uid)?;
+    let caps =
+        Capabilities::from_bundle(&bundle.bytes).map_err(|e| Failure::new(Code::Policy, e))?;
     let number = match subject {
         None => 0,
         Some(name) => caps.subject(name).ok_or_else(|| no_subject(name, &caps))?,
@@ -57,9 +56,12 @@ pub fn limit(
         false => When::Executed,
     };
     let mut sessions = shared.monitor.capabilities();
-    let hash = *blake3::hash(&bytes).as_bytes();
+    let hash = *blake3::hash(&bundle.bytes).as_bytes();
     let image = sessions.place(hash, peer.uid, |at| Image::of(&caps, at))?;
-    shared.policies.caps.keep(image.at, image.number, &bytes)?;
+    shared
+        .policies
+        .caps
+        .keep(image.at, image.number, &bundle.bytes)?;
     let layer = tidegate_monitor::Layer {
         place: tidegate_lava::Places::of(&caps, image.at).subject(number),
         is_watched: is_watched(&caps),

@@ -4,7 +4,7 @@
 //! The first process comes from the initial SID `kernel` by its program, each other one from its parent by its own
 //! program; who runs its parent's program is what its parent is. A process whose parent has ended, so that it is the first
 //! one's child now, comes from the process that began its session, where that still runs. The kernel's own threads are
-//! the initial SID `kernel`.
+//! the initial SID `kernel`. Who has exchanged what `/proc/PID/exe` says (PR_SET_MM) is `unlabeled`.
 //!
 //! Nobody escapes: from the moment on that everybody is governed, who has not been given a context is `unlabeled`
 //! (kernel/te/subject.h), until [`follow`] finds it.
@@ -242,6 +242,8 @@ impl<'p> Lineage<'p> {
         let of = match (thread.sid, thread.program) {
             (Some(sid), _) => context(sid),
             _ if thread.kernel => self.kernel.clone(),
+            // it says what it is itself
+            (None, Some(_)) if !thread.executed => self.unlabeled.clone(),
             // not executed since its birth
             (None, Some(_)) if parent.is_some_and(|parent| parent.program == program) => {
                 from.clone()
@@ -354,6 +356,7 @@ mod tests {
             kernel: false,
             sid: None,
             program: Some((program, Some(Sid(9)))),
+            executed: true,
         }
     }
 
@@ -414,6 +417,28 @@ mod tests {
         assert_eq!(found[&4], BOSS);
         assert_eq!(found[&5], BOSS, "its parent has ended");
         assert_eq!(found[&6], FILE, "a context that went with its policy");
+    }
+
+    #[test]
+    fn who_says_that_it_is_another_program_has_no_label() {
+        let te = te();
+        let says = |thread| Thread {
+            executed: false,
+            ..thread
+        };
+        // the first one's program, or one that leads to another domain
+        let all = [
+            thread(1, 0, 1, 10),
+            says(thread(4, 1, 4, 10)),
+            says(thread(5, 1, 5, 11)),
+            Thread {
+                sid: Some(Sid(8)),
+                ..says(thread(6, 1, 6, 11))
+            },
+        ];
+        let found = contexts(&te, &all);
+        assert_eq!((found[&4].as_str(), found[&5].as_str()), (FILE, FILE));
+        assert_eq!(found[&6], BOSS, "what it has been given it keeps");
     }
 
     #[test]

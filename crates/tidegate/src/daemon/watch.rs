@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tidegate_monitor::{Class, Event, Events, Kind};
@@ -13,8 +13,10 @@ use tidegate_monitor::{Class, Event, Events, Kind};
 use super::Shared;
 use super::log::Log;
 use super::rate::Rate;
+use super::threads::{ended_within, fatal, spawn};
+use super::watchdog::Who;
 use crate::cli;
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::places;
 use crate::record::Record;
 
@@ -24,22 +26,37 @@ const BEAT: Duration = Duration::from_millis(500);
 /// How long all must have gone well before the log counts as written again.
 const QUIET: Duration = Duration::from_secs(10);
 
+/// Both threads.
+#[derive(Debug)]
+pub struct Records {
+    watch: JoinHandle<()>,
+    log: JoinHandle<()>,
+}
+
+impl Records {
+    /// Waits so long until all that has come is written down, once the daemon is to end; whether it is.
+    pub fn end(&self, shared: &Shared, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let all_came = ended_within(&self.watch, patience);
+        shared.queue.close();
+        let left = until.saturating_duration_since(Instant::now());
+        ended_within(&self.log, left) && all_came
+    }
+}
+
 /// Starts both threads.
-pub fn start(shared: &Arc<Shared>, how: &cli::Daemon, records: Receiver<Event>) -> Outcome {
-    let failed = |e| Failure::io("start a thread", e);
+pub fn start(
+    shared: &Arc<Shared>,
+    how: &cli::Daemon,
+    records: Receiver<Event>,
+) -> Outcome<Records> {
     let log = Log::open(Path::new(places::LOG), how.log_size, how.log_keep)?;
     let rate = Rate::new(how.log_rate);
-    let ours = Arc::clone(shared);
-    thread::Builder::new()
-        .name("log".into())
-        .spawn(move || write(&ours, log, rate, &records))
-        .map_err(failed)?;
-    let ours = Arc::clone(shared);
-    thread::Builder::new()
-        .name("watch".into())
-        .spawn(move || watch(&ours))
-        .map_err(failed)?;
-    Ok(())
+    let log = spawn("log", shared, move |shared| {
+        write(shared, log, rate, &records)
+    })?;
+    let watch = spawn("watch", shared, watch)?;
+    Ok(Records { watch, log })
 }
 
 /// Above every other process: a demotion waits at most 10 s for the guard. What
@@ -77,13 +94,18 @@ fn watch(shared: &Arc<Shared>) {
     };
     let events = match Events::open(each) {
         Ok(events) => events,
-        Err(e) => return shared.complain(&e.to_string()),
+        Err(e) => fatal(&e.to_string()),
     };
     while !shared.ends() {
+        shared.pulse.beat(Who::Watch);
         if let Err(e) = events.wait(BEAT) {
             shared.complain(&e.to_string());
             thread::sleep(BEAT);
         }
+    }
+    // what came until now; what comes from now on waits in the kernel for the next daemon
+    if let Err(e) = events.wait(Duration::ZERO) {
+        shared.complain(&e.to_string());
     }
 }
 
@@ -95,7 +117,10 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
         failed: None,
     };
     loop {
-        match records.recv_timeout(BEAT) {
+        shared.pulse.beat(Who::Log);
+        let closed = shared.queue.is_closed();
+        let beat = if closed { Duration::ZERO } else { BEAT };
+        match records.recv_timeout(beat) {
             Ok(event) => {
                 shared.queue.took(&event);
                 shared.counts.record(&event);
@@ -104,26 +129,22 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
                     writer.put(&record, 1);
                 }
             }
-            Err(RecvTimeoutError::Timeout) if shared.ends() => {
-                writer.tell_managers();
-                return;
-            }
+            // it was closed before it was found empty
+            Err(_) if closed => break,
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Disconnected) => break,
         }
-        for (count, last) in rate.end(Instant::now()) {
-            shared.counts.dropped(count);
-            let last = Record::of(&last, &shared.policies);
-            let record = Record {
-                kind: "dropped".into(),
-                count: Some(count),
-                ..last
-            };
-            writer.put(&record, count);
+        for dropped in rate.end(Instant::now()) {
+            writer.tell_dropped(dropped);
         }
         writer.tell_managers();
         writer.tell_lost();
     }
+    for dropped in rate.close() {
+        writer.tell_dropped(dropped);
+    }
+    writer.tell_managers();
+    writer.tell_lost();
 }
 
 /// The log's end, where nothing goes missing without being counted.
@@ -151,6 +172,18 @@ impl Writer<'_> {
                 self.failed = Some(Instant::now());
             }
         }
+    }
+
+    /// Tells how many of one kind were left out, and what the last of them was.
+    fn tell_dropped(&mut self, (count, last): (u64, Event)) {
+        self.shared.counts.dropped(count);
+        let last = Record::of(&last, &self.shared.policies);
+        let record = Record {
+            kind: "dropped".into(),
+            count: Some(count),
+            ..last
+        };
+        self.put(&record, count);
     }
 
     /// Tells how many were lost since the last time; where that cannot be written, later.

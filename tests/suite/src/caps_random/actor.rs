@@ -92,7 +92,6 @@ pub fn act(words: &[&str]) -> Result<String> {
 
 /// Asks to be limited by a subject of the bundle, at once.
 fn narrow(subject: &str, bundle: i32) -> Result<String> {
-    calls::rewind(bundle)?;
     let mut stream = UnixStream::connect(DAEMON)?;
     stream.set_read_timeout(Some(Duration::from_secs(300)))?;
     let question = serde_json::json!({"ask": "capabilities", "subject": subject, "now": true});

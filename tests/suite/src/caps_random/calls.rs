@@ -317,21 +317,19 @@ pub fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Back to the beginning.
-pub fn rewind(fd: i32) -> Result<()> {
-    // SAFETY: no memory is involved.
-    checked(unsafe { libc::lseek(fd, 0, libc::SEEK_SET) }).map(drop)
-}
-
-/// Memory with these bytes, as a descriptor without a name.
+/// Memory with these bytes, which keeps them, as a descriptor without a name.
 pub fn memory(bytes: &[u8]) -> Result<i32> {
     // SAFETY: the name is a string that ends.
-    let fd = checked(unsafe { libc::memfd_create(c"bundle".as_ptr(), 0) }.into())? as i32;
+    let made = unsafe { libc::memfd_create(c"bundle".as_ptr(), libc::MFD_ALLOW_SEALING) };
+    let fd = checked(made.into())? as i32;
     let mut rest = bytes;
     while !rest.is_empty() {
         // SAFETY: the slice is read within its length.
         let n = checked(unsafe { libc::write(fd, rest.as_ptr().cast(), rest.len()) } as i64)?;
         rest = &rest[n as usize..];
     }
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK;
+    // SAFETY: no memory is involved.
+    checked(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) }.into())?;
     Ok(fd)
 }
