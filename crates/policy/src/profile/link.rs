@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::dfa::START;
 use super::{
-    Attach, Automaton, Exec, LeftOut, Linked, Parsed, PathFlags, Perms, Profile, ProfileSet,
-    Rules, Statement, Table, Target, TooLarge, Unmediated, Walk, parent_of, unmediated,
+    Attach, Automaton, Exec, LeftOut, Linked, Parsed, PathFlags, Perms, Profile, ProfileSet, Rules,
+    Statement, Table, Target, TooLarge, Unmediated, Walk, parent_of, unmediated,
 };
 use crate::limits::{
     MAX_AUTOMATA, MAX_AUTOMATA_BYTES, MAX_PROFILE_NAME, MAX_PROFILES, MAX_UNMEDIATED,
@@ -211,7 +211,9 @@ fn remove(parsed: &mut [Parsed], name: &str, file: &Path) -> Option<Vec<String>>
     let profiles = std::mem::take(&mut found.profiles).into_iter();
     let (gone, left): (Vec<Profile>, _) = profiles.partition(is_meant);
     found.profiles = left;
-    Some(gone.into_iter().map(|profile| profile.name).collect())
+    let mut names: Vec<String> = gone.into_iter().map(|profile| profile.name).collect();
+    names.sort();
+    Some(names)
 }
 
 /// A profile, and its file.

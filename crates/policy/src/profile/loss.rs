@@ -81,7 +81,10 @@ pub(super) fn of(statement: &Statement) -> Vec<Loss> {
         return vec![Loss::condition("prompt", Says::Asked)];
     }
     // what stands behind the class's word
-    let rest = statement.text.split_once(class).map_or("", |(_, rest)| rest);
+    let rest = statement
+        .text
+        .split_once(class)
+        .map_or("", |(_, rest)| rest);
     let what = match class {
         "network" => network(rest),
         "umount" | "unmount" => begins_with_condition(rest).then_some("umount condition"),
@@ -102,7 +105,7 @@ pub(super) fn of(statement: &Statement) -> Vec<Loss> {
 }
 
 /// What a rule on networks says beside families, types and permissions: addresses, ports, interfaces, labels, and
-/// protocols. `tcp` and `udp` are other words for types, where no type stands beside them.
+/// one protocol of a type. (`tcp` and `udp` are the language's other words for `stream` and `dgram`.)
 fn network(rest: &str) -> Option<&'static str> {
     let is_between = |c: char| c.is_whitespace() || "(),".contains(c);
     let words: Vec<&str> = rest.split(is_between).collect();
@@ -110,7 +113,7 @@ fn network(rest: &str) -> Option<&'static str> {
     if rest.contains('=') || has("in") {
         return Some("network address");
     }
-    (has("icmp") || has("raw") && (has("tcp") || has("udp"))).then_some("network protocol")
+    has("icmp").then_some("network protocol")
 }
 
 /// Whether conditions stand before the path of a rule.
@@ -136,4 +139,178 @@ fn head(text: &str) -> Vec<Loss> {
         found.extend(lost.map(|flag| Loss::told(format!("flag {flag}"))));
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a rule of this class loses.
+    fn lost(says: Says, class: &str, text: &str) -> Vec<Loss> {
+        of(&Statement {
+            profile: "a".into(),
+            class: class.into(),
+            file: "f".into(),
+            line: 1,
+            text: text.into(),
+            says,
+            span: 0..0,
+        })
+    }
+
+    /// The classes that a rule is told with, where it has to be left out.
+    fn left_out(class: &str, text: &str) -> Option<String> {
+        let [loss] = &lost(Says::Allowed, class, text)[..] else {
+            return None;
+        };
+        loss.is_left_out.then(|| loss.class.clone())
+    }
+
+    #[test]
+    fn a_rule_on_networks_is_left_out_for_each_condition_that_nobody_looks_at() {
+        for rule in [
+            "network inet stream port=5432",
+            "network inet stream port = 5432",
+            "network inet6 dgram port=1024-2048",
+            "network inet ip=127.0.0.1",
+            "network ip=none",
+            "network peer=(ip=10.0.0.1 port=80)",
+            "network (send, receive) inet stream ip=::1 port=80 peer=(ip=::1)",
+            "network inet interface=lo",
+            "network inet label=x",
+            "network inet port in (80 443)",
+            "audit network tcp port=22",
+            "priority=5 network port=22",
+            "network(create) inet port=22",
+        ] {
+            let told = left_out("network", rule);
+            assert_eq!(
+                told.as_deref(),
+                Some("network address: it allows nothing"),
+                "{rule}"
+            );
+        }
+        for rule in [
+            "network icmp",
+            "network inet icmp",
+            "network (create) inet icmp",
+        ] {
+            let told = left_out("network", rule);
+            assert_eq!(
+                told.as_deref(),
+                Some("network protocol: it allows nothing"),
+                "{rule}"
+            );
+        }
+        for rule in [
+            "network",
+            "network inet",
+            "network inet stream",
+            "network tcp",
+            "network inet6 udp",
+            "network raw",
+            "network (create, bind) unix dgram",
+            "network rw netlink raw",
+            "priority=5 network inet",
+        ] {
+            assert_eq!(lost(Says::Allowed, "network", rule), [], "{rule}");
+        }
+    }
+
+    #[test]
+    fn other_rules_are_left_out_for_theirs() {
+        for (class, rule, told) in [
+            ("umount", "umount fstype=ext4 /mnt/", "umount condition"),
+            ("umount", "umount options=(rw) /mnt/", "umount condition"),
+            (
+                "unmount",
+                "unmount options in (rw) /mnt/",
+                "umount condition",
+            ),
+            (
+                "pivot_root",
+                "pivot_root /mnt/ -> b",
+                "pivot_root -> profile",
+            ),
+            ("pivot_root", "pivot_root -> b", "pivot_root -> profile"),
+        ] {
+            let told = format!("{told}: it allows nothing");
+            assert_eq!(left_out(class, rule), Some(told), "{rule}");
+        }
+        for (class, rule) in [
+            ("umount", "umount"),
+            ("umount", "umount /a=b/"),
+            ("umount", "umount @{X}/"),
+            ("pivot_root", "pivot_root oldroot=/a/ /b/"),
+            ("mount", "mount fstype=ext4 options=(ro) /dev/x -> /mnt/"),
+            ("unix", "unix bind addr=@x"),
+            ("signal", "signal (send) set=(term) peer=b"),
+            ("ptrace", "ptrace (read) peer=b"),
+        ] {
+            assert_eq!(lost(Says::Allowed, class, rule), [], "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_deny_refuses_all_the_same_and_what_is_to_be_asked_is_not_allowed() {
+        let [loss] = &lost(Says::Denied, "network", "deny network inet port=25")[..] else {
+            panic!("one of them");
+        };
+        assert!(!loss.is_left_out);
+        assert_eq!(loss.class, "network address: it refuses whatever that is");
+        let [loss] = &lost(Says::Asked, "file", "prompt /x r")[..] else {
+            panic!("one of them");
+        };
+        assert!(loss.is_left_out);
+        assert_eq!(loss.class, "prompt: it allows nothing");
+    }
+
+    #[test]
+    fn what_changes_no_decision_is_told() {
+        for (class, rule, expected) in [
+            ("dbus", "dbus (send) bus=system", &["dbus"][..]),
+            ("mqueue", "mqueue r /x", &["mqueue"]),
+            ("io_uring", "io_uring sqpoll", &["io_uring"]),
+            ("set", "set rlimit cpu <= 10", &["set"]),
+            ("of-tomorrow", "of-tomorrow /x", &["of-tomorrow"]),
+            ("change_profile", "change_profile -> &b", &["stack"]),
+            (
+                "change_profile",
+                "change_profile /x -> \":ns:b\"",
+                &["namespace"],
+            ),
+            (
+                "change_profile",
+                "audit change_profile -> b",
+                &["audit of change_profile"],
+            ),
+            ("change_profile", "change_profile -> b", &[]),
+        ] {
+            let losses = lost(Says::Allowed, class, rule);
+            assert!(losses.iter().all(|loss| !loss.is_left_out), "{rule}");
+            let told: Vec<_> = losses.iter().map(|loss| loss.class.as_str()).collect();
+            assert_eq!(told, expected, "{rule}");
+        }
+    }
+
+    #[test]
+    fn a_head_is_told_by_its_flags() {
+        for (text, expected) in [
+            ("profile a", &[][..]),
+            ("profile a /a flags=(complain, attach_disconnected)", &[]),
+            ("/a (delegate_deleted)", &["flag delegate_deleted"]),
+            (
+                "profile a flags=(kill.signal=hup error=EACCES, interruptible)",
+                &["flag kill.signal", "flag error", "flag interruptible"],
+            ),
+            (
+                "profile a /a xattrs=(user.prompt=\"x\") flags=(prompt)",
+                &["xattrs", "flag prompt"],
+            ),
+        ] {
+            let losses = lost(Says::Allowed, "profile", text);
+            let told: Vec<_> = losses.iter().map(|loss| loss.class.as_str()).collect();
+            assert_eq!(told, expected, "{text}");
+        }
+    }
 }

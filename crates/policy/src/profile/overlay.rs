@@ -104,7 +104,11 @@ impl Without {
 /// Whether a file is looked for below the base, by names alone.
 fn is_found(path: &Path, base: &Path, source: &Source) -> bool {
     let below = path.strip_prefix(base);
-    let is_plain = |below: &Path| below.components().all(|c| matches!(c, Component::Normal(_)));
+    let is_plain = |below: &Path| {
+        below
+            .components()
+            .all(|c| matches!(c, Component::Normal(_)))
+    };
     below.is_ok_and(is_plain) && !source.elsewhere.iter().any(|file| file == path)
 }
 
@@ -161,7 +165,11 @@ mod tests {
         let dir = base("");
         let other = TempDir::new().unwrap();
         let file = other.path().join("b");
-        fs::write(&file, "profile b {\n  include <abstractions/y>\n  unix,\n}\n").unwrap();
+        fs::write(
+            &file,
+            "profile b {\n  include <abstractions/y>\n  unix,\n}\n",
+        )
+        .unwrap();
         let copy = without(&file, dir.path(), "unix").unwrap();
         assert_ne!(copy.file, file);
         assert!(!fs::read_to_string(&copy.file).unwrap().contains("unix"));
@@ -176,7 +184,10 @@ mod tests {
         let dir = base("");
         let x = dir.path().join("abstractions/x");
         let main = dir.path().join("main");
-        for include in [format!("\"{}\"", x.display()), "<abstractions/../abstractions/x>".into()] {
+        for include in [
+            format!("\"{}\"", x.display()),
+            "<abstractions/../abstractions/x>".into(),
+        ] {
             fs::write(&main, format!("profile a {{\n  include {include}\n}}\n")).unwrap();
             let error = without(&main, dir.path(), "network").map(drop).unwrap_err();
             assert!(error.to_string().contains("cannot be left out"), "{error}");

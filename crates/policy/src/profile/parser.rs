@@ -186,14 +186,15 @@ impl Parser {
         };
         // who does not know what is written cannot tell what of it is enforced
         let source = source(&file, &self.base).map_err(fault)?;
-        let is_left_out =
-            |rule: &&Statement| loss::of(rule).iter().any(|loss| loss.is_left_out);
+        let is_left_out = |rule: &&Statement| loss::of(rule).iter().any(|loss| loss.is_left_out);
         let rules: Vec<_> = source.statements.iter().filter(is_left_out).collect();
         if !rules.is_empty() {
             let copy = Without::rules(&file, &self.base, &source, &rules).map_err(fault)?;
             let again = self.compile(&copy.file, &copy.base, features);
             // nobody but this knows the copy
-            parsed.profiles = again.map_err(|e| e.named(&copy, &file, &self.base))?.profiles;
+            parsed.profiles = again
+                .map_err(|e| e.named(&copy, &file, &self.base))?
+                .profiles;
         }
         Ok(parsed)
     }

@@ -264,7 +264,15 @@ impl Reader<'_> {
             ["include" | "#include", path @ ..] => (false, path),
             _ => return Ok(()),
         };
-        let path = path.join(" ");
+        // another one may follow on the line
+        let is_include = |word: &&str| matches!(*word, "include" | "#include");
+        let end = path.iter().position(is_include).unwrap_or(path.len());
+        let (path, next) = path.split_at(end);
+        self.include_one(&path.join(" "), is_optional, depth)?;
+        self.include(next, depth)
+    }
+
+    fn include_one(&mut self, path: &str, is_optional: bool, depth: usize) -> io::Result<()> {
         let is_from_base = path.starts_with('<');
         let path = Path::new(path.trim_matches(['<', '>', '"', ' ']));
         if path.as_os_str().is_empty() {
@@ -331,7 +339,8 @@ struct Piece<'t> {
 impl Piece<'_> {
     /// Whether it is neither an include, nor a variable that is set, nor empty.
     fn is_rule(&self) -> bool {
-        let is_line = |word: &&str| word.ends_with("include") || word.starts_with(['@', '$']);
+        let is_line =
+            |word: &str| matches!(word, "include" | "#include") || word.starts_with(['@', '$']);
         self.words.first().is_some_and(|word| !is_line(word))
     }
 }
@@ -560,6 +569,8 @@ profile one /usr/bin/one flags=(complain, attach_disconnected) {
             read(main, "include <abs>\nunix,\n"),
             [rule("unix", "a", 2, "unix")]
         );
+        let main = "profile a {\n  #include < abs > #include if exists <none>\n}\n";
+        assert_eq!(read(main, "unix,\n"), [rule("unix", "a", 1, "unix")]);
         let dir = tempfile::tempdir().unwrap();
         for at in 0..40 {
             let text = format!("include <{}>\n", at + 1);
@@ -578,7 +589,12 @@ profile one /usr/bin/one flags=(complain, attach_disconnected) {
             fs::write(&abs, text).unwrap();
             source(&main, dir.path())
         };
-        assert!(read("\nnetwork inet").unwrap_err().to_string().contains("abs:2"));
+        assert!(
+            read("\nnetwork inet")
+                .unwrap_err()
+                .to_string()
+                .contains("abs:2")
+        );
         assert!(read("network inet,").is_ok());
         assert!(read("@{X} = /a").is_ok());
     }

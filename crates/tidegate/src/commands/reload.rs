@@ -9,6 +9,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use super::have_done;
 use crate::cli::Reload;
 use crate::exit::{Failure, Outcome};
+use crate::profiles::whole;
 use crate::protocol::Ask;
 
 pub fn run(args: &Reload, json: bool) -> Outcome {
@@ -26,5 +27,6 @@ pub fn run(args: &Reload, json: bool) -> Outcome {
         },
         Some(file.as_fd()),
         json,
-    )
+    )?;
+    whole(&policy.profiles)
 }
