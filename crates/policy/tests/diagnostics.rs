@@ -325,6 +325,10 @@ fn warnings() {
         "8 `nonetdemote` warning plm::ineffective",
     );
     starts(
+        "mid /x permissive",
+        "8 `permissive` warning plm::ineffective: give the program's file the top",
+    );
+    starts(
         "top /x nodemote nonetdemote",
         "17 `nonetdemote` warning plm::ineffective: drop it",
     );
