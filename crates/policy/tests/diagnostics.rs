@@ -347,7 +347,7 @@ fn warnings() {
         "{shadowed:?}"
     );
     for fine in [
-        "low /x permissive",
+        "top /x permissive",
         "top /x nodemote",
         "mid /x creator lowwrite lownoopen",
     ] {

@@ -43,7 +43,7 @@ fn network(policy: &Policy, addr: &str) -> Option<u8> {
 
 #[test]
 fn a_statement_of_a_map_changes_what_is_answered() {
-    let forms: Vec<(&str, &str, OfMap)> = vec![
+    let forms: &[(&str, &str, OfMap)] = &[
         ("", "mode permissive", |p| p.mode == Mode::Permissive),
         ("", "mid /x", |p| {
             level(p, "/x") == 1 && level(p, "/x/y") == 1
@@ -90,7 +90,7 @@ fn a_statement_of_a_map_changes_what_is_answered() {
         }),
         ("low /x", "mid /x child-of", |p| level(p, "/x/y") == 1),
     ];
-    for (base, line, probe) in forms {
+    for &(base, line, probe) in forms {
         let (with, told) = map(base, line);
         assert!(probe(&with) && !probe(&map(base, "").0), "{line}");
         assert_eq!(told, [], "{line}");
@@ -156,7 +156,7 @@ fn inet(class: Class, addr: &str, port: u16) -> Object {
 fn a_line_of_a_capability_file_changes_what_is_answered() {
     use Class::{Dir, File, Library, Program, Tcp, Udp};
     use permission::*;
-    let forms: Vec<(&str, OfCaps)> = vec![
+    let forms: &[(&str, OfCaps)] = &[
         ("program /x execute", |c| {
             may(c, &path(Program, "/x"), EXECUTE)
         }),
@@ -223,7 +223,7 @@ fn a_line_of_a_capability_file_changes_what_is_answered() {
         ("file \"/x y\" read", |c| may(c, &path(File, "/x y"), READ)),
         ("dir /x read", |c| may(c, &path(Dir, "/x"), READ)),
     ];
-    for (lines, probe) in forms {
+    for &(lines, probe) in forms {
         let (with, told) = caps(lines, "");
         assert!(probe(&with) && !probe(&caps("", "").0), "{lines}");
         assert_eq!(told, [], "{lines}");

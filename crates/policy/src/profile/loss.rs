@@ -87,6 +87,11 @@ pub(super) fn of(statement: &Statement) -> Vec<Loss> {
         .map_or("", |(_, rest)| rest);
     let what = match class {
         "network" => network(rest),
+        "mount" | "remount" => {
+            let is_none = has_type(rest) && (class == "remount" || is_of_no_type(rest));
+            let told = is_none.then(|| Loss::told("mount condition: no mount is meant"));
+            return told.into_iter().collect();
+        }
         "umount" | "unmount" => begins_with_condition(rest).then_some("umount condition"),
         "pivot_root" => rest.contains("->").then_some("pivot_root -> profile"),
         "change_profile" => {
@@ -114,6 +119,36 @@ fn network(rest: &str) -> Option<&'static str> {
         return Some("network address");
     }
     has("icmp").then_some("network protocol")
+}
+
+/// Whether a rule on mounts asks for a filesystem's type.
+fn has_type(rest: &str) -> bool {
+    let mut words = rest.split_whitespace();
+    words.any(|word| word.starts_with("fstype") || word.starts_with("vfstype"))
+}
+
+/// Whether its options are of mounts that the kernel tells no type of. Those that may be there (`in`) may be missing, too.
+fn is_of_no_type(rest: &str) -> bool {
+    const OPTIONS: [&str; 12] = [
+        "bind",
+        "move",
+        "private",
+        "rbind",
+        "remount",
+        "rprivate",
+        "rshared",
+        "rslave",
+        "runbindable",
+        "shared",
+        "slave",
+        "unbindable",
+    ];
+    let words = rest.split(|c: char| c.is_whitespace() || "=(),".contains(c));
+    let words: Vec<&str> = words.collect();
+    let mut names = words
+        .iter()
+        .map(|word| word.strip_prefix("make-").unwrap_or(word));
+    names.any(|name| OPTIONS.contains(&name)) && !words.contains(&"in")
 }
 
 /// Whether conditions stand before the path of a rule.
@@ -243,6 +278,12 @@ mod tests {
             ("umount", "umount @{X}/"),
             ("pivot_root", "pivot_root oldroot=/a/ /b/"),
             ("mount", "mount fstype=ext4 options=(ro) /dev/x -> /mnt/"),
+            ("mount", "mount options=(rbind) /bind/ -> /mnt/"),
+            (
+                "mount",
+                "mount fstype=ext4 options in (bind, ro) /bind/ -> /mnt/",
+            ),
+            ("remount", "remount options=(ro) /mnt/"),
             ("unix", "unix bind addr=@x"),
             ("signal", "signal (send) set=(term) peer=b"),
             ("ptrace", "ptrace (read) peer=b"),
@@ -273,6 +314,21 @@ mod tests {
             ("io_uring", "io_uring sqpoll", &["io_uring"]),
             ("set", "set rlimit cpu <= 10", &["set"]),
             ("of-tomorrow", "of-tomorrow /x", &["of-tomorrow"]),
+            (
+                "mount",
+                "mount fstype=ext4 options=(ro, rbind) /a/ -> /b/",
+                &["mount condition: no mount is meant"],
+            ),
+            (
+                "mount",
+                "mount options=make-rslave fstype=ext4 -> /b/",
+                &["mount condition: no mount is meant"],
+            ),
+            (
+                "remount",
+                "remount fstype=ext4 /b/",
+                &["mount condition: no mount is meant"],
+            ),
             ("change_profile", "change_profile -> &b", &["stack"]),
             (
                 "change_profile",
