@@ -121,11 +121,13 @@ int BPF_PROG(te_path_notify, const struct path *path, u64 mask, unsigned int typ
 
 	if (!who.subject || !inode)
 		return 0;
-	/* FSNOTIFY_OBJ_TYPE_VFSMOUNT, _SB */
+	/* FSNOTIFY_OBJ_TYPE_VFSMOUNT, _SB, and since 6.15 _MNTNS */
 	if (type == 1)
 		request = FILE__WATCH_MOUNT;
 	else if (type == 2)
 		request = FILE__WATCH_SB;
+	else if (type == 3)
+		request = FILE__WATCH_MOUNTNS;
 	if (type == 1 || type == 2) {
 		err = te_super_asked(address(CAST(struct dentry, address(p->dentry))->d_sb),
 				     FILESYSTEM__WATCH);

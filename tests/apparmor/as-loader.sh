@@ -45,7 +45,7 @@ if [ $how != remove ]; then
 	cp "$new.names" "$NAMES/$name"
 fi
 
-"$here/tidegate" reload --policy "$here/regression.plm" --profile "$LOADED" \
+"$here/tidegate" reload --policy "$here/regression.plm" --profile "$LOADED" --strict \
 	--apparmor-parser "$here/complaining.sh" >"$new.said" 2>&1 || {
 	cat "$new.said" >&2
 	exit 1

@@ -19,7 +19,7 @@ unclear() {
 }
 
 "$CASES/tidegate" compile "$CASES/flat.plm" --profile "$CASES/case" --profile-base "$base" \
-	--apparmor-parser "$CASES/parser" --output "$CASES/bundle" >"$CASES/said" 2>&1
+	--strict --apparmor-parser "$CASES/parser" --output "$CASES/bundle" >"$CASES/said" 2>&1
 status=$?
 case $status in
 0)

@@ -143,6 +143,21 @@ sleep 300 &
 expect 1 'Permission denied|not permitted' /root/tool end $!
 expect 0 'signal \(send\) set=\(term\) peer=unconfined,' learn --since 1m
 kill $!
+
+echo "# a profile that cannot be used is left out, and told; the others are in force"
+strictly() { "$T" reload --policy "$MAP" "${these[@]}" --strict; }
+left_out() { "$T" status | grep '^profiles:'; }
+expect 1 '' left_out
+printf 'profile bad /root/bad {\n  /x r,\n  /y nothing,\n}\n' >"$BASE/root.bad"
+expect 10 'root.bad:3: left out `bad`: ' reload
+expect 0 '/etc/apparmor.d/root.bad:3: left out `bad`: ' left_out
+expect 0 '"left_out":\["/etc/apparmor.d/root.bad:3' "$T" status --json
+expect 1 'Permission denied' /root/tool other
+expect 3 'root.bad does not compile' strictly
+expect 0 'root.bad:3' left_out
+rm "$BASE/root.bad"
+expect 0 'number' reload
+expect 1 '' left_out
 expect 0 'nothing is enforced' "$T" stop
 
 echo "$passed passed, $failed failed"

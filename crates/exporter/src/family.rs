@@ -259,6 +259,7 @@ pub mod tests {
         let status = Status {
             policy: "my \"own\"".into(),
             levels: vec!["untrusted".into(), "service".into(), "system".into()],
+            left_out: Vec::new(),
             seqno: 2,
             permissive: false,
             daemon: Some(1),

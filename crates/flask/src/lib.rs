@@ -29,8 +29,13 @@ pub use numbering::{Names, Numbering};
 pub use rows::{Booleans, is_true};
 pub use sid::Sid;
 
+/// The place of a class in [`UNMEDIATED`] where permissions are meant whichever class has them.
+pub const ANY_CLASS: &str = "*";
+
 /// What of Linux's classes nothing asks about: whole classes, or permissions of them. Told at load.
 pub const UNMEDIATED: &[(&str, &[&str])] = &[
+    // access(2) is decided as what it asks about; sockets are asked about what comes by `read`
+    (ANY_CLASS, &["audit_access", "recvfrom"]),
     (
         "security",
         &[
@@ -51,8 +56,9 @@ pub const UNMEDIATED: &[(&str, &[&str])] = &[
     ("association", &[]),
     ("packet", &[]),
     ("peer", &[]),
-    ("tun_socket", &["attach_queue"]),
+    ("tun_socket", &[]),
     ("sctp_socket", &["association"]),
+    ("ipc", &[]),
     ("kernel_service", &[]),
     ("binder", &[]),
     ("infiniband_pkey", &[]),

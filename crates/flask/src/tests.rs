@@ -1,12 +1,19 @@
 //! The tables of a small policy, asked by the kernel's code.
 
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
 use tidegate_policy::te::contexts::{FileContexts, Text, Texts};
 use tidegate_policy::te::db::{Context, PolicyDb, Rule, Says as Rules};
 use tidegate_policy::te::decide::{Decider, ExtendedAccess};
 use tidegate_policy::te::example::example;
 
 use crate::genfs::genfs;
-use crate::{Class, Classes, Image, Labelling, Numbering, Says, Server, Sid, Single};
+use crate::{
+    ANY_CLASS, CLASSES, Class, Classes, Image, Labelling, Numbering, Says, Server, Sid, Single,
+    UNMEDIATED,
+};
 
 const BASE: u32 = 4096;
 
@@ -249,4 +256,84 @@ fn a_class_alone_is_what_the_list_has_under_its_number() {
     }
     assert!(Class::numbered(&db, 0).is_none());
     assert!(Class::numbered(&db, all.list.len() as u32 + 1).is_none());
+}
+
+/// Classes that are asked about by the permissions' names in another class, whose bits they share.
+fn sharing(class: &str) -> Vec<&str> {
+    const FILES: [&str; 7] = [
+        "dir",
+        "lnk_file",
+        "chr_file",
+        "blk_file",
+        "sock_file",
+        "fifo_file",
+        "anon_inode",
+    ];
+    let mut all = vec![class];
+    if FILES.contains(&class) {
+        all.push("file");
+    }
+    if class.ends_with("socket") {
+        all.extend(["socket", "file", "tcp_socket"]);
+    }
+    if class.starts_with("netlink_") {
+        all.push("netlink_route_socket");
+    }
+    if ["sem", "msgq", "shm"].contains(&class) {
+        all.push("ipc");
+    }
+    all
+}
+
+#[test]
+fn each_permission_of_linux_is_asked_about_or_told() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut text = String::new();
+    for entry in fs::read_dir(crates.join("../kernel/te")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "h") {
+            text += &fs::read_to_string(path).unwrap();
+        }
+    }
+    let server = fs::read_to_string(crates.join("tidegate/src/daemon/manager.rs")).unwrap();
+    let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let words: HashSet<&str> = text.split(is_between).collect();
+    for (class, permissions) in CLASSES {
+        let is_class = words.contains(format!("SECCLASS_{}", class.to_uppercase()).as_str());
+        // the kernel's own numbers are their bits
+        let is_numbered = class.starts_with("cap") || *class == "key";
+        for permission in *permissions {
+            let is_named = sharing(class).into_iter().any(|class| {
+                let name = format!("{class}__{permission}").to_uppercase();
+                words.contains(name.as_str())
+            });
+            let is_asked = is_class && (is_numbered || is_named)
+                // who serves objects of his own asks the daemon
+                || *class == "security" && server.contains(&format!("\"{permission}\""));
+            let is_told = UNMEDIATED.iter().any(|(told, which)| {
+                (told == class && which.is_empty())
+                    || ([*class, ANY_CLASS].contains(told) && which.contains(permission))
+            });
+            assert!(is_asked || is_told, "{class} {permission}");
+        }
+    }
+}
+
+#[test]
+fn what_is_told_is_there() {
+    for (class, told) in UNMEDIATED {
+        let all = || {
+            let of = CLASSES
+                .iter()
+                .filter(|(name, _)| [*name, ANY_CLASS].contains(class));
+            of.flat_map(|(_, permissions)| *permissions)
+        };
+        assert!(all().count() > 0, "{class}");
+        for permission in *told {
+            assert!(
+                all().any(|known| known == permission),
+                "{class} {permission}"
+            );
+        }
+    }
 }

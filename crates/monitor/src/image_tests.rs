@@ -181,6 +181,7 @@ fn small() -> ProfileSet {
         profiles: vec![first, child, profile("é", None)],
         automata: vec![table(), another_table()],
         unmediated: Vec::new(),
+        left_out: Vec::new(),
     }
 }
 
@@ -311,6 +312,7 @@ fn an_automaton_of_256_classes_has_its_last_one() {
         profiles: vec![profile("a", None)],
         automata: vec![table],
         unmediated: Vec::new(),
+        left_out: Vec::new(),
     };
     let arena = Arena::of(&set, 1);
     let from = tg_walk {
@@ -328,6 +330,7 @@ fn a_crowd_is_found_by_name() {
         profiles: names.iter().map(|name| profile(name, None)).collect(),
         automata: vec![table()],
         unmediated: Vec::new(),
+        left_out: Vec::new(),
     };
     let arena = Arena::of(&set, 1);
     for name in &names {

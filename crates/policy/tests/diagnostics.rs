@@ -325,6 +325,10 @@ fn warnings() {
         "8 `nonetdemote` warning plm::ineffective",
     );
     starts(
+        "mid /x permissive",
+        "8 `permissive` warning plm::ineffective: give the program's file the top",
+    );
+    starts(
         "top /x nodemote nonetdemote",
         "17 `nonetdemote` warning plm::ineffective: drop it",
     );
@@ -343,7 +347,7 @@ fn warnings() {
         "{shadowed:?}"
     );
     for fine in [
-        "low /x permissive",
+        "top /x permissive",
         "top /x nodemote",
         "mid /x creator lowwrite lownoopen",
     ] {

@@ -199,6 +199,9 @@ pub struct Status {
     pub policy: String,
     /// Level names, lowest first.
     pub levels: Vec<String>,
+    /// What of the profiles could not be used and is not in force: the file and line, the names, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// The policy's sequence number.
     pub seqno: u32,
     /// Whether refusals are only recorded.

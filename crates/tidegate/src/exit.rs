@@ -30,6 +30,8 @@ pub enum Code {
     Internal = 8,
     /// The monitor in the kernel is another version's.
     Foreign = 9,
+    /// It is done, but for profiles that cannot be used.
+    Partly = 10,
 }
 
 impl Code {

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::Report;
 use tidegate_policy::profile::{
-    FEATURES, Parsed, Parser, ParserError, ProfileSet, Source, Statement, Unmediated, source,
+    FEATURES, LeftOut, Parsed, Parser, ParserError, ProfileSet, Source, Statement, Unmediated,
+    source,
 };
 
 use crate::exit::{Code, Failure, Message, Outcome};
@@ -38,14 +39,28 @@ pub struct Profiles {
         requires = "profile"
     )]
     pub apparmor_parser: PathBuf,
+    /// Take none of the profiles if one of them cannot be used; without it that one is named and left out
+    #[arg(long, requires = "profile")]
+    pub strict: bool,
 }
 
 impl Profiles {
-    /// Compiles and links them; what is wrong with where their rules stand goes to standard error.
+    /// Compiles and links them. What cannot be used is left out, if there is anything else.
     pub fn load(&self) -> Outcome<ProfileSet> {
-        let parsed = waiting("compiling profiles", || self.compile())?;
-        let rules = self.statements(&parsed);
-        ProfileSet::link(&parsed, &rules).map_err(|e| Failure::policy(Report::new(e)))
+        let (parsed, left_out) = waiting("compiling profiles", || self.compile())?;
+        let rules = self.statements(&parsed)?;
+        let linked = match self.strict {
+            true => ProfileSet::link(&parsed, &rules),
+            false => ProfileSet::link_usable(parsed, &rules, left_out),
+        };
+        let set = linked.map_err(|e| Failure::policy(Report::new(e)))?;
+        match set.left_out.first() {
+            Some(fault) if set.profiles.is_empty() => Err(Failure::new(
+                Code::Policy,
+                format!("no profile can be used: {}", printable(&fault.to_string())),
+            )),
+            _ => Ok(set),
+        }
     }
 
     /// The same, by paths that begin at the root.
@@ -55,6 +70,7 @@ impl Profiles {
             profile: self.profile.iter().map(absolute).collect(),
             profile_base: absolute(&self.profile_base),
             apparmor_parser: self.apparmor_parser.clone(),
+            strict: self.strict,
         }
     }
 
@@ -75,33 +91,42 @@ impl Profiles {
         }
     }
 
-    /// Compiles each file.
+    /// Compiles each file; with them, what to tell of those that do not compile.
     ///
     /// # Errors
-    /// The first that does not compile.
-    pub fn compile(&self) -> Outcome<Vec<Parsed>> {
+    /// The first that does not compile, if all are to, or if none does.
+    pub fn compile(&self) -> Outcome<(Vec<Parsed>, Vec<LeftOut>)> {
         let parser = self.parser(&self.profile_base);
-        let mut parsed = Vec::new();
+        let (mut parsed, mut faults) = (Vec::new(), Vec::new());
         for path in &self.profile {
-            parsed.extend(parser.parse(path).map_err(failure)?);
-        }
-        Ok(parsed)
-    }
-
-    /// The rules as they were written. They only tell where what nothing mediates stands, so that
-    /// profiles need not be refused for what the compiler could read.
-    fn statements(&self, parsed: &[Parsed]) -> Vec<Statement> {
-        let mut found = Vec::new();
-        for Parsed { file, .. } in parsed {
-            match self.source(file) {
-                Ok(of_file) => found.extend(of_file.statements),
-                Err(e) => tell!(
-                    "warning: {}: rules that nothing mediates are not looked for: {e}",
-                    printable(&file.to_string_lossy())
-                ),
+            if self.strict {
+                parsed.extend(parser.parse(path).map_err(failure)?);
+                continue;
+            }
+            for one in parser.parse_each(path).map_err(failure)? {
+                match one {
+                    Ok(file) => parsed.push(file),
+                    Err(fault) => faults.push(fault),
+                }
             }
         }
-        found
+        let left_out = faults.iter().map(|fault| parser.left_out(fault)).collect();
+        match faults.into_iter().next() {
+            Some(first) if parsed.is_empty() => Err(failure(first)),
+            _ => Ok((parsed, left_out)),
+        }
+    }
+
+    /// The rules and the profiles' heads as they were written, which say where what nothing mediates stands.
+    fn statements(&self, parsed: &[Parsed]) -> Outcome<Vec<Statement>> {
+        let mut found = Vec::new();
+        for Parsed { file, .. } in parsed {
+            let source = self.source(file);
+            let source = source.map_err(|e| Failure::io(format!("read {}", file.display()), e))?;
+            found.extend(source.heads);
+            found.extend(source.statements);
+        }
+        Ok(found)
     }
 }
 
@@ -121,8 +146,30 @@ fn failure(e: ParserError) -> Failure {
     }
 }
 
-/// Tells what a policy's profiles say that is not so.
+/// Whether a policy has all the profiles that were wanted: what ends a command that has done the rest.
+pub fn whole(profiles: &ProfileSet) -> Outcome {
+    match profiles.left_out.len() {
+        0 => Ok(()),
+        places => Err(Failure::new(
+            Code::Partly,
+            format!(
+                "done without the profiles that cannot be used ({places} left out, each named above); \
+                 with --strict none is taken then"
+            ),
+        )),
+    }
+}
+
+/// Tells what was left out of the profiles.
+pub fn tell_left_out(left_out: &[LeftOut]) {
+    for one in left_out {
+        tell!("warning: {}", printable(&one.to_string()));
+    }
+}
+
+/// Tells what a policy's profiles say that is not so, and which of them it has not.
 pub fn warn(profiles: &ProfileSet) {
+    tell_left_out(&profiles.left_out);
     let rules = &profiles.unmediated;
     for rule in rules.iter().take(SHOWN) {
         tell!("warning: {}", unmediated(rule));
@@ -146,6 +193,74 @@ fn unmediated(rule: &Unmediated) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Files of profiles in a directory.
+    fn of(files: &[(&str, &str)]) -> (tempfile::TempDir, Profiles) {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        let profiles = Profiles {
+            profile: vec![dir.path().to_owned()],
+            profile_base: dir.path().to_owned(),
+            apparmor_parser: "apparmor_parser".into(),
+            strict: false,
+        };
+        (dir, profiles)
+    }
+
+    #[test]
+    fn one_bad_file_is_left_out_and_named_and_the_others_are_taken() {
+        let bad = "profile bad /b {\n  /b r,\n  /c nothing,\n}\n";
+        let good: Vec<_> = (0..20)
+            .map(|at| {
+                (
+                    format!("g{at}"),
+                    format!("profile g{at} /g{at} {{ /g r, }}\n"),
+                )
+            })
+            .collect();
+        let mut files: Vec<_> = good.iter().map(|(name, text)| (&**name, &**text)).collect();
+        files.push(("bad", bad));
+        let (dir, mut profiles) = of(&files);
+        let set = profiles.load().unwrap();
+        assert_eq!(set.profiles.len(), 20);
+        let [left_out] = &set.left_out[..] else {
+            panic!("{:?}", set.left_out);
+        };
+        assert_eq!(left_out.profiles, ["bad"]);
+        assert_eq!(left_out.file, dir.path().join("bad").to_string_lossy());
+        assert_eq!(left_out.line, 3);
+        assert_eq!(whole(&set).unwrap_err().code, Code::Partly);
+        profiles.strict = true;
+        assert_eq!(profiles.load().unwrap_err().code, Code::Policy);
+        fs::remove_file(dir.path().join("bad")).unwrap();
+        assert!(whole(&profiles.load().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn two_profiles_of_one_name_are_the_first_and_a_child_of_the_other_is_not_its_child() {
+        let first = "profile a /a {\n  /bin/x cx -> x,\n  profile x { /x r, }\n}\n";
+        let second = "\nprofile a /other {\n  profile y { /y r, }\n}\n";
+        let (dir, profiles) = of(&[("1", first), ("2", second)]);
+        let set = profiles.load().unwrap();
+        let names: Vec<_> = set.profiles.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["a", "a//x"]);
+        let [left_out] = &set.left_out[..] else {
+            panic!("{:?}", set.left_out);
+        };
+        assert_eq!(left_out.profiles, ["a", "a//y"]);
+        let place = dir.path().join("2").display().to_string();
+        assert_eq!((&left_out.file, left_out.line), (&place, 2));
+    }
+
+    #[test]
+    fn where_no_profile_can_be_used_nothing_is_done() {
+        let (_dir, profiles) = of(&[("a", "profile a {\n  nothing\n}\n")]);
+        assert_eq!(profiles.load().unwrap_err().code, Code::Policy);
+        let (_dir, profiles) = of(&[("a", "profile :ns:a { }\n")]);
+        assert_eq!(profiles.load().unwrap_err().code, Code::Policy);
+    }
 
     #[test]
     fn a_rule_is_told_with_its_place() {

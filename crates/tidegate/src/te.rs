@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::Report;
+use tidegate_flask::{ANY_CLASS, UNMEDIATED};
 use tidegate_policy::te::cil::{Compiler, CompilerError};
 use tidegate_policy::te::contexts::FileContexts;
 use tidegate_policy::te::policydb::{NEWEST, OLDEST};
@@ -277,12 +278,15 @@ pub fn assignment(text: &str) -> Result<(String, bool), String> {
 
 /// Tells what of a SELinux policy is not so.
 pub fn warn(te: &Te) {
-    let words: Vec<String> = tidegate_flask::UNMEDIATED
+    let words: Vec<String> = UNMEDIATED
         .iter()
-        .map(|(class, permissions)| match permissions.is_empty() {
-            true => (*class).to_owned(),
-            false => format!("{class} {{ {} }}", permissions.join(" ")),
-        })
+        .map(
+            |(class, permissions)| match (*class, permissions.is_empty()) {
+                (class, true) => class.to_owned(),
+                (ANY_CLASS, false) => format!("any class's {{ {} }}", permissions.join(" ")),
+                (class, false) => format!("{class} {{ {} }}", permissions.join(" ")),
+            },
+        )
         .collect();
     tell!("warning: nothing mediates {}", words.join(", "));
     if !te.sight {

@@ -252,6 +252,10 @@ pub enum BundleError {
     #[error("rule {0} of those that nothing mediates has an overlong text")]
     #[diagnostic(code(bundle::unmediated))]
     Unmediated(usize),
+    /// An overlong text of profiles that were left out.
+    #[error("number {0} of the profiles that were left out has an overlong text")]
+    #[diagnostic(code(bundle::left_out))]
+    LeftOut(usize),
 
     // The SELinux policy.
     /// A binary policy that cannot be read.

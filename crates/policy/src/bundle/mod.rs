@@ -39,11 +39,13 @@ pub const HEADER: usize = CHECKED + blake3::OUT_LEN;
 const LOMAC: &str = "lomac";
 /// The section of the `profile` model, in a bundle that has profiles.
 const PROFILE: &str = "profile";
+/// The section of what of the profiles could not be used, in a bundle that lacks some.
+const LEFT_OUT: &str = "left-out";
 /// The section of the `te` model, in a bundle that has a SELinux policy.
 const TE: &str = "te";
 /// The section of the `capability` model, in a bundle of its own.
 const CAPABILITY: &str = "capability";
-/// Sections in a bundle, at most: one for each policy model.
+/// Sections in a bundle, at most: `capability` is alone in its own.
 const MAX_SECTIONS: usize = 4;
 
 impl Policy {
@@ -52,6 +54,9 @@ impl Policy {
         let mut sections = vec![(LOMAC, section::write_lomac(self))];
         if !self.profiles.profiles.is_empty() {
             sections.push((PROFILE, profile::write(&self.profiles)));
+        }
+        if !self.profiles.left_out.is_empty() {
+            sections.push((LEFT_OUT, profile::write_left_out(&self.profiles)));
         }
         if let Some(te) = &self.te {
             sections.push((TE, te::write(te)));
@@ -65,11 +70,12 @@ impl Policy {
     ///
     /// The first thing wrong with it.
     pub fn from_bundle(bytes: &[u8]) -> Result<Policy, BundleError> {
-        let (mut lomac, mut profile, mut te) = (None, None, None);
+        let (mut lomac, mut profile, mut left_out, mut te) = (None, None, None, None);
         for (name, content) in section::read_all(open(bytes)?)? {
             let found = match name {
                 LOMAC => &mut lomac,
                 PROFILE => &mut profile,
+                LEFT_OUT => &mut left_out,
                 TE => &mut te,
                 _ => return Err(BundleError::UnknownSection(name.to_owned())),
             };
@@ -83,6 +89,9 @@ impl Policy {
         if let Some(content) = profile {
             policy.profiles = Reader::new(content, PROFILE).profiles()?;
             validate_profiles::profiles(&policy.profiles)?;
+        }
+        if let Some(content) = left_out {
+            policy.profiles.left_out = Reader::new(content, LEFT_OUT).left_out()?;
         }
         policy.te = te
             .map(|content| Reader::new(content, TE).te())

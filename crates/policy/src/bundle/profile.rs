@@ -5,8 +5,10 @@
 
 use super::BundleError;
 use super::section::{Reader, Writer};
-use crate::limits::{MAX_AUTOMATA, MAX_AUTOMATA_BYTES, MAX_PROFILES, MAX_STATES, MAX_UNMEDIATED};
-use crate::profile::{ProfileSet, Table};
+use crate::limits::{
+    MAX_AUTOMATA, MAX_AUTOMATA_BYTES, MAX_LINE, MAX_PROFILES, MAX_STATES, MAX_UNMEDIATED,
+};
+use crate::profile::{LeftOut, ProfileSet, Table};
 
 /// The content of the `profile` section.
 pub(super) fn write(set: &ProfileSet) -> Vec<u8> {
@@ -26,7 +28,28 @@ pub(super) fn write(set: &ProfileSet) -> Vec<u8> {
     out.0
 }
 
+/// The content of the `left-out` section.
+pub(super) fn write_left_out(set: &ProfileSet) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.list(&set.left_out);
+    out.0
+}
+
 impl Reader<'_> {
+    /// Reads the `left-out` section.
+    pub fn left_out(mut self) -> Result<Vec<LeftOut>, BundleError> {
+        let found: Vec<LeftOut> = self.list("profiles that were left out", MAX_PROFILES)?;
+        self.finish()?;
+        let overlong = |it: &LeftOut| {
+            let mut texts = it.profiles.iter().chain([&it.file, &it.why]);
+            texts.any(|text| text.len() > MAX_LINE)
+        };
+        match found.iter().position(overlong) {
+            Some(index) => Err(BundleError::LeftOut(index)),
+            None => Ok(found),
+        }
+    }
+
     /// Reads the `profile` section, whose indices are still to be checked.
     pub fn profiles(mut self) -> Result<ProfileSet, BundleError> {
         let profiles = self.list("profiles", MAX_PROFILES)?;
@@ -45,6 +68,7 @@ impl Reader<'_> {
             profiles,
             automata,
             unmediated,
+            left_out: Vec::new(),
         })
     }
 

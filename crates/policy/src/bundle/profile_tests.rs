@@ -6,7 +6,7 @@ use super::*;
 use crate::limits::{MAX_AUTOMATA_BYTES, MAX_LINE, MAX_PROFILE_NAME};
 use crate::profile::pack::example;
 use crate::profile::{
-    Exec, Linked, Parsed, PathFlags, ProfileSet, Rlimit, Table, Target, Walk, unpack,
+    Exec, LeftOut, Linked, Parsed, PathFlags, ProfileSet, Rlimit, Table, Target, Walk, unpack,
 };
 
 /// Three profiles, the second of which is a child of the first. The first automaton is that of
@@ -63,6 +63,25 @@ fn profiles_are_kept() {
     assert_eq!(policy.profiles.automata.len(), 3);
     assert!(!policy.profiles.unmediated.is_empty());
     assert_eq!(Policy::from_bundle(&policy.to_bundle()), Ok(policy));
+}
+
+#[test]
+fn what_was_left_out_is_kept() {
+    let mut policy = policy(set());
+    policy.profiles.left_out = vec![LeftOut {
+        profiles: vec!["d".into(), "d//e".into()],
+        file: "g".into(),
+        line: 7,
+        why: "no such flag".into(),
+    }];
+    let told = policy.profiles.left_out[0].to_string();
+    assert_eq!(told, "g:7: left out `d`, `d//e`: no such flag");
+    assert_eq!(Policy::from_bundle(&policy.to_bundle()), Ok(policy.clone()));
+    policy.profiles.left_out[0].why = "x".repeat(MAX_LINE + 1);
+    assert_eq!(
+        Policy::from_bundle(&policy.to_bundle()),
+        Err(BundleError::LeftOut(0))
+    );
 }
 
 #[test]

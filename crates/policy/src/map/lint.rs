@@ -27,6 +27,11 @@ pub(super) fn path(
                 "only a program of the top level is trusted",
                 "give the program's file the top level, or drop the attribute",
             )
+        } else if flag == Attrs::PERMISSIVE && !top {
+            (
+                "it counts only for a program whose file has the top level",
+                "give the program's file the top level, or drop the attribute",
+            )
         } else if flag == Attrs::NONETDEMOTE && nodemote {
             (
                 "a `nodemote` program is not demoted by the network either",

@@ -1,14 +1,14 @@
 //! Links compiled profiles into a [`ProfileSet`].
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 use thiserror::Error;
 
 use super::dfa::START;
 use super::{
-    Attach, Automaton, Exec, Linked, Parsed, PathFlags, Perms, Profile, ProfileSet, Rules,
+    Attach, Automaton, Exec, LeftOut, Linked, Parsed, PathFlags, Perms, Profile, ProfileSet, Rules,
     Statement, Table, Target, TooLarge, Unmediated, Walk, parent_of, unmediated,
 };
 use crate::limits::{
@@ -100,6 +100,19 @@ pub enum LinkError {
     },
 }
 
+impl LinkError {
+    /// The profile that does not fit, and its file; of two of one name the second.
+    fn profile(&self) -> Option<(&str, &Path)> {
+        match self {
+            LinkError::Twice { name, second, .. } => Some((name, second)),
+            LinkError::Orphan { name, file, .. }
+            | LinkError::Text { name, file, .. }
+            | LinkError::TooLarge { name, file, .. } => Some((name, file)),
+            LinkError::Limit { .. } => None,
+        }
+    }
+}
+
 impl ProfileSet {
     /// Links the profiles of some files. The statements of the same files say where a rule
     /// stands that nothing mediates.
@@ -108,6 +121,51 @@ impl ProfileSet {
     ///
     /// The first thing that does not fit together.
     pub fn link(parsed: &[Parsed], statements: &[Statement]) -> Result<ProfileSet, LinkError> {
+        Self::link_all(parsed, statements, &HashSet::new())
+    }
+
+    /// The same, and leaves out each profile that does not fit, with its children, beside what was left out before.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with all of them together.
+    pub fn link_usable(
+        mut parsed: Vec<Parsed>,
+        statements: &[Statement],
+        mut left_out: Vec<LeftOut>,
+    ) -> Result<ProfileSet, LinkError> {
+        loop {
+            let linked = {
+                let names = left_out.iter().flat_map(|it| &it.profiles);
+                let names: HashSet<&str> = names.map(String::as_str).collect();
+                Self::link_all(&parsed, statements, &names)
+            };
+            let fault = match linked {
+                Ok(set) => return Ok(ProfileSet { left_out, ..set }),
+                Err(fault) => fault,
+            };
+            let one = fault.profile().and_then(|(name, file)| {
+                let gone = remove(&mut parsed, name, file)?;
+                let is_head = |s: &&Statement| {
+                    s.class == "profile" && s.file == file && gone.contains(&s.profile)
+                };
+                let line = statements.iter().find(is_head).map_or(0, |s| s.line);
+                let why = fault.to_string();
+                Some(LeftOut::new(gone.into_iter(), file, line, &why))
+            });
+            match one {
+                Some(one) => left_out.push(one),
+                None => return Err(fault),
+            }
+        }
+    }
+
+    /// Links profiles beside which there are some that were left out.
+    fn link_all(
+        parsed: &[Parsed],
+        statements: &[Statement],
+        left_out: &HashSet<&str>,
+    ) -> Result<ProfileSet, LinkError> {
         let found = by_name(parsed)?;
         limit("profiles", found.len(), MAX_PROFILES)?;
         let names = found.keys().zip(0..).map(|(&name, at)| (name, at));
@@ -117,6 +175,7 @@ impl ProfileSet {
             bytes: 0,
             unmediated: unmediated::rules(parsed, statements),
             statements,
+            left_out,
         };
         let profiles: Vec<Linked> = found
             .into_values()
@@ -136,8 +195,25 @@ impl ProfileSet {
             profiles,
             automata: tables.into_iter().map(|(table, _)| table).collect(),
             unmediated,
+            left_out: Vec::new(),
         })
     }
+}
+
+/// Takes a profile out of its file, with its children: their names. Of several of the name it is the last.
+fn remove(parsed: &mut [Parsed], name: &str, file: &Path) -> Option<Vec<String>> {
+    let children = format!("{name}//");
+    let is_meant = |profile: &Profile| profile.name == name || profile.name.starts_with(&children);
+    let has = |parsed: &&mut Parsed| {
+        parsed.file == file && parsed.profiles.iter().any(|profile| profile.name == name)
+    };
+    let found = parsed.iter_mut().rev().find(has)?;
+    let profiles = std::mem::take(&mut found.profiles).into_iter();
+    let (gone, left): (Vec<Profile>, _) = profiles.partition(is_meant);
+    found.profiles = left;
+    let mut names: Vec<String> = gone.into_iter().map(|profile| profile.name).collect();
+    names.sort();
+    Some(names)
 }
 
 /// A profile, and its file.
@@ -200,6 +276,8 @@ struct Linker<'p> {
     bytes: usize,
     unmediated: Vec<Unmediated>,
     statements: &'p [Statement],
+    /// The names of profiles that were left out.
+    left_out: &'p HashSet<&'p str>,
 }
 
 impl Linker<'_> {
@@ -248,8 +326,10 @@ impl Linker<'_> {
             }
         }
         if !profile.attachment.xattrs.is_empty() {
-            self.unmediated
-                .push(unmediated::whole(&profile.name, "xattrs", source.file));
+            self.whole(source, "xattrs");
+        }
+        if profile.secmark != 0 {
+            self.whole(source, "secmark");
         }
         Ok(Linked {
             name: profile.name.clone(),
@@ -266,6 +346,16 @@ impl Linker<'_> {
             policy,
             targets: targets.list,
         })
+    }
+
+    /// Tells of a profile as a whole, where no statement has told it by its line.
+    fn whole(&mut self, source: Source<'_>, class: &str) {
+        let name = &source.profile.name;
+        let is_told = |it: &Unmediated| it.profile == *name && it.class == class;
+        if !self.unmediated.iter().any(is_told) {
+            self.unmediated
+                .push(unmediated::whole(name, class, source.file));
+        }
     }
 
     /// Lays out an automaton, unless there is an equal one: where it will stand. Only of one with
@@ -350,12 +440,26 @@ impl Linker<'_> {
                 at
             }
         };
-        // several profiles confine further: who asks for them is not to be confined by fewer
-        let fallback = match unmediated::class_of(name) {
-            Some(_) => Exec::INHERIT | Exec::UNCONFINED,
-            None => 0,
+        // several profiles confine further, and one that was left out is there as it is written: who asks for them is
+        // not to be confined by less
+        let is_written =
+            unmediated::class_of(name).is_some() || self.is_left_out(source, name, is_child);
+        let fallback = match is_written && targets.list[at as usize] == Target::Missing {
+            true => Exec::INHERIT | Exec::UNCONFINED,
+            false => 0,
         };
         Exec(exec.0 & !(Exec::INDEX | fallback) | at)
+    }
+
+    /// Whether a profile of this name was left out.
+    fn is_left_out(&self, source: Source<'_>, name: &str, is_child: bool) -> bool {
+        match is_child {
+            true => {
+                let child = format!("{}//{name}", source.profile.name);
+                self.left_out.contains(child.as_str())
+            }
+            false => self.left_out.contains(name),
+        }
     }
 
     fn target(&mut self, source: Source<'_>, name: &str, is_child: bool) -> Target {

@@ -1,7 +1,7 @@
 use super::pack::{Pack, example};
 use super::{
-    Access, Exec, LinkError, Mode, Parsed, Profile, ProfileSet, Statement, Target, Unmediated,
-    Walk, unpack,
+    Access, Exec, LinkError, Mode, Parsed, Profile, ProfileSet, Says, Statement, Target,
+    Unmediated, Walk, unpack,
 };
 
 /// The example's profile by another name.
@@ -9,6 +9,20 @@ fn named(name: &str) -> Profile {
     let mut profile = unpack(&example().0).unwrap().remove(0);
     profile.name = name.into();
     profile.attachment.xattrs.clear();
+    profile
+}
+
+/// One whose rules on files make too large an automaton.
+fn too_large(name: &str) -> Profile {
+    let mut profile = named(name);
+    let file = profile.file.as_mut().unwrap();
+    for table in [
+        &mut file.dfa.accept,
+        &mut file.dfa.base,
+        &mut file.dfa.default,
+    ] {
+        table.resize((1 << 16) + 1, 0);
+    }
     profile
 }
 
@@ -45,6 +59,8 @@ fn statement(class: &str, line: u32, text: &str) -> Statement {
         file: "f".into(),
         line,
         text: text.into(),
+        says: Says::Allowed,
+        span: 0..0,
     }
 }
 
@@ -254,17 +270,7 @@ fn rules_on_files_may_be_among_the_others() {
 
 #[test]
 fn more_states_than_a_step_can_name_are_an_error_of_the_profile() {
-    let mut profile = named("a");
-    let states = (1 << 16) + 1;
-    let file = profile.file.as_mut().unwrap();
-    for table in [
-        &mut file.dfa.accept,
-        &mut file.dfa.base,
-        &mut file.dfa.default,
-    ] {
-        table.resize(states, 0);
-    }
-    let error = link(vec![profile]).unwrap_err().to_string();
+    let error = link(vec![too_large("a")]).unwrap_err().to_string();
     assert_eq!(
         error,
         "f: profile `a`: its rules on files make an automaton of 65537 states, \
@@ -301,4 +307,58 @@ fn what_nothing_mediates_is_told_of() {
     ];
     assert_eq!(set.unmediated, found);
     assert_eq!(set.profiles[0].capabilities.allow, 1 << 32 | 0b11);
+}
+
+#[test]
+fn what_does_not_fit_is_left_out_with_its_children_and_the_rest_is_as_without_it() {
+    let bad = vec![too_large("b"), named("b//c"), named("d")];
+    let parsed = vec![file("f", vec![named("a")]), file("g", bad)];
+    let head = Statement {
+        profile: "b".into(),
+        file: "g".into(),
+        ..statement("profile", 7, "profile b")
+    };
+    let set = ProfileSet::link_usable(parsed, &[head], Vec::new()).unwrap();
+    let without = link(vec![named("a"), named("d")]).unwrap();
+    assert_eq!(set.profiles, without.profiles);
+    assert_eq!(set.automata, without.automata);
+    let [left_out] = &set.left_out[..] else {
+        panic!("{:?}", set.left_out);
+    };
+    assert_eq!(left_out.profiles, ["b", "b//c"]);
+    assert_eq!((left_out.file.as_str(), left_out.line), ("g", 7));
+    assert!(left_out.why.contains("65537 states"), "{}", left_out.why);
+}
+
+#[test]
+fn a_child_without_its_parent_and_the_second_of_two_are_left_out() {
+    let parsed = vec![
+        file("f", vec![named("a"), named("x//y")]),
+        file("g", vec![named("a"), named("a//z")]),
+    ];
+    let set = ProfileSet::link_usable(parsed, &[], Vec::new()).unwrap();
+    let names: Vec<_> = set.profiles.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["a"]);
+    let mut told: Vec<_> = set
+        .left_out
+        .iter()
+        .map(|it| (&*it.file, &*it.profiles))
+        .collect();
+    told.sort();
+    let [orphan, twice] = [
+        vec!["x//y".to_owned()],
+        vec!["a".to_owned(), "a//z".to_owned()],
+    ];
+    assert_eq!(told, [("f", &orphan[..]), ("g", &twice[..])]);
+}
+
+#[test]
+fn nothing_takes_the_place_of_a_profile_that_was_left_out() {
+    let missing = leading("a", (Exec::INHERIT, "gone"), (Exec::UNCONFINED, "never"));
+    let parsed = vec![file("f", vec![missing, too_large("gone")])];
+    let set = ProfileSet::link_usable(parsed, &[], Vec::new()).unwrap();
+    assert_eq!(set.profiles[0].targets, [Target::Missing; 2]);
+    // one that never was leaves the fallback
+    let found = [Exec::TABLE, Exec::TABLE | Exec::UNCONFINED | 1].map(Exec);
+    assert_eq!(execs(&set, 0), found);
 }

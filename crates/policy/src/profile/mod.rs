@@ -13,9 +13,13 @@ mod error;
 mod link;
 #[cfg(test)]
 mod link_tests;
+mod loss;
+mod overlay;
 pub mod pack;
 mod parser;
 mod perms;
+#[cfg(test)]
+mod rules_tests;
 mod set;
 mod source;
 mod stream;
@@ -32,11 +36,12 @@ pub use self::decide::{Execution, RuleClass, UnixAddress, UnixAsked};
 pub use self::dfa::Dfa;
 pub use self::error::UnpackError;
 pub use self::link::LinkError;
+pub use self::overlay::overlay;
 pub use self::parser::{Parsed, Parser, ParserError};
 pub use self::perms::{Access, Exec, Perms};
 pub(crate) use self::set::parent_of;
-pub use self::set::{Attach, Linked, ProfileSet, Table, Target, Unmediated, Walk};
-pub use self::source::{Block, Source, Statement, source};
+pub use self::set::{Attach, LeftOut, Linked, ProfileSet, Table, Target, Unmediated, Walk};
+pub use self::source::{Block, Says, Source, Statement, source};
 pub use self::unmediated::FEATURES;
 pub(crate) use self::unpack::RLIMITS;
 pub use self::unpack::unpack;

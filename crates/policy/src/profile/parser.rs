@@ -8,7 +8,8 @@ use std::{fs, io};
 use miette::Diagnostic;
 use thiserror::Error;
 
-use super::{Profile, UnpackError, unpack};
+use super::overlay::Without;
+use super::{LeftOut, Profile, Statement, UnpackError, loss, source, unpack};
 
 /// How names end that no profile has: what package managers and editors leave beside it.
 /// `is_blacklisted()` of the parser.
@@ -102,49 +103,122 @@ pub enum ParserError {
     },
 }
 
+impl ParserError {
+    /// The file of profiles that it is about, if it is about one of several.
+    fn file(&self) -> Option<&Path> {
+        match self {
+            ParserError::NoParser { .. } | ParserError::Unreadable { .. } => None,
+            ParserError::Fault { file, .. } | ParserError::Output { file, .. } => Some(file),
+        }
+    }
+
+    /// What is wrong, in one line without the file's name.
+    fn why(&self) -> String {
+        match self {
+            ParserError::Fault { message, .. } => {
+                let lines = message.lines().map(str::trim);
+                let told = lines.filter(|line| !line.is_empty() && !line.starts_with("Warning"));
+                told.collect::<Vec<_>>().join("; ")
+            }
+            ParserError::Output { source, .. } => source.to_string(),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl Parser {
-    /// Compiles a file of profiles, or each file of a directory, and not of those below it.
+    /// Compiles a file of profiles, or each file of a directory, and not of those below it. A rule that would allow more
+    /// than it says is left out of what is made.
     ///
     /// # Errors
     ///
     /// The first file that does not compile.
     pub fn parse(&self, path: &Path) -> Result<Vec<Parsed>, ParserError> {
-        let unreadable = |source| ParserError::Unreadable {
-            path: path.to_owned(),
-            source,
-        };
+        let features = self.features(path)?;
+        let files = files(path)?.into_iter();
+        let parsed = files.map(|file| self.parse_file(file, features.path()));
+        parsed.collect()
+    }
+
+    /// The same, and goes on behind a file that does not compile.
+    ///
+    /// # Errors
+    ///
+    /// If no file can be compiled, as there is no parser, or as there are no files.
+    pub fn parse_each(&self, path: &Path) -> Result<Vec<Result<Parsed, ParserError>>, ParserError> {
+        let features = self.features(path)?;
+        let mut each = Vec::new();
+        for file in files(path)? {
+            match self.parse_file(file, features.path()) {
+                Err(e) if e.file().is_none() => return Err(e),
+                one => each.push(one),
+            }
+        }
+        Ok(each)
+    }
+
+    /// What to tell of a file that is left out for what is wrong with it.
+    pub fn left_out(&self, fault: &ParserError) -> LeftOut {
+        let why = fault.why();
+        let file = fault.file().unwrap_or(Path::new(""));
+        let blocks = source(file, &self.base).map_or_else(|_| Vec::new(), |source| source.blocks);
+        let of_block = blocks.iter().map(|block| block.line).min();
+        // the parser's own place, or else that of the first profile
+        let line = line_in(&why).or(of_block).unwrap_or(0);
+        let names = blocks.into_iter().map(|block| block.profile);
+        LeftOut::new(names, file, line, &why)
+    }
+
+    fn features(&self, path: &Path) -> Result<tempfile::NamedTempFile, ParserError> {
+        let unreadable = |source| unreadable(path, source);
         let mut features = tempfile::NamedTempFile::new().map_err(unreadable)?;
         features
             .write_all(self.features.as_bytes())
             .map_err(unreadable)?;
-        let files = match fs::metadata(path).map_err(unreadable)?.is_dir() {
-            true => profiles_in(path).map_err(unreadable)?,
-            false => vec![path.to_owned()],
-        };
-        files
-            .into_iter()
-            .map(|file| self.parse_file(file, features.path()))
-            .collect()
+        Ok(features)
     }
 
     fn parse_file(&self, file: PathBuf, features: &Path) -> Result<Parsed, ParserError> {
+        let mut parsed = self.compile(&file, &self.base, features)?;
+        let fault = |e: io::Error| ParserError::Fault {
+            file: file.clone(),
+            message: e.to_string(),
+        };
+        // who does not know what is written cannot tell what of it is enforced
+        let source = source(&file, &self.base).map_err(fault)?;
+        let is_left_out = |rule: &&Statement| loss::of(rule).iter().any(|loss| loss.is_left_out);
+        let rules: Vec<_> = source.statements.iter().filter(is_left_out).collect();
+        if !rules.is_empty() {
+            let copy = Without::rules(&file, &self.base, &source, &rules).map_err(fault)?;
+            let again = self.compile(&copy.file, &copy.base, features);
+            // nobody but this knows the copy
+            parsed.profiles = again
+                .map_err(|e| e.named(&copy, &file, &self.base))?
+                .profiles;
+        }
+        Ok(parsed)
+    }
+
+    fn compile(&self, file: &Path, base: &Path, features: &Path) -> Result<Parsed, ParserError> {
         let output = Command::new(&self.program)
             // neither this machine's kernel nor its configuration has a say
             .args(["--skip-kernel-load", "--skip-cache", "--stdout"])
             .args(["--config-file", "/dev/null", "--warn", "rule-not-enforced"])
+            .args(["--warn", "rule-downgraded"])
             .arg("--base")
-            .arg(&self.base)
+            .arg(base)
             .arg("--policy-features")
             .arg(features)
             .arg("--kernel-features")
             .arg(features)
-            .arg(&file)
+            .arg(file)
             .stdin(Stdio::null())
             .output()
             .map_err(|source| ParserError::NoParser {
                 program: self.program.clone(),
                 source,
             })?;
+        let file = file.to_owned();
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if !output.status.success() {
             let message = match said.is_empty() {
@@ -166,6 +240,54 @@ impl Parser {
             }),
         }
     }
+}
+
+impl ParserError {
+    /// What is said of a copy, of the file that it is of.
+    fn named(self, copy: &Without, file: &Path, base: &Path) -> ParserError {
+        let name = |text: String, of: &Path, is: &Path| {
+            text.replace(&*of.to_string_lossy(), &is.to_string_lossy())
+        };
+        let file = file.to_owned();
+        match self {
+            ParserError::Fault { message, .. } => {
+                let message = name(message, &copy.file, &file);
+                let message = name(message, &copy.base, base);
+                ParserError::Fault { file, message }
+            }
+            ParserError::Output {
+                program, source, ..
+            } => ParserError::Output {
+                program,
+                file,
+                source,
+            },
+            other => other,
+        }
+    }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> ParserError {
+    ParserError::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The files that are meant by a path.
+fn files(path: &Path) -> Result<Vec<PathBuf>, ParserError> {
+    let unreadable = |source| unreadable(path, source);
+    match fs::metadata(path).map_err(unreadable)?.is_dir() {
+        true => profiles_in(path).map_err(unreadable),
+        false => Ok(vec![path.to_owned()]),
+    }
+}
+
+/// The line that the parser names.
+fn line_in(message: &str) -> Option<u32> {
+    let (_, rest) = message.split_once("at line ")?;
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    rest[..end.unwrap_or(rest.len())].parse().ok()
 }
 
 /// The files of a directory that the parser would compile, by name.

@@ -1,10 +1,14 @@
 //! The profiles of a policy, linked: names are resolved, automata laid out as the kernel walks them
 //! and shared where they are equal.
 
+use std::fmt;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::decide::AF_UNIX;
 use super::{Access, Capabilities, Mode, PathFlags, Perms, Rlimit, RuleClass};
+use crate::limits::MAX_LINE;
 
 /// All profiles of a policy.
 ///
@@ -18,6 +22,8 @@ pub struct ProfileSet {
     pub automata: Vec<Table>,
     /// The rules that nothing mediates, for who loads the policy.
     pub unmediated: Vec<Unmediated>,
+    /// What could not be used, for who loads the policy.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl ProfileSet {
@@ -198,4 +204,53 @@ pub struct Unmediated {
     pub file: String,
     /// Its line, from 1; 0 for what is of the profile as a whole, or of a rule that was not found.
     pub line: u32,
+}
+
+/// Profiles of one file that cannot be used, and are not in the policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Their names, as they are written; none, where the file could not be read as far as that.
+    pub profiles: Vec<String>,
+    /// The file.
+    pub file: String,
+    /// The line of what is wrong, or of the first of them, from 1; 0: it is not known.
+    pub line: u32,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl LeftOut {
+    /// Texts that are too long for a bundle are cut.
+    pub(super) fn new(
+        profiles: impl Iterator<Item = String>,
+        file: &Path,
+        line: u32,
+        why: &str,
+    ) -> LeftOut {
+        LeftOut {
+            profiles: profiles.map(|name| short(&name)).collect(),
+            file: short(&file.to_string_lossy()),
+            line,
+            why: short(why),
+        }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line != 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        f.write_str(": left out")?;
+        for (at, profile) in self.profiles.iter().enumerate() {
+            write!(f, "{} `{profile}`", if at == 0 { "" } else { "," })?;
+        }
+        write!(f, ": {}", self.why)
+    }
+}
+
+/// As much of a text as a bundle takes; a character has at most four bytes.
+pub(super) fn short(text: &str) -> String {
+    text.chars().take(MAX_LINE / 4).collect()
 }

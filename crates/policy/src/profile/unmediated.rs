@@ -3,30 +3,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{Parsed, Statement, Unmediated};
-use crate::limits::MAX_LINE;
+use super::set::short;
+use super::{Parsed, Statement, Unmediated, loss};
 
-/// The classes of rules that are mediated: the words that they begin with. `all` stands for every
-/// class.
-const MEDIATED: [&str; 15] = [
-    "all",
-    "capability",
-    "change_profile",
-    "file",
-    "link",
-    "mount",
-    "network",
-    "pivot_root",
-    "ptrace",
-    "remount",
-    "signal",
-    "umount",
-    "unix",
-    "unmount",
-    "userns",
-];
-
-/// The same for the parser, in the form of the kernel's `apparmor/features` in one file: rules of a
+/// What is mediated, for the parser, in the form of the kernel's `apparmor/features` in one file: rules of a
 /// class that is not named here (`dbus`, `mqueue`, `io_uring`) are left out of what it writes. Rules of `unix` stand
 /// in the class of networks, as Ubuntu's kernels have read them since 2014; Linux reads the same in a class of its own
 /// since 6.17 (`network_v9`), which no parser of Debian writes.
@@ -114,14 +94,13 @@ stop stp ttin ttou urg xcpu xfsz vtalrm prof winch io pwr sys emt lost
 }
 ";
 
-/// The rules that nothing mediates: of another class, and what the parser says it left out.
+/// The rules that nothing mediates, or not as they are written: by their text, and what the parser says it left out.
 pub(super) fn rules(parsed: &[Parsed], statements: &[Statement]) -> Vec<Unmediated> {
-    let is_mediated = |s: &&Statement| MEDIATED.contains(&s.class.as_str());
-    let mut found: Vec<_> = statements
-        .iter()
-        .filter(|statement| !is_mediated(statement))
-        .map(|statement| at(statement, &statement.class))
-        .collect();
+    let mut found = Vec::new();
+    for statement in statements {
+        let losses = loss::of(statement).into_iter();
+        found.extend(losses.map(|loss| at(statement, &loss.class)));
+    }
     for parsed in parsed {
         // the parser says it once for each rule
         let said: HashSet<_> = parsed.warnings.iter().collect();
@@ -210,8 +189,6 @@ pub(super) fn leading_to(
 
 /// Something of a profile as a whole.
 pub(super) fn whole(profile: &str, class: &str, file: &Path) -> Unmediated {
-    // a bundle takes no longer ones; a character has at most four bytes
-    let short = |text: &str| text.chars().take(MAX_LINE / 4).collect();
     Unmediated {
         profile: short(profile),
         class: short(class),

@@ -4,19 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use miette::Report;
 use tempfile::TempDir;
-use tidegate_policy::profile::{Block, Parsed, ProfileSet, Source, Statement};
+use tidegate_policy::profile::{Block, Parsed, ProfileSet, Source, Statement, overlay};
 
 use super::edit::{Change, Insert};
 use super::need::Need;
 use super::verdict::is_for;
 use crate::exit::{Failure, Outcome};
 use crate::output::waiting;
-use crate::profiles::Profiles;
+use crate::profiles::{Profiles, tell_left_out};
 
 /// The profiles' files, what they say, and what it compiles to.
 pub struct Bench<'b> {
@@ -34,9 +33,10 @@ impl<'b> Bench<'b> {
     /// For profiles, by paths that begin at the root.
     ///
     /// # Errors
-    /// If they do not compile, or a file of theirs cannot be read.
+    /// If none compiles, or a file of theirs cannot be read.
     pub fn new(profiles: &'b Profiles) -> Outcome<Bench<'b>> {
-        let parsed = waiting("compiling profiles", || profiles.compile())?;
+        let (parsed, left_out) = waiting("compiling profiles", || profiles.compile())?;
+        tell_left_out(&left_out);
         let read = |of: &Parsed| {
             let read = profiles.source(&of.file);
             read.map_err(|e| Failure::io(format!("read {}", of.file.display()), e))
@@ -198,29 +198,4 @@ fn allowing(rule: &str) -> String {
         false => word.to_owned(),
     };
     words.map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// A directory as another one is, but for some files below it.
-fn overlay(from: &Path, to: &Path, files: &BTreeMap<&Path, String>) -> io::Result<()> {
-    fs::create_dir(to)?;
-    let concerns = |path: &Path| files.keys().any(|file| file.starts_with(path));
-    let entries = match fs::read_dir(from) {
-        Ok(entries) => entries.collect::<io::Result<Vec<_>>>()?,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(e) => return Err(e),
-    };
-    for entry in entries {
-        let (path, here) = (entry.path(), to.join(entry.file_name()));
-        match files.get(path.as_path()) {
-            Some(_) => {}
-            None if concerns(&path) => overlay(&path, &here, files)?,
-            None => symlink(fs::canonicalize(&path).unwrap_or(path), here)?,
-        }
-    }
-    for (file, text) in files {
-        if file.parent() == Some(from) {
-            fs::write(to.join(file.file_name().unwrap_or_default()), text)?;
-        }
-    }
-    Ok(())
 }

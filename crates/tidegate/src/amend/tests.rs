@@ -40,6 +40,7 @@ impl Place {
             profile: vec![dir.path().to_owned()],
             profile_base: dir.path().to_owned(),
             apparmor_parser: "apparmor_parser".into(),
+            strict: false,
         };
         Place { dir, profiles }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use tidegate_flask::{Image, Numbering};
+use tidegate_policy::profile::LeftOut;
 use tidegate_policy::te::contexts::{FileContexts, Kind};
 use tidegate_policy::{Attrs, Policy, te};
 
@@ -15,6 +16,7 @@ use super::{check_caps, print_json};
 use crate::cli::Check;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{printable, say};
+use crate::profiles::whole;
 
 /// A policy in short.
 #[derive(Debug, Serialize)]
@@ -26,6 +28,9 @@ struct Summary<'a> {
     nodes: usize,
     networks: usize,
     profiles: usize,
+    /// What could not be used of the profiles.
+    #[serde(skip_serializing_if = "<[LeftOut]>::is_empty")]
+    left_out: &'a [LeftOut],
     #[serde(skip_serializing_if = "Option::is_none")]
     te: Option<Selinux>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -153,7 +158,8 @@ pub fn run(args: &Check, json: bool) -> Outcome {
         None => None,
     };
     if json {
-        return print_json(&summary(&policy, te, paths));
+        print_json(&summary(&policy, te, paths))?;
+        return whole(&policy.profiles);
     }
     let levels: Vec<_> = policy.levels.iter().rev().map(String::as_str).collect();
     say!(
@@ -191,7 +197,7 @@ pub fn run(args: &Check, json: bool) -> Outcome {
             );
         }
     }
-    Ok(())
+    whole(&policy.profiles)
 }
 
 /// What file contexts say of a path, as matchpathcon(8) asks them: of what is there as what it is, of what is not as a
@@ -281,6 +287,7 @@ fn summary(policy: &Policy, te: Option<Selinux>, paths: Vec<Found>) -> Summary<'
         nodes: policy.nodes.len(),
         networks: policy.networks.len(),
         profiles: policy.profiles.profiles.len(),
+        left_out: &policy.profiles.left_out,
         te,
         paths,
     }

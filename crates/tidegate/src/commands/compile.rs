@@ -5,6 +5,7 @@ use std::fs;
 use super::done;
 use crate::cli::Compile;
 use crate::exit::{Failure, Outcome};
+use crate::profiles::whole;
 use crate::source::Source;
 
 pub fn run(args: &Compile, json: bool) -> Outcome {
@@ -15,7 +16,8 @@ pub fn run(args: &Compile, json: bool) -> Outcome {
         te: args.te.clone(),
         ..Source::default()
     };
-    let bundle = source.load()?.to_bundle();
+    let policy = source.load()?;
+    let bundle = policy.to_bundle();
     let mut new = args.output.clone().into_os_string();
     new.push(".new");
     fs::write(&new, &bundle)
@@ -24,5 +26,6 @@ pub fn run(args: &Compile, json: bool) -> Outcome {
     done(
         &format!("{}: {} bytes", args.output.display(), bundle.len()),
         json,
-    )
+    )?;
+    whole(&policy.profiles)
 }

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use super::have_done;
 use crate::cli::Reload;
 use crate::exit::{Failure, Outcome};
+use crate::profiles::whole;
 use crate::protocol::Ask;
 
 pub fn run(args: &Reload, json: bool) -> Outcome {
@@ -17,5 +18,6 @@ pub fn run(args: &Reload, json: bool) -> Outcome {
         },
         Some(bundle.as_fd()),
         json,
-    )
+    )?;
+    whole(&policy.profiles)
 }

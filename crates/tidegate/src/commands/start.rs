@@ -15,6 +15,7 @@ use crate::doctor;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{say, tell, waiting};
 use crate::places;
+use crate::profiles::whole;
 use crate::source::{Source, read_bundle};
 
 pub fn run(args: &Start, json: bool) -> Outcome {
@@ -36,10 +37,14 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     if let Some(policy) = policy.as_ref().filter(|_| args.how.te_system) {
         daemon::can_govern(policy)?;
     }
+    // a service that ends is told by its end, and not by what it began with
     if args.foreground {
         return daemon::run(policy, &args.how, |report| announce(&report, json));
     }
 
+    let is_whole = policy
+        .as_ref()
+        .map_or(Ok(()), |policy| whole(&policy.profiles));
     let failed = |e| Failure::io("start the daemon", e);
     let me = std::env::current_exe().map_err(failed)?;
     let mut child = Command::new(me)
@@ -67,7 +72,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     let code = report.code;
     announce(&report, json);
     match code {
-        None => Ok(()),
+        None => is_whole,
         Some(n) => Err(Failure::new(Code::from_number(n), report.message)),
     }
 }

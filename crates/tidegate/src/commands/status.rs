@@ -7,7 +7,7 @@ use super::print_json;
 use crate::client;
 use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::say;
+use crate::output::{printable, say};
 use crate::protocol::{Answer, Ask, Status};
 
 pub fn run(json: bool) -> Outcome {
@@ -30,6 +30,9 @@ pub fn run(json: bool) -> Outcome {
     match status.daemon {
         Some(pid) => say!("daemon:   running, pid {pid}"),
         None => say!("daemon:   not running (`tidegate start` takes over)"),
+    }
+    for place in &status.left_out {
+        say!("profiles: {}", printable(place));
     }
     say!("hooks:    {} programs attached", status.attached);
     let guard = if status.guard_armed { "armed" } else { "idle" };

@@ -375,7 +375,11 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
         policy: policy
             .as_ref()
             .map_or_else(|| "unknown".into(), |p| p.name.clone()),
-        levels: policy.map_or_else(Vec::new, |p| p.levels.clone()),
+        levels: policy.as_ref().map_or_else(Vec::new, |p| p.levels.clone()),
+        left_out: policy.map_or_else(Vec::new, |p| {
+            let each = p.profiles.left_out.iter();
+            each.map(ToString::to_string).collect()
+        }),
         seqno: s.seqno,
         permissive: s.permissive,
         daemon: (s.daemon != 0).then_some(s.daemon),

@@ -321,6 +321,7 @@ pub mod tests {
             status: Status {
                 policy: "workstation".into(),
                 levels: vec!["untrusted".into(), "user".into(), "system".into()],
+                left_out: Vec::new(),
                 seqno: 2,
                 permissive: false,
                 daemon: Some(99),
