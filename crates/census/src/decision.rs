@@ -1,7 +1,6 @@
 //! What has been decided about a row.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Deserialize;
 
@@ -10,10 +9,7 @@ use crate::row::{Kind, Row};
 
 /// The tables. That of [`Kind::Syscall`] decides i386's calls, too.
 const TABLES: [(Kind, &str); 11] = [
-    (
-        Kind::Syscall,
-        include_str!("../decisions/syscall.csv"),
-    ),
+    (Kind::Syscall, include_str!("../decisions/syscall.csv")),
     (
         Kind::Capability,
         include_str!("../decisions/capability.csv"),
@@ -117,17 +113,6 @@ impl Table {
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Mediated => "mediated",
-            Self::Privilege => "privilege",
-            Self::Neutral => "neutral",
-            Self::Refused => "refused",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -174,7 +159,7 @@ mod tests {
         let offered = offered();
         let idle = table()
             .iter()
-            .filter(|(row, _)| !offered.contains(row))
+            .filter(|(row, _)| !offered.contains(*row))
             .map(|(row, _)| row.to_string())
             .collect();
         none("decisions about what no supported kernel has", idle);
