@@ -202,7 +202,7 @@ impl Offer {
         } else if let Some(numbers) = alias.strip_prefix("net-pf-") {
             let (number, rest) = numbers.split_once('-').unwrap_or((numbers, ""));
             let family = FAMILIES.iter().find(|(n, _)| *n == number);
-            let family = family.map_or(number, |(_, name)| name);
+            let family = family.map_or(number, |(_, name)| *name);
             if family == "netlink" {
                 self.add(Kind::Netlink, rest);
             } else if rest.is_empty() {
