@@ -45,6 +45,7 @@ mod labelled;
 mod load;
 mod memory;
 mod object;
+pub mod offer;
 mod pins;
 pub mod probe;
 mod quiescent;

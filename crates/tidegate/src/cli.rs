@@ -35,6 +35,8 @@ pub struct Cli {
 pub enum Command {
     /// Say whether this machine can enforce, and what is missing
     Doctor,
+    /// List what this kernel offers: system calls, hooks, filesystems and the rest of the census
+    Census(Census),
     /// Check a policy without putting it in force
     Check(Check),
     /// Turn a map into a bundle, which needs no compiler where it is loaded
@@ -137,6 +139,14 @@ pub struct Lab {
         value_name = "ARG"
     )]
     pub args: Vec<OsString>,
+}
+
+/// What of the census to list.
+#[derive(Debug, Args)]
+pub struct Census {
+    /// Only what nobody has decided on
+    #[arg(long)]
+    pub undecided: bool,
 }
 
 /// What to check.

@@ -6,10 +6,15 @@ use std::io::Read;
 use rustix::process::geteuid;
 use rustix::system::uname;
 use serde::Serialize;
+use tidegate_census::{Offer, Table};
+use tidegate_monitor::offer;
 use tidegate_monitor::probe::KernelTypes;
 
 /// The oldest kernel.
 const OLDEST: (u32, u32) = (6, 12);
+
+/// How many rows of the census are named, where nobody has decided on more.
+const NAMED: usize = 6;
 
 /// One thing looked at.
 #[derive(Debug, Clone, Serialize)]
@@ -73,8 +78,19 @@ pub fn examine() -> Vec<Check> {
         bpffs(),
         privileges(),
         namespace(),
+        census(),
         attempt(),
     ]
+}
+
+/// What a start says of a kernel that offers what nobody has decided on, as far as the kernel's types tell.
+pub fn undecided() -> Option<String> {
+    let told = offer::by_types().map_err(|e| e.to_string());
+    match told.and_then(|offer| open(&offer)) {
+        Ok(None) => None,
+        Ok(Some(open)) => Some(format!("this kernel offers {open}; {UNDECIDED}")),
+        Err(e) => Some(format!("what this kernel offers cannot be told: {e}")),
+    }
 }
 
 fn kernel() -> Check {
@@ -250,6 +266,34 @@ fn namespace() -> Check {
     Check::new(what, ok, found).mend("run it on the machine itself, not in a container")
 }
 
+const UNDECIDED: &str = "what takes a capability, and what has no label, is refused below the top all the same; \
+                         `tidegate census --undecided` lists all (docs/census.md)";
+
+fn census() -> Check {
+    let what = "census";
+    let told = offer::whole().map_err(|e| e.to_string());
+    match told.and_then(|offer| open(&offer)) {
+        Ok(None) => Check::new(what, true, "all that this kernel offers is decided on"),
+        Ok(Some(open)) => Check::new(what, None, open).mend(UNDECIDED),
+        Err(e) => Check::new(what, None, format!("cannot be told: {e}")),
+    }
+}
+
+/// What of an offer nobody has decided on, in words.
+fn open(offer: &Offer) -> Result<Option<String>, String> {
+    let table = Table::read()?;
+    let open = table.undecided(offer);
+    if open.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<String> = open.iter().take(NAMED).map(|row| row.to_string()).collect();
+    let names = names.join(", ");
+    Ok(Some(match open.len().saturating_sub(NAMED) {
+        0 => format!("what nobody has decided on: {names}"),
+        more => format!("what nobody has decided on: {names} and {more} more"),
+    }))
+}
+
 fn attempt() -> Check {
     match KernelTypes::read().and_then(|kernel| kernel.try_lsm_program()) {
         Ok(()) => Check::new("LSM program", true, "was loaded and attached"),
@@ -274,6 +318,19 @@ mod tests {
     fn the_boot_parameter_keeps_what_is_there() {
         let mend = boot_parameter("capability,landlock,yama,apparmor");
         assert!(mend.contains("lsm=landlock,yama,apparmor,bpf "), "{mend}");
+    }
+
+    #[test]
+    fn what_a_newer_kernel_adds_is_named() {
+        let mut offer = Offer::default();
+        offer.add_function("__x64_sys_read");
+        assert_eq!(open(&offer), Ok(None));
+        for n in 0..=NAMED {
+            offer.add_function(&format!("bpf_lsm_not_there_yet_{n}"));
+        }
+        let told = open(&offer).unwrap().unwrap();
+        assert!(told.contains("hook not_there_yet_0, hook"), "{told}");
+        assert!(told.ends_with("and 1 more"), "{told}");
     }
 
     #[test]

@@ -99,6 +99,18 @@ pub const SUITES: &[Suite] = &[
             ..guest(Place::Levels, "tests/scenarios/check.sh")
         },
     ),
+    machine(
+        "census",
+        10,
+        Guest {
+            files: &[
+                EXPECT,
+                "crates/census/kernels/6.12.txt",
+                "crates/census/kernels/7.2.txt",
+            ],
+            ..guest(Place::Levels, "tests/census/check.sh")
+        },
+    ),
     // in the machines with the flat map those come first that are about a machine without a daemon, and those last that have a
     // policy for programs
     machine(
@@ -432,6 +444,8 @@ pub const TEST: &[&str] = &[
     "te-enforced-7.2",
     "scenarios-6.12",
     "scenarios-7.2",
+    "census-6.12",
+    "census-7.2",
     "caps-6.12",
     "narrow-6.12",
     "replay-6.12",

@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 mod booleans;
+mod census;
 mod check;
 mod check_caps;
 mod compile;
@@ -48,6 +49,7 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
     let json = cli.json;
     match cli.command {
         Command::Doctor => return doctor::run(json),
+        Command::Census(args) => census::run(&args, json),
         Command::Check(args) => check::run(&args, json),
         Command::Compile(args) => compile::run(&args, json),
         Command::Start(args) => start::run(&args, json),

@@ -27,6 +27,9 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     if !loaded && let Some(obstacle) = doctor::obstacle() {
         return Err(Failure::cannot_enforce(&obstacle));
     }
+    if !loaded && let Some(undecided) = doctor::undecided() {
+        tell!("warning: {undecided}");
+    }
     // what is in force is taken over as it is, unless a policy is named
     let takes_over = loaded && !Monitor::is_unfinished()? && !args.source.is_given();
     let policy = if takes_over {

@@ -127,6 +127,8 @@ pub fn all() -> Vec<Scenario> {
 mod tests {
     use std::collections::HashSet;
 
+    use tidegate_census::Table;
+
     use super::*;
 
     const LOMAC: &str = include_str!("../../../../docs/lomac.md");
@@ -218,6 +220,24 @@ mod tests {
                 s.name
             );
         }
+    }
+
+    #[test]
+    fn every_decision_of_the_census_is_played() {
+        let scenarios = all();
+        let unplayed: Vec<String> = Table::read()
+            .unwrap()
+            .iter()
+            .filter(|(_, decision)| decision.decision.is_some())
+            .flat_map(|(row, decision)| decision.scenarios().map(move |name| (row, name)))
+            .filter(|(_, name)| {
+                let played = scenarios.iter().find(|s| s.name == *name);
+                // a gap shows that it is not so
+                played.is_none_or(|s| s.gap.is_some())
+            })
+            .map(|(row, name)| format!("{row}: {name}"))
+            .collect();
+        assert!(unplayed.is_empty(), "nothing plays {unplayed:#?}");
     }
 
     #[test]
