@@ -20,9 +20,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 
-use crate::trials;
+use crate::trials::{self, Asked};
 
 /// How long shorter sequences are looked for, of all that fail.
 const SHRINKS: Duration = Duration::from_secs(400);
@@ -54,10 +54,10 @@ pub fn main(words: &[&str]) -> ExitCode {
 type Tallies = Arc<Mutex<Vec<(String, String)>>>;
 
 /// Plays those that are asked for, each as a trial, and then tells how often they did what.
-fn play_all(seed: &str, count: &str, asked: &Arguments) -> Result<ExitCode> {
+fn play_all(seed: &str, count: &str, asked: &Asked) -> Result<ExitCode> {
     let first: u64 = seed.parse().context("the seed")?;
     let count: u64 = count.parse().context("the count")?;
-    if !asked.list {
+    if !asked.lists() {
         stage::prepare()?;
     }
     let tallies = Tallies::default();
@@ -86,7 +86,7 @@ fn play_all(seed: &str, count: &str, asked: &Arguments) -> Result<ExitCode> {
         let races = move || race::races(seed);
         trials.push(trial(format!("race-{seed}"), &tallies, races));
     }
-    let came = libtest_mimic::run(asked, trials);
+    let came = asked.run(trials);
     for (name, tally) in tallies.lock().expect("one thread played").iter() {
         println!("{name}: {tally}");
     }

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::time::Duration;
 
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -16,6 +16,7 @@ use nix::unistd::Pid;
 use crate::scenarios::check::Outcome;
 use crate::scenarios::scenario::{Kind, Scenario, all};
 use crate::scenarios::{daemon, level, place, report, setup, subject, sys};
+use crate::trials::Asked;
 
 /// How long a scenario may take.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -31,8 +32,8 @@ pub fn play_one(name: &str) -> ExitCode {
 }
 
 /// Starts Tidegate, and plays the scenarios that are asked for; that they leave their player its level is the last.
-pub fn play(asked: &Arguments) -> ExitCode {
-    if !asked.list
+pub fn play(asked: &Asked) -> ExitCode {
+    if !asked.lists()
         && let Err(e) = begin_enforcing()
     {
         eprintln!("scenarios: {e}");
@@ -43,7 +44,7 @@ pub fn play(asked: &Arguments) -> ExitCode {
         "the-player-keeps-its-level",
         player_keeps_level,
     ));
-    libtest_mimic::run(asked, trials).exit_code()
+    asked.run(trials).exit_code()
 }
 
 /// All scenarios, or by `SCENARIOS=quick` those that do not take long, by `SCENARIOS=slow` those that do, by

@@ -13,12 +13,13 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Trial;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::te_live::domain::{Holder, set, soon, tidegate};
 use crate::te_live::place;
+use crate::trials::Asked;
 
 /// EACCES: what the policy refuses.
 const REFUSED: &str = "13";
@@ -115,8 +116,8 @@ const SCENES: &[Scene] = &[
 ];
 
 /// Plays those that are asked for, each as a trial, and counts what they check.
-pub fn play(asked: &Arguments) -> ExitCode {
-    if !asked.list {
+pub fn play(asked: &Asked) -> ExitCode {
+    if !asked.lists() {
         make();
     }
     let counts = Arc::new(Mutex::new((0, 0)));
@@ -134,8 +135,8 @@ pub fn play(asked: &Arguments) -> ExitCode {
             }
         })
     });
-    let came = libtest_mimic::run(asked, trials.collect());
-    if !asked.list {
+    let came = asked.run(trials.collect());
+    if !asked.lists() {
         let (passed, failed) = *counts.lock().expect("one thread played");
         // a scene that panicked has counted nothing
         let failed = failed.max(came.num_failed as usize);
