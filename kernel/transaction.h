@@ -79,8 +79,7 @@ static __always_inline u8 tx_joins(u8 level)
 __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 {
 	struct task_struct *t = CAST(struct task_struct, task);
-	u64 mm = address(t->mm), files = address(t->files), parent = address(t->parent);
-	u64 fs = address(t->fs);
+	u64 shared;
 	u8 low = level;
 
 	/* a tracer reads and writes its tracee's memory without a hook */
@@ -89,30 +88,33 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 		low = channel_read(task + 1, low);
 	}
 	if (t->ptrace) {
-		channel_write(parent + 1, level);
-		low = channel_read(parent, low);
+		shared = address(t->parent);
+		channel_write(shared + 1, level);
+		low = channel_read(shared, low);
 	}
-	channel_write(mm, level);
-	low = channel_read(mm, low);
+	shared = address(t->mm);
+	channel_write(shared, level);
+	low = channel_read(shared, low);
 	/* what one opens by a relative name, and who may open what it makes, the other chooses */
-	if (fs && CAST(struct fs_struct, fs)->users > 1) {
-		channel_write(fs, level);
-		low = channel_read(fs, low);
+	shared = address(t->fs);
+	if (shared && CAST(struct fs_struct, shared)->users > 1) {
+		channel_write(shared, level);
+		low = channel_read(shared, low);
 	}
-	if (files) {
-		channel_write(files, level);
-		low = channel_read(files, low);
-		low = tx_files(files, low, falls);
-	}
-	return low;
+	shared = address(t->files);
+	if (!shared)
+		return low;
+	channel_write(shared, level);
+	low = channel_read(shared, low);
+	return tx_files(shared, low, falls);
 }
 
 /* One pass over every task: who has to fall with whom. */
 __noinline int tx_spread(void)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
-	u8 own = subject_level(subject_current());
 
+	tx.own = subject_level(subject_current());
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct task_struct *fields = UNTRUSTED(t);
@@ -133,7 +135,7 @@ __noinline int tx_spread(void)
 		low = tx_holds(address(t), level, falls);
 		if (fields->io_uring && fields->io_uring->xa.xa_head) {
 			tx.rings += !falls;
-			tx.above += label.level > own;
+			tx.above += tx.was > tx.own;
 		}
 		if (t->pid == me->pid)
 			low = tx_joins(low);

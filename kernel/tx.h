@@ -28,6 +28,7 @@ struct tg_tx {
 	u32 async;    /* rings or AIO contexts in the way */
 	u32 rings;    /* of who does not fall */
 	u32 above;    /* rings of who is above the current subject */
+	u32 own;      /* that one's level, as the pass began */
 	u32 memory;   /* memory without a name that could still be written */
 	u32 busy;     /* threads not at rest */
 	u32 changed;

@@ -457,15 +457,14 @@ SEC("lsm.s/inode_rename")
 int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
 	     struct inode *new_dir, struct dentry *new_dentry)
 {
-	struct tg_subject *s = subject_current();
-	struct lomac_subject who = subject(s);
+	struct lomac_subject who = subject(subject_current());
 	struct inode *inode = old_dentry->d_inode, *over = new_dentry->d_inode;
 	struct tg_found place = {};
 	struct tg_inode *memo;
 	u64 label;
 	int err;
 
-	create_is_over(s);
+	create_is_over(subject_current());
 	if (!inode)
 		return 0;
 	err = names(who, old_dir, old_dentry, TG_OP_RENAME, NULL, &memo);
@@ -479,7 +478,8 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 		err = modify(who, over, address(new_dentry), label_named(memo, new_dentry, over),
 			     TG_OP_RENAME, TG_C_DIR);
 	if (!err)
-		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_RENAME);
+		err = name_again(subject_current(), inode, old_dentry, label, new_dentry, &place,
+				 TG_OP_RENAME);
 	if (!err && over)
 		err = last_name(over, address(new_dentry), TG_OP_RENAME);
 	return err;
