@@ -140,7 +140,8 @@ int BPF_PROG(hook_file_open, struct file *file)
 	if (file->f_flags & FMODE_EXEC_FLAG) {
 		int err = open_executed(file);
 
-		if (err)
+		/* memory has no place that may be `lownoopen`: what it holds, the exec observes */
+		if (err || channel)
 			return err;
 		mode = 0;
 	} else if (channel) {

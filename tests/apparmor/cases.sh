@@ -82,11 +82,12 @@ fi
 # A rule on networks with a condition that nobody looks at is told by its line and allows nothing: what is left of a profile
 # is the same whatever its family and type, and so is the bundle. The language has such conditions since version 4.
 condition() {
+	# shellcheck disable=SC2016 # backquotes of a message
+	told='case:3: profile `a`: nothing mediates this rule (network address: it allows nothing)'
 	printf 'profile a /a {\n  /x r,\n  %s\n}\n' "$1" >"$CASES/case"
 	"$CASES/tidegate" compile "$CASES/flat.plm" --profile "$CASES/case" --profile-base "$CASES" \
 		--apparmor-parser "$CASES/parser" --output "$CASES/$2" >"$CASES/said" 2>&1 &&
-		# shellcheck disable=SC2016 # backquotes of a message
-		grep -qF 'case:3: profile `a`: nothing mediates this rule (network address: it allows nothing)' "$CASES/said"
+		grep -qF "$told" "$CASES/said"
 }
 condition 'network inet6 dgram ip=::1,' left || fail "network inet6 dgram ip=::1: $(cat "$CASES/said")"
 for rule in 'network inet stream port=5432,' 'network inet dgram port=1024-2048,' 'network port=22,' \

@@ -174,7 +174,8 @@ fn rules_on_files() {
         decides("allow /x r,", |s| file(s, "/x", READ)),
         decides("/x w,", |s| file(s, "/x", WRITE)),
         decides("/x a,", |s| file(s, "/x", Access::APPEND)),
-        decides("/x k,", |s| file(s, "/x", Access::LOCK)),
+        // without any rule on files the older format has this allowed
+        decides("/x k,", |s| file(s, "/x", Access::LOCK)).beside("/x r,"),
         decides("/x m,", |s| file(s, "/x", Access::MMAP_EXEC)),
         decides("/x l,", |s| {
             file(s, "/x\0/y", Access::LINK | Access::LINK_SUBSET)
@@ -183,7 +184,8 @@ fn rules_on_files() {
         decides("link /x -> /y,", |s| file(s, "/x\0/y", Access::LINK)),
         decides("link subset /x -> /y,", |s| {
             file(s, "/x\0/y", Access::LINK_SUBSET)
-        }),
+        })
+        .beside("/x r,"),
         decides("\"/x y\" r,", |s| file(s, "/x y", READ)),
         decides("/x* r,", |s| file(s, "/xy", READ) && !file(s, "/x/y", READ)),
         decides("/x** r,", |s| file(s, "/x/y", READ)),

@@ -258,6 +258,8 @@ impl Unpacker<'_, '_> {
     fn rules(&mut self, kind: Kind, profile: &str) -> Result<Option<Rules>, UnpackError> {
         let table = self.permissions()?;
         let Some(blob) = self.stream.blob(Some("aadfa"), "an automaton")? else {
+            // older compilers write names that only rules they drop would need; unpack_pdb() reads and forgets them
+            self.transitions()?;
             return Ok(None);
         };
         let dfa = Dfa::unpack(blob)?;
