@@ -75,7 +75,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     deny(
         "net-raw",
-        "raw and packet sockets lower who makes them",
+        "raw and packet sockets lower who makes them, and are refused below the networks that have a line",
         raw,
     )
     .of(OTHER),
@@ -307,14 +307,30 @@ fn nonetdemote_files() -> Outcome {
 }
 
 fn raw() -> Outcome {
+    let sockets = [
+        (libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),
+        (libc::AF_INET6, libc::SOCK_RAW, libc::IPPROTO_ICMPV6),
+        (libc::AF_PACKET, libc::SOCK_RAW, 0),
+        (libc::AF_PACKET, libc::SOCK_DGRAM, 0),
+    ];
+    for level in Level::ALL {
+        for (family, kind, protocol) in sockets {
+            at(level, || {
+                // packet sockets may not be there at all
+                refused_any(
+                    &[Errno::EPERM, Errno::EAFNOSUPPORT],
+                    socket(family, kind, protocol),
+                )?;
+                level::is(Untrusted)
+            })?;
+        }
+    }
+    // what needs no capability is made, where the kernel has it, and the network's lowest level is its maker's
     start(|| {
-        allowed(socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP))?;
+        if let Err(e) = socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0) {
+            refused(Errno::EAFNOSUPPORT, Err::<(), _>(e))?;
+        }
         level::is(Untrusted)
-    })?
-    .join()?;
-    start(|| match socket(libc::AF_PACKET, libc::SOCK_RAW, 0) {
-        Ok(_) | Err(Errno::EAFNOSUPPORT) => level::is(Untrusted),
-        Err(e) => Err(e)?,
     })?
     .join()?;
     level::is(System)
