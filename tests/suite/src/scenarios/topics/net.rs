@@ -79,6 +79,12 @@ pub const SCENARIOS: &[Scenario] = &[
         raw,
     )
     .of(OTHER),
+    deny(
+        "net-sctp",
+        "sockets of SCTP, which connect and send unasked, are the top level's",
+        sctp,
+    )
+    .of(OTHER),
     bypass(
         "net-mapped-address",
         "an untrusted address written as ::ffff:127.0.0.1",
@@ -333,6 +339,37 @@ fn raw() -> Outcome {
         level::is(Untrusted)
     })?
     .join()?;
+    level::is(System)
+}
+
+fn sctp() -> Outcome {
+    let make = |family, kind| socket(family, kind, libc::IPPROTO_SCTP);
+    let kinds = [
+        (libc::AF_INET, libc::SOCK_STREAM),
+        (libc::AF_INET, libc::SOCK_SEQPACKET),
+        (libc::AF_INET6, libc::SOCK_STREAM),
+    ];
+    for level in Level::LOWER {
+        at(level, || {
+            for (family, kind) in kinds {
+                refused(Errno::EPERM, make(family, kind))?;
+            }
+            level::is(level)
+        })?;
+    }
+    for (family, kind) in kinds {
+        if let Err(e) = make(family, kind) {
+            // where the kernel has it not
+            refused_any(
+                &[
+                    Errno::EPROTONOSUPPORT,
+                    Errno::ESOCKTNOSUPPORT,
+                    Errno::EAFNOSUPPORT,
+                ],
+                Err::<(), _>(e),
+            )?;
+        }
+    }
     level::is(System)
 }
 

@@ -8,7 +8,7 @@ use nix::fcntl::OFlag;
 use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::unistd::setsid;
 
-use crate::scenarios::check::{Outcome, allowed, ensure, refused_any, same};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
 use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
@@ -48,6 +48,18 @@ pub const SCENARIOS: &[Scenario] = &[
         "tty-console-paste",
         "nor pastes the console's selection",
         paste,
+    )
+    .of(ROW),
+    deny(
+        "tty-privileged",
+        "nor is its own terminal made the console, given another discipline or hung up",
+        privileged,
+    )
+    .of(ROW),
+    deny(
+        "tty-keymap",
+        "nor are the console's keys given other meanings",
+        keymap,
     )
     .of(ROW),
     bypass(
@@ -185,6 +197,73 @@ fn paste() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+fn privileged() -> Outcome {
+    const TIOCCONS: u64 = 0x541d;
+    const TIOCSETD: u64 = 0x5423;
+    const TIOCVHANGUP: u64 = 0x5437;
+    let as_before = 0i32;
+    let commands = [
+        (TIOCCONS, 0),
+        (TIOCSETD, &raw const as_before as usize),
+        (TIOCVHANGUP, 0),
+    ];
+    for level in Level::LOWER {
+        at(level, || {
+            let (_master, name) = terminal()?;
+            start(|| {
+                let slave = take(&name)?;
+                for (command, argument) in commands {
+                    refused(Errno::EPERM, sys::ioctl(&slave, command, argument))?;
+                }
+                // it is there still
+                allowed(sys::put(&slave))
+            })?
+            .join()
+        })?;
+    }
+    let (_master, name) = terminal()?;
+    start(|| {
+        let slave = take(&name)?;
+        let (command, argument) = commands[1];
+        allowed(sys::ioctl(&slave, command, argument)).map(drop)
+    })?
+    .join()
+}
+
+fn keymap() -> Outcome {
+    const KDGKBENT: u64 = 0x4b46;
+    const KDSKBENT: u64 = 0x4b47;
+    const KDSKBSENT: u64 = 0x4b49;
+    const KDSKBDIACR: u64 = 0x4b4b;
+    const KDSETKEYCODE: u64 = 0x4b4d;
+    const KDSIGACCEPT: u64 = 0x4b4e;
+    const KDSKBDIACRUC: u64 = 0x4bfb;
+    let console = sys::both("/dev/tty1")?;
+    // the meaning of a key, as it is: struct kbentry has the table, the key and the meaning
+    let mut key = [0u8, 1, 0, 0];
+    let key = key.as_mut_ptr() as usize;
+    sys::ioctl(&console, KDGKBENT, key)?;
+    // more than any of the others has
+    let none = vec![0u8; sys::PAGE];
+    let none = none.as_ptr() as usize;
+    for level in Level::LOWER {
+        at(level, || {
+            for (command, argument) in [
+                (KDSKBENT, key),
+                (KDSKBSENT, none),
+                (KDSKBDIACR, none),
+                (KDSKBDIACRUC, none),
+                (KDSETKEYCODE, none),
+                (KDSIGACCEPT, libc::SIGTERM as usize),
+            ] {
+                refused(Errno::EPERM, sys::ioctl(&console, command, argument))?;
+            }
+            level::is(level)
+        })?;
+    }
+    allowed(sys::ioctl(&console, KDSKBENT, key)).map(drop)
 }
 
 fn steal() -> Outcome {
