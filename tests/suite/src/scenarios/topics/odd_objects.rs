@@ -137,6 +137,7 @@ fn devices() -> Outcome {
         "/dev/tty",
         "/dev/urandom",
         "/dev/ptmx",
+        "/dev/tty1",
     ])?;
     // by a descriptor that is for something else
     for level in Level::LOWER {

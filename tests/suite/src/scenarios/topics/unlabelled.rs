@@ -8,6 +8,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, umount2};
+use nix::sched::CloneFlags;
 use nix::unistd::chdir;
 
 use super::system::{NO, bind};
@@ -16,7 +17,7 @@ use crate::scenarios::disk::Disk;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, DISK, LOW, SECRET, SYSTEM, VAULT, path};
 use crate::scenarios::scenario::{Scenario, bypass, deny};
-use crate::scenarios::subject::{Level, at, start};
+use crate::scenarios::subject::{Level, at, own_namespaces, start};
 use crate::scenarios::sys::{self, Handle};
 use crate::sys::syscall;
 
@@ -52,6 +53,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "secret-attribute-inherited",
         "the same of an attribute of it",
         attribute_inherited,
+    ),
+    bypass(
+        "secret-by-handle-own-namespace",
+        "a secret is opened by its handle in a mount namespace of one's own, where that takes no privilege",
+        by_handle_in_namespace,
     ),
     deny(
         "secret-attribute",
@@ -164,6 +170,30 @@ fn attribute_inherited() -> Outcome {
         let name = format!("/proc/self/fd/{}", secret.as_raw_fd());
         refused(Errno::EPERM, sys::getxattr(&name, "user.word"))
     })
+}
+
+/// Since 6.11 who may mount opens by handle what is below a directory, if it is connected to that.
+fn by_handle_in_namespace() -> Outcome {
+    let _disk = Disk::mount(&[])?;
+    let dir = format!("{DISK}/folded");
+    fs::create_dir(&dir)?;
+    let secret = format!("{dir}/secret");
+    fs::write(&secret, "secret")?;
+    let handle = sys::handle_of(&secret)?;
+    for in_sight in [true, false] {
+        sys::drop_caches()?;
+        let kept = in_sight.then(|| sys::open(&secret, OFlag::O_PATH));
+        at(Untrusted, || {
+            own_namespaces(CloneFlags::CLONE_NEWNS)?;
+            let mount = sys::open(DISK, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+            refused_any(
+                &[Errno::EPERM, Errno::EACCES, Errno::ESTALE],
+                sys::open_handle(&mount, &handle, OFlag::O_RDONLY),
+            )
+        })?;
+        drop(kept);
+    }
+    Ok(())
 }
 
 fn attribute_by_name() -> Outcome {
