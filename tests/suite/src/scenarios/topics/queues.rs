@@ -222,8 +222,8 @@ fn fanotify() -> Outcome {
     start(|| {
         let instance = sys::owned(syscall!(libc::SYS_fanotify_init, DECIDES, 0)?)?;
         let child = start(|| refused(Errno::EACCES, fs::read(place::level_file(Untrusted))))?;
-        // as long as there is one; its end is nobody's business
         child.join()?;
+        // once it is closed it keeps nobody from falling
         drop(instance);
         start(|| lower(Untrusted))?.join()
     })?

@@ -182,7 +182,9 @@ fn by_handle_in_namespace() -> Outcome {
     let handle = sys::handle_of(&secret)?;
     for in_sight in [true, false] {
         sys::drop_caches()?;
-        let kept = in_sight.then(|| sys::open(&secret, OFlag::O_PATH));
+        let kept = in_sight
+            .then(|| sys::open(&secret, OFlag::O_PATH))
+            .transpose()?;
         at(Untrusted, || {
             own_namespaces(CloneFlags::CLONE_NEWNS)?;
             let mount = sys::open(DISK, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
