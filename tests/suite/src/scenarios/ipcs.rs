@@ -34,6 +34,11 @@ impl Segment {
         syscall!(libc::SYS_shmget, key, 0, 0).map(Segment)
     }
 
+    /// Its number, by which whoever knows it finds it.
+    pub fn number(self) -> i64 {
+        self.0
+    }
+
     /// Attaches it.
     pub fn attach(self, read_only: bool) -> Result<Memory, Errno> {
         let flags = if read_only { libc::SHM_RDONLY } else { 0 };
@@ -105,6 +110,11 @@ impl Queue {
         syscall!(libc::SYS_msgget, key, 0).map(Queue)
     }
 
+    /// Its number, by which whoever knows it finds it.
+    pub fn number(self) -> i64 {
+        self.0
+    }
+
     /// Sends a message of a byte.
     pub fn send(self) -> Result<(), Errno> {
         let message = [1u64, u64::from(b'q')];
@@ -156,6 +166,11 @@ impl Semaphores {
     /// The set of a key.
     pub fn find(key: i32) -> Result<Semaphores, Errno> {
         syscall!(libc::SYS_semget, key, 0, 0).map(Semaphores)
+    }
+
+    /// Its number, by which whoever knows it finds it.
+    pub fn number(self) -> i64 {
+        self.0
     }
 
     /// Adds to it.

@@ -5,6 +5,7 @@
 //! own, and says what came of each. `docs/lomac.md` is what it judges by.
 
 mod check;
+mod compat;
 mod daemon;
 mod devfuse;
 mod disk;

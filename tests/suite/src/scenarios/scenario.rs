@@ -134,6 +134,7 @@ mod tests {
     const LOMAC: &str = include_str!("../../../../docs/lomac.md");
     const BYPASSES: &str = include_str!("../../../../docs/bypasses.md");
     const LIMITATIONS: &str = include_str!("../../../../docs/limitations.md");
+    const SHARED: &str = include_str!("../../../../docs/shared-state.md");
 
     #[test]
     fn names_are_unique_and_plain() {
@@ -238,6 +239,31 @@ mod tests {
             .map(|(row, name)| format!("{row}: {name}"))
             .collect();
         assert!(unplayed.is_empty(), "nothing plays {unplayed:#?}");
+    }
+
+    #[test]
+    fn every_kind_of_shared_state_is_played_or_said_to_be_nobodys() {
+        let kinds = rows(SHARED, "| ");
+        let kinds = kinds.iter().filter(|cells| cells[0] != "what");
+        for cells in kinds {
+            assert_eq!(
+                cells.len(),
+                4,
+                "what, what becomes of it, where, scenario: {cells:?}"
+            );
+            let mut played = cells[3].split('`').skip(1).step_by(2).peekable();
+            let is_open = ["nothing yet", "neutral"]
+                .iter()
+                .any(|word| cells[1].starts_with(word));
+            assert!(
+                is_open || played.peek().is_some(),
+                "nothing plays: {}",
+                cells[0]
+            );
+            for name in played {
+                assert!(all().iter().any(|s| s.name == name), "no scenario `{name}`");
+            }
+        }
     }
 
     #[test]

@@ -347,9 +347,19 @@ fn xattr_observe() -> Outcome {
     sys::setxattr(&low, "security.said", b"by the system")?;
     for said in ["user.said", "trusted.said"] {
         sys::setxattr(&low, said, b"low")?;
-        at(User, || {
+    }
+    at(User, || {
+        allowed(sys::getxattr(&low, "security.said"))?;
+        // to who has no privilege it is not there
+        refused(Errno::ENODATA, sys::getxattr(&low, "trusted.said"))?;
+        level::is(User)?;
+        allowed(sys::getxattr(&low, "user.said"))?;
+        level::is(Untrusted)
+    })?;
+    for said in ["user.said", "trusted.said"] {
+        at(System, || {
             allowed(sys::getxattr(&low, "security.said"))?;
-            level::is(User)?;
+            level::is(System)?;
             allowed(sys::getxattr(&low, said))?;
             level::is(Untrusted)
         })?;

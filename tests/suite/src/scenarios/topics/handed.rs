@@ -14,7 +14,7 @@ use nix::unistd::{Gid, Uid, pipe2};
 use super::asynchronous::{Faults, fill_by};
 use crate::scenarios::check::{Outcome, ensure, refused, refused_any, same};
 use crate::scenarios::level;
-use crate::scenarios::place::{TMPFS, TMPFS_LOW, path};
+use crate::scenarios::place::{self, TMPFS, TMPFS_LOW, VAULT, path};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::subject::{Level, lower, spawn, start, step};
 use crate::scenarios::sys::{self, Map};
@@ -38,6 +38,21 @@ pub const SCENARIOS: &[Scenario] = &[
         "bpf-map-passed-down",
         "a low subject is handed a map of BPF that can be mapped, and writes it",
         bpf_map_passed,
+    ),
+    bypass(
+        "fanotify-passed-down",
+        "a low subject is handed a fanotify instance, which opens files for who reads it",
+        events_passed,
+    ),
+    bypass(
+        "fifo-lownoopen-passed",
+        "a low subject is handed a FIFO that by its place it may not open",
+        fifo_passed,
+    ),
+    bypass(
+        "proc-mem-passed",
+        "a process's memory is on its way to a higher one, and the process falls meanwhile",
+        memory_passed,
     ),
     bypass(
         "splice-lent-socket",
@@ -180,6 +195,63 @@ fn bpf_map_passed() -> Outcome {
         attributes[..5].copy_from_slice(&[2, 4, sys::PAGE as u32, 1, MAPPED]);
         sys::owned(syscall!(libc::SYS_bpf, 0, attributes.as_mut_ptr(), 128)?)
     })
+}
+
+/// It must not arrive.
+fn is_kept(arrived: bool) -> Outcome {
+    ensure(!arrived, "it was handed to a lower subject")
+}
+
+fn events_passed() -> Outcome {
+    /// FAN_CLASS_CONTENT, FAN_CLOEXEC
+    const DECIDES: i32 = 4 | 1;
+    passed_down(
+        || Ok(sys::owned(syscall!(libc::SYS_fanotify_init, DECIDES, 0)?)?),
+        AsRawFd::as_raw_fd,
+        |_| Ok(()),
+        |_, arrived| is_kept(arrived),
+    )
+}
+
+fn fifo_passed() -> Outcome {
+    let fifo = place::fifo(VAULT, "fifo")?;
+    passed_down(
+        || Ok(sys::open(&fifo, OFlag::O_RDWR | OFlag::O_NONBLOCK)?),
+        AsRawFd::as_raw_fd,
+        |_| Ok(()),
+        |_, arrived| is_kept(arrived),
+    )
+}
+
+fn memory_passed() -> Outcome {
+    start(|| {
+        let page = Map::anonymous(MAP_PRIVATE)?;
+        page.poke(b'h');
+        // it has a copy of the page, at the same address
+        let other = start(|| {
+            step()?;
+            if lower(Untrusted).is_ok() {
+                page.poke(b'l');
+            }
+            step()
+        })?;
+        other.stands()?;
+        let (to, from) = pair(Datagram)?;
+        let memory = sys::reads(format!("/proc/{}/mem", other.pid))?;
+        send(&to, None, &[memory.as_raw_fd()])?;
+        drop(memory);
+        other.go()?;
+        other.stands()?;
+        let mut byte = [0u8];
+        if let Some(memory) = receive(&from).unwrap_or_default().fds.first() {
+            let (fd, address) = (memory.as_raw_fd(), page.address());
+            // it may be refused
+            let _ = syscall!(libc::SYS_pread64, fd, byte.as_mut_ptr(), 1, address);
+        }
+        not_above(byte[0])?;
+        other.kill()
+    })?
+    .join()
 }
 
 /// A process lends memory to a Unix socket, closes that, falls, and changes the memory; then the other end is read.

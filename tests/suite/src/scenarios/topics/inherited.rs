@@ -13,18 +13,23 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Whence, chdir, chroot, fchdir, lseek, pipe2};
 
 use super::threads::clone_here;
-use crate::scenarios::check::{Failed, Outcome, ensure, refused_any, same};
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same};
 use crate::scenarios::level;
 use crate::scenarios::net::address;
-use crate::scenarios::place::{self, LOW, SYSTEM};
-use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, lower, start, step};
+use crate::scenarios::place::{self, LOW, SYSTEM, home, path};
+use crate::scenarios::scenario::{Scenario, allow, bypass};
+use crate::scenarios::subject::{Level, at, lower, start, step};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 
 use Level::{System, Untrusted};
 
 pub const SCENARIOS: &[Scenario] = &[
+    allow(
+        "description-own",
+        "flags of open files are set by who made them, and by who stands above all that have them",
+        own_flags,
+    ),
     bypass(
         "description-append",
         "a log loses O_APPEND and is wound back by a child, so that its parent's next line overwrites the first",
@@ -121,6 +126,37 @@ fn flags(fd: &OwnedFd, these: OFlag) -> Outcome<OFlag> {
 
 fn set_flags(fd: &OwnedFd, flags: OFlag) -> Result<(), Errno> {
     sys::fcntl(fd, libc::F_SETFL, flags.bits().into()).map(drop)
+}
+
+fn own_flags() -> Outcome {
+    const BOTH: OFlag = OFlag::O_APPEND.union(OFlag::O_NONBLOCK);
+    let high = place::file(SYSTEM, "high")?;
+    for level in Level::LOWER {
+        let file = path(home(level), level.name());
+        at(level, || {
+            fs::write(&file, "x")?;
+            let fd = sys::both(&file)?;
+            let equal = start(step)?;
+            equal.stands()?;
+            allowed(set_flags(&fd, BOTH))?;
+            equal.kill()?;
+            // and of a higher file that it has opened itself
+            allowed(set_flags(&sys::reads(&high)?, OFlag::O_NONBLOCK))?;
+            level::is(level)
+        })?;
+    }
+    start(|| {
+        let fd = sys::both(&high)?;
+        let child = start(|| {
+            lower(Untrusted)?;
+            step()
+        })?;
+        child.stands()?;
+        allowed(set_flags(&fd, BOTH))?;
+        child.kill()?;
+        level::is(System)
+    })?
+    .join()
 }
 
 fn append() -> Outcome {

@@ -285,19 +285,35 @@ fn detached() -> Outcome {
     fs::write(format!("{dir}/scn/system/file"), "low")?;
     let high = place::directory(SYSTEM, "dir")?;
     fs::write(format!("{high}/low"), "high")?;
-    at(User, || {
+    // in the machine's own namespace such a tree is the top's to make
+    for level in Level::LOWER {
+        at(level, || refused(Errno::EPERM, open_tree(&dir)))?;
+    }
+    at(System, || {
         let tree = open_tree(&dir)?;
         sys::get(&open_in(&tree, "scn/system/file", OFlag::O_RDONLY)?)?;
         level::is(Untrusted)
     })?;
-    at(Untrusted, || {
-        let tree = open_tree(&high)?;
-        refused(Errno::EPERM, open_in(&tree, "low", OFlag::O_WRONLY))?;
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        let tree = open_tree(&dir)?;
+        sys::get(&open_in(&tree, "scn/system/file", OFlag::O_RDONLY)?)?;
+        level::is(Untrusted)
+    })?;
+    let stays_high = |tree: &std::os::fd::OwnedFd| -> Outcome {
+        refused(Errno::EPERM, open_in(tree, "low", OFlag::O_WRONLY))?;
         refused(
             Errno::EPERM,
-            open_in(&tree, "new", OFlag::O_WRONLY | OFlag::O_CREAT),
+            open_in(tree, "new", OFlag::O_WRONLY | OFlag::O_CREAT),
         )
-    })
+    };
+    at(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        stays_high(&open_tree(&high)?)
+    })?;
+    // or its parent has made it
+    let tree = open_tree(&high)?;
+    at(Untrusted, || stays_high(&tree))
 }
 
 fn other_namespace() -> Outcome {

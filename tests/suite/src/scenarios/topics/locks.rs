@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{SigSet, Signal};
 
-use crate::scenarios::check::{Outcome, allowed, refused_any};
+use crate::scenarios::check::{Outcome, allowed, refused, refused_any};
 use crate::scenarios::place::{self, SYSTEM};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::subject::{Child, Level, at, become_alice, lower, spawn, start, step};
@@ -209,11 +209,11 @@ fn exclusive() -> Outcome {
 fn daemons_lock() -> Outcome {
     for level in Level::LOWER {
         at(level, || {
-            let file = sys::reads("/run/tidegate/lock")?;
-            for how in [libc::LOCK_EX, libc::LOCK_SH] {
-                refused_any(NO, locks(&file, how))?;
-            }
-            Ok(())
+            // who may not open it has nothing to lock
+            refused(Errno::EPERM, sys::reads("/run/tidegate/lock"))?;
+            let by_path = sys::open("/run/tidegate/lock", OFlag::O_PATH)?;
+            refused(Errno::EPERM, sys::again(&by_path, OFlag::O_RDONLY))?;
+            refused(Errno::EBADF, locks(&by_path, libc::LOCK_SH))
         })?;
     }
     Ok(())

@@ -13,6 +13,7 @@ mod filesystems;
 mod floods;
 mod fuse_clients;
 mod handed;
+mod i386;
 mod identity;
 mod inherited;
 mod ipc;
@@ -21,6 +22,7 @@ mod labels;
 mod life;
 mod locks;
 mod low_root;
+mod machine;
 mod mmap;
 mod mounts;
 mod moves;
@@ -32,6 +34,7 @@ mod other_doors;
 mod own_addresses;
 mod pipes;
 mod privilege;
+mod queues;
 mod revocation;
 mod ring_alone;
 mod servers;
@@ -91,9 +94,12 @@ pub const TOPICS: &[&[Scenario]] = &[
     own_addresses::SCENARIOS,
     unlabelled::SCENARIOS,
     privilege::SCENARIOS,
+    machine::SCENARIOS,
+    i386::SCENARIOS,
     ring_alone::SCENARIOS,
     net_shared::SCENARIOS,
     inherited::SCENARIOS,
+    queues::SCENARIOS,
     namespaces::SCENARIOS,
     creations::SCENARIOS,
     servers::SCENARIOS,

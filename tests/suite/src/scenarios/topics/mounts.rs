@@ -16,7 +16,7 @@ use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, sa
 use crate::scenarios::level;
 use crate::scenarios::place::{self, LOW, MOUNT, OPEN_MOUNT, SYSTEM, VAULT, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Child, Level, at, own_namespaces, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, at, lower, own_namespaces, spawn, start, step};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{accepted, connected, file_name, named};
 use crate::sys::{c, syscall};
@@ -163,10 +163,17 @@ fn by_setns() -> Outcome {
     })?;
     other.stands()?;
     let before = fs::read_to_string("/proc/self/mountinfo")?;
-    at(Untrusted, || {
-        let there = sys::reads(format!("/proc/{}/ns/mnt", other.pid))?;
-        allowed(setns(&there, CloneFlags::CLONE_NEWNS))?;
-        // it has the host's capabilities and the other's view: superblocks belong to all
+    let there = || sys::reads(format!("/proc/{}/ns/mnt", other.pid));
+    for level in Level::LOWER {
+        at(level, || {
+            refused(Errno::EPERM, setns(there()?, CloneFlags::CLONE_NEWNS))
+        })?;
+    }
+    start(|| {
+        // it entered before it fell
+        allowed(setns(there()?, CloneFlags::CLONE_NEWNS))?;
+        lower(Untrusted)?;
+        // it has the host's credentials and the other's view: superblocks belong to all
         let none = None::<&str>;
         for flags in [
             MsFlags::MS_REMOUNT,
@@ -178,7 +185,8 @@ fn by_setns() -> Outcome {
             )?;
         }
         Ok(())
-    })?;
+    })?
+    .join()?;
     same(
         "the mounts",
         fs::read_to_string("/proc/self/mountinfo")?,

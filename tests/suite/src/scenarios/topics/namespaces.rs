@@ -10,10 +10,10 @@ use nix::unistd::{gethostname, sethostname};
 
 use super::mounts::move_mount_tmpfs;
 use super::system::{bind, tmpfs};
-use crate::scenarios::check::{Outcome, ensure, refused_any, same};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
-use crate::scenarios::place::{self, MOUNT, USER};
-use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::place::{self, LOW, MOUNT, USER};
+use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Child, Level, at, become_alice, own_namespaces, spawn, step};
 use crate::scenarios::sys;
 use crate::sys::{c, syscall};
@@ -21,6 +21,16 @@ use crate::sys::{c, syscall};
 use Level::{Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
+    allow(
+        "namespace-nested",
+        "who has fallen beside a higher process makes namespaces of its own in theirs, and mounts there",
+        nested,
+    ),
+    bypass(
+        "namespace-mount-fallen",
+        "who has fallen in the namespaces that it has with a higher process mounts and unmounts there",
+        fallen,
+    ),
     bypass(
         "namespace-mount",
         "a lower process of the same user mounts a file over the one that a higher one is about to write",
@@ -154,6 +164,42 @@ fn moves_mount() -> Outcome {
 fn own_tmpfs() -> Outcome {
     tmpfs(MOUNT)?;
     Ok(fs::write(format!("{MOUNT}/own"), "own")?)
+}
+
+fn nested() -> Outcome {
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        at(Untrusted, || {
+            own_namespaces(CloneFlags::CLONE_NEWNS)?;
+            allowed(tmpfs(MOUNT))?;
+            allowed(fs::write(format!("{MOUNT}/own"), "own"))?;
+            allowed(umount2(MOUNT, MntFlags::MNT_DETACH))?;
+            level::is(Untrusted)
+        })?;
+        // the higher one goes on
+        allowed(tmpfs(MOUNT))?;
+        allowed(umount2(MOUNT, MntFlags::MNT_DETACH))?;
+        level::is(User)
+    })
+}
+
+fn fallen() -> Outcome {
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS)?;
+        own_tmpfs()?;
+        let name = gethostname()?;
+        at(Untrusted, || {
+            refused(Errno::EPERM, tmpfs(MOUNT))?;
+            refused(Errno::EPERM, bind(LOW, MOUNT))?;
+            refused(Errno::EPERM, move_mount_tmpfs(MOUNT))?;
+            refused(Errno::EPERM, umount2(MOUNT, MntFlags::MNT_DETACH))?;
+            refused(Errno::EPERM, sethostname("low"))
+        })?;
+        ensure(
+            fs::exists(format!("{MOUNT}/own"))? && gethostname()? == name,
+            "what it sees is another's",
+        )
+    })
 }
 
 fn unmounts() -> Outcome {

@@ -75,8 +75,14 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     deny(
         "net-raw",
-        "raw and packet sockets lower who makes them",
+        "raw and packet sockets lower who makes them, and are refused below the networks that have a line",
         raw,
+    )
+    .of(OTHER),
+    deny(
+        "net-sctp",
+        "sockets of SCTP, which connect and send unasked, are the top level's",
+        sctp,
     )
     .of(OTHER),
     bypass(
@@ -307,16 +313,63 @@ fn nonetdemote_files() -> Outcome {
 }
 
 fn raw() -> Outcome {
+    let sockets = [
+        (libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),
+        (libc::AF_INET6, libc::SOCK_RAW, libc::IPPROTO_ICMPV6),
+        (libc::AF_PACKET, libc::SOCK_RAW, 0),
+        (libc::AF_PACKET, libc::SOCK_DGRAM, 0),
+    ];
+    for level in Level::ALL {
+        for (family, kind, protocol) in sockets {
+            at(level, || {
+                // packet sockets may not be there at all
+                refused_any(
+                    &[Errno::EPERM, Errno::EAFNOSUPPORT],
+                    socket(family, kind, protocol),
+                )?;
+                level::is(Untrusted)
+            })?;
+        }
+    }
+    // what needs no capability is made, where the kernel has it, and the network's lowest level is its maker's
     start(|| {
-        allowed(socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP))?;
+        if let Err(e) = socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0) {
+            refused(Errno::EAFNOSUPPORT, Err::<(), _>(e))?;
+        }
         level::is(Untrusted)
     })?
     .join()?;
-    start(|| match socket(libc::AF_PACKET, libc::SOCK_RAW, 0) {
-        Ok(_) | Err(Errno::EAFNOSUPPORT) => level::is(Untrusted),
-        Err(e) => Err(e)?,
-    })?
-    .join()?;
+    level::is(System)
+}
+
+fn sctp() -> Outcome {
+    let make = |family, kind| socket(family, kind, libc::IPPROTO_SCTP);
+    let kinds = [
+        (libc::AF_INET, libc::SOCK_STREAM),
+        (libc::AF_INET, libc::SOCK_SEQPACKET),
+        (libc::AF_INET6, libc::SOCK_STREAM),
+    ];
+    for level in Level::LOWER {
+        at(level, || {
+            for (family, kind) in kinds {
+                refused(Errno::EPERM, make(family, kind))?;
+            }
+            level::is(level)
+        })?;
+    }
+    for (family, kind) in kinds {
+        if let Err(e) = make(family, kind) {
+            // where the kernel has it not
+            refused_any(
+                &[
+                    Errno::EPROTONOSUPPORT,
+                    Errno::ESOCKTNOSUPPORT,
+                    Errno::EAFNOSUPPORT,
+                ],
+                Err::<(), _>(e),
+            )?;
+        }
+    }
     level::is(System)
 }
 

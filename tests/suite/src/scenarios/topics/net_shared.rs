@@ -10,18 +10,23 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrLike, SockaddrStorage, socket};
 use nix::unistd::{pause, pipe2};
 
-use crate::scenarios::check::{Outcome, PATIENCE, ensure, refused_any};
+use crate::scenarios::check::{Outcome, PATIENCE, allowed, ensure, refused_any};
 use crate::scenarios::level;
 use crate::scenarios::net::{address, listener};
-use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Child, Level, lower, spawn, start, step};
+use crate::scenarios::scenario::{Scenario, allow, bypass};
+use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{abstract_name, fresh, named, receive, send};
 use crate::sys::syscall;
 
-use Level::Untrusted;
+use Level::{Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
+    allow(
+        "net-connected-own",
+        "a socket of one's own is connected, by its first message too, and one that an equal has",
+        own,
+    ),
     bypass(
         "net-connected-by-child",
         "a socket is connected by a child that fell, and its parent reads by splice",
@@ -130,6 +135,28 @@ fn connected_by_child(connects: Connects, takes: Takes) -> Outcome {
         not_above(takes(&socket))
     })?
     .join();
+    server.kill()?;
+    played
+}
+
+fn own() -> Outcome {
+    for connects in [connect as Connects, connect_by_message] {
+        let (server, to) = server()?;
+        let played = at(User, || {
+            allowed(connects(&tcp()?, to))?;
+            level::is(Untrusted)
+        });
+        server.kill()?;
+        played?;
+    }
+    let (server, to) = server()?;
+    let played = at(Untrusted, || {
+        let socket = tcp()?;
+        let equal = start(step)?;
+        equal.stands()?;
+        allowed(connect(&socket, to))?;
+        equal.kill()
+    });
     server.kill()?;
     played
 }

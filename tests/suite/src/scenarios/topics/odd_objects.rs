@@ -3,19 +3,20 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sched::CloneFlags;
 use nix::sys::socket::SockType::Stream;
 use nix::sys::stat::Mode;
 
 use super::system::bind;
-use crate::scenarios::check::{Outcome, refused, refused_any, same};
+use crate::scenarios::check::{Outcome, allowed, refused, refused_any, same};
 use crate::scenarios::level;
-use crate::scenarios::place::{self, MOUNT, OPEN_SOCKET, VAULT};
-use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::place::{self, MOUNT, OPEN_SOCKET, VAULT, home, path};
+use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Level, at, own_namespaces, start, step};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{file_name, named};
@@ -24,6 +25,11 @@ use crate::sys::{c, syscall};
 use Level::Untrusted;
 
 pub const SCENARIOS: &[Scenario] = &[
+    allow(
+        "mode-of-own",
+        "each level shuts its own terminal and sockets to others, and devices for all have their times set",
+        own,
+    ),
     bypass(
         "mode-of-device",
         "root below the top takes a neutral device from everybody, or gives it away, by its mode and owner",
@@ -131,6 +137,7 @@ fn devices() -> Outcome {
         "/dev/tty",
         "/dev/urandom",
         "/dev/ptmx",
+        "/dev/tty1",
     ])?;
     // by a descriptor that is for something else
     for level in Level::LOWER {
@@ -145,11 +152,48 @@ fn devices() -> Outcome {
     Ok(())
 }
 
+/// A new terminal: its master and its name.
+fn pty() -> Outcome<(PtyMaster, String)> {
+    let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let name = ptsname_r(&master)?;
+    Ok((master, name))
+}
+
+/// Shuts a device or a socket to others, and gives it to its user.
+fn shuts(object: &str) -> Outcome {
+    allowed(fs::set_permissions(
+        object,
+        fs::Permissions::from_mode(0o600),
+    ))?;
+    allowed(chown(object, Some(0), Some(0)))
+}
+
+fn own() -> Outcome {
+    for level in Level::ALL {
+        let socket = path(home(level), level.name());
+        at(level, || {
+            allowed(level::touch("/dev/null"))?;
+            let _server = named(Stream, &file_name(&socket)?)?;
+            shuts(&socket)?;
+            let (_master, name) = pty()?;
+            // nobody's, and then its session's
+            shuts(&name)?;
+            start(|| {
+                nix::unistd::setsid()?;
+                let _terminal = sys::both(&name)?;
+                shuts(&name)?;
+                level::is(level)
+            })?
+            .join()
+        })?;
+    }
+    Ok(())
+}
+
 fn terminal() -> Outcome {
-    let master = nix::pty::posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY)?;
-    nix::pty::grantpt(&master)?;
-    nix::pty::unlockpt(&master)?;
-    let name = nix::pty::ptsname_r(&master)?;
+    let (_master, name) = pty()?;
     let session = start(|| {
         nix::unistd::setsid()?;
         let _terminal = sys::both(&name)?;

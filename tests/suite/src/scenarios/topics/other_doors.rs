@@ -367,17 +367,21 @@ fn trusted_xattr() -> Outcome {
     let file = path(LOW, "file");
     at(Untrusted, || {
         fs::write(&file, "low")?;
-        Ok(sys::setxattr(&file, "trusted.word", b"l")?)
+        refused(Errno::EPERM, sys::setxattr(&file, "trusted.word", b"l"))
     })?;
+    // whoever has left one there, it is a low file's
+    sys::setxattr(&file, "trusted.word", b"h")?;
     at(System, || {
-        if sys::getxattr(&file, "trusted.word") == Ok(1) {
-            same(
-                "the level by what may be written",
-                level::by_writing()?,
-                Untrusted,
-            )?;
-        }
-        Ok(())
+        same(
+            "the size of it",
+            sys::getxattr(&file, "trusted.word"),
+            Ok(1),
+        )?;
+        same(
+            "the level by what may be written",
+            level::by_writing()?,
+            Untrusted,
+        )
     })
 }
 

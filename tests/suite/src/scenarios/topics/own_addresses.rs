@@ -2,24 +2,32 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::Command;
 
 use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, accept, bind, connect, listen,
-    socket,
+    setsockopt, socket,
 };
 use nix::sys::time::TimeVal;
 
-use crate::scenarios::check::{Outcome, PATIENCE, ensure, refused_any, soon};
+use crate::scenarios::check::{Outcome, PATIENCE, allowed, ensure, refused_any, same, soon};
 use crate::scenarios::level;
-use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, at, spawn, tell, told};
+use crate::scenarios::scenario::{Scenario, allow, bypass};
+use crate::scenarios::subject::{Level, at, spawn, start, step, tell, told};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 
 use Level::{Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
+    allow(
+        "net-own-address-answers",
+        "a low server at such an address answers another machine, which takes it for no network of its own",
+        answers,
+    ),
     bypass(
         "net-own-address",
         "a low server listens at this machine's own address in a higher network",
@@ -118,9 +126,9 @@ fn heard(listens: IpAddr, at_address: IpAddr, from: IpAddr, port: u16) -> Outcom
     told("listens")?;
     let played = at(User, || {
         let client = stream(from)?;
-        nix::sys::socket::setsockopt(
+        setsockopt(
             &client,
-            nix::sys::socket::sockopt::ReceiveTimeout,
+            ReceiveTimeout,
             &TimeVal::new(PATIENCE.as_secs() as i64, 0),
         )?;
         bind(client.as_raw_fd(), &name(from, 0))?;
@@ -158,6 +166,50 @@ fn server_v6() -> Outcome {
     let usable = soon(|| Ok(UdpSocket::bind((OTHERS_V6, 0)).is_ok()))?;
     ensure(usable, "the address cannot be used")?;
     heard(USERS_V6.into(), USERS_V6.into(), OTHERS_V6.into(), 7763)
+}
+
+/// Runs ip(8).
+fn ip(words: &str) -> Outcome {
+    let status = Command::new("ip").args(words.split(' ')).status()?;
+    ensure(status.success(), &format!("ip {words} failed"))
+}
+
+fn answers() -> Outcome {
+    const SERVER: Ipv4Addr = Ipv4Addr::new(10, 9, 77, 1);
+    const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
+    const PORT: u16 = 7764;
+    let _ = Command::new("modprobe").arg("veth").status();
+    // another machine, as far as the network goes
+    let other = start(|| {
+        unshare(CloneFlags::CLONE_NEWNET)?;
+        step()?;
+        ip("address add 198.51.100.2/24 dev scn1")?;
+        ip("link set scn1 up")?;
+        ip("route add 10.9.77.1/32 via 198.51.100.1")?;
+        let client = stream(CLIENT.into())?;
+        setsockopt(
+            &client,
+            ReceiveTimeout,
+            &TimeVal::new(PATIENCE.as_secs() as i64, 0),
+        )?;
+        allowed(connect(client.as_raw_fd(), &name(SERVER.into(), PORT)))?;
+        same("what is heard", sys::get(&client)?, b"l".to_vec())
+    })?;
+    other.stands()?;
+    let pid = other.pid;
+    ip(&format!(
+        "link add scn0 type veth peer name scn1 netns {pid}"
+    ))?;
+    ip("address add 198.51.100.1/24 dev scn0")?;
+    ip("address add 10.9.77.1/32 dev scn0")?;
+    ip("link set scn0 up")?;
+    let low = spawn(Untrusted, || serves(SERVER.into(), PORT))?;
+    told("listens")?;
+    let played = other.join_after_step();
+    low.kill()?;
+    // it goes with the other end, some time after that one's namespace
+    let _ = ip("link delete scn0");
+    played
 }
 
 fn datagrams() -> Outcome {

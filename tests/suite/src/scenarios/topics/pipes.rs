@@ -769,15 +769,16 @@ fn map_files() -> Outcome {
             continue;
         }
         tried += 1;
-        at(User, || match sys::reads(&path) {
+        // below the top the way needs a privilege (CAP_CHECKPOINT_RESTORE)
+        for level in Level::LOWER {
+            at(level, || refused(Errno::EPERM, sys::reads(&path)))?;
+        }
+        at(System, || match sys::reads(&path) {
             Ok(fd) => {
                 sys::get(&fd)?;
                 level::is(Untrusted)
             }
-            Err(e) => refused_any(
-                &[Errno::EAGAIN, Errno::EACCES, Errno::EPERM],
-                Err::<(), _>(e),
-            ),
+            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
         })?;
     }
     low.kill()?;

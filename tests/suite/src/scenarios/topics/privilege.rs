@@ -220,7 +220,7 @@ fn generic_netlink() -> Result<OwnedFd, Errno> {
 }
 
 /// What the kernel has answered to a message: it does so before the message's call returns.
-fn answer(socket: &OwnedFd) -> Result<Vec<u8>, Errno> {
+pub(super) fn answer(socket: &OwnedFd) -> Result<Vec<u8>, Errno> {
     const ERROR: u16 = 2;
     let mut bytes = vec![0u8; 4096];
     let n = syscall!(

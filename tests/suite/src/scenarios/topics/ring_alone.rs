@@ -7,20 +7,26 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::socket::SockType::{Datagram, Stream};
+use nix::sys::socket::UnixAddr;
 use nix::unistd::{Pid, pipe2};
 
-use crate::scenarios::check::{Outcome, ensure, refused_any};
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same};
 use crate::scenarios::level;
 use crate::scenarios::place::{TMPFS_LOW, path};
-use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, at, spawn, start, step, tell, told};
+use crate::scenarios::scenario::{Scenario, allow, bypass};
+use crate::scenarios::subject::{Child, Level, at, spawn, start, step, tell, told};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{abstract_name, connected, fresh, named, pair, receive, send};
 use crate::scenarios::uring::Ring;
 
-use Level::Untrusted;
+use Level::{Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
+    allow(
+        "ends-on-their-way",
+        "two processes get an end each of a pair of sockets, at once or while the other is on its way",
+        on_their_way,
+    ),
     bypass(
         "ring-alone-listens",
         "a low client connects to a server that has its listener in a ring alone",
@@ -95,6 +101,42 @@ fn serves(
     tell("tried")?;
     server.join()?;
     tried
+}
+
+/// A process that takes what it is sent, once it is let go on, and does something with it.
+fn takes(name: UnixAddr, uses: impl FnOnce(&OwnedFd) -> Outcome) -> Outcome<Child> {
+    let child = spawn(User, || {
+        let socket = named(Datagram, &name)?;
+        step()?;
+        let got = receive(&socket)?;
+        let end = got.fds.first();
+        uses(end.ok_or_else(|| Failed::because("it does not arrive"))?)?;
+        level::is(User)
+    })?;
+    child.stands()?;
+    Ok(child)
+}
+
+fn on_their_way() -> Outcome {
+    for at_once in [true, false] {
+        let (first, second) = (abstract_name("first")?, abstract_name("second")?);
+        let writes = takes(first, |end| allowed(sys::put(end)))?;
+        let reads = takes(second, |end| {
+            same("what is said", sys::get(end)?, b"x".to_vec())
+        })?;
+        at(User, || {
+            let (one, two) = pair(Stream)?;
+            let from = fresh(Datagram)?;
+            send(&from, Some(&first), &[one.as_raw_fd()])?;
+            Ok(send(&from, Some(&second), &[two.as_raw_fd()])?)
+        })?;
+        if at_once {
+            reads.go()?;
+        }
+        writes.join_after_step()?;
+        reads.join_after_step()?;
+    }
+    Ok(())
 }
 
 fn one_byte(ring: &Ring) -> Outcome<Vec<u8>> {

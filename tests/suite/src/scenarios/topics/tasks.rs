@@ -309,7 +309,8 @@ fn adjust(pid: Pid) -> Vec<Result<(), Errno>> {
     let (mask, priority) = (3u64, 0i32);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((1024, 4096));
     let limit = [soft, hard];
-    let attributes: [u32; 12] = [48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    // struct sched_attr: its size, and fifth the nice value, which goes no further down without privilege
+    let attributes: [u32; 12] = [48, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
     vec![
         syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, raw, 1).map(drop),
         syscall!(libc::SYS_sched_setaffinity, raw, 8, &raw const mask).map(drop),

@@ -8,7 +8,7 @@ use nix::fcntl::OFlag;
 use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::unistd::setsid;
 
-use crate::scenarios::check::{Outcome, allowed, ensure, refused_any, same};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
 use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
@@ -23,7 +23,7 @@ const TIOCLINUX: u64 = 0x541c;
 const TIOCSCTTY: u64 = 0x540e;
 const TIOCSPGRP: u64 = 0x5410;
 
-/// Since 6.2 the kernel itself may refuse TIOCSTI, with EIO.
+/// With EIO the kernel itself refuses TIOCSTI, if it has been told to.
 const NO: &[Errno] = &[Errno::EPERM, Errno::EIO];
 
 pub const SCENARIOS: &[Scenario] = &[
@@ -48,6 +48,18 @@ pub const SCENARIOS: &[Scenario] = &[
         "tty-console-paste",
         "nor pastes the console's selection",
         paste,
+    )
+    .of(ROW),
+    deny(
+        "tty-privileged",
+        "nor is its own terminal made the console, given another discipline or hung up",
+        privileged,
+    )
+    .of(ROW),
+    deny(
+        "tty-keymap",
+        "nor are the console's keys given other meanings",
+        keymap,
     )
     .of(ROW),
     bypass(
@@ -83,23 +95,34 @@ fn type_into(fd: &impl AsRawFd) -> Result<(), Errno> {
     sys::ioctl(fd, TIOCSTI, b"x".as_ptr() as usize).map(drop)
 }
 
+/// Plays a part while the kernel lets everybody type into terminals of their own sessions, as it did before 6.2: what is
+/// refused then, Tidegate refuses.
+fn while_typing_is_let(part: impl FnOnce() -> Outcome) -> Outcome {
+    const SETTING: &str = "/proc/sys/dev/tty/legacy_tiocsti";
+    let before = fs::read_to_string(SETTING)?;
+    fs::write(SETTING, "1")?;
+    let played = part();
+    fs::write(SETTING, before.trim())?;
+    played
+}
+
 fn own() -> Outcome {
-    for level in Level::ALL {
-        at(level, || {
-            let (master, name) = terminal()?;
-            start(|| {
-                let slave = take(&name)?;
-                sys::put_all(&slave, b"hello\n")?;
-                // root may, where the kernel still has it
-                allowed(type_into(&slave))?;
-                level::is(level)
-            })?
-            .join()?;
-            ensure(sys::get(&master)?.starts_with(b"hello"), "nothing arrived")?;
+    while_typing_is_let(|| Level::ALL.into_iter().try_for_each(types))
+}
+
+fn types(level: Level) -> Outcome {
+    at(level, || {
+        let (master, name) = terminal()?;
+        start(|| {
+            let slave = take(&name)?;
+            sys::put_all(&slave, b"hello\n")?;
+            allowed(type_into(&slave))?;
             level::is(level)
-        })?;
-    }
-    Ok(())
+        })?
+        .join()?;
+        ensure(sys::get(&master)?.starts_with(b"hello"), "nothing arrived")?;
+        level::is(level)
+    })
 }
 
 fn shared() -> Outcome {
@@ -124,6 +147,10 @@ fn shared() -> Outcome {
 }
 
 fn type_up() -> Outcome {
+    while_typing_is_let(types_up)
+}
+
+fn types_up() -> Outcome {
     for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
         let (master, name) = terminal()?;
         let session = start(|| {
@@ -172,6 +199,73 @@ fn paste() -> Outcome {
     Ok(())
 }
 
+fn privileged() -> Outcome {
+    const TIOCCONS: u64 = 0x541d;
+    const TIOCSETD: u64 = 0x5423;
+    const TIOCVHANGUP: u64 = 0x5437;
+    let as_before = 0i32;
+    let commands = [
+        (TIOCCONS, 0),
+        (TIOCSETD, &raw const as_before as usize),
+        (TIOCVHANGUP, 0),
+    ];
+    for level in Level::LOWER {
+        at(level, || {
+            let (_master, name) = terminal()?;
+            start(|| {
+                let slave = take(&name)?;
+                for (command, argument) in commands {
+                    refused(Errno::EPERM, sys::ioctl(&slave, command, argument))?;
+                }
+                // it is there still
+                allowed(sys::put(&slave))
+            })?
+            .join()
+        })?;
+    }
+    let (_master, name) = terminal()?;
+    start(|| {
+        let slave = take(&name)?;
+        let (command, argument) = commands[1];
+        allowed(sys::ioctl(&slave, command, argument)).map(drop)
+    })?
+    .join()
+}
+
+fn keymap() -> Outcome {
+    const KDGKBENT: u64 = 0x4b46;
+    const KDSKBENT: u64 = 0x4b47;
+    const KDSKBSENT: u64 = 0x4b49;
+    const KDSKBDIACR: u64 = 0x4b4b;
+    const KDSETKEYCODE: u64 = 0x4b4d;
+    const KDSIGACCEPT: u64 = 0x4b4e;
+    const KDSKBDIACRUC: u64 = 0x4bfb;
+    let console = sys::both("/dev/tty1")?;
+    // the meaning of a key, as it is: struct kbentry has the table, the key and the meaning
+    let mut key = [0u8, 1, 0, 0];
+    let key = key.as_mut_ptr() as usize;
+    sys::ioctl(&console, KDGKBENT, key)?;
+    // more than any of the others has
+    let none = vec![0u8; sys::PAGE];
+    let none = none.as_ptr() as usize;
+    for level in Level::LOWER {
+        at(level, || {
+            for (command, argument) in [
+                (KDSKBENT, key),
+                (KDSKBSENT, none),
+                (KDSKBDIACR, none),
+                (KDSKBDIACRUC, none),
+                (KDSETKEYCODE, none),
+                (KDSIGACCEPT, libc::SIGTERM as usize),
+            ] {
+                refused(Errno::EPERM, sys::ioctl(&console, command, argument))?;
+            }
+            level::is(level)
+        })?;
+    }
+    allowed(sys::ioctl(&console, KDSKBENT, key)).map(drop)
+}
+
 fn steal() -> Outcome {
     let (_master, name) = terminal()?;
     let victim = spawn(User, || {
@@ -205,6 +299,10 @@ fn set_group(fd: &impl AsRawFd) -> Result<(), Errno> {
 }
 
 fn reopened() -> Outcome {
+    while_typing_is_let(types_by_other_names)
+}
+
+fn types_by_other_names() -> Outcome {
     let (_master, name) = terminal()?;
     let session = start(|| {
         let slave = take(&name)?;

@@ -8,19 +8,20 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, umount2};
+use nix::sched::CloneFlags;
 use nix::unistd::chdir;
 
 use super::system::{NO, bind};
-use crate::scenarios::check::{Outcome, refused, refused_any};
+use crate::scenarios::check::{Outcome, allowed, refused, refused_any};
 use crate::scenarios::disk::Disk;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, DISK, LOW, SECRET, SYSTEM, VAULT, path};
-use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, at};
+use crate::scenarios::scenario::{Scenario, bypass, deny};
+use crate::scenarios::subject::{Level, at, own_namespaces, start};
 use crate::scenarios::sys::{self, Handle};
 use crate::sys::syscall;
 
-use Level::{System, Untrusted};
+use Level::{System, Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
     bypass(
@@ -37,6 +38,31 @@ pub const SCENARIOS: &[Scenario] = &[
         "secret-link-by-inode",
         "a symbolic link among secrets is read by its inode's number",
         link,
+    ),
+    bypass(
+        "secret-by-inherited-handle",
+        "a secret that its parent found by its inode's number is opened by a child that fell",
+        by_inherited,
+    ),
+    bypass(
+        "secret-given-by-handle",
+        "the same of a file that is a secret by its place, and has a level of its own",
+        given,
+    ),
+    bypass(
+        "secret-attribute-inherited",
+        "the same of an attribute of it",
+        attribute_inherited,
+    ),
+    bypass(
+        "secret-by-handle-own-namespace",
+        "a secret is opened by its handle in a mount namespace of one's own, where that takes no privilege",
+        by_handle_in_namespace,
+    ),
+    deny(
+        "secret-attribute",
+        "nor are the attributes of a secret told, which hold what is in it as well",
+        attribute_by_name,
     ),
     bypass(
         "secret-too-deep",
@@ -109,6 +135,80 @@ fn link() -> Outcome {
         });
         refused_any(NO, read)
     })
+}
+
+/// A process at the top finds something by its number, once nobody has it in memory; a child that falls has that, too.
+/// Below the top nobody finds it so himself.
+fn inherited(inode: u64, uses: impl FnOnce(&OwnedFd) -> Outcome) -> Outcome {
+    sys::drop_caches()?;
+    start(|| {
+        let found = found("/", inode, OFlag::O_PATH)?;
+        at(Untrusted, || uses(&found))
+    })?
+    .join()
+}
+
+fn by_inherited() -> Outcome {
+    inherited(fs::metadata(SECRET)?.ino(), |secret| {
+        refused(Errno::EPERM, sys::again(secret, OFlag::O_RDONLY))
+    })
+}
+
+fn given() -> Outcome {
+    let file = path(VAULT, "given");
+    at(User, || Ok(fs::write(&file, "secret")?))?;
+    at(Untrusted, || refused(Errno::EPERM, sys::reads(&file)))?;
+    inherited(fs::metadata(&file)?.ino(), |secret| {
+        refused(Errno::EPERM, sys::again(secret, OFlag::O_RDONLY))
+    })
+}
+
+fn attribute_inherited() -> Outcome {
+    let secret = place::file(VAULT, "secret")?;
+    sys::setxattr(&secret, "user.word", b"s")?;
+    inherited(fs::metadata(&secret)?.ino(), |secret| {
+        let name = format!("/proc/self/fd/{}", secret.as_raw_fd());
+        refused(Errno::EPERM, sys::getxattr(&name, "user.word"))
+    })
+}
+
+/// Since 6.11 who may mount opens by handle what is below a directory, if it is connected to that.
+fn by_handle_in_namespace() -> Outcome {
+    let _disk = Disk::mount(&[])?;
+    let dir = format!("{DISK}/folded");
+    fs::create_dir(&dir)?;
+    let secret = format!("{dir}/secret");
+    fs::write(&secret, "secret")?;
+    let handle = sys::handle_of(&secret)?;
+    for in_sight in [true, false] {
+        sys::drop_caches()?;
+        let kept = in_sight
+            .then(|| sys::open(&secret, OFlag::O_PATH))
+            .transpose()?;
+        at(Untrusted, || {
+            own_namespaces(CloneFlags::CLONE_NEWNS)?;
+            let mount = sys::open(DISK, OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
+            refused_any(
+                &[Errno::EPERM, Errno::EACCES, Errno::ESTALE],
+                sys::open_handle(&mount, &handle, OFlag::O_RDONLY),
+            )
+        })?;
+        drop(kept);
+    }
+    Ok(())
+}
+
+fn attribute_by_name() -> Outcome {
+    sys::setxattr(SECRET, "user.word", b"s")?;
+    for level in Level::LOWER {
+        at(level, || {
+            refused(Errno::EPERM, sys::getxattr(SECRET, "user.word"))?;
+            allowed(fs::metadata(SECRET))?;
+            level::is(level)
+        })?;
+    }
+    allowed(sys::getxattr(SECRET, "user.word"))?;
+    level::is(System)
 }
 
 fn too_deep() -> Outcome {
