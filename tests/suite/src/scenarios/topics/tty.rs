@@ -8,7 +8,7 @@ use nix::fcntl::OFlag;
 use nix::pty::{grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::unistd::setsid;
 
-use crate::scenarios::check::{Outcome, allowed, ensure, refused_any, same};
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
 use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
@@ -50,6 +50,11 @@ pub const SCENARIOS: &[Scenario] = &[
         paste,
     )
     .of(ROW),
+    deny(
+        "tty-console-settings",
+        "nor changes what all consoles share, or hangs one up",
+        settings,
+    ),
     bypass(
         "tty-steal",
         "a higher session's terminal stolen with TIOCSCTTY",
@@ -167,6 +172,35 @@ fn paste() -> Outcome {
                 )?;
             }
             Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn settings() -> Outcome {
+    const SETTINGS: [(u64, &str); 8] = [
+        (0x4b47, "KDSKBENT"),
+        (0x4b49, "KDSKBSENT"),
+        (0x4b4b, "KDSKBDIACR"),
+        (0x4b4d, "KDSETKEYCODE"),
+        (0x541d, "TIOCCONS"),
+        (0x5423, "TIOCSETD"),
+        (0x5437, "TIOCVHANGUP"),
+        (0x560b, "VT_LOCKSWITCH"),
+    ];
+    let console = sys::both("/dev/tty1")?;
+    // the kernel copies what it is given before it asks for the capability; struct kbdiacrs is the largest
+    let argument = [0u8; 4096];
+    for level in Level::LOWER {
+        at(level, || {
+            for (command, name) in SETTINGS {
+                refused(
+                    Errno::EPERM,
+                    sys::ioctl(&console, command, argument.as_ptr() as usize),
+                )
+                .map_err(|why| Failed::because(format!("{name}: {}", why.text())))?;
+            }
+            level::is(level)
         })?;
     }
     Ok(())
