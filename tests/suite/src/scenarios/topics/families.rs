@@ -31,11 +31,18 @@ pub const SCENARIOS: &[Scenario] = &[
         "sockets that connect and send without a hook are the top's",
         associations,
     ),
+    deny(
+        "net-smc",
+        "sockets of SMC, which connect and send so, too, are nobody's above the lowest level",
+        shared_memory,
+    ),
 ];
 
 /// AF_XDP
 const XDP: i32 = 44;
 const MULTIPATH: i32 = libc::IPPROTO_MPTCP;
+/// IPPROTO_SMC
+const SMC: i32 = 256;
 
 fn socket(family: i32, kind: i32, protocol: i32) -> Result<OwnedFd, Errno> {
     let kind = kind | libc::SOCK_CLOEXEC;
@@ -94,6 +101,20 @@ fn associations() -> Outcome {
                 }
             }
             level::is(level)
+        })?;
+    }
+    Ok(())
+}
+
+fn shared_memory() -> Outcome {
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        at(User, || {
+            match socket(family, libc::SOCK_STREAM, SMC) {
+                Ok(_) => level::is(Untrusted),
+                // 7.2 has no such sockets
+                Err(Errno::EPERM | Errno::EPROTONOSUPPORT) => Ok(()),
+                Err(e) => Err(e)?,
+            }
         })?;
     }
     Ok(())
