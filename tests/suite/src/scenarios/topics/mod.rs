@@ -8,6 +8,7 @@ mod creations;
 mod dirs;
 mod evasions;
 mod exec;
+mod families;
 mod files;
 mod filesystems;
 mod floods;
@@ -70,6 +71,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     pipes::SCENARIOS,
     unix::SCENARIOS,
     net::SCENARIOS,
+    families::SCENARIOS,
     ipc::SCENARIOS,
     tasks::SCENARIOS,
     tracing::SCENARIOS,

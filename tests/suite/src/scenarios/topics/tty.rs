@@ -58,7 +58,7 @@ pub const SCENARIOS: &[Scenario] = &[
     .of(ROW),
     deny(
         "tty-keymap",
-        "nor are the console's keys given other meanings",
+        "nor are the console's keys given other meanings, or those that change consoles taken away",
         keymap,
     )
     .of(ROW),
@@ -240,6 +240,7 @@ fn keymap() -> Outcome {
     const KDSETKEYCODE: u64 = 0x4b4d;
     const KDSIGACCEPT: u64 = 0x4b4e;
     const KDSKBDIACRUC: u64 = 0x4bfb;
+    const VT_LOCKSWITCH: u64 = 0x560b;
     let console = sys::both("/dev/tty1")?;
     // the meaning of a key, as it is: struct kbentry has the table, the key and the meaning
     let mut key = [0u8, 1, 0, 0];
@@ -257,6 +258,7 @@ fn keymap() -> Outcome {
                 (KDSKBDIACRUC, none),
                 (KDSETKEYCODE, none),
                 (KDSIGACCEPT, libc::SIGTERM as usize),
+                (VT_LOCKSWITCH, 0),
             ] {
                 refused(Errno::EPERM, sys::ioctl(&console, command, argument))?;
             }
