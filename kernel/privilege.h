@@ -20,6 +20,13 @@ static __always_inline bool by_others_credentials(const struct cred *cred)
 	       !(me->flags & PF_IO_WORKER);
 }
 
+/*
+ * What an overlay asks for: DAC_READ_SEARCH, LINUX_IMMUTABLE, SYS_ADMIN (attributes `trusted.*`), SYS_RESOURCE (a disk's
+ * reserve) and MKNOD. A ring's request that waited is finished by the credentials of when it began, and may ask then for
+ * more: tcp_sendmsg_locked() waits for the connection before it asks whether SO_MARK may be set.
+ */
+#define OVERLAY_CAPS 0x9200204ull
+
 /* RLIMIT_NICE, RLIMIT_RTPRIO: to raise them is CAP_SYS_NICE by another name. */
 static __always_inline bool is_of_priority(u64 resource)
 {
@@ -49,8 +56,11 @@ static __always_inline bool sets_limit(void)
 static __always_inline bool is_privilege(const struct cred *cred, struct user_namespace *ns,
 					 int cap)
 {
-	return !ns->level && !(LOMAC_CAPS >> (cap & 63) & 1) && !by_others_credentials(cred) &&
-	       !(cap == CAP_SYS_RESOURCE && sets_limit());
+	if (ns->level || LOMAC_CAPS >> (cap & 63) & 1)
+		return false;
+	if (OVERLAY_CAPS >> (cap & 63) & 1 && by_others_credentials(cred))
+		return false;
+	return cap != CAP_SYS_RESOURCE || !sets_limit();
 }
 
 /*
