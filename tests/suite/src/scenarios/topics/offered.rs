@@ -35,7 +35,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     deny(
         "queues-inherited",
-        "a parent shares an epoll or an inotify instance with its child, which falls",
+        "a child falls that shares an epoll or inotify instance, or a mount in the making, with its parent",
         queues,
     ),
     deny(
@@ -354,8 +354,13 @@ fn watch() -> Result<OwnedFd, Errno> {
     sys::owned(syscall!(libc::SYS_inotify_init1, libc::O_CLOEXEC)?)
 }
 
+/// A mount in the making, whose options all say that have it.
+fn context() -> Result<OwnedFd, Errno> {
+    sys::owned(syscall!(libc::SYS_fsopen, c"tmpfs".as_ptr(), 1)?)
+}
+
 fn queues() -> Outcome {
-    for make in [queue, watch] {
+    for make in [queue, watch, context] {
         start(|| {
             let shared = make()?;
             start(|| lower(Untrusted))?.join()?;
@@ -363,6 +368,8 @@ fn queues() -> Outcome {
             level::is(Untrusted)
         })?
         .join()?;
+    }
+    for make in [queue, watch] {
         // a queue of the child's own draws nobody along
         start(|| {
             at(Untrusted, || {
