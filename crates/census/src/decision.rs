@@ -40,6 +40,19 @@ pub enum Verdict {
     Neutral,
     /// It is refused below the top, by the hooks that are named; scenarios play it.
     Refused,
+    /// It is known to be open: the scenarios show that, and docs/limitations.md says what it means.
+    Gap,
+}
+
+impl Verdict {
+    /// All, in the order of the page that an auditor reads.
+    pub const ALL: [Self; 5] = [
+        Self::Mediated,
+        Self::Refused,
+        Self::Privilege,
+        Self::Neutral,
+        Self::Gap,
+    ];
 }
 
 /// A line of a table.
@@ -173,6 +186,9 @@ mod tests {
             }
             Some(Verdict::Privilege) => d.by().next().is_none() || d.why.is_empty(),
             Some(Verdict::Neutral) => d.by().next().is_some() || d.why.is_empty(),
+            Some(Verdict::Gap) => {
+                d.by().next().is_some() || d.scenarios().next().is_none() || d.why.is_empty()
+            }
             // what is open is said, too
             None => d.why.is_empty(),
         };
@@ -249,6 +265,35 @@ mod tests {
             })
             .collect();
         none("hooks that Tidegate is on, called neutral", idle);
+    }
+
+    /// The table of docs/census.md: how many rows of each kind have which decision.
+    fn counts(table: &Table) -> String {
+        let mut all = BTreeMap::<Kind, Vec<Option<Verdict>>>::new();
+        for (row, decision) in table.iter() {
+            all.entry(row.kind).or_default().push(decision.decision);
+        }
+        let line = |of: &str, verdicts: &[Option<Verdict>]| {
+            let known = Verdict::ALL.map(Some).into_iter().chain([None]);
+            let count = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
+            let cells: String = known.map(|v| format!(" {} |", count(v))).collect();
+            format!("| {of} | {} |{cells}\n", verdicts.len())
+        };
+        let kinds: String = all
+            .iter()
+            .map(|(kind, verdicts)| line(&format!("`{}`", kind.word()), verdicts))
+            .collect();
+        let sum: Vec<_> = all.into_values().flatten().collect();
+        kinds + &line("all", &sum)
+    }
+
+    #[test]
+    fn the_page_has_how_many_rows_are_decided_how() {
+        let counts = counts(&table());
+        assert!(
+            include_str!("../../../docs/census.md").contains(&counts),
+            "docs/census.md should have these lines:\n{counts}"
+        );
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod namespaces;
 mod net;
 mod net_shared;
 mod odd_objects;
+mod offered;
 mod other_doors;
 mod own_addresses;
 mod pipes;
@@ -93,6 +94,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     locks::SCENARIOS,
     low_root::SCENARIOS,
     odd_objects::SCENARIOS,
+    offered::SCENARIOS,
     own_addresses::SCENARIOS,
     unlabelled::SCENARIOS,
     privilege::SCENARIOS,

@@ -1,0 +1,410 @@
+//! What the kernel offers besides, that the census lists (docs/census.md): capabilities that ordinary work seldom needs,
+//! calls as 32-bit programs make them, and queues of events.
+
+use std::arch::asm;
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::chown;
+
+use libc::MAP_PRIVATE;
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::unistd::pipe2;
+
+use super::tasks::idle;
+use crate::scenarios::check::{Outcome, ensure, refused};
+use crate::scenarios::level;
+use crate::scenarios::place::{self, home, path};
+use crate::scenarios::scenario::{Scenario, deny};
+use crate::scenarios::subject::{Level, at, become_alice, lower, start, step};
+use crate::scenarios::sys::{self, Map};
+use crate::sys::syscall;
+
+use Level::{System, Untrusted};
+
+pub const SCENARIOS: &[Scenario] = &[
+    deny(
+        "capabilities-refused",
+        "calls that need a rarely used capability, by root below the top",
+        capabilities,
+    ),
+    deny(
+        "calls-of-i386",
+        "a signal, an ioctl and a segment's end, as a 32-bit program asks for them",
+        by_i386,
+    ),
+    deny(
+        "queues-inherited",
+        "a child falls that shares a queue of events, a mount in the making or rules of Landlock with its parent",
+        queues,
+    ),
+    deny(
+        "fanotify-inherited",
+        "a child that has a fanotify group does not fall",
+        group,
+    ),
+];
+
+/// A call for which the kernel asks for one capability, on a file of the caller's level.
+type Call = fn(&str) -> Result<(), Errno>;
+
+const CALLS: &[(&str, Call)] = &[
+    ("linux_immutable", immutable),
+    ("net_broadcast", listens_to_all_namespaces),
+    ("ipc_lock", locks_memory),
+    ("sys_ptrace", handles_faults),
+    ("sys_resource", enlarges_pipe),
+    ("lease", leases),
+    ("audit_control", asks_audit),
+    ("audit_read", listens_to_audit),
+    ("syslog", looks_at_log),
+    ("wake_alarm", has_alarm),
+    ("perfmon", counts_kernel),
+    ("checkpoint_restore", chooses_pid),
+];
+
+fn capabilities() -> Outcome {
+    for level in Level::ALL {
+        at(level, || {
+            let file = path(home(level), level.name());
+            fs::write(&file, "x")?;
+            chown(&file, Some(1000), Some(1000))?;
+            for (capability, call) in CALLS {
+                let answer = call(&file);
+                let so = match level {
+                    System => answer.is_ok(),
+                    _ => matches!(answer, Err(Errno::EPERM | Errno::EACCES)),
+                };
+                ensure(so, &format!("{capability}: {answer:?}"))?;
+            }
+            // the call succeeds, and the kernel leaves the flag out
+            ensure(level == System || !wakes()?, "block_suspend: given")?;
+            others_segment(level)
+        })?;
+    }
+    Ok(())
+}
+
+/// The file is made immutable, and changeable again.
+fn immutable(file: &str) -> Result<(), Errno> {
+    const GETFLAGS: u64 = 0x8008_6601;
+    const SETFLAGS: u64 = 0x4008_6602;
+    const IMMUTABLE: u32 = 0x10;
+    let file = sys::reads(file)?;
+    let mut flags = 0u32;
+    sys::ioctl(&file, GETFLAGS, &raw mut flags as usize)?;
+    let changed = flags | IMMUTABLE;
+    sys::ioctl(&file, SETFLAGS, &raw const changed as usize)?;
+    sys::ioctl(&file, SETFLAGS, &raw const flags as usize).map(drop)
+}
+
+fn netlink(protocol: i32) -> Result<OwnedFd, Errno> {
+    sys::owned(syscall!(
+        libc::SYS_socket,
+        libc::AF_NETLINK,
+        libc::SOCK_RAW | libc::SOCK_CLOEXEC,
+        protocol
+    )?)
+}
+
+/// NETLINK_LISTEN_ALL_NSID: what is told in every network namespace.
+fn listens_to_all_namespaces(_: &str) -> Result<(), Errno> {
+    const LISTEN_ALL: i32 = 8;
+    let (socket, on) = (netlink(libc::NETLINK_ROUTE)?, 1i32);
+    syscall!(
+        libc::SYS_setsockopt,
+        socket.as_raw_fd(),
+        libc::SOL_NETLINK,
+        LISTEN_ALL,
+        &raw const on,
+        size_of_val(&on)
+    )
+    .map(drop)
+}
+
+/// A page is locked, of which the limit allows none.
+fn locks_memory(_: &str) -> Result<(), Errno> {
+    let (page, none) = (Map::anonymous(MAP_PRIVATE)?, [0u64; 2]);
+    syscall!(
+        libc::SYS_prlimit64,
+        0,
+        libc::RLIMIT_MEMLOCK,
+        none.as_ptr(),
+        0
+    )?;
+    syscall!(libc::SYS_mlock, page.address(), sys::PAGE).map(drop)
+}
+
+/// Page faults of the kernel, too.
+fn handles_faults(_: &str) -> Result<(), Errno> {
+    sys::owned(syscall!(libc::SYS_userfaultfd, libc::O_CLOEXEC)?).map(drop)
+}
+
+/// Beyond what /proc/sys/fs/pipe-max-size allows.
+fn enlarges_pipe(_: &str) -> Result<(), Errno> {
+    let (read, _write) = pipe2(OFlag::O_CLOEXEC)?;
+    sys::fcntl(&read, libc::F_SETPIPE_SZ, 1 << 24).map(drop)
+}
+
+/// On a file that another user owns.
+fn leases(file: &str) -> Result<(), Errno> {
+    let file = sys::reads(file)?;
+    sys::fcntl(&file, libc::F_SETLEASE, libc::F_RDLCK.into()).map(drop)
+}
+
+/// AUDIT_GET: what the state of auditing is.
+fn asks_audit(_: &str) -> Result<(), Errno> {
+    const AUDIT: i32 = 9;
+    const GET: u16 = 1000;
+    const ERROR: u16 = 2;
+    let socket = netlink(AUDIT)?;
+    // struct nlmsghdr, and NLM_F_REQUEST
+    let mut message = [0u8; 16];
+    message[..4].copy_from_slice(&16u32.to_ne_bytes());
+    message[4..6].copy_from_slice(&GET.to_ne_bytes());
+    message[6] = 1;
+    sys::put_all(&socket, &message)?;
+    let answer = sys::get(&socket)?;
+    // struct nlmsgerr is behind the header
+    let error = match (answer.get(4..6), answer.get(16..20)) {
+        (Some(kind), Some(&[a, b, c, d])) if *kind == ERROR.to_ne_bytes() => {
+            i32::from_ne_bytes([a, b, c, d])
+        }
+        _ => 0,
+    };
+    match error {
+        0 => Ok(()),
+        error => Err(Errno::from_raw(-error)),
+    }
+}
+
+/// The group of those that read the records.
+fn listens_to_audit(_: &str) -> Result<(), Errno> {
+    const AUDIT: i32 = 9;
+    let socket = netlink(AUDIT)?;
+    // struct sockaddr_nl: the family, a number that the kernel chooses, AUDIT_NLGRP_READLOG
+    let name = [libc::AF_NETLINK as u32, 0, 1];
+    syscall!(
+        libc::SYS_bind,
+        socket.as_raw_fd(),
+        name.as_ptr(),
+        size_of_val(&name)
+    )
+    .map(drop)
+}
+
+/// SYSLOG_ACTION_SIZE_UNREAD
+fn looks_at_log(_: &str) -> Result<(), Errno> {
+    syscall!(libc::SYS_syslog, 9, 0, 0).map(drop)
+}
+
+/// A timer that wakes the machine.
+fn has_alarm(_: &str) -> Result<(), Errno> {
+    sys::owned(syscall!(
+        libc::SYS_timerfd_create,
+        libc::CLOCK_BOOTTIME_ALARM,
+        libc::O_CLOEXEC
+    )?)
+    .map(drop)
+}
+
+/// A counter that runs in the kernel, too.
+fn counts_kernel(_: &str) -> Result<(), Errno> {
+    // PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY
+    let mut attributes = [0u64; 16];
+    attributes[0] = 1 | 128 << 32;
+    attributes[1] = 9;
+    let counter = syscall!(
+        libc::SYS_perf_event_open,
+        attributes.as_ptr(),
+        0,
+        -1i32,
+        -1i32,
+        0
+    )?;
+    sys::owned(counter).map(drop)
+}
+
+/// A child whose process number its parent chooses.
+fn chooses_pid(_: &str) -> Result<(), Errno> {
+    let pid = 32_000i32;
+    // struct clone_args
+    let mut how = [0u64; 11];
+    how[4] = libc::SIGCHLD as u64;
+    how[8] = &raw const pid as u64;
+    how[9] = 1;
+    let born = syscall!(libc::SYS_clone3, how.as_ptr(), 88)?;
+    if born == 0 {
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(0) };
+    }
+    syscall!(libc::SYS_wait4, born, 0, 0, 0).map(drop)
+}
+
+/// Does an event of a queue keep the machine awake, which the caller asks for?
+fn wakes() -> Outcome<bool> {
+    const WAKEUP: u32 = 1 << 29;
+    let (read, _write) = pipe2(OFlag::O_CLOEXEC)?;
+    let queue = queue()?;
+    add(&queue, &read, WAKEUP)?;
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", queue.as_raw_fd()))?;
+    let events = told
+        .lines()
+        .find_map(|line| line.split("events:").nth(1)?.split_whitespace().next())
+        .and_then(|word| u32::from_str_radix(word, 16).ok());
+    ensure(events.is_some(), "no events are told")?;
+    Ok(events.is_some_and(|events| events & WAKEUP != 0))
+}
+
+/// Root reaches a segment of another user's only at the top.
+fn others_segment(level: Level) -> Outcome {
+    const CREATE: i32 = 0o1000;
+    const REMOVE: i32 = 0;
+    let key = 0x7467_0000 + level as i32;
+    let owner = start(|| {
+        become_alice()?;
+        let segment = syscall!(libc::SYS_shmget, key, sys::PAGE, CREATE | 0o600)?;
+        step()?;
+        syscall!(libc::SYS_shmctl, segment, REMOVE, 0)?;
+        Ok(())
+    })?;
+    owner.stands()?;
+    let found = syscall!(libc::SYS_shmget, key, 0, 0o600);
+    owner.join_after_step()?;
+    match level {
+        System => ensure(found.is_ok(), "ipc_owner: refused at the top"),
+        _ => refused(Errno::EACCES, found),
+    }
+}
+
+/// A call as a 32-bit program makes it. No argument is an address.
+fn call_of_i386(number: i32, args: [i32; 4]) -> Result<i32, Errno> {
+    let [a, b, c, d] = args.map(|arg| arg as u32);
+    let answer: i32;
+    // SAFETY: the kernel reads and writes nothing by these calls; rbx, which cannot be named, is restored.
+    unsafe {
+        asm!(
+            "xchg rbx, {a:r}",
+            "int 0x80",
+            "xchg rbx, {a:r}",
+            a = inout(reg) u64::from(a) => _,
+            inlateout("eax") number => answer,
+            in("ecx") b,
+            in("edx") c,
+            in("esi") d,
+            in("edi") 0,
+            out("r8") _,
+            out("r9") _,
+            out("r10") _,
+            out("r11") _,
+        );
+    }
+    match answer {
+        -4095..0 => Err(Errno::from_raw(-answer)),
+        _ => Ok(answer),
+    }
+}
+
+fn by_i386() -> Outcome {
+    const KILL: i32 = 37;
+    const IOCTL: i32 = 54;
+    const IPC: i32 = 117;
+    const SHMCTL: i32 = 24;
+    const REMOVE: i32 = 0;
+    const FIOSETOWN: i32 = 0x8901;
+    let higher = idle(System)?;
+    let segment = syscall!(libc::SYS_shmget, libc::IPC_PRIVATE, sys::PAGE, 0o600)? as i32;
+    let played = Level::LOWER.into_iter().try_for_each(|level| {
+        at(level, || {
+            let killed = call_of_i386(KILL, [higher.pid.as_raw(), libc::SIGKILL, 0, 0]);
+            refused(Errno::EPERM, killed)?;
+            let (read, _write) = pipe2(OFlag::O_CLOEXEC)?;
+            let owned = call_of_i386(IOCTL, [read.as_raw_fd(), FIOSETOWN, 0, 0]);
+            refused(Errno::EPERM, owned)?;
+            refused(
+                Errno::EPERM,
+                call_of_i386(IPC, [SHMCTL, segment, REMOVE, 0]),
+            )
+        })
+    });
+    syscall!(libc::SYS_shmctl, segment, REMOVE, 0)?;
+    higher.kill()?;
+    played
+}
+
+/// An epoll instance.
+fn queue() -> Result<OwnedFd, Errno> {
+    sys::owned(syscall!(libc::SYS_epoll_create1, libc::O_CLOEXEC)?)
+}
+
+/// Adds a descriptor to it.
+fn add(queue: &OwnedFd, what: &OwnedFd, events: u32) -> Result<(), Errno> {
+    let mut event = libc::epoll_event { events, u64: 0 };
+    syscall!(
+        libc::SYS_epoll_ctl,
+        queue.as_raw_fd(),
+        libc::EPOLL_CTL_ADD,
+        what.as_raw_fd(),
+        &raw mut event
+    )
+    .map(drop)
+}
+
+fn watch() -> Result<OwnedFd, Errno> {
+    sys::owned(syscall!(libc::SYS_inotify_init1, libc::O_CLOEXEC)?)
+}
+
+/// A mount in the making, whose options all say that have it.
+fn context() -> Result<OwnedFd, Errno> {
+    sys::owned(syscall!(libc::SYS_fsopen, c"tmpfs".as_ptr(), 1)?)
+}
+
+/// Rules of Landlock, which confine whoever asks to be confined by them.
+fn rules() -> Result<OwnedFd, Errno> {
+    // struct landlock_ruleset_attr: LANDLOCK_ACCESS_FS_EXECUTE
+    let attributes = 1u64;
+    sys::owned(syscall!(
+        libc::SYS_landlock_create_ruleset,
+        &raw const attributes,
+        size_of_val(&attributes),
+        0
+    )?)
+}
+
+fn queues() -> Outcome {
+    for make in [queue, watch, context, rules] {
+        start(|| {
+            let shared = match make() {
+                // Landlock may be left out when the machine starts
+                Err(Errno::EOPNOTSUPP) => return Ok(()),
+                made => made?,
+            };
+            start(|| lower(Untrusted))?.join()?;
+            drop(shared);
+            level::is(Untrusted)
+        })?
+        .join()?;
+    }
+    for make in [queue, watch] {
+        // a queue of the child's own draws nobody along
+        start(|| {
+            at(Untrusted, || {
+                drop(make()?);
+                level::is(Untrusted)
+            })?;
+            level::is(System)
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+fn group() -> Outcome {
+    start(|| {
+        let group = sys::owned(syscall!(libc::SYS_fanotify_init, 0, 0)?)?;
+        let child = start(|| refused(Errno::EACCES, fs::read(place::level_file(Untrusted))))?;
+        drop(group);
+        child.join()
+    })?
+    .join()
+}
