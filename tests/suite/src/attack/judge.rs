@@ -51,7 +51,7 @@ pub struct Judge {
     returned: u64,
     /// Attackers that others' calls ended, or that stood still.
     lost: u64,
-    /// Descriptors that no attacker could fall with.
+    /// Descriptors that attackers gave up to be able to fall, in a batch at most.
     dropped: u64,
 }
 
@@ -123,7 +123,7 @@ impl Judge {
         let rows: BTreeSet<usize> = self.states.iter().map(|(row, _)| *row).collect();
         println!(
             "{} calls made, {} returned, of {} of {} rows; {} pairs of a row and its result; {} attackers ended early; \
-             {} descriptors not held over a fall; {} s",
+             {} descriptors given up for a fall; {} s",
             next - first,
             self.returned,
             rows.len(),
@@ -139,7 +139,7 @@ impl Judge {
 
     /// Whether calls are root's: each row is called once by root, and then by a user.
     fn is_root(&self, number: u64) -> bool {
-        number / self.rows.len() as u64 % 2 == 0
+        (number / self.rows.len() as u64) & 1 == 0
     }
 
     fn who(&self, number: u64) -> &'static str {

@@ -290,7 +290,7 @@ impl World {
             ["top/plain", "top/theirs", "secret", "secret/file"]
                 .map(|file| format!("{root}/{file}"))
         });
-        let inodes = inodes.map(|path| Ok(fs::metadata(path)?.ino()));
+        let inodes = inodes.map(|path| anyhow::Ok(fs::metadata(path)?.ino()));
         let given = Given {
             processes: vec![
                 of_root.pid(),
@@ -445,7 +445,7 @@ fn segment_sum(segment: i32) -> u64 {
         return u64::MAX;
     }
     // SAFETY: the segment has a page; others may write to it, and any bytes will do.
-    let sum = (0..4096)
+    let sum: u64 = (0..4096)
         .map(|n| u64::from(unsafe { at.cast::<u8>().add(n).read_volatile() }))
         .sum();
     // SAFETY: nothing points there any more.
