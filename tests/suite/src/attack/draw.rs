@@ -431,8 +431,13 @@ impl<'g> Draw<'g> {
         }
     }
 
+    /// A path: every other one is of the guarded files, or the attacker's own beside them.
     fn path(&mut self) -> i64 {
-        let at = self.rng.usize(..self.paths.len());
+        let all = self.paths.len();
+        let at = match self.rng.bool() {
+            true => self.rng.usize(..given::BESIDE.min(all)),
+            false => self.rng.usize(..all),
+        };
         self.arena.text(&self.paths[at])
     }
 

@@ -74,32 +74,38 @@ pub struct Given {
 /// The name of a POSIX message queue, and of a key's description.
 pub const NAME: &str = "attack";
 
+/// Files below each of the roots.
+const FILES: [&str; 20] = [
+    "top",
+    "top/plain",
+    "top/theirs",
+    "top/log",
+    "top/program",
+    "top/link",
+    "top/fifo",
+    "top/socket",
+    "top/dir",
+    "top/dir/inner",
+    "top/theirs-dir",
+    "top/theirs-dir/inner",
+    "top/new",
+    "secret",
+    "secret/file",
+    "low",
+    "low/file",
+    "low/dir",
+    "low/new",
+    "low/link-to-top",
+];
+
+/// So many of [`paths`], which come first, are below the roots.
+pub const BESIDE: usize = ROOTS.len() * FILES.len();
+
 /// Paths that calls are tried on: guarded ones, the attacker's own, and the system's.
 pub fn paths(given: &Given) -> Vec<String> {
     let mut paths = Vec::new();
     for root in ROOTS {
-        for file in [
-            "top",
-            "top/plain",
-            "top/theirs",
-            "top/log",
-            "top/program",
-            "top/link",
-            "top/fifo",
-            "top/socket",
-            "top/dir",
-            "top/dir/inner",
-            "top/theirs-dir",
-            "top/theirs-dir/inner",
-            "top/new",
-            "secret",
-            "secret/file",
-            "low",
-            "low/file",
-            "low/dir",
-            "low/new",
-            "low/link-to-top",
-        ] {
+        for file in FILES {
             paths.push(format!("{root}/{file}"));
         }
     }
