@@ -380,16 +380,18 @@ pub fn be_victim() -> Result<()> {
     Ok(())
 }
 
-/// The file behind the descriptor that the judge shares, put where the attacker has it.
+/// Puts the open files that the judge shares where the attacker has them.
 ///
 /// # Errors
-/// It cannot be put there.
-pub fn share(log: &File) -> io::Result<()> {
-    // SAFETY: dup2 may be called between fork and exec.
-    match unsafe { libc::dup2(log.as_raw_fd(), given::SHARED) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
+/// One cannot be put there.
+pub fn share(files: &[File; 2]) -> io::Result<()> {
+    for (file, to) in files.iter().zip(given::SHARED) {
+        // SAFETY: dup2 may be called between fork and exec.
+        if unsafe { libc::dup2(file.as_raw_fd(), to) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -425,8 +425,9 @@ impl<'g> Draw<'g> {
     fn descriptor(&mut self) -> i64 {
         match self.rng.u8(..16) {
             0 => -1,
-            1 => given::SHARED.into(),
-            2 => self.rng.i64(100..110),
+            1 => given::SHARED[0].into(),
+            2 => given::SHARED[1].into(),
+            3 => self.rng.i64(100..110),
             _ => self.rng.i64(3..i64::from(self.descriptors.max(4))),
         }
     }

@@ -14,8 +14,8 @@ pub const ATTACKER: &str = "/srv/attack-bin/attacker";
 pub const VICTIM: &str = "/srv/attack-bin/victim";
 /// Where the attacker writes down what it does; at its own level.
 pub const LOG: &str = "/srv/attack/log/calls";
-/// The descriptor of a log that the judge has, too.
-pub const SHARED: i32 = 60;
+/// Descriptors that the judge has, too: of a log, for appending, and of a file, for reading.
+pub const SHARED: [i32; 2] = [60, 61];
 
 /// Every byte of it is inverted, so that nobody has the secret without having read it.
 const INVERTED: [u8; 16] = [

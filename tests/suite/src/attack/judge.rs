@@ -204,7 +204,7 @@ impl Judge {
             .write(true)
             .open(format!("{GROUP_DIR}/cgroup.procs"));
         let group = group.context(GROUP_DIR)?;
-        let log = self.world.log().try_clone()?;
+        let shared = self.world.shared()?;
         let mut command = Command::new(ATTACKER);
         command
             .arg("run")
@@ -220,7 +220,7 @@ impl Judge {
             if unsafe { libc::write(group.as_raw_fd(), c"0".as_ptr().cast(), 1) } != 1 {
                 return Err(std::io::Error::last_os_error());
             }
-            share(&log)
+            share(&shared)
         };
         // SAFETY: the closure allocates nothing and takes no lock.
         unsafe { command.pre_exec(prepare) };

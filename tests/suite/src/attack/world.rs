@@ -105,7 +105,8 @@ impl Drop for Victim {
 #[derive(Debug)]
 pub struct World {
     victims: Vec<Victim>,
-    log: File,
+    /// Open files that attackers have, too.
+    shared: [File; 2],
     /// Named sockets that nobody accepts connections of.
     _sockets: Vec<UnixListener>,
     queue: MqdT,
@@ -276,6 +277,7 @@ impl World {
             .read(true)
             .custom_flags(libc::O_CLOEXEC)
             .open(format!("{}/top/log", ROOTS[0]))?;
+        let plain = File::open(format!("{}/top/plain", ROOTS[0]))?;
         let attributes = MqAttr::new(0, 4, 64, 0);
         let queue = mq_open(
             format!("/{NAME}").as_str(),
@@ -306,7 +308,7 @@ impl World {
         };
         Ok(Self {
             victims: vec![of_root, of_user],
-            log,
+            shared: [log, plain],
             _sockets: sockets,
             queue,
             clocks,
@@ -314,9 +316,13 @@ impl World {
         })
     }
 
-    /// The log that attackers share.
-    pub fn log(&self) -> &File {
-        &self.log
+    /// Copies of the descriptors that attackers share.
+    ///
+    /// # Errors
+    /// No more of them can be had.
+    pub fn shared(&self) -> io::Result<[File; 2]> {
+        let [log, plain] = &self.shared;
+        Ok([log.try_clone()?, plain.try_clone()?])
     }
 
     /// What it looks like.
@@ -361,7 +367,7 @@ impl World {
         Ok(look)
     }
 
-    /// IPC objects, the key, the queue, and the flags of the shared log.
+    /// IPC objects, the key, the queue, and the flags of the shared files.
     fn objects(&self, look: &mut Look) -> Result<()> {
         let [segment, set, queue] = self.given.ipc;
         let shown = |state: Result<[u64; 32], Errno>| match state {
@@ -411,8 +417,10 @@ impl World {
                 format!("{got:?} {}", String::from_utf8_lossy(&text[..length])),
             );
         }
-        let flags = rustix::fs::fcntl_getfl(&self.log)?;
-        look.insert("shared log".into(), format!("{flags:?}"));
+        for (file, number) in self.shared.iter().zip(given::SHARED) {
+            let flags = rustix::fs::fcntl_getfl(file)?;
+            look.insert(format!("shared file {number}"), format!("{flags:?}"));
+        }
         Ok(())
     }
 
