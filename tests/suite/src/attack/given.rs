@@ -141,6 +141,9 @@ pub fn paths(given: &Given) -> Vec<String> {
         "/proc",
         "/proc/self/mem",
         "/proc/self/fd/60",
+        "/proc/self/fd/4",
+        "/proc/self/fd/12",
+        "/proc/self/fd/20",
         "/proc/1/root",
         "/proc/kcore",
         "/proc/sys/kernel/hostname",
@@ -187,6 +190,13 @@ pub fn paths(given: &Given) -> Vec<String> {
         "/tmp",
         "/tmp/new",
         "/bin/true",
+        // of directories that are open
+        "file",
+        "plain",
+        "inner",
+        "new",
+        "..",
+        "",
     ] {
         paths.push(path.to_owned());
     }

@@ -133,6 +133,12 @@ impl Judge {
             self.dropped,
             begun.elapsed().as_secs()
         );
+        let made = next - first;
+        ensure!(
+            end.is_some() || self.returned > made / 2,
+            "of {made} calls only {} have returned: attackers do not work",
+            self.returned
+        );
         println!("{} passed, {findings} failed", batches - findings);
         Ok(findings == 0)
     }
@@ -150,7 +156,7 @@ impl Judge {
         }
     }
 
-    /// Has calls made, and looks at what has changed.
+    /// Has calls made, and looks at what has changed. Attackers that are left over, or were lost, are ended before that.
     fn batch(&mut self, from: u64, to: u64) -> Result<Batch> {
         self.world.tidy()?;
         let log = Reader::make(from)?;
