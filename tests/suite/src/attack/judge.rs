@@ -47,7 +47,8 @@ pub struct Judge {
     before: Look,
     /// Each result that a row came to, by its number.
     states: BTreeSet<(usize, usize)>,
-    /// Calls that returned.
+    /// Calls that were made, and those that returned.
+    made: u64,
     returned: u64,
     /// Attackers that others' calls ended, or that stood still.
     lost: u64,
@@ -75,7 +76,7 @@ impl Judge {
         let mut world = World::make(clocks, world::daemon()?)?;
         let before = world.look(&monitor)?;
         let rows = calls::rows()?;
-        let (states, returned, lost, dropped) = (BTreeSet::new(), 0, 0, 0);
+        let (states, made, returned, lost, dropped) = (BTreeSet::new(), 0, 0, 0, 0);
         Ok(Self {
             seed,
             rows,
@@ -84,6 +85,7 @@ impl Judge {
             world,
             before,
             states,
+            made,
             returned,
             lost,
             dropped,
@@ -124,7 +126,7 @@ impl Judge {
         println!(
             "{} calls made, {} returned, of {} of {} rows; {} pairs of a row and its result; {} attackers ended early; \
              {} descriptors given up for a fall; {} s",
-            next - first,
+            self.made,
             self.returned,
             rows.len(),
             self.rows.len(),
@@ -133,7 +135,7 @@ impl Judge {
             self.dropped,
             begun.elapsed().as_secs()
         );
-        let made = next - first;
+        let made = self.made;
         ensure!(
             end.is_some() || self.returned > made / 2,
             "of {made} calls only {} have returned: attackers do not work",
@@ -178,6 +180,7 @@ impl Judge {
                 said.trim()
             );
         }
+        self.made += to - from;
         self.returned += log.returned()?;
         self.dropped = self.dropped.max(log.dropped()?);
         self.states.extend(log.states()?);
