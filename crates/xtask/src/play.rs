@@ -27,6 +27,10 @@ const BOOT: Duration = Duration::from_secs(10 * 60);
 
 /// What may be handed to a machine's parts by the environment, as docs/testing.md says.
 const PASSED_ON: &[&str] = &[
+    "ATTACK_CALLS",
+    "ATTACK_LEAVE_OUT",
+    "ATTACK_SECONDS",
+    "ATTACK_SEED",
     "CAPS_SEED",
     "CAPS_COUNT",
     "CROWD",

@@ -111,6 +111,16 @@ pub const SUITES: &[Suite] = &[
             ..guest(Place::Levels, "tests/census/check.sh")
         },
     ),
+    // its own machine: an attack that comes off is no other suite's
+    machine(
+        "attack",
+        30,
+        Guest {
+            programs: &[tests("attack")],
+            files: &[EXPECT, "tests/attack/attack.plm"],
+            ..guest(Place::Own, "tests/attack/check.sh")
+        },
+    ),
     // in the machines with the flat map those come first that are about a machine without a daemon, and those last that have a
     // policy for programs
     machine(
@@ -446,6 +456,8 @@ pub const TEST: &[&str] = &[
     "scenarios-7.2",
     "census-6.12",
     "census-7.2",
+    "attack-6.12",
+    "attack-7.2",
     "caps-6.12",
     "narrow-6.12",
     "replay-6.12",

@@ -5,6 +5,7 @@
 //! they are told to do.
 #![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+mod attack;
 #[cfg(test)]
 mod bypasses;
 mod caps_random;
@@ -33,7 +34,7 @@ struct Program {
     main: fn(&[&str]) -> ExitCode,
 }
 
-const PROGRAMS: [Program; 8] = [
+const PROGRAMS: [Program; 9] = [
     Program {
         name: "scenarios",
         about: "what Tidegate must allow and refuse",
@@ -69,6 +70,12 @@ const PROGRAMS: [Program; 8] = [
         about: "random operations, against the model of lomac",
         is_copy: |path, _| replay::is_copy(path),
         main: replay::main,
+    },
+    Program {
+        name: "attack",
+        about: "every system call at the lowest level, on higher objects",
+        is_copy: |path, _| attack::is_copy(path),
+        main: attack::main,
     },
     Program {
         name: "te-decisions",

@@ -1,7 +1,6 @@
-//! What the kernel offers besides, that the census lists (docs/census.md): capabilities that ordinary work seldom needs,
-//! calls as 32-bit programs make them, and queues of events.
+//! What the kernel offers besides, that the census lists (docs/census.md): capabilities that ordinary work seldom needs, and
+//! queues of events.
 
-use std::arch::asm;
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::chown;
@@ -29,19 +28,9 @@ pub const SCENARIOS: &[Scenario] = &[
         capabilities,
     ),
     deny(
-        "calls-of-i386",
-        "a signal, an ioctl and a segment's end, as a 32-bit program asks for them",
-        by_i386,
-    ),
-    deny(
         "queues-inherited",
         "a child falls that shares a queue of events, a mount in the making or rules of Landlock with its parent",
         queues,
-    ),
-    deny(
-        "fanotify-inherited",
-        "a child that has a fanotify group does not fall",
-        group,
     ),
 ];
 
@@ -277,61 +266,6 @@ fn others_segment(level: Level) -> Outcome {
     }
 }
 
-/// A call as a 32-bit program makes it. No argument is an address.
-fn call_of_i386(number: i32, args: [i32; 4]) -> Result<i32, Errno> {
-    let [a, b, c, d] = args.map(|arg| arg as u32);
-    let answer: i32;
-    // SAFETY: the kernel reads and writes nothing by these calls; rbx, which cannot be named, is restored.
-    unsafe {
-        asm!(
-            "xchg rbx, {a:r}",
-            "int 0x80",
-            "xchg rbx, {a:r}",
-            a = inout(reg) u64::from(a) => _,
-            inlateout("eax") number => answer,
-            in("ecx") b,
-            in("edx") c,
-            in("esi") d,
-            in("edi") 0,
-            out("r8") _,
-            out("r9") _,
-            out("r10") _,
-            out("r11") _,
-        );
-    }
-    match answer {
-        -4095..0 => Err(Errno::from_raw(-answer)),
-        _ => Ok(answer),
-    }
-}
-
-fn by_i386() -> Outcome {
-    const KILL: i32 = 37;
-    const IOCTL: i32 = 54;
-    const IPC: i32 = 117;
-    const SHMCTL: i32 = 24;
-    const REMOVE: i32 = 0;
-    const FIOSETOWN: i32 = 0x8901;
-    let higher = idle(System)?;
-    let segment = syscall!(libc::SYS_shmget, libc::IPC_PRIVATE, sys::PAGE, 0o600)? as i32;
-    let played = Level::LOWER.into_iter().try_for_each(|level| {
-        at(level, || {
-            let killed = call_of_i386(KILL, [higher.pid.as_raw(), libc::SIGKILL, 0, 0]);
-            refused(Errno::EPERM, killed)?;
-            let (read, _write) = pipe2(OFlag::O_CLOEXEC)?;
-            let owned = call_of_i386(IOCTL, [read.as_raw_fd(), FIOSETOWN, 0, 0]);
-            refused(Errno::EPERM, owned)?;
-            refused(
-                Errno::EPERM,
-                call_of_i386(IPC, [SHMCTL, segment, REMOVE, 0]),
-            )
-        })
-    });
-    syscall!(libc::SYS_shmctl, segment, REMOVE, 0)?;
-    higher.kill()?;
-    played
-}
-
 /// An epoll instance.
 fn queue() -> Result<OwnedFd, Errno> {
     sys::owned(syscall!(libc::SYS_epoll_create1, libc::O_CLOEXEC)?)
@@ -397,14 +331,4 @@ fn queues() -> Outcome {
         .join()?;
     }
     Ok(())
-}
-
-fn group() -> Outcome {
-    start(|| {
-        let group = sys::owned(syscall!(libc::SYS_fanotify_init, 0, 0)?)?;
-        let child = start(|| refused(Errno::EACCES, fs::read(place::level_file(Untrusted))))?;
-        drop(group);
-        child.join()
-    })?
-    .join()
 }
