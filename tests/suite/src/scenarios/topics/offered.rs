@@ -29,7 +29,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     deny(
         "queues-inherited",
-        "a child falls that shares a queue of events, a mount in the making or rules of Landlock with its parent",
+        "a child falls that shares an epoll or an inotify instance with its parent",
         queues,
     ),
 ];
@@ -288,38 +288,15 @@ fn watch() -> Result<OwnedFd, Errno> {
     sys::owned(syscall!(libc::SYS_inotify_init1, libc::O_CLOEXEC)?)
 }
 
-/// A mount in the making, whose options all say that have it.
-fn context() -> Result<OwnedFd, Errno> {
-    sys::owned(syscall!(libc::SYS_fsopen, c"tmpfs".as_ptr(), 1)?)
-}
-
-/// Rules of Landlock, which confine whoever asks to be confined by them.
-fn rules() -> Result<OwnedFd, Errno> {
-    // struct landlock_ruleset_attr: LANDLOCK_ACCESS_FS_EXECUTE
-    let attributes = 1u64;
-    sys::owned(syscall!(
-        libc::SYS_landlock_create_ruleset,
-        &raw const attributes,
-        size_of_val(&attributes),
-        0
-    )?)
-}
-
 fn queues() -> Outcome {
-    for make in [queue, watch, context, rules] {
+    for make in [queue, watch] {
         start(|| {
-            let shared = match make() {
-                // Landlock may be left out when the machine starts
-                Err(Errno::EOPNOTSUPP) => return Ok(()),
-                made => made?,
-            };
+            let shared = make()?;
             start(|| lower(Untrusted))?.join()?;
             drop(shared);
             level::is(Untrusted)
         })?
         .join()?;
-    }
-    for make in [queue, watch] {
         // a queue of the child's own draws nobody along
         start(|| {
             at(Untrusted, || {
