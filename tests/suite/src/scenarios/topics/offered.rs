@@ -10,10 +10,9 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use super::tasks::idle;
 use crate::scenarios::check::{Outcome, ensure, refused};
 use crate::scenarios::level;
-use crate::scenarios::place::{self, home, path};
+use crate::scenarios::place::{home, path};
 use crate::scenarios::scenario::{Scenario, deny};
 use crate::scenarios::subject::{Level, at, become_alice, lower, start, step};
 use crate::scenarios::sys::{self, Map};
