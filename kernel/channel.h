@@ -388,6 +388,34 @@ static __always_inline u64 file_references(u64 file)
 	return ((struct file___6_13 *)f)->f_ref.refcnt.counter + 1;
 }
 
+#define TX_LEASES 1024
+
+/* Has the open file a lease, or a directory's delegation? Whoever opens it for writing waits for its holder. */
+__noinline bool tx_leased(u64 file)
+{
+	u64 inode = address(CAST(struct file, file)->f_inode), head;
+	u64 locks = address(CAST(struct inode, inode)->i_flctx);
+	struct list_head *at;
+	u32 i;
+
+	if (!locks)
+		return false;
+	head = locks + bpf_core_field_offset(struct file_lock_context, flc_lease);
+	at = CAST(struct file_lock_context, locks)->flc_lease.next;
+	bpf_for(i, 0, TX_LEASES) {
+		struct file_lock_core *lease;
+
+		if (!at || address(at) == head)
+			return false;
+		lease = CAST(struct file_lock_core,
+			     address(at) - bpf_core_field_offset(struct file_lock_core, flc_list));
+		if (address(lease->flc_file) == file)
+			return true;
+		at = CAST(struct list_head, at)->next;
+	}
+	return true;
+}
+
 /* Looks at one descriptor of a task that stands, or will stand, at `level`. */
 __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 {
@@ -469,6 +497,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	}
 	if (kind == TX_FILE && falls && mode & FMODE_WRITE)
 		tx.writable++;
+	if (tx.stage == TX_VERIFY && falls && tx_leased(addr))
+		tx.mapping++;
 	return level;
 }
 

@@ -118,6 +118,15 @@ struct pipe_inode_info {
 	unsigned int writers;
 };
 
+struct file;
+struct file_lock_core {
+	struct list_head flc_list;
+	struct file *flc_file;
+};
+struct file_lock_context {
+	struct list_head flc_lease;
+};
+
 struct inode {
 	umode_t i_mode;
 	kuid_t i_uid;
@@ -129,6 +138,7 @@ struct inode {
 	unsigned int i_rdev;
 	u32 i_generation;
 	struct pipe_inode_info *i_pipe;
+	struct file_lock_context *i_flctx;
 	struct hlist_head i_dentry;
 	atomic_t i_readcount;
 	atomic_t i_writecount;

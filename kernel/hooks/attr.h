@@ -184,6 +184,7 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_SETVERSION_EXT4 0x40086604
 #define FS_IOC_SETFLAGS 0x40086602
 #define FS_IOC_FSSETXATTR 0x401c5820
+#define FIONBIO 0x5421
 #define FIOASYNC 0x5452
 #define FIOSETOWN 0x8901
 #define SIOCSPGRP 0x8902
@@ -263,11 +264,12 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 	case SIOCSPGRP:
 		n.op = TG_OP_SIGNAL;
 		return deny(s, &n, -EPERM);
+	case FIONBIO: /* O_NONBLOCK by another name */
+		return modify_shared(file, TG_OP_SETATTR);
 	case FIOASYNC:
-		return (inode->i_mode & S_IFMT) == S_IFCHR &&
-				       terminal_is_higher(file, s->level, false) ?
-			       deny(s, &n, -EPERM) :
-			       0;
+		if ((inode->i_mode & S_IFMT) != S_IFCHR)
+			return modify_shared(file, TG_OP_SETATTR);
+		return terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSTI:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
 	case KDSKBDIACR: /* the keyboard is everybody's who sits at it */
