@@ -429,4 +429,37 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 	return sk ? sends(ctx, sk) : 0;
 }
 
+/* What is set of a socket, and its end, is set for everybody who has it: a filter tells and hides, an end ends. */
+static __noinline int modify_ends(u64 file)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = {
+		.op = TG_OP_SETATTR, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_CHANNEL
+	};
+
+	return s && end_is_above(file, s->level) ? deny(s, &n, -EPERM) : 0;
+}
+
+/* A ring's own socket has no file, and nobody else. */
+static __always_inline int changes_ends(struct socket *sock)
+{
+	u64 file = address(sock->file);
+
+	if (!file || !file_is_shared(file) || level_modifies() >= policy.top)
+		return 0;
+	return modify_ends(file);
+}
+
+SEC("lsm/socket_setsockopt")
+int BPF_PROG(hook_socket_setsockopt, struct socket *sock)
+{
+	return changes_ends(sock);
+}
+
+SEC("lsm/socket_shutdown")
+int BPF_PROG(hook_socket_shutdown, struct socket *sock)
+{
+	return changes_ends(sock);
+}
+
 #endif
