@@ -12,8 +12,13 @@
 #define AF_ALG 38
 #define MSG_FASTOPEN 0x20000000
 #define SOCK_RAW 3
-#define IPPROTO_SCTP 132
+#define IPPROTO_ICMP 1
+#define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
+#define IPPROTO_ICMPV6 58
+#define IPPROTO_SCTP 132
+#define IPPROTO_UDPLITE 136
+#define IPPROTO_MPTCP 262
 
 struct net_peer {
 	u8 family;
@@ -119,6 +124,30 @@ static __always_inline int observe_net(struct net_peer *p, u8 op)
 	return fall(s, to, &n, true);
 }
 
+/*
+ * What connects, sends and receives by the hooks below, with the addresses that they look at (0: the type's own). SCTP
+ * connects and sends without a hook; SMC's connection is another socket's; of L2TP, and what is to come, nothing is known.
+ */
+static __always_inline bool protocol_is_known(int type, int protocol)
+{
+	/* of another type 0 is SCTP, or DCCP */
+	if (type != SOCK_STREAM && type != SOCK_DGRAM && type != SOCK_RAW)
+		return false;
+	if (type == SOCK_RAW)
+		return protocol != IPPROTO_SCTP;
+	switch (protocol) {
+	case 0:
+	case IPPROTO_ICMP:
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_ICMPV6:
+	case IPPROTO_UDPLITE:
+	case IPPROTO_MPTCP:
+		return true;
+	}
+	return false;
+}
+
 /* Raw traffic, and every family whose addresses no rule can tell apart: the network's lowest. */
 SEC("lsm.s/socket_create")
 int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
@@ -130,8 +159,7 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 	switch (family) {
 	case AF_INET:
 	case AF_INET6:
-		/* SCTP connects and sends without a hook */
-		if (protocol == IPPROTO_SCTP && subject_level(subject_current()) < policy.top)
+		if (!protocol_is_known(type & 0xf, protocol))
 			return top_only(TG_OP_SOCKET);
 		if ((type & 0xf) != SOCK_RAW)
 			return 0;
