@@ -137,6 +137,9 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 	/* what one of its holders asks to be told, in words of his own, another is told */
 	if (!__builtin_memcmp(name, "[eventpo", 8) || !__builtin_memcmp(name, "inotify", 8))
 		return TX_SHARED;
+	/* rules that one adds confine the other, and what one mounts the other says */
+	if (!__builtin_memcmp(name, "[landloc", 8) || !__builtin_memcmp(name, "[fsconte", 8))
+		return TX_SHARED;
 	if (!__builtin_memcmp(name, "[userfau", 8))
 		return TX_FAULTS;
 	return TX_OTHER;

@@ -4,8 +4,9 @@
  * may see the low data that makes it fall.
  *
  * Invariants, which hold between transactions:
- *   - the tasks of one address space, of one descriptor table, and of one working
- *     directory, root and umask (CLONE_FS), have one level;
+ *   - the tasks of one address space, of one descriptor table, of one working
+ *     directory, root and umask (CLONE_FS), of one priority for disks (CLONE_IO) and
+ *     of one list of semaphores to be undone (CLONE_SYSVSEM) have one level;
  *   - no reader of a channel (pipe, FIFO, socketpair, memfd) stands above any of
  *     its writers, so that pipe reads, splice, tee and vmsplice need no check;
  *   - no subject has a shared writable mapping of an object above it;
@@ -15,7 +16,7 @@
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
  *   1. who falls with it: a fixpoint over channels, address spaces, tables and
- *      what CLONE_FS shares;
+ *      what else clone(2) shares;
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
@@ -75,12 +76,41 @@ static __always_inline u8 tx_joins(u8 level)
 	return level;
 }
 
+/* Whatever both change for each other: who shares it has one level. */
+static __always_inline u8 tx_shares(u64 what, u8 level, u8 low)
+{
+	channel_write(what, level);
+	return channel_read(what, low);
+}
+
+/* What clone(2) shares with another process, apart from memory and descriptors (CLONE_FS, CLONE_IO, CLONE_SYSVSEM); 0: not. */
+static __always_inline u64 tx_shared_fs(struct task_struct *t)
+{
+	struct fs_struct *fs = CAST(struct fs_struct, address(t->fs));
+
+	return t->fs && fs->users > 1 ? address(fs) : 0;
+}
+
+static __always_inline u64 tx_shared_io(struct task_struct *t)
+{
+	struct io_context *io = CAST(struct io_context, address(t->io_context));
+
+	return t->io_context && io->active_ref.counter > 1 ? address(io) : 0;
+}
+
+static __always_inline u64 tx_shared_undo(struct task_struct *t)
+{
+	u64 undo = address(t->sysvsem.undo_list);
+
+	return undo && CAST(struct sem_undo_list, undo)->refcnt.refs.counter > 1 ? undo : 0;
+}
+
 /* The level a task has to fall to by what it shares, and by what it has open. */
 __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 {
 	struct task_struct *t = CAST(struct task_struct, task);
 	u64 mm = address(t->mm), files = address(t->files), parent = address(t->parent);
-	u64 fs = address(t->fs);
+	u64 shared;
 	u8 low = level;
 
 	/* a tracer reads and writes its tracee's memory without a hook */
@@ -92,16 +122,21 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 		channel_write(parent + 1, level);
 		low = channel_read(parent, low);
 	}
-	channel_write(mm, level);
-	low = channel_read(mm, low);
+	low = tx_shares(mm, level, low);
 	/* what one opens by a relative name, and who may open what it makes, the other chooses */
-	if (fs && CAST(struct fs_struct, fs)->users > 1) {
-		channel_write(fs, level);
-		low = channel_read(fs, low);
-	}
+	shared = tx_shared_fs(t);
+	if (shared)
+		low = tx_shares(shared, level, low);
+	/* how soon a disk answers */
+	shared = tx_shared_io(t);
+	if (shared)
+		low = tx_shares(shared, level, low);
+	/* what is to be undone at one's end waits for the other's */
+	shared = tx_shared_undo(t);
+	if (shared)
+		low = tx_shares(shared, level, low);
 	if (files) {
-		channel_write(files, level);
-		low = channel_read(files, low);
+		low = tx_shares(files, level, low);
 		low = tx_files(files, low, falls);
 	}
 	return low;
@@ -487,8 +522,9 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	fields = UNTRUSTED(me);
 	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
 		fields->mm->mm_count.counter == 1 && fields->files &&
-		fields->files->count.counter == 1 && fields->fs && fields->fs->users == 1 &&
-		!fields->ptrace && fields->ptraced.next == &fields->ptraced;
+		fields->files->count.counter == 1 && fields->fs && !tx_shared_fs(fields) &&
+		!tx_shared_io(fields) && !tx_shared_undo(fields) && !fields->ptrace &&
+		fields->ptraced.next == &fields->ptraced;
 	if (alone)
 		tx_files(address(fields->files), to, true);
 	alone = alone && !tx.channels;

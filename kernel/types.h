@@ -249,6 +249,18 @@ struct files_struct {
 	atomic_t count;
 	struct fdtable *fdt;
 };
+struct io_context {
+	atomic_t active_ref;
+};
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+struct sem_undo_list {
+	refcount_t refcnt;
+};
+struct sysv_sem {
+	struct sem_undo_list *undo_list;
+};
 struct fs_struct {
 	int users;
 	struct path root;
@@ -393,6 +405,8 @@ struct task_struct {
 	u64 start_boottime;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
+	struct io_context *io_context;
+	struct sysv_sem sysvsem;
 	struct nameidata *nameidata;
 	struct files_struct *files;
 	struct nsproxy *nsproxy;

@@ -3,8 +3,10 @@
 mod asynchronous;
 mod bpffs;
 mod capabilities;
+mod clones;
 mod commands;
 mod creations;
+mod descriptions;
 mod dirs;
 mod evasions;
 mod exec;
@@ -28,6 +30,7 @@ mod namespaces;
 mod net;
 mod net_shared;
 mod odd_objects;
+mod odd_sockets;
 mod other_doors;
 mod own_addresses;
 mod pipes;
@@ -88,12 +91,15 @@ pub const TOPICS: &[&[Scenario]] = &[
     locks::SCENARIOS,
     low_root::SCENARIOS,
     odd_objects::SCENARIOS,
+    odd_sockets::SCENARIOS,
     own_addresses::SCENARIOS,
     unlabelled::SCENARIOS,
     privilege::SCENARIOS,
     ring_alone::SCENARIOS,
     net_shared::SCENARIOS,
     inherited::SCENARIOS,
+    descriptions::SCENARIOS,
+    clones::SCENARIOS,
     namespaces::SCENARIOS,
     creations::SCENARIOS,
     servers::SCENARIOS,
