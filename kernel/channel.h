@@ -316,12 +316,27 @@ static __always_inline void tx_unseen(struct unix_sock *u, u8 level)
 		floor_lower(address(u->peer), level);
 }
 
+/*
+ * Would one that keeps its level hear the current subject, which is below it, by an abstract name: as that connects or
+ * sends, or as it is handed a connection? Of a named socket its file says whom a server may hear; of this one nothing does.
+ */
+static __always_inline bool tx_is_relay(struct unix_sock *u, u8 level)
+{
+	u64 self = address(u);
+
+	if (!tx.trusted || tx.speaks >= level || u->path.dentry)
+		return false;
+	return self == tx.join_unix || (self == tx.join_peer && address(u->addr));
+}
+
 /* A Unix socket: it reads what is sent to itself, and writes to its peer. */
 static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 {
 	u64 self = address(u), head = self + bpf_core_field_offset(struct sock, sk_receive_queue);
 	u32 i;
 
+	if (tx_is_relay(u, level))
+		tx.relays = 1;
 	if (u->peer) {
 		channel_send(address(u->peer), level, falls);
 		return channel_read(self, level);

@@ -148,6 +148,7 @@ __noinline int tx_spread(void)
 	struct task_struct *t, *me = bpf_get_current_task_btf();
 	u8 own = subject_level(subject_current());
 
+	tx.speaks = own;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct task_struct *fields = UNTRUSTED(t);
@@ -401,7 +402,7 @@ static __always_inline bool tx_fixpoint(void)
 		tx.changed = 0;
 		tx.pass++;
 		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = 0;
-		tx.rings = tx.above = 0;
+		tx.rings = tx.above = tx.relays = 0;
 		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
 		tx.pipe_readers = tx.piped ? pipe_readers() : 0;
 		tx_spread();
@@ -515,7 +516,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (to != TX_STAY && s != &subject_lost && subject_level(s) <= to)
 		return 0;
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
-	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = 0;
+	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = tx.relays = 0;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
@@ -531,7 +532,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	bpf_for(round, 0, TX_ROUNDS) {
 		if (!alone && !tx_fixpoint())
 			return tx_fail(TG_R_BUSY, n);
-		if (tx.others && tx.reopen)
+		if ((tx.others && tx.reopen) || tx.relays)
 			return tx_fail(TG_R_CHANNEL, n);
 		if (tx.writable && !(tx.published ? tx.guarded : tx_armed())) {
 			if (tx.published)
@@ -633,6 +634,9 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
+	tx.join_peer = 0;
+	if (tx.join_key && tx_kind_of(CAST(struct file, join)) == TX_UNIX)
+		tx.join_peer = address(CAST(struct unix_sock, tx.join_key)->peer);
 	tx.piped = join && is_pipe(CAST(struct file, join));
 	tx.fifo = !!fifo;
 	if (fifo)

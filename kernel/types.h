@@ -693,6 +693,7 @@ struct mm_struct___ps {
 #define EAFNOSUPPORT 97
 #define EISCONN 106
 #define ENOTCONN 107
+#define ECONNREFUSED 111
 #define ENAMETOOLONG 36
 
 #endif

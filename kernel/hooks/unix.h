@@ -50,7 +50,10 @@ static __always_inline int unix_decide_peer(struct sock *other)
 	}
 	err = join_unix(address(other), &n);
 	if (err)
-		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : -EACCES);
+		return deny(s, &n,
+			    n.reason == TG_R_BUSY    ? -EAGAIN :
+			    n.reason == TG_R_CHANNEL ? -ECONNREFUSED :
+						       -EACCES);
 	if (memo) {
 		memo->level = level;
 		memo->seqno = policy.seqno;

@@ -38,6 +38,16 @@ pub const SCENARIOS: &[Scenario] = &[
         relayed_datagrams,
     ),
     bypass(
+        "relay-abstract-passed",
+        "a low process is handed a connection to the bus by one that stands where the bus does",
+        relayed_passed,
+    ),
+    bypass(
+        "relay-abstract-connected",
+        "a low process connects a socket for datagrams to the bus, and writes",
+        relayed_connected,
+    ),
+    bypass(
         "notify-main-pid",
         "root below the top tells systemd that another process is its service's (MAINPID=)",
         main_process,
@@ -79,8 +89,29 @@ fn says(kind: SockType, to: &UnixAddr) -> Result<(), Errno> {
     sys::put_all(&connected(kind, to)?, b"l").map(drop)
 }
 
+/// In a low process: says something to the bus, or tells that it could not.
+fn says_or_tells(said: Result<(), Errno>) -> Outcome {
+    let Err(e) = said else { return Ok(()) };
+    tell("over")?;
+    refused_any(
+        &[
+            Errno::EPERM,
+            Errno::EACCES,
+            Errno::EAGAIN,
+            Errno::ECONNREFUSED,
+        ],
+        Err::<(), _>(e),
+    )
+}
+
 /// What a lower client says to a bus does not reach a higher one, or that falls.
 fn passes_on(kind: SockType, word: &str) -> Outcome {
+    passes_on_by(kind, word, |name| {
+        at(Untrusted, || says_or_tells(says(kind, name)))
+    })
+}
+
+fn passes_on_by(kind: SockType, word: &str, speaks: impl FnOnce(&UnixAddr) -> Outcome) -> Outcome {
     let text = format!("{}-bus", place::scenario());
     let name = UnixAddr::new_abstract(text.as_bytes())?;
     let bus = trusted(User, &["relay", word, &text])?;
@@ -109,21 +140,7 @@ fn passes_on(kind: SockType, word: &str) -> Outcome {
         )
     })?;
     told("reads")?;
-    at(Untrusted, || match says(kind, &name) {
-        Ok(()) => Ok(()),
-        Err(e) => {
-            tell("over")?;
-            refused_any(
-                &[
-                    Errno::EPERM,
-                    Errno::EACCES,
-                    Errno::EAGAIN,
-                    Errno::ECONNREFUSED,
-                ],
-                Err::<(), _>(e),
-            )
-        }
-    })?;
+    speaks(&name)?;
     let played = reader.join();
     bus.kill()?;
     played
@@ -139,6 +156,38 @@ fn relayed_packets() -> Outcome {
 
 fn relayed_datagrams() -> Outcome {
     passes_on(Datagram, "datagrams")
+}
+
+/// A process at the bus's level connects, and hands the connection down.
+fn relayed_passed() -> Outcome {
+    passes_on_by(Stream, "connections", |name| {
+        let taker = abstract_name("taker")?;
+        let low = spawn(Untrusted, || {
+            let socket = named(Datagram, &taker)?;
+            step()?;
+            let got = receive(&socket).unwrap_or_default();
+            let said = got.fds.first().map_or(Err(Errno::EPERM), |connection| {
+                sys::put_all(connection, b"l").map(drop)
+            });
+            says_or_tells(said)
+        })?;
+        low.stands()?;
+        at(User, || {
+            let connection = connected(Stream, name)?;
+            let sent = send(&fresh(Datagram)?, Some(&taker), &[connection.as_raw_fd()]);
+            sent.or_else(|e| refused_any(NO, Err::<(), _>(e)))
+        })?;
+        low.join_after_step()
+    })
+}
+
+fn relayed_connected() -> Outcome {
+    passes_on_by(Datagram, "datagrams", |name| {
+        at(Untrusted, || {
+            let socket = connected(Datagram, name);
+            says_or_tells(socket.and_then(|it| sys::put_all(&it, b"l").map(drop)))
+        })
+    })
 }
 
 /// Where systemd hears its services.
