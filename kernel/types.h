@@ -109,7 +109,9 @@ struct super_block___6_18 {
 	struct mount *s_mounts;
 };
 
+struct inode;
 struct address_space {
+	struct inode *host;
 	struct rb_root_cached i_mmap;
 };
 
@@ -321,6 +323,7 @@ struct bpf_prog;
 struct iattr {
 	unsigned int ia_valid;
 };
+struct bio_vec;
 struct iovec {
 	void *iov_base;
 	u64 iov_len;
@@ -329,6 +332,7 @@ struct iov_iter {
 	u8 iter_type;
 	u64 iov_offset;
 	const struct iovec *__iov;
+	const struct bio_vec *bvec;
 	void *ubuf;
 	u64 count;
 	u64 nr_segs;
@@ -495,6 +499,11 @@ struct unix_skb_parms {
 };
 struct page {
 	u64 flags;
+	struct list_head lru;
+	struct address_space *mapping;
+};
+struct bio_vec {
+	struct page *bv_page;
 };
 struct sk_buff_head {
 	struct sk_buff *next;
@@ -594,6 +603,7 @@ struct mm_struct___ps {
 #define MSG_SPLICE_PAGES 0x8000000
 #define ITER_UBUF 0
 #define ITER_IOVEC 1
+#define ITER_BVEC 2
 #define TCP_SYN_SENT 2
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10

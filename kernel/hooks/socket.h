@@ -443,10 +443,14 @@ static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 /* Of every message, before it is sent. `ctx`: of the hook */
 static __always_inline int sends(u64 *ctx, struct sock *sk)
 {
+	struct msghdr *msg = (struct msghdr *)ctx[1];
+
+	if (msg->msg_flags & MSG_SPLICE_PAGES && sk->__sk_common.skc_family == AF_UNIX &&
+	    lends_memory(address(msg)))
+		return refuse_loan();
 	if (tx_idle_for(sk->__sk_common.skc_family))
 		return 0;
-	barrier(); /* the message is not loaded before it is needed */
-	return send_any((struct msghdr *)ctx[1], sk);
+	return send_any(msg, sk);
 }
 
 SEC("lsm.s/socket_sendmsg")
