@@ -102,6 +102,7 @@ struct super_block {
 	struct dentry *s_root;
 	struct file_system_type *s_type;
 	struct user_namespace *s_user_ns;
+	void *s_encoding; /* with CONFIG_UNICODE */
 	struct list_head s_mounts;
 };
 /* Since 6.18 a superblock's mounts are a plain singly linked list. */
@@ -662,6 +663,8 @@ struct mm_struct___ps {
 #define PTRACE_EVENT_STOP 128
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)
+#define S_CASEFOLD (1 << 15)
+#define DCACHE_OP_COMPARE_FLAG 2u
 #define SB_KERNMOUNT (1 << 22)
 #define PF_EXITING 0x00000004
 #define SIGNAL_GROUP_EXIT 0x00000004 /* in signal->flags */

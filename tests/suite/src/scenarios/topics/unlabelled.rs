@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::mount::{MntFlags, umount2};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::chdir;
 
 use super::system::{NO, bind};
@@ -47,6 +47,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "secret-casefolded",
         "a secret is opened by its name in capital letters, which its directory takes for the same",
         casefolded,
+    ),
+    bypass(
+        "secret-casefolded-letters",
+        "a secret is opened by other letters that its directory takes for the same",
+        casefolded_letters,
+    ),
+    bypass(
+        "secret-casefolded-memory",
+        "a secret is made with a capital letter on a tmpfs that takes it for a small one",
+        casefolded_memory,
     ),
 ];
 
@@ -149,6 +159,43 @@ fn casefolded() -> Outcome {
     for name in ["secret", "SECRET", "Secret"] {
         // its name is the one that it is looked for by first
         sys::drop_caches()?;
+        at(Untrusted, || {
+            refused_any(NO, sys::reads(format!("{dir}/{name}")))
+        })?;
+    }
+    Ok(())
+}
+
+/// Of an s: a long one, which is folded to the same.
+fn casefolded_letters() -> Outcome {
+    let _disk = Disk::mount(&["-O", "casefold"])?;
+    let dir = format!("{DISK}/folded");
+    fs::create_dir(&dir)?;
+    fold(&dir)?;
+    fs::write(format!("{dir}/secret"), "secret")?;
+    sys::drop_caches()?;
+    at(Untrusted, || {
+        refused_any(NO, sys::reads(format!("{dir}/\u{17f}ecret")))
+    })
+}
+
+/// A tmpfs, whose names stay as they were made: since Linux 6.13 it can fold them.
+fn casefolded_memory() -> Outcome {
+    let (from, kind, options) = (Some("scenario"), Some("tmpfs"), Some("casefold"));
+    match mount(from, DISK, kind, MsFlags::empty(), options) {
+        Err(Errno::EINVAL) => return Ok(()),
+        mounted => mounted?,
+    }
+    let played = memory_folded(&format!("{DISK}/folded"));
+    umount2(DISK, MntFlags::MNT_DETACH)?;
+    played
+}
+
+fn memory_folded(dir: &str) -> Outcome {
+    fs::create_dir(dir)?;
+    fold(dir)?;
+    fs::write(format!("{dir}/Secret"), "secret")?;
+    for name in ["secret", "Secret", "SECRET"] {
         at(Untrusted, || {
             refused_any(NO, sys::reads(format!("{dir}/{name}")))
         })?;
