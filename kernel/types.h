@@ -444,6 +444,8 @@ struct pt_regs {
 
 struct cred {
 	kuid_t uid;
+	kuid_t suid;
+	kuid_t euid;
 	kuid_t fsuid;
 	struct {
 		u64 val;
