@@ -1,7 +1,7 @@
 //! What is changed of an open description by calls that are not fcntl's flags: ioctl, a pipe's size, a weaker lock, a socket's
 //! options and end. And what is changed of a file that is open for reading alone: a directory's lock, a delegation, a hint.
 
-use std::net::{Shutdown, TcpListener, UdpSocket};
+use std::net::{TcpListener, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
@@ -183,7 +183,7 @@ fn ended() -> Outcome {
     start(|| {
         let listener = TcpListener::bind((address(System), 0))?;
         let (fd, to) = (listener.as_raw_fd(), listener.local_addr()?);
-        let how = Shutdown::Both as i32;
+        let how = libc::SHUT_RDWR;
         if !stays_above(|| syscall!(libc::SYS_shutdown, fd, how).map(drop))? {
             return Ok(());
         }

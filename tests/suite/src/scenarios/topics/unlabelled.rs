@@ -4,23 +4,25 @@
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::process::Command;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::CloneFlags;
 use nix::unistd::chdir;
 
 use super::system::{NO, bind};
-use crate::scenarios::check::{Outcome, refused, refused_any};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any};
 use crate::scenarios::disk::Disk;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, DISK, LOW, SECRET, SYSTEM, VAULT, path};
-use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, at};
+use crate::scenarios::scenario::{Scenario, allow, bypass};
+use crate::scenarios::subject::{Level, at, own_namespaces};
 use crate::scenarios::sys::{self, Handle};
 use crate::sys::syscall;
 
-use Level::{System, Untrusted};
+use Level::{System, Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
     bypass(
@@ -57,6 +59,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "secret-casefolded-memory",
         "a secret is made with a capital letter on a tmpfs that takes it for a small one",
         casefolded_memory,
+    ),
+    allow(
+        "kernel-interface-own-namespace",
+        "what the kernel says in a filesystem that is mounted in a namespace of one's own alone is read, and not written",
+        kernel_interface,
     ),
 ];
 
@@ -201,4 +208,18 @@ fn memory_folded(dir: &str) -> Outcome {
         })?;
     }
     Ok(())
+}
+
+fn kernel_interface() -> Outcome {
+    let loaded = Command::new("modprobe").arg("binfmt_misc").status()?;
+    ensure(loaded.success(), "there is no binfmt_misc")?;
+    let dir = place::directory(LOW, "interface")?;
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        let (from, kind) = (Some("scenario"), Some("binfmt_misc"));
+        mount(from, dir.as_str(), kind, MsFlags::empty(), None::<&str>)?;
+        allowed(fs::read(format!("{dir}/status")))?;
+        refused(Errno::EPERM, sys::writes(format!("{dir}/register")))?;
+        level::is(User)
+    })
 }
