@@ -137,6 +137,9 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 	/* what one of its holders asks to be told, in words of his own, another is told */
 	if (!__builtin_memcmp(name, "[eventpo", 8) || !__builtin_memcmp(name, "inotify", 8))
 		return TX_SHARED;
+	/* rules that one adds confine the other, and what one mounts the other says */
+	if (!__builtin_memcmp(name, "[landloc", 8) || !__builtin_memcmp(name, "[fsconte", 8))
+		return TX_SHARED;
 	if (!__builtin_memcmp(name, "[userfau", 8))
 		return TX_FAULTS;
 	return TX_OTHER;
@@ -313,12 +316,27 @@ static __always_inline void tx_unseen(struct unix_sock *u, u8 level)
 		floor_lower(address(u->peer), level);
 }
 
+/*
+ * Would one that keeps its level hear the current subject, which is below it, by an abstract name: as that connects or
+ * sends, or as it is handed a connection? Of a named socket its file says whom a server may hear; of this one nothing does.
+ */
+static __always_inline bool tx_is_relay(struct unix_sock *u, u8 level)
+{
+	u64 self = address(u);
+
+	if (!tx.trusted || tx.own >= level || u->path.dentry)
+		return false;
+	return self == tx.join_unix || (self == tx.join_peer && address(u->addr));
+}
+
 /* A Unix socket: it reads what is sent to itself, and writes to its peer. */
 static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 {
 	u64 self = address(u), head = self + bpf_core_field_offset(struct sock, sk_receive_queue);
 	u32 i;
 
+	if (tx_is_relay(u, level))
+		tx.relays = 1;
 	if (u->peer) {
 		channel_send(address(u->peer), level, falls);
 		return channel_read(self, level);
@@ -386,6 +404,34 @@ static __always_inline u64 file_references(u64 file)
 	if (bpf_core_field_exists(((struct file___6_12 *)0)->f_count))
 		return ((struct file___6_12 *)f)->f_count.counter;
 	return ((struct file___6_13 *)f)->f_ref.refcnt.counter + 1;
+}
+
+#define TX_LEASES 1024
+
+/* Has the open file a lease, or a directory's delegation? Whoever opens it for writing waits for its holder. */
+__noinline bool tx_leased(u64 file)
+{
+	u64 inode = address(CAST(struct file, file)->f_inode), head;
+	u64 locks = address(CAST(struct inode, inode)->i_flctx);
+	struct list_head *at;
+	u32 i;
+
+	if (!locks)
+		return false;
+	head = locks + bpf_core_field_offset(struct file_lock_context, flc_lease);
+	at = CAST(struct file_lock_context, locks)->flc_lease.next;
+	bpf_for(i, 0, TX_LEASES) {
+		struct file_lock_core *lease;
+
+		if (!at || address(at) == head)
+			return false;
+		lease = CAST(struct file_lock_core,
+			     address(at) - bpf_core_field_offset(struct file_lock_core, flc_list));
+		if (address(lease->flc_file) == file)
+			return true;
+		at = CAST(struct list_head, at)->next;
+	}
+	return true;
 }
 
 /* Looks at one descriptor of a task that stands, or will stand, at `level`. */
@@ -469,6 +515,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	}
 	if (kind == TX_FILE && falls && mode & FMODE_WRITE)
 		tx.writable++;
+	if (tx.stage == TX_VERIFY && falls && tx_leased(addr))
+		tx.mapping++;
 	return level;
 }
 

@@ -239,7 +239,7 @@ struct {
 struct tg_sock {
 	u32 epoch;
 	u32 seqno;
-	u32 level;
+	u32 level; /* and SPEAKS_AS_ROOT */
 };
 
 struct {

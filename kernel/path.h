@@ -7,6 +7,7 @@
 #define TIDEGATE_PATH_H
 
 #include "walk.h"
+#include "kind.h"
 
 /*
  * The policy in force. Its number says also where its maps are, so that one store puts it in
@@ -54,6 +55,24 @@ static __always_inline void plm_end(struct tg_scratch *w)
 	scratch_put(w);
 }
 
+/*
+ * Are there other spellings of the name, by which its directory finds the same (casefolding, vfat and its kin)? A dentry
+ * has the one by which it was looked for first. Where a filesystem can fold names, all of its dentries are compared by it,
+ * and the directories that do so have a flag. The kernel's own compare names by more than their letters, not by less.
+ */
+__noinline bool name_folds(u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry), *dir = CAST(struct dentry, d->d_parent);
+	struct super_block *sb = CAST(struct super_block, d->d_sb);
+
+	if (!(dir->d_flags & DCACHE_OP_COMPARE_FLAG) || fs_is_kernel(sb->s_magic))
+		return false;
+	if (bpf_core_field_exists(struct super_block, s_encoding) && address(sb->s_encoding))
+		return CAST(struct inode, address(dir->d_inode))->i_flags & S_CASEFOLD;
+	return true;
+}
+
+#define plm_folds name_folds
 #define plm_node node_of
 #define plm_edge bpf_map_lookup_elem
 #define plm_read bpf_probe_read_kernel

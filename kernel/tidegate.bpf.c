@@ -30,6 +30,7 @@
 #include "privilege.h"
 #include "shared.h"
 #include "namespace.h"
+#include "lent.h"
 #include "hooks/file.h"
 #include "hooks/dir.h"
 #include "hooks/attr.h"

@@ -4,8 +4,9 @@
  * may see the low data that makes it fall.
  *
  * Invariants, which hold between transactions:
- *   - the tasks of one address space, of one descriptor table, and of one working
- *     directory, root and umask (CLONE_FS), have one level;
+ *   - the tasks of one address space, of one descriptor table, of one working
+ *     directory, root and umask (CLONE_FS), of one priority for disks (CLONE_IO) and
+ *     of one list of semaphores to be undone (CLONE_SYSVSEM) have one level;
  *   - no reader of a channel (pipe, FIFO, socketpair, memfd) stands above any of
  *     its writers, so that pipe reads, splice, tee and vmsplice need no check;
  *   - no subject has a shared writable mapping of an object above it;
@@ -15,7 +16,7 @@
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
  *   1. who falls with it: a fixpoint over channels, address spaces, tables and
- *      what CLONE_FS shares;
+ *      what else clone(2) shares;
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
@@ -75,6 +76,35 @@ static __always_inline u8 tx_joins(u8 level)
 	return level;
 }
 
+/* Whatever both change for each other: who shares it has one level. */
+static __always_inline u8 tx_shares(u64 what, u8 level, u8 low)
+{
+	channel_write(what, level);
+	return channel_read(what, low);
+}
+
+/* What clone(2) shares with another process, apart from memory and descriptors (CLONE_FS, CLONE_IO, CLONE_SYSVSEM); 0: not. */
+static __always_inline u64 tx_shared_fs(struct task_struct *t)
+{
+	struct fs_struct *fs = CAST(struct fs_struct, address(t->fs));
+
+	return t->fs && fs->users > 1 ? address(fs) : 0;
+}
+
+static __always_inline u64 tx_shared_io(struct task_struct *t)
+{
+	struct io_context *io = CAST(struct io_context, address(t->io_context));
+
+	return t->io_context && io->active_ref.counter > 1 ? address(io) : 0;
+}
+
+static __always_inline u64 tx_shared_undo(struct task_struct *t)
+{
+	u64 undo = address(t->sysvsem.undo_list);
+
+	return undo && CAST(struct sem_undo_list, undo)->refcnt.refs.counter > 1 ? undo : 0;
+}
+
 /* The level a task has to fall to by what it shares, and by what it has open. */
 __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 {
@@ -92,20 +122,23 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 		channel_write(shared + 1, level);
 		low = channel_read(shared, low);
 	}
-	shared = address(t->mm);
-	channel_write(shared, level);
-	low = channel_read(shared, low);
+	low = tx_shares(address(t->mm), level, low);
 	/* what one opens by a relative name, and who may open what it makes, the other chooses */
-	shared = address(t->fs);
-	if (shared && CAST(struct fs_struct, shared)->users > 1) {
-		channel_write(shared, level);
-		low = channel_read(shared, low);
-	}
+	shared = tx_shared_fs(t);
+	if (shared)
+		low = tx_shares(shared, level, low);
+	/* how soon a disk answers */
+	shared = tx_shared_io(t);
+	if (shared)
+		low = tx_shares(shared, level, low);
+	/* what is to be undone at one's end waits for the other's */
+	shared = tx_shared_undo(t);
+	if (shared)
+		low = tx_shares(shared, level, low);
 	shared = address(t->files);
 	if (!shared)
 		return low;
-	channel_write(shared, level);
-	low = channel_read(shared, low);
+	low = tx_shares(shared, level, low);
 	return tx_files(shared, low, falls);
 }
 
@@ -368,7 +401,7 @@ static __always_inline bool tx_fixpoint(void)
 		tx.changed = 0;
 		tx.pass++;
 		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = 0;
-		tx.rings = tx.above = 0;
+		tx.rings = tx.above = tx.relays = 0;
 		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
 		tx.pipe_readers = tx.piped ? pipe_readers() : 0;
 		tx_spread();
@@ -482,22 +515,23 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (to != TX_STAY && s != &subject_lost && subject_level(s) <= to)
 		return 0;
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
-	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = 0;
+	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = tx.relays = 0;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
 	fields = UNTRUSTED(me);
 	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
 		fields->mm->mm_count.counter == 1 && fields->files &&
-		fields->files->count.counter == 1 && fields->fs && fields->fs->users == 1 &&
-		!fields->ptrace && fields->ptraced.next == &fields->ptraced;
+		fields->files->count.counter == 1 && fields->fs && !tx_shared_fs(fields) &&
+		!tx_shared_io(fields) && !tx_shared_undo(fields) && !fields->ptrace &&
+		fields->ptraced.next == &fields->ptraced;
 	if (alone)
 		tx_files(address(fields->files), to, true);
 	alone = alone && !tx.channels;
 	bpf_for(round, 0, TX_ROUNDS) {
 		if (!alone && !tx_fixpoint())
 			return tx_fail(TG_R_BUSY, n);
-		if (tx.others && tx.reopen)
+		if ((tx.others && tx.reopen) || tx.relays)
 			return tx_fail(TG_R_CHANNEL, n);
 		if (tx.writable && !(tx.published ? tx.guarded : tx_armed())) {
 			if (tx.published)
@@ -599,6 +633,9 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
+	tx.join_peer = 0;
+	if (tx.join_key && tx_kind_of(CAST(struct file, join)) == TX_UNIX)
+		tx.join_peer = address(CAST(struct unix_sock, tx.join_key)->peer);
 	tx.piped = join && is_pipe(CAST(struct file, join));
 	tx.fifo = !!fifo;
 	if (fifo)

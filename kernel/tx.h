@@ -53,10 +53,12 @@ struct tg_tx {
 	u32 failing;       /* threads did not come to rest in time */
 	u32 was;           /* where the task looked at stood before */
 	u32 trusted;       /* the task looked at is not lowered by what it reads */
+	u32 relays; /* one that is not lowered would hear it by a name that no file stands for */
 	u64 id;
 	u64 join;      /* a channel's descriptor that the subject is about to get */
 	u64 join_unix; /* a Unix socket that it is about to connect or send to */
 	u64 join_key;
+	u64 join_peer;    /* the other end of `join`, a Unix socket */
 	u32 join_readers; /* descriptors that read from `join`, seen */
 	u32 drag_tgid;
 	u64 drag_cause; /* record of the process dragged along last */

@@ -102,6 +102,7 @@ struct super_block {
 	struct dentry *s_root;
 	struct file_system_type *s_type;
 	struct user_namespace *s_user_ns;
+	void *s_encoding; /* with CONFIG_UNICODE */
 	struct list_head s_mounts;
 };
 /* Since 6.18 a superblock's mounts are a plain singly linked list. */
@@ -109,13 +110,24 @@ struct super_block___6_18 {
 	struct mount *s_mounts;
 };
 
+struct inode;
 struct address_space {
+	struct inode *host;
 	struct rb_root_cached i_mmap;
 };
 
 struct pipe_inode_info {
 	unsigned int readers;
 	unsigned int writers;
+};
+
+struct file;
+struct file_lock_core {
+	struct list_head flc_list;
+	struct file *flc_file;
+};
+struct file_lock_context {
+	struct list_head flc_lease;
 };
 
 struct inode {
@@ -129,6 +141,7 @@ struct inode {
 	unsigned int i_rdev;
 	u32 i_generation;
 	struct pipe_inode_info *i_pipe;
+	struct file_lock_context *i_flctx;
 	struct hlist_head i_dentry;
 	atomic_t i_readcount;
 	atomic_t i_writecount;
@@ -239,6 +252,18 @@ struct files_struct {
 	atomic_t count;
 	struct fdtable *fdt;
 };
+struct io_context {
+	atomic_t active_ref;
+};
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+struct sem_undo_list {
+	refcount_t refcnt;
+};
+struct sysv_sem {
+	struct sem_undo_list *undo_list;
+};
 struct fs_struct {
 	int users;
 	struct path root;
@@ -299,6 +324,7 @@ struct bpf_prog;
 struct iattr {
 	unsigned int ia_valid;
 };
+struct bio_vec;
 struct iovec {
 	void *iov_base;
 	u64 iov_len;
@@ -307,6 +333,7 @@ struct iov_iter {
 	u8 iter_type;
 	u64 iov_offset;
 	const struct iovec *__iov;
+	const struct bio_vec *bvec;
 	void *ubuf;
 	u64 count;
 	u64 nr_segs;
@@ -383,6 +410,8 @@ struct task_struct {
 	u64 start_boottime;
 	struct mm_struct *mm;
 	struct fs_struct *fs;
+	struct io_context *io_context;
+	struct sysv_sem sysvsem;
 	struct nameidata *nameidata;
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
@@ -415,6 +444,8 @@ struct pt_regs {
 
 struct cred {
 	kuid_t uid;
+	kuid_t suid;
+	kuid_t euid;
 	kuid_t fsuid;
 	struct {
 		u64 val;
@@ -471,6 +502,11 @@ struct unix_skb_parms {
 };
 struct page {
 	u64 flags;
+	struct list_head lru;
+	struct address_space *mapping;
+};
+struct bio_vec {
+	struct page *bv_page;
 };
 struct sk_buff_head {
 	struct sk_buff *next;
@@ -570,6 +606,7 @@ struct mm_struct___ps {
 #define MSG_SPLICE_PAGES 0x8000000
 #define ITER_UBUF 0
 #define ITER_IOVEC 1
+#define ITER_BVEC 2
 #define TCP_SYN_SENT 2
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
@@ -628,6 +665,8 @@ struct mm_struct___ps {
 #define PTRACE_EVENT_STOP 128
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)
+#define S_CASEFOLD (1 << 15)
+#define DCACHE_OP_COMPARE_FLAG 2u
 #define SB_KERNMOUNT (1 << 22)
 #define PF_EXITING 0x00000004
 #define SIGNAL_GROUP_EXIT 0x00000004 /* in signal->flags */
@@ -669,6 +708,7 @@ struct mm_struct___ps {
 #define EAFNOSUPPORT 97
 #define EISCONN 106
 #define ENOTCONN 107
+#define ECONNREFUSED 111
 #define ENAMETOOLONG 36
 
 #endif

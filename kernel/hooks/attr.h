@@ -56,6 +56,25 @@ static __noinline int modify_owned(struct dentry *dentry, struct inode *inode, u
 	return modify(subject(s), inode, address(dentry), label, op, TG_C_FILE);
 }
 
+/*
+ * Attributes of a socket reach whoever shares it, and so does its owner, by which it is let through. Its mode is that of
+ * the name that it is given later.
+ */
+static __noinline int modify_socket(struct inode *inode, u8 op, u32 what)
+{
+	u64 at = address(inode) - bpf_core_field_offset(struct socket_alloc, vfs_inode);
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET, .source = ~0u };
+	struct tg_subject *s = subject_current();
+
+	if (op == TG_OP_XATTR || what == OWNER)
+		return top_only(op);
+	if (!s || what != OWNED ||
+	    !end_is_above(address(CAST(struct socket_alloc, at)->socket.file), s->level))
+		return 0;
+	n.reason = TG_R_CHANNEL;
+	return deny(s, &n, -EPERM);
+}
+
 static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 {
 	struct tg_subject *s = subject_current();
@@ -65,9 +84,8 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 
 	if (!s || !inode)
 		return 0;
-	/* attributes of a socket reach whoever shares it, and so does its owner, by which it is let through */
 	if (inode->i_sb->s_magic == SOCKFS_MAGIC)
-		return op == TG_OP_XATTR || what == OWNER ? top_only(op) : 0;
+		return modify_socket(inode, op, what);
 	/* memory that no path names is a channel for who may have written to it; others come by /proc */
 	if (inode_is_memory(inode) &&
 	    (s->level >= policy.top || s->level >= floor_of(address(inode))))
@@ -184,6 +202,7 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_SETVERSION_EXT4 0x40086604
 #define FS_IOC_SETFLAGS 0x40086602
 #define FS_IOC_FSSETXATTR 0x401c5820
+#define FIONBIO 0x5421
 #define FIOASYNC 0x5452
 #define FIOSETOWN 0x8901
 #define SIOCSPGRP 0x8902
@@ -263,11 +282,12 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 	case SIOCSPGRP:
 		n.op = TG_OP_SIGNAL;
 		return deny(s, &n, -EPERM);
+	case FIONBIO: /* O_NONBLOCK by another name */
+		return modify_shared(file, TG_OP_SETATTR);
 	case FIOASYNC:
-		return (inode->i_mode & S_IFMT) == S_IFCHR &&
-				       terminal_is_higher(file, s->level, false) ?
-			       deny(s, &n, -EPERM) :
-			       0;
+		if ((inode->i_mode & S_IFMT) != S_IFCHR)
+			return modify_shared(file, TG_OP_SETATTR);
+		return terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSTI:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
 	case KDSKBDIACR: /* the keyboard is everybody's who sits at it */

@@ -64,6 +64,13 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
 	err = *memo ? name_rule(*memo, label, dentry, place) : -1;
 	if (!err)
 		return 0;
+	/* what has no label is the top's */
+	if (err != PATH_LATER && who.level >= policy.top) {
+		place->rule.level = policy.top;
+		place->rule.attrs = 0;
+		place->rule.source = ~0u;
+		return 0;
+	}
 	n.reason = TG_R_NO_LABEL;
 	n.dentry = address(dentry);
 	return deny(subject_current(), &n, refusal(&n, label_none(err)));

@@ -12,8 +12,13 @@
 #define AF_ALG 38
 #define MSG_FASTOPEN 0x20000000
 #define SOCK_RAW 3
-#define IPPROTO_SCTP 132
+#define IPPROTO_ICMP 1
+#define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
+#define IPPROTO_ICMPV6 58
+#define IPPROTO_SCTP 132
+#define IPPROTO_UDPLITE 136
+#define IPPROTO_MPTCP 262
 
 struct net_peer {
 	u8 family;
@@ -119,6 +124,30 @@ static __always_inline int observe_net(struct net_peer *p, u8 op)
 	return fall(s, to, &n, true);
 }
 
+/*
+ * What connects, sends and receives by the hooks below, with the addresses that they look at (0: the type's own). SCTP
+ * connects and sends without a hook; SMC's connection is another socket's; of L2TP, and what is to come, nothing is known.
+ */
+static __always_inline bool protocol_is_known(int type, int protocol)
+{
+	/* of another type 0 is SCTP, or DCCP */
+	if (type != SOCK_STREAM && type != SOCK_DGRAM && type != SOCK_RAW)
+		return false;
+	if (type == SOCK_RAW)
+		return protocol != IPPROTO_SCTP;
+	switch (protocol) {
+	case 0:
+	case IPPROTO_ICMP:
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_ICMPV6:
+	case IPPROTO_UDPLITE:
+	case IPPROTO_MPTCP:
+		return true;
+	}
+	return false;
+}
+
 /* Raw traffic, and every family whose addresses no rule can tell apart: the network's lowest. */
 SEC("lsm.s/socket_create")
 int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
@@ -130,8 +159,7 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 	switch (family) {
 	case AF_INET:
 	case AF_INET6:
-		/* SCTP connects and sends without a hook */
-		if (protocol == IPPROTO_SCTP && subject_level(subject_current()) < policy.top)
+		if (!protocol_is_known(type & 0xf, protocol))
 			return top_only(TG_OP_SOCKET);
 		if ((type & 0xf) != SOCK_RAW)
 			return 0;
@@ -415,10 +443,14 @@ static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 /* Of every message, before it is sent. `ctx`: of the hook */
 static __always_inline int sends(u64 *ctx, struct sock *sk)
 {
+	struct msghdr *msg = (struct msghdr *)ctx[1];
+
+	if (msg->msg_flags & MSG_SPLICE_PAGES && sk->__sk_common.skc_family == AF_UNIX &&
+	    lends_memory(address(msg)))
+		return refuse_loan();
 	if (tx_idle_for(sk->__sk_common.skc_family))
 		return 0;
-	barrier(); /* the message is not loaded before it is needed */
-	return send_any((struct msghdr *)ctx[1], sk);
+	return send_any(msg, sk);
 }
 
 SEC("lsm.s/socket_sendmsg")
@@ -427,6 +459,39 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 	struct sock *sk = sock->sk;
 
 	return sk ? sends(ctx, sk) : 0;
+}
+
+/* What is set of a socket, and its end, is set for everybody who has it: a filter tells and hides, an end ends. */
+static __noinline int modify_ends(u64 file)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = {
+		.op = TG_OP_SETATTR, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_CHANNEL
+	};
+
+	return s && end_is_above(file, s->level) ? deny(s, &n, -EPERM) : 0;
+}
+
+/* A ring's own socket has no file, and nobody else. */
+static __always_inline int changes_ends(struct socket *sock)
+{
+	u64 file = address(sock->file);
+
+	if (!file || !file_is_shared(file) || level_modifies() >= policy.top)
+		return 0;
+	return modify_ends(file);
+}
+
+SEC("lsm/socket_setsockopt")
+int BPF_PROG(hook_socket_setsockopt, struct socket *sock)
+{
+	return changes_ends(sock);
+}
+
+SEC("lsm/socket_shutdown")
+int BPF_PROG(hook_socket_shutdown, struct socket *sock)
+{
+	return changes_ends(sock);
 }
 
 #endif

@@ -83,10 +83,22 @@ int BPF_PROG(hook_quotactl, int cmds)
 #define PR_SET_MM_EXE_FILE 13
 #define PR_SET_MM_MAP 14 /* with a file, or without: it is in the caller's memory, and may change */
 
-/* Which program it is, is no process's to say: records name it, and the next start trusts by it. */
+#define PR_SCHED_CORE 62
+#define PR_SCHED_CORE_GET 0
+#define PR_SCHED_CORE_PROCESS_GROUP 2
+
+/*
+ * Which program it is, is no process's to say: records name it, and the next start trusts by it. With whom another one
+ * shares a processor is not either, nor to share one with it; its own group may be higher ones'.
+ */
 SEC("lsm/task_prctl")
-int BPF_PROG(hook_task_prctl, int option, unsigned long what)
+int BPF_PROG(hook_task_prctl, int option, unsigned long what, unsigned long who,
+	     unsigned long reach)
 {
+	if (option == PR_SCHED_CORE)
+		return what == PR_SCHED_CORE_GET || (!who && reach != PR_SCHED_CORE_PROCESS_GROUP) ?
+			       0 :
+			       top_only(TG_OP_SCHED);
 	if (option != PR_SET_MM || (what != PR_SET_MM_EXE_FILE && what != PR_SET_MM_MAP))
 		return 0;
 	return top_only(TG_OP_SYSTEM);

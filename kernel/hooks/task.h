@@ -98,33 +98,30 @@ int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
 #define F_SETFL 4
 #define FASYNC 020000
 #define F_SETSIG 10
+#define F_SETLEASE 1024
+#define F_SETPIPE_SZ 1031
+#define F_SET_RW_HINT 1036
+#define F_SETDELEG 1040
 
 #define O_NONBLOCK 04000
 #define O_DIRECT 040000
 #define O_NOATIME 01000000
-#define SETFL_MASK (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
+#define SETFL_MASK (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | FASYNC)
 
-/*
- * Flags say where everybody writes who has the open file, and how: in the log that a service and its fallen child have
- * as their output, without O_APPEND, the child chooses the place.
- */
-static __noinline int modify_flags(struct file *file)
+/* Does it change the description: its flags, who is told of it and how, what its pipe holds? */
+static __always_inline bool changes_description(struct file *file, unsigned int cmd,
+						unsigned long arg)
 {
-	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = TG_OP_SETATTR, .class = TG_C_FILE };
-	struct inode *inode = file->f_inode;
-	u64 dentry = file_dentry(file), label;
-
-	if (!s || !file_is_shared(address(file)))
-		return 0;
-	count_query(TG_C_FILE);
-	label = is_of_overlay(address(inode)) ? label_held(address(inode), dentry, NULL) :
-						label_of(inode, dentry, TG_C_FILE);
-	if (lomac_modify(subject(s), object(label), policy.top) ||
-	    !file_is_above(address(file), s->level, 0))
-		return 0;
-	note_object(&n, inode, dentry, label);
-	return deny(s, &n, refusal(&n, label));
+	switch (cmd) {
+	case F_SETFL:
+		return (arg ^ file->f_flags) & SETFL_MASK;
+	case F_SETOWN:
+	case F_SETOWN_EX:
+	case F_SETSIG:
+	case F_SETPIPE_SZ:
+		return true;
+	}
+	return false;
 }
 
 /* The writer that sets it off may be higher than who chose the owner: below the top one owns it oneself. */
@@ -141,8 +138,11 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 
 	if (subject_level(s) >= policy.top)
 		return 0;
-	if (cmd == F_SETFL && (arg ^ file->f_flags) & SETFL_MASK) {
-		int err = modify_flags(file);
+	/* who opens the file waits for who has a lease; what a file is written for is its inode's */
+	if (cmd == F_SETLEASE || cmd == F_SETDELEG || cmd == F_SET_RW_HINT)
+		return modify_opened(file, TG_OP_SETATTR);
+	if (changes_description(file, cmd, arg)) {
+		int err = modify_shared(file, TG_OP_SETATTR);
 
 		if (err)
 			return err;
@@ -160,6 +160,20 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 	if (cmd == F_SETOWN && (!arg || (u32)arg == own))
 		return 0;
 	return deny(s, &n, -EPERM);
+}
+
+/*
+ * Who has a file locked for itself keeps others from it: that is a modification. What is open for writing was asked about
+ * then, unless the guard is there. A lock by flock(2) is the description's, and so is its end.
+ */
+SEC("lsm/file_lock")
+int BPF_PROG(hook_file_lock, struct file *file, unsigned int cmd)
+{
+	bool exclusive = cmd == F_WRLCK && (!(file->f_mode & FMODE_WRITE) || tx.guard_armed);
+
+	if ((!exclusive && !file_is_shared(address(file))) || level_modifies() >= policy.top)
+		return 0;
+	return exclusive ? modify_opened(file, TG_OP_SETATTR) : modify_shared(file, TG_OP_SETATTR);
 }
 
 SEC("lsm/task_setpgid")

@@ -17,16 +17,42 @@ static __noinline int floors_full(struct tg_subject *s)
 	return deny(s, &n, -EAGAIN);
 }
 
+#define CAP_SETUID 7
+#define SPEAKS_AS_ROOT 0x80 /* beside a level */
+
+/*
+ * Can the current subject say of itself that it is user 0 (SCM_CREDENTIALS)? There are servers that believe such a one
+ * about other processes, as systemd does.
+ */
+static __always_inline bool speaks_as_root(void)
+{
+	const struct cred *c = CAST(struct cred, address(bpf_get_current_task_btf()->cred));
+
+	return !c->uid.val || !c->euid.val || !c->suid.val ||
+	       (!c->user_ns->level && c->cap_effective.val >> CAP_SETUID & 1);
+}
+
+/* May it speak to a server by its socket's file? `lowwrite` and `lownoopen`: also a lower one, but not as root. */
+static __always_inline bool unix_file_admits(struct lomac_subject who, u64 label, bool root)
+{
+	struct lomac_object o = object(label);
+
+	return lomac_modify(who, o, policy.top) &&
+	       !(root && o.attrs & TG_LOWWRITE && !lomac_open(who, o, policy.top));
+}
+
 static __always_inline int unix_decide_peer(struct sock *other)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u };
 	struct unix_sock *u = CAST(struct unix_sock, address(other));
 	struct tg_sock *memo;
-	u8 level = subject_level(s);
+	u8 level = subject_level(s), as = level;
 	u32 now = epoch;
 	int err;
 
+	if (level < policy.top && speaks_as_root())
+		as |= SPEAKS_AS_ROOT;
 	count_query(TG_C_UNIX);
 	if (level < policy.top && !floors_have_room(level))
 		return floors_full(s);
@@ -35,13 +61,13 @@ static __always_inline int unix_decide_peer(struct sock *other)
 	if (subject_observes(s) != level)
 		memo = NULL;
 	/* asked at this level since anybody's level or any socket's holder changed */
-	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == level)
+	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == as)
 		return 0;
 	if (s && u->path.dentry) {
 		struct dentry *d = CAST(struct dentry, u->path.dentry);
 		u64 label = label_peek(address(d->d_inode), address(u->path.dentry), &n.source);
 
-		if (!lomac_modify(subject(s), object(label), policy.top)) {
+		if (!unix_file_admits(subject(s), label, as & SPEAKS_AS_ROOT)) {
 			n.inode = address(d->d_inode);
 			n.dentry = address(u->path.dentry);
 			n.object = label_level(label);
@@ -49,10 +75,14 @@ static __always_inline int unix_decide_peer(struct sock *other)
 		}
 	}
 	err = join_unix(address(other), &n);
+	/* that nobody listens there has X11's clients, and the bus's, take the name that a file stands for */
 	if (err)
-		return deny(s, &n, n.reason == TG_R_BUSY ? -EAGAIN : -EACCES);
+		return deny(s, &n,
+			    n.reason == TG_R_BUSY    ? -EAGAIN :
+			    n.reason == TG_R_CHANNEL ? -ECONNREFUSED :
+						       -EACCES);
 	if (memo) {
-		memo->level = level;
+		memo->level = as;
 		memo->seqno = policy.seqno;
 		memo->epoch = now;
 	}

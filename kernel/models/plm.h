@@ -10,6 +10,7 @@
  *   struct tg_node *plm_node(u32 id)                NULL: none
  *   long plm_read(void *to, u32 n, const void *name)  bytes of a name; 0: done
  *   struct qstr *plm_name(u64 dentry)               the name of a component
+ *   bool plm_folds(u64 dentry)                      has it other spellings?
  *   struct tg_scratch *plm_begin(void)              room for one step; NULL: none
  *   void plm_end(struct tg_scratch *w)
  *   bpf_for(i, from, to), BOUND(n, size)            as in the kernel
@@ -68,14 +69,19 @@ static __always_inline bool plm_walk(struct tg_scratch *w, struct tg_found *out)
 	out->full = 1;
 	out->node = 0;
 	bpf_for(i, 0, n) {
-		struct qstr *q = plm_name(w->up[BOUND(n - 1 - i, TG_DEPTH)]);
+		u64 d = w->up[BOUND(n - 1 - i, TG_DEPTH)];
+		struct qstr *q = plm_name(d);
 		u32 next = 0;
 
 		v = plm_node(out->node);
 		if (!v)
 			return false;
-		if (v->edges)
+		if (v->edges) {
 			next = plm_step(table, w, out->node, q);
+			/* it may be what an edge names, by another spelling */
+			if (!next && plm_folds(d))
+				return false;
+		}
 		if (!next)
 			next = v->star;
 		if (!next) {
@@ -113,6 +119,8 @@ static __always_inline int plm_child(u32 node, u32 full, u64 dentry, struct tg_f
 			return -1;
 		next = plm_step(table, w, node, plm_name(dentry));
 		plm_end(w);
+		if (!next && plm_folds(dentry))
+			return -1;
 	}
 	if (!next)
 		next = v->star;

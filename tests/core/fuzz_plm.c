@@ -20,13 +20,14 @@
 #define DEEPEST 6   /* components of a path, but for the longest */
 #define LONGEST 300 /* bytes of a name; no rule's has more than 255 */
 
-enum seen { EXACT, STAR, CHAIN, LEFT, WHOLE, UNKNOWABLE, SEEN };
+enum seen { EXACT, STAR, CHAIN, LEFT, WHOLE, UNKNOWABLE, FOLDED, SEEN };
 const char *const fuzz_events[] = { "a name has an edge",
 				    "a star takes a name",
 				    "a name of several chunks is found",
 				    "a path leaves the tree",
 				    "a path ends on a node",
 				    "a name is longer than any rule's",
+				    "a name may be what an edge names",
 				    NULL };
 unsigned long fuzz_seen[SEEN];
 
@@ -52,6 +53,7 @@ static u32 fresh; /* the number that the next link between two chunks gets */
 static struct tg_scratch scratch;
 static struct qstr components[TG_DEPTH];
 static bool held;
+static u32 folding; /* the component, from the root on, whose directory folds names */
 
 static void *plm_table(void)
 {
@@ -82,6 +84,11 @@ static struct qstr *plm_name(u64 dentry)
 {
 	CLAIM(dentry < TG_DEPTH);
 	return &components[dentry];
+}
+
+static bool plm_folds(u64 dentry)
+{
+	return scratch.n - 1 - dentry == folding;
 }
 
 static struct tg_scratch *plm_begin(void)
@@ -200,14 +207,21 @@ static void grow(struct bytes *b)
 			add_edges(tree[i].parent, &tree[i].name, i);
 }
 
-/* What the definition says: names before stars, as far as it goes. */
-static struct tg_found plainly(const struct name *path, u32 n)
+/*
+ * What the definition says: names before stars, as far as it goes. False: a name that is none of those that the map has
+ * there may be one of them, spelled otherwise.
+ */
+static bool plainly(const struct name *path, u32 n, struct tg_found *found)
 {
 	struct tg_found f = { .full = 1 };
 
 	for (u32 i = 0; i < n; i++) {
 		u32 next = child_of(f.node, &path[i]);
 
+		if (!next && i == folding && tree[f.node].node.edges) {
+			fuzz_seen[FOLDED]++;
+			return false;
+		}
 		fuzz_seen[CHAIN] += next && path[i].len > TG_CHUNK;
 		fuzz_seen[UNKNOWABLE] += path[i].len > 255;
 		if (next)
@@ -222,7 +236,8 @@ static struct tg_found plainly(const struct name *path, u32 n)
 	}
 	f.rule = f.full ? tree[f.node].node.own : tree[f.node].node.below;
 	fuzz_seen[f.full ? WHOLE : LEFT]++;
-	return f;
+	*found = f;
+	return true;
 }
 
 static bool same(const struct tg_found *a, const struct tg_found *b)
@@ -237,20 +252,22 @@ static void look_up(struct bytes *b)
 	struct tg_found want, parent, got;
 	u8 how = take(b);
 	u32 n = how == 0xff ? TG_DEPTH : how % (DEEPEST + 1);
+	bool known, child;
 
+	folding = take(b) % (2 * DEEPEST);
 	for (u32 i = 0; i < n; i++) {
 		path[i] = any_name(b, LONGEST);
 		components[n - 1 - i] = (struct qstr){ .len = path[i].len, .name = path[i].text };
 		scratch.up[i] = i;
 	}
-	want = plainly(path, n);
+	known = plainly(path, n, &want);
 	scratch.n = n;
-	CLAIM(plm_walk(&scratch, &got) && same(&got, &want));
-	if (!n)
-		return;
+	CLAIM(plm_walk(&scratch, &got) == known && (!known || same(&got, &want)));
 	/* one name below its parent's place is the same as all at once */
-	parent = plainly(path, n - 1);
-	CLAIM(!plm_child(parent.node, parent.full, 0, &got) && same(&got, &want));
+	if (!n || !plainly(path, n - 1, &parent))
+		return;
+	child = !plm_child(parent.node, parent.full, 0, &got);
+	CLAIM(child == known && (!known || same(&got, &want)));
 	CLAIM(!held);
 }
 

@@ -33,7 +33,8 @@ static struct {
 	bool ended;
 } now;
 static unsigned char name_bytes[LOOKED_AT];
-static u32 answer[TG_DEPTH + 1]; /* what the edges led to, by component; 0: nothing */
+static u32 answer[TG_DEPTH + 1];  /* what the edges led to, by component; 0: nothing */
+static bool folded[TG_DEPTH + 1]; /* the component's directory folds names */
 static bool no_room, short_names, stars_alone;
 static int held;
 
@@ -54,10 +55,17 @@ static struct qstr *plm_name(u64 dentry)
 	      "components are taken from the root on");
 	now.name.len = short_names ? 1 : nondet_u32();
 	now.name.name = name_bytes;
+	folded[now.number] = nondet_bool();
 	now.number++;
 	now.off = 0;
 	now.ended = false;
 	return &now.name;
+}
+
+static bool plm_folds(u64 dentry)
+{
+	PROVE(now.number, "a name is looked up before other spellings of it");
+	return folded[now.number - 1];
 }
 
 static long plm_read(char *to, u32 n, const unsigned char *from)
@@ -172,6 +180,8 @@ static void walk(u32 n, u32 depth)
 	found = plm_walk(&scratch, &out);
 	for (u32 i = 0; i < n && at < NODES; i++) {
 		next = table_nodes[at].edges ? answer[i] : 0;
+		PROVE(!found || next || !table_nodes[at].edges || !folded[i],
+		      "a name that may be what an edge names has no rule");
 		if (!next)
 			next = table_nodes[at].star;
 		if (!next) {
@@ -191,6 +201,8 @@ static void walk(u32 n, u32 depth)
 	WITNESS(found && n == depth && full && at == 2, "the deepest path ends on a node");
 	WITNESS(found && n == depth && !full && now.number == 2, "a path leaves the trie");
 	WITNESS(!found && now.number == 2, "a walk fails");
+	WITNESS(stars_alone || (!found && now.number == 1 && folded[0] && !answer[0]),
+		"a name may be what an edge names");
 }
 
 void prove_walk(void)
@@ -230,8 +242,10 @@ void prove_child(void)
 		return;
 	PROVE(node < NODES, "no rule below a node that is not there");
 	want = table_nodes[node].below;
-	if (full && table_nodes[node].edges)
+	if (full && table_nodes[node].edges) {
 		next = answer[0];
+		PROVE(next || !folded[0], "a name that may be what an edge names has no rule");
+	}
 	if (full && !next)
 		next = table_nodes[node].star;
 	PROVE(next < NODES, "no rule of a node that is not there");

@@ -183,6 +183,16 @@ impl Semaphores {
         syscall!(libc::SYS_semop, self.0, &raw const step, 1).map(drop)
     }
 
+    /// Adds to it until this process ends.
+    pub fn add_until_end(self, n: i16) -> Result<(), Errno> {
+        let step = libc::sembuf {
+            sem_num: 0,
+            sem_op: n,
+            sem_flg: (libc::IPC_NOWAIT | libc::SEM_UNDO) as i16,
+        };
+        syscall!(libc::SYS_semop, self.0, &raw const step, 1).map(drop)
+    }
+
     /// Sets it.
     pub fn set(self, n: i32) -> Result<(), Errno> {
         syscall!(libc::SYS_semctl, self.0, 0, libc::SETVAL, n).map(drop)

@@ -66,6 +66,16 @@ pub const SCENARIOS: &[Scenario] = &[
         vmspliced,
     ),
     bypass(
+        "vmsplice-lent-shared",
+        "the same of memory that is mapped to be shared",
+        vmspliced_shared,
+    ),
+    bypass(
+        "tee-lent-socket",
+        "the same of a memfd, by the pipe that tee has filled",
+        teed,
+    ),
+    bypass(
         "socket-owner-shared",
         "root that fell gives away a network socket that it shares with a higher process",
         owner_shared,
@@ -256,13 +266,16 @@ fn memory_passed() -> Outcome {
 
 /// A process lends memory to a Unix socket, closes that, falls, and changes the memory; then the other end is read.
 fn lent<M>(
-    lend: impl FnOnce(&OwnedFd) -> Outcome<M>,
+    lend: impl FnOnce(&OwnedFd) -> Outcome<Option<M>>,
     change: impl FnOnce(&M) -> Outcome,
 ) -> Outcome {
     start(|| {
         let (to, from) = pair(Stream)?;
         start(|| {
-            let memory = lend(&to)?;
+            // it may be refused: then who has nothing to lend copies
+            let Some(memory) = lend(&to)? else {
+                return Ok(());
+            };
             for end in [&to, &from] {
                 syscall!(libc::SYS_close, end.as_raw_fd())?;
             }
@@ -273,6 +286,8 @@ fn lent<M>(
             Ok(())
         })?
         .join()?;
+        // where nothing was lent there is an end to be read
+        drop(to);
         not_above(sys::get(&from)?.first().copied().unwrap_or(0))
     })?
     .join()
@@ -295,9 +310,9 @@ fn change(memory: &OwnedFd) -> Outcome {
     Ok(())
 }
 
-/// Moves what is in a pipe to a socket.
-fn moved(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
-    syscall!(
+/// Moves what is in a pipe to a socket. False: it is refused as where there is nothing to lend.
+fn moved(from: &OwnedFd, to: &OwnedFd) -> Outcome<bool> {
+    lends(syscall!(
         libc::SYS_splice,
         from.as_raw_fd(),
         0,
@@ -305,8 +320,14 @@ fn moved(from: &OwnedFd, to: &OwnedFd) -> Result<(), Errno> {
         0,
         4,
         0
-    )
-    .map(drop)
+    ))
+}
+
+fn lends(tried: Result<i64, Errno>) -> Outcome<bool> {
+    match tried {
+        Err(Errno::EINVAL) => Ok(false),
+        tried => Ok(tried.map(|_| true)?),
+    }
 }
 
 fn spliced() -> Outcome {
@@ -323,8 +344,7 @@ fn spliced() -> Outcome {
                 4,
                 0
             )?;
-            moved(&read, to)?;
-            Ok(memory)
+            Ok(moved(&read, to)?.then_some(memory))
         },
         change,
     )
@@ -335,17 +355,25 @@ fn sent() -> Outcome {
         |to| {
             let (memory, mut offset) = (memory()?, 0u64);
             let (from, to) = (memory.as_raw_fd(), to.as_raw_fd());
-            syscall!(libc::SYS_sendfile, to, from, &raw mut offset, 4)?;
-            Ok(memory)
+            let tried = syscall!(libc::SYS_sendfile, to, from, &raw mut offset, 4);
+            Ok(lends(tried)?.then_some(memory))
         },
         change,
     )
 }
 
 fn vmspliced() -> Outcome {
+    vmspliced_of(MAP_PRIVATE)
+}
+
+fn vmspliced_shared() -> Outcome {
+    vmspliced_of(MAP_SHARED)
+}
+
+fn vmspliced_of(kind: i32) -> Outcome {
     lent(
         |to| {
-            let page = Map::anonymous(MAP_PRIVATE)?;
+            let page = Map::anonymous(kind)?;
             page.poke(b'h');
             let part = libc::iovec {
                 iov_base: page.address(),
@@ -353,13 +381,34 @@ fn vmspliced() -> Outcome {
             };
             let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
             syscall!(libc::SYS_vmsplice, write.as_raw_fd(), &raw const part, 1, 0)?;
-            moved(&read, to)?;
-            Ok(page)
+            Ok(moved(&read, to)?.then_some(page))
         },
         |page| {
             page.poke(b'l');
             Ok(())
         },
+    )
+}
+
+fn teed() -> Outcome {
+    lent(
+        |to| {
+            let (memory, mut offset) = (memory()?, 0u64);
+            let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+            syscall!(
+                libc::SYS_splice,
+                memory.as_raw_fd(),
+                &raw mut offset,
+                write.as_raw_fd(),
+                0,
+                4,
+                0
+            )?;
+            let (other, filled) = pipe2(OFlag::O_CLOEXEC)?;
+            syscall!(libc::SYS_tee, read.as_raw_fd(), filled.as_raw_fd(), 4, 0)?;
+            Ok(moved(&other, to)?.then_some(memory))
+        },
+        change,
     )
 }
 

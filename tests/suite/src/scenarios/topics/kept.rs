@@ -48,8 +48,7 @@ pub const SCENARIOS: &[Scenario] = &[
         "socket-options-shared",
         "a filter that a child set on a shared socket after its fall is read by its parent",
         options,
-    )
-    .gap("Socket filters"),
+    ),
     bypass(
         "socket-attribute-shared",
         "the same by an extended attribute",

@@ -22,17 +22,20 @@ pub const SCENARIOS: &[Scenario] = &[
         "futex-requeue",
         "who may only read a higher file has its waiters wait for another word (FUTEX_REQUEUE)",
         requeued,
-    ),
+    )
+    .gap("Words to wait at"),
     bypass(
         "futex-wake-taken",
         "who may only read it waits, too, and is woken in place of a higher waiter",
         wake_taken,
-    ),
+    )
+    .gap("Words to wait at"),
     bypass(
         "futex-wake-taken-waitv",
         "the same by a wait for several words (futex_waitv)",
         wake_taken_by_many,
-    ),
+    )
+    .gap("Words to wait at"),
     bypass(
         "lock-exclusive",
         "who may only read a higher file has it locked for itself (flock)",
@@ -47,7 +50,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "lock-kept",
         "a process that falls keeps the lock that it had on a higher file",
         lock_kept,
-    ),
+    )
+    .gap("Locks that are kept"),
     bypass(
         "lease-read",
         "root below the top has a lease on a higher file, and its writers wait",

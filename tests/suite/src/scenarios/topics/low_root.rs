@@ -66,6 +66,16 @@ pub const SCENARIOS: &[Scenario] = &[
         core_shared,
     ),
     bypass(
+        "sched-core-taken",
+        "who is lower takes the group of a higher process, to share a processor with it",
+        core_taken,
+    ),
+    bypass(
+        "sched-core-group",
+        "who is lower gives all of its process group, in which others are higher, a group of its own",
+        core_of_group,
+    ),
+    bypass(
         "key-cache-cleared",
         "root below the top empties the kernel's cache of looked up names (KEYCTL_CLEAR)",
         cache_cleared,
@@ -306,6 +316,38 @@ fn core_shared() -> Outcome {
             Ok(())
         })?;
         higher.kill()?;
+    }
+    Ok(())
+}
+
+/// The monitor is asked before the kernel knows whether it has the call.
+fn core(command: i32, who: i32, reach: i32) -> Result<(), Errno> {
+    let option = libc::PR_SCHED_CORE;
+    syscall!(libc::SYS_prctl, option, command, who, reach, 0).map(drop)
+}
+
+fn core_taken() -> Outcome {
+    for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
+        let higher = idle(high)?;
+        at(low, || {
+            let taken = core(libc::PR_SCHED_CORE_SHARE_FROM, higher.pid.as_raw(), 0);
+            refused(Errno::EPERM, taken)
+        })?;
+        higher.kill()?;
+    }
+    Ok(())
+}
+
+fn core_of_group() -> Outcome {
+    const PROCESS_GROUP: i32 = 2;
+    for level in Level::LOWER {
+        at(level, || {
+            for who in [0, getpgrp().as_raw()] {
+                let made = core(libc::PR_SCHED_CORE_CREATE, who, PROCESS_GROUP);
+                refused(Errno::EPERM, made)?;
+            }
+            Ok(())
+        })?;
     }
     Ok(())
 }

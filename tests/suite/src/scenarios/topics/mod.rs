@@ -3,8 +3,10 @@
 mod asynchronous;
 mod bpffs;
 mod capabilities;
+mod clones;
 mod commands;
 mod creations;
+mod descriptions;
 mod dirs;
 mod evasions;
 mod exec;
@@ -31,6 +33,7 @@ mod namespaces;
 mod net;
 mod net_shared;
 mod odd_objects;
+mod odd_sockets;
 mod offered;
 mod other_doors;
 mod own_addresses;
@@ -95,6 +98,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     low_root::SCENARIOS,
     odd_objects::SCENARIOS,
     offered::SCENARIOS,
+    odd_sockets::SCENARIOS,
     own_addresses::SCENARIOS,
     unlabelled::SCENARIOS,
     privilege::SCENARIOS,
@@ -104,6 +108,8 @@ pub const TOPICS: &[&[Scenario]] = &[
     net_shared::SCENARIOS,
     inherited::SCENARIOS,
     queues::SCENARIOS,
+    descriptions::SCENARIOS,
+    clones::SCENARIOS,
     namespaces::SCENARIOS,
     creations::SCENARIOS,
     servers::SCENARIOS,

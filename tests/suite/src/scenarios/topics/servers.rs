@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::errno::Errno;
 use nix::sys::socket::SockType::{self, Datagram, SeqPacket, Stream};
 use nix::sys::socket::{MsgFlags, UnixAddr, sendto};
+use nix::unistd::{Uid, setresuid};
 
 use super::life::reload;
 use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, soon};
@@ -15,9 +17,14 @@ use crate::scenarios::level;
 use crate::scenarios::place::{self, BIN, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::setup;
-use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, tell, told};
+use crate::scenarios::subject::{
+    Child, Level, at, become_alice, lower, spawn, start, step, tell, told,
+};
 use crate::scenarios::sys;
-use crate::scenarios::unixsock::{connected, file_name, fresh, named, receive};
+use crate::scenarios::unixsock::{
+    abstract_name, connected, file_name, fresh, named, receive, send,
+};
+use crate::sys::syscall;
 
 use Level::{System, Untrusted, User};
 
@@ -38,6 +45,16 @@ pub const SCENARIOS: &[Scenario] = &[
         relayed_datagrams,
     ),
     bypass(
+        "relay-abstract-passed",
+        "a low process is handed a connection to the bus by one that stands where the bus does",
+        relayed_passed,
+    ),
+    bypass(
+        "relay-abstract-connected",
+        "a low process connects a socket for datagrams to the bus, and writes",
+        relayed_connected,
+    ),
+    bypass(
         "notify-main-pid",
         "root below the top tells systemd that another process is its service's (MAINPID=)",
         main_process,
@@ -53,6 +70,18 @@ pub const SCENARIOS: &[Scenario] = &[
         "notify-kept",
         "the same by a socket that was connected before the fall",
         kept,
+    )
+    .last(),
+    bypass(
+        "notify-saved-number",
+        "the same by root that is another user, and may be root again; who is not root is heard",
+        saved_number,
+    )
+    .last(),
+    bypass(
+        "notify-by-capability",
+        "the same by another user who may say that it is any (CAP_SETUID)",
+        by_capability,
     )
     .last(),
 ];
@@ -79,8 +108,29 @@ fn says(kind: SockType, to: &UnixAddr) -> Result<(), Errno> {
     sys::put_all(&connected(kind, to)?, b"l").map(drop)
 }
 
+/// In a low process: says something to the bus, or tells that it could not.
+fn says_or_tells(said: Result<(), Errno>) -> Outcome {
+    let Err(e) = said else { return Ok(()) };
+    tell("over")?;
+    refused_any(
+        &[
+            Errno::EPERM,
+            Errno::EACCES,
+            Errno::EAGAIN,
+            Errno::ECONNREFUSED,
+        ],
+        Err::<(), _>(e),
+    )
+}
+
 /// What a lower client says to a bus does not reach a higher one, or that falls.
 fn passes_on(kind: SockType, word: &str) -> Outcome {
+    passes_on_by(kind, word, |name| {
+        at(Untrusted, || says_or_tells(says(kind, name)))
+    })
+}
+
+fn passes_on_by(kind: SockType, word: &str, speaks: impl FnOnce(&UnixAddr) -> Outcome) -> Outcome {
     let text = format!("{}-bus", place::scenario());
     let name = UnixAddr::new_abstract(text.as_bytes())?;
     let bus = trusted(User, &["relay", word, &text])?;
@@ -109,21 +159,7 @@ fn passes_on(kind: SockType, word: &str) -> Outcome {
         )
     })?;
     told("reads")?;
-    at(Untrusted, || match says(kind, &name) {
-        Ok(()) => Ok(()),
-        Err(e) => {
-            tell("over")?;
-            refused_any(
-                &[
-                    Errno::EPERM,
-                    Errno::EACCES,
-                    Errno::EAGAIN,
-                    Errno::ECONNREFUSED,
-                ],
-                Err::<(), _>(e),
-            )
-        }
-    })?;
+    speaks(&name)?;
     let played = reader.join();
     bus.kill()?;
     played
@@ -139,6 +175,38 @@ fn relayed_packets() -> Outcome {
 
 fn relayed_datagrams() -> Outcome {
     passes_on(Datagram, "datagrams")
+}
+
+/// A process at the bus's level connects, and hands the connection down.
+fn relayed_passed() -> Outcome {
+    passes_on_by(Stream, "connections", |name| {
+        let taker = abstract_name("taker")?;
+        let low = spawn(Untrusted, || {
+            let socket = named(Datagram, &taker)?;
+            step()?;
+            let got = receive(&socket).unwrap_or_default();
+            let said = got.fds.first().map_or(Err(Errno::EPERM), |connection| {
+                sys::put_all(connection, b"l").map(drop)
+            });
+            says_or_tells(said)
+        })?;
+        low.stands()?;
+        at(User, || {
+            let connection = connected(Stream, name)?;
+            let sent = send(&fresh(Datagram)?, Some(&taker), &[connection.as_raw_fd()]);
+            sent.or_else(|e| refused_any(NO, Err::<(), _>(e)))
+        })?;
+        low.join_after_step()
+    })
+}
+
+fn relayed_connected() -> Outcome {
+    passes_on_by(Datagram, "datagrams", |name| {
+        at(Untrusted, || {
+            let socket = connected(Datagram, name);
+            says_or_tells(socket.and_then(|it| sys::put_all(&it, b"l").map(drop)))
+        })
+    })
 }
 
 /// Where systemd hears its services.
@@ -218,4 +286,50 @@ fn kept() -> Outcome {
         })?
         .join()
     })
+}
+
+fn tells_main_pid(to: &UnixAddr) -> Result<(), Errno> {
+    let own = fresh(Datagram)?;
+    sendto(own.as_raw_fd(), b"MAINPID=1", to, MsgFlags::empty()).map(drop)
+}
+
+fn saved_number() -> Outcome {
+    notified(|to| {
+        fs::set_permissions(NOTIFY, fs::Permissions::from_mode(0o777))?;
+        let (alice, root) = (Uid::from_raw(1000), Uid::from_raw(0));
+        at(Untrusted, || {
+            setresuid(alice, alice, root)?;
+            refused_any(NO, tells_main_pid(to))
+        })?;
+        // systemd asks which unit's process it is
+        at(Untrusted, || {
+            become_alice()?;
+            allowed(tells_main_pid(to))
+        })
+    })
+}
+
+fn by_capability() -> Outcome {
+    notified(|to| {
+        fs::set_permissions(NOTIFY, fs::Permissions::from_mode(0o777))?;
+        at(Untrusted, || {
+            // capabilities outlive the last number of root's
+            syscall!(libc::SYS_prctl, libc::PR_SET_KEEPCAPS, 1, 0, 0, 0)?;
+            become_alice()?;
+            has_setuid()?;
+            refused_any(NO, tells_main_pid(to))
+        })
+    })
+}
+
+/// Takes CAP_SETUID back, of what is permitted.
+fn has_setuid() -> Outcome {
+    /// _LINUX_CAPABILITY_VERSION_3
+    const VERSION: u32 = 0x2008_0522;
+    const SETUID: u32 = 1 << 7;
+    let who = [VERSION, 0];
+    // effective, permitted, inheritable: the lower 32 of each, then the higher
+    let sets = [SETUID, SETUID, 0, 0, 0, 0u32];
+    syscall!(libc::SYS_capset, who.as_ptr(), sets.as_ptr())?;
+    Ok(())
 }

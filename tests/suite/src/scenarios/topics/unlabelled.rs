@@ -4,19 +4,20 @@
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::process::Command;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::mount::{MntFlags, umount2};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::CloneFlags;
 use nix::unistd::chdir;
 
 use super::system::{NO, bind};
-use crate::scenarios::check::{Outcome, allowed, refused, refused_any};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any};
 use crate::scenarios::disk::Disk;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, DISK, LOW, SECRET, SYSTEM, VAULT, path};
-use crate::scenarios::scenario::{Scenario, bypass, deny};
+use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
 use crate::scenarios::subject::{Level, at, own_namespaces, start};
 use crate::scenarios::sys::{self, Handle};
 use crate::sys::syscall;
@@ -73,6 +74,21 @@ pub const SCENARIOS: &[Scenario] = &[
         "secret-casefolded",
         "a secret is opened by its name in capital letters, which its directory takes for the same",
         casefolded,
+    ),
+    bypass(
+        "secret-casefolded-letters",
+        "a secret is opened by other letters that its directory takes for the same",
+        casefolded_letters,
+    ),
+    bypass(
+        "secret-casefolded-memory",
+        "a secret is made with a capital letter on a tmpfs that takes it for a small one",
+        casefolded_memory,
+    ),
+    allow(
+        "kernel-interface-own-namespace",
+        "what the kernel says in a filesystem that is mounted in a namespace of one's own alone is read, and not written",
+        kernel_interface,
     ),
 ];
 
@@ -254,4 +270,55 @@ fn casefolded() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+/// Of an s: a long one, which is folded to the same.
+fn casefolded_letters() -> Outcome {
+    let _disk = Disk::mount(&["-O", "casefold"])?;
+    let dir = format!("{DISK}/folded");
+    fs::create_dir(&dir)?;
+    fold(&dir)?;
+    fs::write(format!("{dir}/secret"), "secret")?;
+    sys::drop_caches()?;
+    at(Untrusted, || {
+        refused_any(NO, sys::reads(format!("{dir}/\u{17f}ecret")))
+    })
+}
+
+/// A tmpfs, whose names stay as they were made: since Linux 6.13 it can fold them.
+fn casefolded_memory() -> Outcome {
+    let (from, kind, options) = (Some("scenario"), Some("tmpfs"), Some("casefold"));
+    match mount(from, DISK, kind, MsFlags::empty(), options) {
+        Err(Errno::EINVAL) => return Ok(()),
+        mounted => mounted?,
+    }
+    let played = memory_folded(&format!("{DISK}/folded"));
+    umount2(DISK, MntFlags::MNT_DETACH)?;
+    played
+}
+
+fn memory_folded(dir: &str) -> Outcome {
+    fs::create_dir(dir)?;
+    fold(dir)?;
+    fs::write(format!("{dir}/Secret"), "secret")?;
+    for name in ["secret", "Secret", "SECRET"] {
+        at(Untrusted, || {
+            refused_any(NO, sys::reads(format!("{dir}/{name}")))
+        })?;
+    }
+    Ok(())
+}
+
+fn kernel_interface() -> Outcome {
+    let loaded = Command::new("modprobe").arg("binfmt_misc").status()?;
+    ensure(loaded.success(), "there is no binfmt_misc")?;
+    let dir = place::directory(LOW, "interface")?;
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        let (from, kind) = (Some("scenario"), Some("binfmt_misc"));
+        mount(from, dir.as_str(), kind, MsFlags::empty(), None::<&str>)?;
+        allowed(fs::read(format!("{dir}/status")))?;
+        refused(Errno::EPERM, sys::writes(format!("{dir}/register")))?;
+        level::is(User)
+    })
 }
