@@ -474,10 +474,11 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		}
 		if (mode & FMODE_READ) {
 			level = channel_read(key, level);
-			/* an opening counts once, in however many tables it is */
-			if (key == tx.join_key && addr != tx.join && channel_first(addr))
-				tx.join_readers++;
 		}
+		/* an opening counts once, in however many tables it is; of memory each is a way to read it */
+		if (key == tx.join_key && addr != tx.join &&
+		    (mode & FMODE_READ || kind == TX_MEMORY) && channel_first(addr))
+			tx.join_readers++;
 	} else if (kind == TX_UNIX) {
 		struct socket *sock = CAST(struct socket, f->private_data);
 

@@ -6,7 +6,28 @@
 #ifndef TIDEGATE_NAMESPACE_H
 #define TIDEGATE_NAMESPACE_H
 
-#define CAP_SYS_ADMIN 21
+/*
+ * What all in a user namespace share, and no other hook is asked about: NET_ADMIN and NET_RAW (its networks), SYS_ADMIN
+ * (mounts, names, and who enters), SYS_BOOT (its processes). Of files the kernel asks for others, and often.
+ */
+#define NAMESPACE_CAPS 0x603000ull
+
+#define NAMESPACES 33 /* user namespaces within each other, at most */
+
+/* Is the second user namespace the first one, or within it? */
+static __always_inline bool namespace_has(u64 outer, u64 inner)
+{
+	u32 i;
+
+	bpf_for(i, 0, NAMESPACES) {
+		if (inner == outer)
+			return true;
+		if (!inner)
+			break;
+		inner = address(CAST(struct user_namespace, inner)->parent);
+	}
+	return false;
+}
 
 /* Is somebody above the level in the user namespace, or in the mount namespace (0: not asked)? */
 static __noinline bool namespace_is_higher(u64 user_ns, u64 mnt_ns, u8 level)
@@ -22,7 +43,7 @@ static __noinline bool namespace_is_higher(u64 user_ns, u64 mnt_ns, u8 level)
 		/* who ends, or is the kernel's, opens nothing by a name */
 		if (higher || !fields->mm || !spaces)
 			continue;
-		if (address(fields->cred->user_ns) == user_ns ||
+		if (namespace_has(user_ns, address(fields->cred->user_ns)) ||
 		    (mnt_ns && address(spaces->mnt_ns) == mnt_ns))
 			higher = subject_label(t).observes > level;
 	}

@@ -60,7 +60,7 @@ static __always_inline void plm_end(struct tg_scratch *w)
  * has the one by which it was looked for first. Where a filesystem can fold names, all of its dentries are compared by it,
  * and the directories that do so have a flag. The kernel's own compare names by more than their letters, not by less.
  */
-__noinline bool name_folds(u64 dentry)
+static __always_inline bool name_folds(u64 dentry)
 {
 	struct dentry *d = CAST(struct dentry, dentry), *dir = CAST(struct dentry, d->d_parent);
 	struct super_block *sb = CAST(struct super_block, d->d_sb);

@@ -495,6 +495,10 @@ __noinline bool tx_hidden(void)
 		return tx.above && f->f_mode & FMODE_WRITE &&
 		       tx.pipe_readers > tx.join_readers + own;
 	}
+	/* each opening has a reference to the name, and so for a moment have others */
+	if (tx_kind_of(f) == TX_MEMORY)
+		return tx.above && CAST(struct dentry, address(f->f_path.dentry))->d_lockref.count >
+					   tx.join_readers + 1;
 	if (tx_kind_of(f) != TX_UNIX)
 		return false;
 	u = CAST(struct unix_sock, address(CAST(struct unix_sock, tx.join_key)->peer));

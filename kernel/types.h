@@ -69,6 +69,7 @@ struct ns_common {
 	unsigned int inum;
 };
 struct user_namespace {
+	struct user_namespace *parent;
 	int level;
 };
 struct mnt_namespace {
@@ -168,7 +169,11 @@ enum dentry_flags { DCACHE_MOUNTED = 0x8000 };
 	(bpf_core_enum_value_exists(enum dentry_flags, DCACHE_MOUNTED) ?  \
 		 bpf_core_enum_value(enum dentry_flags, DCACHE_MOUNTED) : \
 		 0x18000)
+struct lockref {
+	int count;
+};
 struct dentry {
+	struct lockref d_lockref;
 	unsigned int d_flags;
 	struct {
 		struct seqcount seqcount;

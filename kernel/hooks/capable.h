@@ -27,9 +27,8 @@ int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, i
 {
 	struct lomac_subject who = {};
 
-	/* who enters a user namespace, mounts in it, or changes its mounts is asked for it */
 	if (ns->level)
-		return cap == CAP_SYS_ADMIN ? namespace_is_own(address(ns), 0) : 0;
+		return NAMESPACE_CAPS >> (cap & 63) & 1 ? namespace_is_own(address(ns), 0) : 0;
 	if (!is_privilege(cred, ns, cap))
 		return 0;
 	who.level = level_modifies();
