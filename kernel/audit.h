@@ -2,7 +2,7 @@
 /*
  * Records. Each is written to a ring in the kernel, so that a history can be
  * told when no daemon ran, and sent to the daemon. What finds no room is
- * counted; a flood of denials may not push out the demotions.
+ * counted; a flood of denials may not push out the demotions, nor others' denials.
  */
 #ifndef TIDEGATE_AUDIT_H
 #define TIDEGATE_AUDIT_H
@@ -121,6 +121,37 @@ static __noinline int audit_model(struct tg_event *e, u32 reason)
 	return 0;
 }
 
+/*
+ * Is there room for one more denial? Demotions have the last part of the ring, and of denials the lowest level's give
+ * way first. From a quarter on a user has so many at a level, until the daemon has taken the ring down again: a new
+ * round, in which all begin anew.
+ */
+#define RECORDS_SHARE 256
+u32 records_round;
+
+static __always_inline bool records_have_room(struct tg_note *n, u32 user)
+{
+	u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	u32 at = BOUND(n->to, TG_LEVELS) * TG_RECORD_USERS + BOUND(user, TG_RECORD_USERS), round;
+	struct tg_record_share *own = &record_shares[BOUND(at, TG_LEVELS * TG_RECORD_USERS)];
+
+	if (waiting > (n->to ? 3u : 2u) << 20)
+		return false;
+	if (waiting < 1u << 20) {
+		/* odd: a round in which shares are counted */
+		if (records_round & 1)
+			__sync_fetch_and_add(&records_round, 1);
+		return true;
+	}
+	round = records_round | 1;
+	records_round = round;
+	if (own->round != round) {
+		own->round = round;
+		own->records = 0;
+	}
+	return __sync_fetch_and_add(&own->records, 1) < RECORDS_SHARE;
+}
+
 /* Writes a record; its id. */
 __noinline u64 audit(struct tg_note *n)
 {
@@ -195,9 +226,7 @@ __noinline u64 audit(struct tg_note *n)
 		}
 	}
 	e->id = id;
-	/* denials give way first, and of those the lowest level's */
-	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) &&
-	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > (n->to ? 3u : 2u) << 20) {
+	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) && !records_have_room(n, e->uid)) {
 		__sync_fetch_and_add(&events_lost, 1);
 		return id;
 	}

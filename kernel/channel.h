@@ -8,14 +8,52 @@
 
 #define TX_FDS (1 << 20) /* entries of a descriptor table that is looked at */
 
+/*
+ * Bounds on what is done under the lock. Channels of those who fall or join: they, and nobody else, are refused. And
+ * places in all tables together, of which a processor sees a hundred million a second.
+ */
+#define TX_CHANNELS (1 << 14)
+#define TX_LOOKS (1ull << 26)
+
+/* Which channels have entries, roughly: what is looked at first of a descriptor. */
+#define TX_FILTER 4096
+u64 tx_filter[TX_FILTER / 64];
+
+static __always_inline u32 filter_bit(u64 key)
+{
+	return (key & ~1ull) * 0x9e3779b97f4a7c15ull >> 52;
+}
+
+static __always_inline bool filter_has(u64 key)
+{
+	u32 bit = filter_bit(key);
+
+	return tx_filter[BOUND(bit >> 6, TX_FILTER / 64)] >> (bit & 63) & 1;
+}
+
+struct tg_channel tx_fresh; /* an entry as it begins */
+
+/*
+ * An entry for a channel; NULL: there is none. Only who falls, or joins, has entries made, and has so many: between
+ * transactions no reader stands above a writer, so what others write to each other lowers nobody, however much there
+ * is of it. What was written before the entry came is seen in the next pass.
+ */
 static __always_inline struct tg_channel *channel(u64 key)
 {
 	struct tg_channel *c = bpf_map_lookup_elem(&channels, &key);
+	u32 bit;
+	u8 floor;
 
+	if (c && c->tx == tx.id)
+		return c;
+	if (!tx.makes)
+		return NULL;
+	if (tx.made >= TX_CHANNELS) {
+		tx.crowded = tx.failed = 1;
+		return NULL;
+	}
 	if (!c) {
-		struct tg_channel fresh = {};
-
-		if (bpf_map_update_elem(&channels, &key, &fresh, BPF_ANY)) {
+		if (bpf_map_update_elem(&channels, &key, &tx_fresh, BPF_ANY)) {
 			tx.failed = 1;
 			return NULL;
 		}
@@ -26,14 +64,38 @@ static __always_inline struct tg_channel *channel(u64 key)
 			return NULL;
 		}
 	}
-	if (c->tx != tx.id) {
-		c->tx = tx.id;
-		c->maps = 0;
-		c->lowest_writer = floor_of(key);
-		c->admits = 0xff;
-		c->seen = 0;
-	}
+	tx.made++;
+	floor = floor_of(key);
+	bit = filter_bit(key);
+	tx_filter[BOUND(bit >> 6, TX_FILTER / 64)] |= 1ull << (bit & 63);
+	c->tx = tx.id;
+	c->maps = 0;
+	/* who writes at the top lowers nobody, and makes no further pass */
+	c->lowest_writer = floor < policy.top ? floor : policy.top;
+	c->admits = 0xff;
+	c->seen = 0;
+	if (tx.stage == TX_SPREAD)
+		tx.changed = 1;
 	return c;
+}
+
+/* What is charged, and to whom, for floors that a fall needs. Of others who fall with it only the table's room is asked. */
+static __always_inline void tx_floor(u64 key, u8 level)
+{
+	u32 how = tx.payer == tx.own ? BUDGET_LAST : BUDGET_LAST | BUDGET_OTHER;
+
+	if (floor_charge(key, level, tx.payer, how))
+		tx.crowded = tx.failed = 1;
+}
+
+static __always_inline void tx_floor_needed(u64 key)
+{
+	if (floor_of(key) != 0xff)
+		return;
+	if (tx.payer == tx.own)
+		tx.floors++;
+	else
+		tx.floors_others++;
 }
 
 /* Of global functions the verifier looks at each once, and not at every call. */
@@ -313,7 +375,9 @@ static __always_inline void tx_unseen(struct unix_sock *u, u8 level)
 	if (!c || !c->seen)
 		tx.overflow = 1;
 	else if (tx.stage == TX_FLOORS && c->lowest_writer <= level)
-		floor_lower(address(u->peer), level);
+		tx_floor(address(u->peer), level);
+	else if (tx.stage == TX_VERIFY && c->lowest_writer <= level)
+		tx_floor_needed(address(u->peer));
 }
 
 /*
@@ -324,7 +388,7 @@ static __always_inline bool tx_is_relay(struct unix_sock *u, u8 level)
 {
 	u64 self = address(u);
 
-	if (!tx.trusted || tx.own >= level || u->path.dentry)
+	if (!tx.trusted || tx.level >= level || u->path.dentry)
 		return false;
 	return self == tx.join_unix || (self == tx.join_peer && address(u->addr));
 }
@@ -452,8 +516,9 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			mode &= ~FMODE_WRITE;
 		}
 		if (tx.stage == TX_FLOORS && falls && mode & FMODE_WRITE)
-			floor_lower(key, level);
+			tx_floor(key, level);
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
+			tx_floor_needed(key);
 			if (CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
 				/* its messages outlive it, and its level is the object's */
 				tx.mapping++;
@@ -477,8 +542,13 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		}
 		/* an opening counts once, in however many tables it is; of memory each is a way to read it */
 		if (key == tx.join_key && addr != tx.join &&
-		    (mode & FMODE_READ || kind == TX_MEMORY) && channel_first(addr))
-			tx.join_readers++;
+		    (mode & FMODE_READ || kind == TX_MEMORY)) {
+			u32 makes = tx.makes;
+
+			tx.makes = 1;
+			tx.join_readers += channel_first(addr);
+			tx.makes = makes;
+		}
 	} else if (kind == TX_UNIX) {
 		struct socket *sock = CAST(struct socket, f->private_data);
 
@@ -521,35 +591,117 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	return level;
 }
 
+/*
+ * What a pass has looked at: openings, and whole tables. Who stands the same and meets it again learns what came of that
+ * and does not look once more, in however many places of however many tables an opening is, and whatever number of
+ * tasks has the table. Where two are remembered in one place the later one is.
+ */
+struct tx_seen {
+	u64 at;
+	u64 as; /* by whom: see tx_as */
+	u64 low;
+};
+
+#define TX_OPENINGS 4096
+#define TX_TABLES 1024
+struct tx_seen tx_openings[TX_OPENINGS];
+struct tx_seen tx_tables[TX_TABLES];
+
+/* In which pass, and as what one looks; never 0. */
+static __always_inline u64 tx_as(u8 level, bool falls)
+{
+	return (u64)tx.pass << 32 | 1u << 31 | (u32)level << 16 | (tx.was & 0xff) << 8 |
+	       !!tx.makes << 2 | !!tx.trusted << 1 | falls;
+}
+
+/*
+ * May an opening matter that somebody has who does not fall? A pipe and memory are known by their inodes, which have
+ * entries then. Of a directory, a device and a named file nothing is asked.
+ */
+static __always_inline bool tx_may_matter(u64 addr)
+{
+	u64 inode = address(CAST(struct file, addr)->f_inode), magic;
+	u16 type = CAST(struct inode, inode)->i_mode & S_IFMT;
+
+	if (type == S_IFIFO)
+		return filter_has(inode);
+	if (type == S_IFDIR || type == S_IFCHR || type == S_IFBLK)
+		return false;
+	if (type != S_IFREG)
+		return true;
+	if (filter_has(inode))
+		return true;
+	magic = CAST(struct inode, inode)->i_sb->s_magic;
+	return magic == ANON_INODE_MAGIC || magic == DMA_BUF_MAGIC || magic == PROC_MAGIC;
+}
+
+static __always_inline u8 tx_opening(u64 addr, u8 level, bool falls)
+{
+	struct tx_seen *seen = &tx_openings[BOUND(addr >> 6 ^ addr >> 18, TX_OPENINGS)];
+	u64 as = tx_as(level, falls);
+
+	if (seen->at == addr && seen->as == as)
+		return seen->low;
+	if (tx.stage != TX_SPREAD || tx.makes || tx_may_matter(addr))
+		level = tx_file(addr, level, falls);
+	seen->at = addr;
+	seen->as = as;
+	seen->low = level;
+	return level;
+}
+
+u64 tx_places[64]; /* of a table: those that are looked at, */
+u64 tx_open;       /* and which of them are open */
+
 /* Looks at every descriptor of a task; the level it has to fall to. */
 __noinline u8 tx_files(u64 table, u8 level, bool falls)
 {
 	struct files_struct *files = CAST(struct files_struct, table);
 	struct fdtable *fdt = CAST(struct fdtable, files->fdt);
 	u32 max = fdt->max_fds, i, j;
-	struct file **fds = fdt->fd;
-	unsigned long *open = fdt->open_fds;
 
-	if (max > TX_FDS) {
+	tx.looked += max;
+	if (max > TX_FDS || tx.looked > TX_LOOKS) {
 		tx.failed = 1;
 		return level;
 	}
 	bpf_for(i, 0, max / 64) {
-		u64 word = 0;
-
-		bpf_probe_read_kernel(&word, sizeof(word), open + i);
-		if (!word)
+		tx_open = 0;
+		bpf_probe_read_kernel(&tx_open, sizeof(tx_open), fdt->open_fds + i);
+		if (!tx_open)
 			continue;
-		bpf_for(j, 0, 64) {
-			u64 f = 0;
+		/* a table that has become another is looked at in vain; the old one is freed later */
+		if (bpf_probe_read_kernel(tx_places, sizeof(tx_places), fdt->fd + i * 64)) {
+			tx.failed = 1;
+			break;
+		}
+		EACH(j, 64) {
+			u64 f = tx_places[BOUND(j, 64)];
 
-			if (!(word >> j & 1))
-				continue;
-			bpf_probe_read_kernel(&f, sizeof(f), fds + i * 64 + j);
-			if (f)
-				level = tx_file(f, level, falls);
+			if (f && tx_open >> j & 1)
+				level = tx_opening(f, level, falls);
+		}
+		/* the kernel has ended the loop: not all has been seen */
+		if (j < 64) {
+			tx.failed = 1;
+			break;
 		}
 	}
+	return level;
+}
+
+/* The same of a table that other tasks may have, too: once. */
+static __always_inline u8 tx_table(u64 table, u8 level, bool falls)
+{
+	struct tx_seen *seen = &tx_tables[BOUND(table >> 6 ^ table >> 16, TX_TABLES)];
+	u64 as = tx_as(level, falls);
+
+	if (seen->at == table && seen->as == as)
+		return seen->low;
+	level = tx_files(table, level, falls);
+	seen->at = table;
+	seen->as = as;
+	seen->low = level;
 	return level;
 }
 
@@ -571,10 +723,12 @@ __noinline int tx_mapping(u64 addr, u8 level)
 				channel_write(key, level);
 			return channel_map(key, level);
 		}
-		if (tx.stage == TX_VERIFY && shared && writable)
+		if (tx.stage == TX_VERIFY && shared && writable) {
+			tx_floor_needed(key);
 			tx_later(key);
+		}
 		if (tx.stage == TX_FLOORS && shared && writable)
-			floor_lower(key, level);
+			tx_floor(key, level);
 		return 0;
 	}
 	if (!shared || (type == S_IFCHR && device_is_neutral(inode->i_rdev)))

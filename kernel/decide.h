@@ -61,10 +61,12 @@ static __always_inline int verdict_of(int err)
 /* Lowers the current subject; the verdict of the operation that made it fall. */
 static __always_inline int fall(struct tg_subject *s, u8 to, struct tg_note *n, bool may_sleep)
 {
-	int err = may_sleep ? demote_held(to, n) : demote_now(to, n);
+	int err = may_sleep ? TX_TRIED(demote_held(to, n)) : TX_TRIED(demote_now(to, n));
 
 	if (!err)
 		return 0;
+	if (err == TX_LOST)
+		n->reason = TG_R_BUSY;
 	return deny(s, n, n->reason == TG_R_BUSY ? -EAGAIN : -EACCES);
 }
 
@@ -253,7 +255,10 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 	/* a System V segment's level is its key's: ipc_permission has decided */
 	if (!(inode->i_flags & S_PRIVATE) && !lomac_modify(subject(s), o, policy.top))
 		return deny(s, &n, -EPERM);
-	return floor_lower(address(inode), subject_level(subject_current()));
+	if (!floor_lower(address(inode), subject_level(subject_current())))
+		return 0;
+	n.reason = TG_R_TABLE_FULL;
+	return deny(subject_current(), &n, -ENOSPC);
 }
 
 /*
@@ -339,13 +344,18 @@ static __noinline int join(struct file *file, u8 op)
 		n.object = floor;
 		if (!memory_opens(file, floor))
 			return deny(s, &n, -EPERM);
-		floor_lower(key, floor);
+		if (floor_lower(key, floor)) {
+			n.reason = TG_R_TABLE_FULL;
+			return deny(s, &n, -ENOSPC);
+		}
 	}
 	n.reason = TG_R_RULE;
 	/* of two who receive the two ends of a connection each has its own for the other, too */
 	if (received && s && s != &subject_lost)
 		s->joins = address(file);
-	err = join_channel(address(file), fifo, by_name, &n);
+	err = TX_TRIED(join_channel(address(file), fifo, by_name, &n));
+	if (err == TX_LOST)
+		n.reason = TG_R_BUSY;
 	if (received && s && s != &subject_lost)
 		s->joins = 0;
 	if (err)

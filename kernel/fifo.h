@@ -100,16 +100,11 @@ static __noinline bool fifo_comes(struct tg_fifo *memo)
 	return false;
 }
 
-/* Before the passes: who waits in open(), after a moment for a higher reader to get there. */
+/* Before the passes: who waits in open(). A writer waits for fifo_comes a moment before. */
 static __noinline int fifo_look(struct tg_fifo *memo)
 {
-	u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
 	u32 i, there = 0;
 
-	if (CAST(struct file, tx.join)->f_mode & FMODE_WRITE)
-		bpf_for(i, 0, TX_PAUSES)
-			if (!fifo_comes(memo) || !tx_again(until, true))
-				break;
 	bpf_for(i, 0, TG_FIFO_OPENS) {
 		u32 k = BOUND(i, TG_FIFO_OPENS), open;
 		struct tg_fifo_open *o = &memo->opens[k];

@@ -32,6 +32,8 @@ struct tg_subject {
 	u64 created_at;
 	u8 created_level;
 	u8 create_opens; /* the name is made by an open, which follows */
+	u64 labelled_tx; /* the first transaction that has looked at that */
+	u8 labelled;     /* user space has given it its level: what it shares may not fit yet */
 	u64 joins; /* a descriptor that it is about to receive, while it waits for the levels to fit */
 };
 
@@ -216,7 +218,7 @@ struct {
 	__type(value, struct tg_root);
 } roots SEC(".maps");
 
-/* Channels met by the running transaction, by the address of what is read. */
+/* Channels of those who fall in the running transaction, or join one, by the address of what is read: see channel.h. */
 struct tg_channel {
 	u64 tx;
 	u32 maps;      /* shared mappings of it that the falling tasks have, */
@@ -249,12 +251,22 @@ struct {
 	__type(value, struct tg_sock);
 } socks SEC(".maps");
 
-/* System V IPC objects that governed subjects made, by address. */
+/* A level, and in whose account (budget.h) the entry is: that of a user at a level. */
+struct tg_charged {
+	u32 level;
+	u32 payer;
+	u32 at;     /* the account's level */
+	u32 serial; /* of a key, once it has been seen: see hooks/ipc.h; */
+	u32 born;   /* and when it was made, in ticks, never 0; 0: it is no key */
+};
+
+/* System V IPC objects and keys that governed subjects made, by address. */
+#define TG_OBJECTS (1 << 16)
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 16);
+	__uint(max_entries, TG_OBJECTS);
 	__type(key, u64);
-	__type(value, u32); /* level */
+	__type(value, struct tg_charged);
 } kernel_objects SEC(".maps");
 
 /*
@@ -262,17 +274,22 @@ struct {
  * by the address of the inode (pipe, FIFO, shared memory) or of the Unix socket
  * that reads. No entry: the top level.
  */
-#define TG_FLOORS (1 << 16)
+#define TG_FLOORS (1 << 17)
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, TG_FLOORS);
 	__type(key, u64);
-	__type(value, u32);
+	__type(value, struct tg_charged);
 } floors SEC(".maps");
 
+/* Denials that a user has in the ring, at a level: see audit.h. */
+#define TG_RECORD_USERS 1024
+struct tg_record_share {
+	u32 round;
+	u32 records;
+} record_shares[TG_LEVELS * TG_RECORD_USERS];
+
 struct tg_policy policy;
-u32 floors_lost;   /* the table was full: every channel without an entry is the lowest */
-u64 floors_used;   /* entries in it */
 u32 epoch;         /* steps when a level falls or a socket changes hands */
 u64 records;       /* history records written */
 u64 events_lost;   /* records the ring buffer had no room for */

@@ -7,6 +7,7 @@
 #define TIDEGATE_OBJECT_H
 
 #include "behind.h"
+#include "budget.h"
 
 static __always_inline struct tg_given_key given_key(struct inode *inode)
 {
@@ -34,39 +35,69 @@ __noinline u64 label_of_kind(u64 addr, u32 seqno)
 
 static __always_inline u8 floor_of(u64 key)
 {
-	u32 *level = bpf_map_lookup_elem(&floors, &key);
+	struct tg_charged *floor = bpf_map_lookup_elem(&floors, &key);
 
-	if (level)
-		return *level;
-	return floors_lost ? 0 : 0xff;
+	return floor ? floor->level : 0xff;
 }
 
+/* Levels fall so often at most. */
+static __always_inline void floor_sink(struct tg_charged *floor, u32 level)
+{
+	u32 i;
+
+	bpf_for(i, 0, TG_LEVELS) {
+		u32 now = *(volatile u32 *)&floor->level;
+
+		if (level >= now || __sync_val_compare_and_swap(&floor->level, now, level) == now)
+			break;
+	}
+}
+
+/*
+ * A channel may hold data of that level from now on. An entry that there was not yet is the payer's. 0; -ENOSPC: the
+ * payer has had its share, and what would put the data there is to be refused. `how`: as share_take has it.
+ */
+__noinline int floor_charge(u64 key, u8 level, u32 payer, u32 how)
+{
+	struct tg_charged *floor, fresh = { .level = level, .payer = payer, .at = level };
+
+	if (level >= policy.top)
+		return 0;
+	floor = bpf_map_lookup_elem(&floors, &key);
+	if (floor) {
+		floor_sink(floor, level);
+		return 0;
+	}
+	if (!share_take(TG_T_FLOORS, level, payer, how))
+		return -ENOSPC;
+	if (!bpf_map_update_elem(&floors, &key, &fresh, BPF_NOEXIST))
+		return 0;
+	share_give(TG_T_FLOORS, level, payer);
+	/* somebody else has made it meanwhile, or there is no memory */
+	floor = bpf_map_lookup_elem(&floors, &key);
+	if (!floor)
+		return -ENOSPC;
+	floor_sink(floor, level);
+	return 0;
+}
+
+/* The same by the current task. */
 __noinline int floor_lower(u64 key, u8 level)
 {
-	u32 low = level;
-
-	if (level >= policy.top || level >= floor_of(key))
-		return 0;
-	if (!bpf_map_update_elem(&floors, &key, &low, BPF_NOEXIST))
-		__sync_fetch_and_add(&floors_used, 1);
-	else if (bpf_map_update_elem(&floors, &key, &low, BPF_EXIST))
-		floors_lost = 1;
-	return 0;
+	return floor_charge(key, level, payer_current(), 0);
 }
 
 static __always_inline void floor_forget(u64 key)
 {
-	if (!bpf_map_delete_elem(&floors, &key))
-		__sync_fetch_and_sub(&floors_used, 1);
-}
+	struct tg_charged *floor = bpf_map_lookup_elem(&floors, &key);
+	u32 at, payer;
 
-/*
- * Room for one more socket's? The lowest level takes half of the table at most, so that
- * it keeps no other out; the last quarter is for what cannot be refused.
- */
-static __always_inline bool floors_have_room(u8 level)
-{
-	return floors_used < TG_FLOORS / 4 * (level ? 3 : 2);
+	if (!floor)
+		return;
+	at = floor->at;
+	payer = floor->payer;
+	if (!bpf_map_delete_elem(&floors, &key))
+		share_give(TG_T_FLOORS, at, payer);
 }
 
 /*
@@ -138,6 +169,13 @@ __noinline u64 label_by_rule(struct tg_found *found, u64 magic, bool foreign, u3
 	return label_make(found->rule.level, attrs, TG_FROM_RULE, seqno);
 }
 
+/* An entry of the table of given levels: the level, and in whose account it is. */
+#define GIVEN_CHARGED (1u << 31)
+static __always_inline u8 given_level(u32 entry)
+{
+	return entry;
+}
+
 /* What a name is known by while it stands; never 0. */
 static __always_inline u64 name_of(u64 dentry)
 {
@@ -203,7 +241,8 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 		remember = false;
 	}
 	if (level)
-		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN, seqno);
+		label = label_make(given_level(*level), label_attrs(label) & ~TG_LOWWRITE,
+				   TG_FROM_GIVEN, seqno);
 	if (found.full)
 		label |= LABEL_FULL;
 out:
@@ -228,7 +267,7 @@ out:
 		level = bpf_map_lookup_elem(&given, &key);
 		if (memo->moving == name || name_of(dentry) != name ||
 		    !!level != (label_origin(label) == TG_FROM_GIVEN) ||
-		    (level && *level != label_level(label)))
+		    (level && given_level(*level) != label_level(label)))
 			__sync_lock_test_and_set(&memo->word, 0);
 	}
 	return label;
@@ -255,27 +294,59 @@ static __always_inline u64 label_of(struct inode *inode, u64 dentry, u32 class)
 	return label ? label : label_find(inode, dentry, class, true);
 }
 
-/* Room for one more given level, and for those that creations under way will need; none once they are written down. */
-static __always_inline bool given_has_room(void)
+/*
+ * Room for one more level that the current subject gives, which is at `by`, and for those that creations under way will
+ * need; none once they are written down.
+ */
+static __always_inline bool given_has_room(u8 by)
 {
-	return !given_closed && given_used + policy.given_max / 8 <= policy.given_max;
+	return !given_closed && given_used + policy.given_max / 8 <= policy.given_max &&
+	       share_has_room(TG_T_GIVEN, by, payer_current(), 1, BUDGET_FILES);
 }
 
-/* Gives an object a level that its path does not, for good. */
-__noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 level)
+/* An entry has gone: its account has that back. What user space has put there is in nobody's. */
+static __always_inline void given_back(u32 entry)
 {
+	__sync_fetch_and_sub(&given_used, 1);
+	if (entry & GIVEN_CHARGED)
+		share_give(TG_T_GIVEN, entry >> 8 & 0xf, entry >> 12);
+}
+
+/* Writes a given level down, in the account of the current subject. */
+__noinline int given_enter(struct inode *inode __arg_trusted, u32 level)
+{
+	u32 by = subject_level(subject_current()), payer, entry, *before;
 	struct tg_given_key key;
-	struct tg_inode *memo;
 	int err;
 
 	if (!inode)
 		return -EPERM;
 	key = given_key(inode);
-	err = bpf_map_update_elem(&given, &key, &level, BPF_NOEXIST);
-	if (!err)
+	payer = BOUND(payer_current(), TG_ACCOUNTS);
+	entry = level | by << 8 | payer << 12 | GIVEN_CHARGED;
+	/* it has been asked for (given_has_room), and is what cannot be refused any more */
+	share_take(TG_T_GIVEN, by, payer, BUDGET_ALWAYS);
+	err = bpf_map_update_elem(&given, &key, &entry, BPF_NOEXIST);
+	if (!err) {
 		__sync_fetch_and_add(&given_used, 1);
-	else
-		err = bpf_map_update_elem(&given, &key, &level, BPF_EXIST);
+		return 0;
+	}
+	share_give(TG_T_GIVEN, by, payer);
+	/* whose account it is in does not change */
+	before = bpf_map_lookup_elem(&given, &key);
+	entry = level | (before ? *before & ~0xffu : 0);
+	return bpf_map_update_elem(&given, &key, &entry, BPF_EXIST);
+}
+
+/* Gives an object a level that its path does not, for good. */
+__noinline int label_give(struct inode *inode __arg_trusted, u64 dentry, u32 level)
+{
+	struct tg_inode *memo;
+	int err;
+
+	if (!inode)
+		return -EPERM;
+	err = given_enter(inode, level);
 	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
 	if (memo)
 		__sync_lock_test_and_set(&memo->word, 0);
@@ -328,8 +399,8 @@ __noinline u64 label_looked(u64 inode, u64 dentry, u32 *source, bool behind)
 	if (!r && source)
 		*source = found.rule.source;
 	if (level)
-		label = label_make(*level, label_attrs(label) & ~TG_LOWWRITE, TG_FROM_GIVEN,
-				   policy.seqno);
+		label = label_make(given_level(*level), label_attrs(label) & ~TG_LOWWRITE,
+				   TG_FROM_GIVEN, policy.seqno);
 	return label;
 }
 

@@ -28,7 +28,8 @@
  *      look again for who was born meanwhile, and for descriptors: one that needs a
  *      guard that was not there puts the levels back, and 3 comes again;
  *   5. write the cause into the history, let the operation go on.
- * What cannot be completed in time puts the levels back and refuses.
+ * What cannot be completed in time puts the levels back and refuses. So does whoever takes the turn from one that has
+ * had it long enough and waits (turn.h); that one tries again.
  */
 #ifndef TIDEGATE_TRANSACTION_H
 #define TIDEGATE_TRANSACTION_H
@@ -139,7 +140,20 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 	if (!shared)
 		return low;
 	low = tx_shares(shared, level, low);
-	return tx_files(shared, low, falls);
+	return tx_table(shared, low, falls);
+}
+
+/*
+ * Has user space given it a level below the top (at the start), and no transaction since then made what it shares fit?
+ * Until then its channels are looked at as if it fell.
+ */
+static __always_inline bool tx_unsettled(struct tg_subject *s)
+{
+	if (!s->labelled_tx)
+		s->labelled_tx = tx.id;
+	if (tx.good >= s->labelled_tx)
+		s->labelled = 0;
+	return s->labelled;
 }
 
 /* One pass over every task: who has to fall with whom. */
@@ -147,7 +161,7 @@ __noinline int tx_spread(void)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
 
-	tx.own = subject_level(subject_current());
+	tx.level = subject_level(subject_current());
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct task_struct *fields = UNTRUSTED(t);
@@ -165,14 +179,17 @@ __noinline int tx_spread(void)
 		tx.trusted = label.attrs & TG_NODEMOTE;
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
+		tx.makes = falls || (level < policy.top && s && s->labelled && tx_unsettled(s)) ||
+			   (tx.itself && t->tgid == me->tgid);
 		low = tx_holds(address(t), level, falls);
 		if (fields->io_uring && fields->io_uring->xa.xa_head) {
 			tx.rings += !falls;
-			tx.above += tx.was > tx.own;
+			tx.above += tx.was > tx.level;
 		}
-		if (t->pid == me->pid)
+		if (t->pid == me->pid) {
+			tx.makes = 1;
 			low = tx_joins(low);
-		else if (s && s->joins)
+		} else if (s && s->joins)
 			low = tx_file(s->joins, low, falls);
 		waits = fifo_waits(t->pid);
 		if (waits) {
@@ -213,8 +230,6 @@ __noinline bool tx_asynchronous(u64 task)
 	}
 	return true;
 }
-
-enum tx_step { TX_PUBLISH, TX_COMMIT, TX_BACK };
 
 /* The record of a process that fell with another's channel. */
 static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *s,
@@ -314,6 +329,7 @@ __noinline int tx_look(u32 stage)
 
 	tx.stage = stage;
 	tx.pass++;
+	tx.makes = 1;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s = subject_stored(t);
@@ -323,6 +339,7 @@ __noinline int tx_look(u32 stage)
 			continue;
 		tx.async += tx_asynchronous(address(t));
 		tx.was = s->tx_old;
+		tx.payer = payer_of(address(t));
 		mm = address(UNTRUSTED(t)->mm);
 		files = address(UNTRUSTED(t)->files);
 		if (mm)
@@ -330,9 +347,10 @@ __noinline int tx_look(u32 stage)
 		if (mm && channel_first(mm))
 			tx_mappings(t, s->level);
 		if (tx.stage != TX_COUNT && files)
-			tx_files(files, s->level, true);
+			tx_table(files, s->level, true);
 	}
 	bpf_rcu_read_unlock();
+	tx.payer = tx.own;
 	tx.stage = TX_SPREAD;
 	return 0;
 }
@@ -340,7 +358,7 @@ __noinline int tx_look(u32 stage)
 static __always_inline int tx_fail(u8 reason, struct tg_note *n)
 {
 	tx_each(TX_BACK, 0);
-	n->reason = reason;
+	n->reason = reason == TG_R_BUSY && tx.crowded ? TG_R_TABLE_FULL : reason;
 	return reason == TG_R_MAPPING || reason == TG_R_ASYNC ? -EACCES : -EAGAIN;
 }
 
@@ -349,9 +367,10 @@ static __always_inline bool tx_armed(void)
 	return *(volatile u16 *)&tx.guard_armed;
 }
 
-/* Has the guard attached. The order is the daemon's in reverse: see guard.rs. */
-static __always_inline bool tx_guard_body(bool may_sleep)
+/* Has the guard attached. The order is the daemon's in reverse: see guard.rs. As all that waits: 0, or what tx_rest says. */
+static __always_inline int tx_guard(bool may_sleep, u32 mine)
 {
+	int err;
 	u32 i;
 
 	__builtin_memset(&tx_note, 0, sizeof(tx_note));
@@ -359,25 +378,26 @@ static __always_inline bool tx_guard_body(bool may_sleep)
 	tx_note.source = ~0u;
 	audit(&tx_note);
 	if (!may_sleep)
-		return false;
+		return -EAGAIN;
 	tx.deadline = bpf_ktime_get_ns() + TX_GUARD_NS;
 	bpf_for(i, 0, TX_PAUSES) {
 		if (tx_armed()) {
 			tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;
-			return true;
+			return 0;
 		}
-		if (!tx_again(tx.deadline, true))
-			break;
+		err = tx_rest(tx.deadline, true, mine);
+		if (err)
+			return err;
 	}
-	return false;
+	return -EAGAIN;
 }
-TX_TWICE(bool, tx_guard)
 
 /* Looks up the named sockets that the pass met first; then another pass is due. */
 static __always_inline void tx_admit(void)
 {
 	u32 i;
 
+	tx.makes = 1;
 	bpf_for(i, 0, tx.pending) {
 		u64 key = tx_pending[BOUND(i, TX_PENDING)];
 		u8 admits = unix_admits(key);
@@ -415,49 +435,67 @@ static __always_inline bool tx_fixpoint(void)
 }
 
 /* Waits until the other threads that fall are at rest. */
-static __always_inline bool tx_settle_body(bool may_sleep)
+static __always_inline int tx_settle(bool may_sleep, u32 mine)
 {
+	int err;
 	u32 i;
 
 	bpf_for(i, 0, TX_PAUSES) {
 		tx_wait();
 		if (!tx.busy)
-			return true;
-		if (!tx_again(tx.deadline, may_sleep))
-			break;
+			return 0;
+		err = tx_rest(tx.deadline, may_sleep, mine);
+		if (err)
+			return err;
 	}
-	return false;
+	return -EAGAIN;
 }
-TX_TWICE(bool, tx_settle)
 
 /*
  * Looks for mappings and asynchronous I/O that nothing could revoke. A process that
  * exits, or a call about to return, hides for a moment what it holds, and whose lock
  * somebody has (ps and the like) cannot be looked at: such a moment is waited for.
  */
-static __always_inline u8 tx_irrevocable_body(bool may_sleep)
+static __always_inline int tx_irrevocable(bool may_sleep, u32 mine)
 {
 	u64 until = bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS : TX_SPIN_NS);
+	int err;
 	u32 i, k;
 
 	bpf_for(i, 0, TX_PAUSES) {
 		tx.overflow = tx.async = tx.mapping = 0;
 		tx_look(TX_COUNT);
-		tx.pending = tx.channels = tx.memory = 0;
+		tx.pending = tx.channels = tx.memory = tx.floors = tx.floors_others = 0;
 		tx_look(TX_VERIFY);
-		tx.floors = tx.channels;
 		bpf_for(k, 0, tx.pending)
 			tx_memory(tx_pending[BOUND(k, TX_PENDING)]);
-		if (!tx.overflow || !tx_again(until, may_sleep))
-			break;
+		if (!tx.overflow)
+			return 0;
+		err = tx_rest(until, may_sleep, mine);
+		if (err)
+			return err;
 	}
+	return -EAGAIN;
+}
+
+/* Why a fall cannot be, after that look; TG_R_RULE: it can. */
+static __always_inline u8 tx_why_not(void)
+{
 	return tx.overflow || tx.failed ? TG_R_BUSY :
 	       tx.async                 ? TG_R_ASYNC :
 	       tx.mapping               ? TG_R_MAPPING :
 					  TG_R_RULE;
 }
 
-TX_TWICE(u8, tx_irrevocable)
+/* Is there room for the floors that the fall needs: in the current user's share, and of others' in the table? */
+static __always_inline bool tx_floors_fit(u8 level)
+{
+	if (tx.floors && !share_has_room(TG_T_FLOORS, level, tx.own, tx.floors, BUDGET_LAST))
+		return false;
+	return !tx.floors_others ||
+	       share_has_room(TG_T_FLOORS, level, tx.own, tx.floors + tx.floors_others,
+			      BUDGET_LAST | BUDGET_OTHER);
+}
 
 /* Is there no table that shows who has this socket, nor a message that carries it, whose receiver file_receive asks? */
 static __always_inline bool tx_unix_hidden(u64 sock)
@@ -478,6 +516,7 @@ __noinline bool tx_hidden(void)
 	struct unix_sock *u;
 	struct file *f;
 
+	tx.makes = 0;
 	if (tx.join_unix) {
 		u = CAST(struct unix_sock, tx.join_unix);
 		/* to a datagram nobody answers */
@@ -505,14 +544,16 @@ __noinline bool tx_hidden(void)
 	return address(u) && u->sk.sk_shutdown != SHUTDOWN_BOTH && tx_unix_hidden(address(u));
 }
 
-/* The whole of it, under the lock. */
-static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep)
+/* The whole of it, by who has the turn and works. */
+static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep,
+				  u32 mine)
 {
 	struct task_struct *fields;
 	struct tg_subject *s;
 	bool alone;
 	u32 round;
 	u8 reason;
+	int err;
 
 	/* it may have fallen as far while it waited */
 	s = subject_of(me);
@@ -524,11 +565,13 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
 	fields = UNTRUSTED(me);
-	alone = !tx.join && !tx.join_unix && fields->mm && fields->mm->mm_users.counter == 1 &&
-		fields->mm->mm_count.counter == 1 && fields->files &&
-		fields->files->count.counter == 1 && fields->fs && !tx_shared_fs(fields) &&
-		!tx_shared_io(fields) && !tx_shared_undo(fields) && !fields->ptrace &&
-		fields->ptraced.next == &fields->ptraced;
+	alone = !(s && s->labelled) && !tx.join && !tx.join_unix && fields->mm &&
+		fields->mm->mm_users.counter == 1 && fields->mm->mm_count.counter == 1 &&
+		fields->files && fields->files->count.counter == 1 && fields->fs &&
+		!tx_shared_fs(fields) && !tx_shared_io(fields) && !tx_shared_undo(fields) &&
+		!fields->ptrace && fields->ptraced.next == &fields->ptraced;
+	tx.pass++;
+	tx.makes = 1;
 	if (alone)
 		tx_files(address(fields->files), to, true);
 	alone = alone && !tx.channels;
@@ -540,7 +583,10 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		if (tx.writable && !(tx.published ? tx.guarded : tx_armed())) {
 			if (tx.published)
 				tx_each(TX_BACK, 0);
-			if (!(may_sleep ? tx_guard_held() : tx_guard_now()))
+			err = tx_guard(may_sleep, mine);
+			if (err == TX_LOST)
+				return TX_LOST;
+			if (err)
 				return tx_fail(TG_R_BUSY, n);
 			/* who falls may be others by now */
 			alone = false;
@@ -549,7 +595,12 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			continue;
 		}
 		if (!tx.born) {
-			if (!tx_hidden() || !tx_again(tx.deadline, may_sleep))
+			if (!tx_hidden())
+				break;
+			err = tx_rest(tx.deadline, may_sleep, mine);
+			if (err == TX_LOST)
+				return TX_LOST;
+			if (err)
 				break;
 			continue;
 		}
@@ -558,12 +609,18 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			tx.guarded = tx_armed();
 		tx.published = 1;
 		tx_each(TX_PUBLISH, 0);
-		if (!(may_sleep ? tx_settle_held() : tx_settle_now())) {
+		err = tx_settle(may_sleep, mine);
+		if (err == TX_LOST)
+			return TX_LOST;
+		if (err) {
 			tx.failing = may_sleep;
 			return tx_fail(TG_R_BUSY, n);
 		}
 		tx.changed = 0;
-		reason = may_sleep ? tx_irrevocable_held() : tx_irrevocable_now();
+		err = tx_irrevocable(may_sleep, mine);
+		if (err == TX_LOST)
+			return TX_LOST;
+		reason = tx_why_not();
 		if (reason)
 			return tx_fail(reason, n);
 		if (tx.changed)
@@ -574,9 +631,11 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	/* a ring may read memory by a descriptor that no table shows */
 	if (tx.published && tx.memory && tx.rings)
 		return tx_fail(TG_R_ASYNC, n);
-	if (tx.published && floors_used + tx.floors > TG_FLOORS - TG_FLOORS / 64)
-		return tx_fail(TG_R_TABLE_FULL, n);
 	s = subject_of(me);
+	if (tx.published && !tx_floors_fit(subject_level(s)))
+		return tx_fail(TG_R_TABLE_FULL, n);
+	if (!alone)
+		tx.good = tx.id;
 	if (!tx.published && !tx.join && !tx.join_unix)
 		return 0;
 	if (tx.published || tx.join)
@@ -588,6 +647,9 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		tx_file(tx.join, subject_level(s), true);
 		tx.stage = TX_SPREAD;
 	}
+	/* what has no floor must not be written by who has fallen */
+	if (tx.failed)
+		return tx_fail(TG_R_TABLE_FULL, n);
 	tx.drag_tgid = 0;
 	if (s && s->tx == tx.id) {
 		tx_note = *n;
@@ -614,37 +676,62 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
 
 /*
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
- * -EAGAIN, with the reason in the note, when it has to be refused.
+ * -EAGAIN, with the reason in the note, when it has to be refused; TX_LOST: nothing has come of it (turn.h).
  */
 static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_fifo *fifo,
 				     bool reopen, struct tg_note *n, bool may_sleep)
 {
-	u32 failing;
+	u32 mine = may_sleep ? tx_lock_held() : tx_lock_now();
+	u32 failing, i;
 	int err;
 
-	if (!(may_sleep ? tx_lock_held() : tx_lock_now())) {
+	if (!mine) {
 		n->reason = TG_R_BUSY;
 		return -EAGAIN;
 	}
-	tx.failing = 0;
+	if (!tx_enter(mine))
+		return TX_LOST;
+	tx_close();
+	tx.open = 1;
+	tx.failing = tx.crowded = tx.made = 0;
+	tx.looked = 0;
+	tx.stage = TX_SPREAD;
+	tx.own = tx.payer = payer_current();
+	__builtin_memset(tx_filter, 0, sizeof(tx_filter));
 	tx.id++;
 	tx.deadline = bpf_ktime_get_ns() + (may_sleep ? TX_SETTLE_NS : TX_SPIN_NS);
-	if (tx.channels_used > (1 << 15)) {
+	if (tx.channels_used > TX_CHANNELS) {
 		bpf_for_each_map_elem(&channels, tx_forget, NULL, 0);
 		tx.channels_used = 0;
 	}
 	tx.join = join;
 	tx.join_unix = join_unix;
 	tx.reopen = reopen;
+	tx.itself = to == TX_STAY && !join && !join_unix;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
 	tx.join_peer = 0;
 	if (tx.join_key && tx_kind_of(CAST(struct file, join)) == TX_UNIX)
 		tx.join_peer = address(CAST(struct unix_sock, tx.join_key)->peer);
 	tx.piped = join && is_pipe(CAST(struct file, join));
 	tx.fifo = !!fifo;
+	if (fifo && CAST(struct file, join)->f_mode & FMODE_WRITE) {
+		u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
+
+		bpf_for(i, 0, TX_PAUSES) {
+			if (!fifo_comes(fifo))
+				break;
+			err = tx_rest(until, may_sleep, mine);
+			if (err == TX_LOST)
+				return TX_LOST;
+			if (err)
+				break;
+		}
+	}
 	if (fifo)
 		fifo_look(fifo);
-	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep);
+	err = tx_run(bpf_get_current_task_btf(), to, n, may_sleep, mine);
+	if (err == TX_LOST)
+		return TX_LOST;
 	if (!err && fifo)
 		err = fifo_join(fifo, n);
 	failing = tx.failing;

@@ -28,31 +28,44 @@ struct tg_tx {
 	u32 async;    /* rings or AIO contexts in the way */
 	u32 rings;    /* of who does not fall */
 	u32 above;    /* rings of who is above the current subject */
-	u32 own;      /* that one's level, as the pass began */
+	u32 level;    /* that one's level, as the pass began */
 	u32 memory;   /* memory without a name that could still be written */
 	u32 busy;     /* threads not at rest */
 	u32 changed;
 	u32 failed;
-	u32 born;          /* tasks marked since the levels were last published */
-	u32 channels;      /* descriptors of channels seen */
-	u32 floors;        /* those of who falls */
-	u32 channels_used; /* entries made in the table of channels */
-	u32 stage;         /* enum tx_stage of the pass */
-	u32 pending;       /* entries in tx_pending */
-	u32 overflow;      /* it was too short */
-	u32 published;     /* levels have been changed */
-	u32 guarded;       /* and the guard was attached before */
-	u32 mapped;        /* mappings seen of the last task */
-	u32 pass;          /* number of the pass over mappings */
-	u32 others;        /* somebody else would fall */
-	u32 reopen;        /* of an open by path, which may drag nobody */
-	u32 fifo;          /* `join` is a FIFO's: see fifo.h */
-	u32 fifo_seen;     /* those of `fifo_waits` that the pass met */
-	u32 piped;         /* `join` is a pipe's or a FIFO's */
-	u32 pipe_readers;  /* whom its pipe counted before the pass */
-	u32 failing;       /* threads did not come to rest in time */
-	u32 was;           /* where the task looked at stood before */
-	u32 trusted;       /* the task looked at is not lowered by what it reads */
+	u32 born;     /* tasks marked since the levels were last published */
+	u32 channels; /* descriptors of channels seen */
+	u32 floors; /* those of who falls that would need an entry in `floors`, of the current user's, */
+	u32 floors_others;      /* and of others */
+	u32 channels_used;      /* entries in the table of channels */
+	u32 made;               /* of this transaction */
+	u32 makes;              /* the task looked at falls, or joins: its channels get entries */
+	u32 itself;             /* the current process does, too, as its trust has ended */
+	u64 good;               /* the last transaction that looked at everybody, and ended well */
+	u32 crowded;            /* it has more than a transaction looks at */
+	u64 looked;             /* places in descriptor tables looked at */
+	u32 open;               /* begun, and neither ended nor put back */
+	u32 tickets;            /* given out */
+	u32 last_user;          /* who had the turn last */
+	u32 own;                /* who is charged for what the current task makes, */
+	u32 payer;              /* and for what the task looked at does */
+	struct turn_claim turn; /* of who has the lock */
+	u32 stage;              /* enum tx_stage of the pass */
+	u32 pending;            /* entries in tx_pending */
+	u32 overflow;           /* it was too short */
+	u32 published;          /* levels have been changed */
+	u32 guarded;            /* and the guard was attached before */
+	u32 mapped;             /* mappings seen of the last task */
+	u32 pass;               /* number of the pass over mappings */
+	u32 others;             /* somebody else would fall */
+	u32 reopen;             /* of an open by path, which may drag nobody */
+	u32 fifo;               /* `join` is a FIFO's: see fifo.h */
+	u32 fifo_seen;          /* those of `fifo_waits` that the pass met */
+	u32 piped;              /* `join` is a pipe's or a FIFO's */
+	u32 pipe_readers;       /* whom its pipe counted before the pass */
+	u32 failing;            /* threads did not come to rest in time */
+	u32 was;                /* where the task looked at stood before */
+	u32 trusted;            /* the task looked at is not lowered by what it reads */
 	u32 relays; /* one that is not lowered would hear it by a name that no file stands for */
 	u64 id;
 	u64 join;      /* a channel's descriptor that the subject is about to get */
@@ -76,6 +89,11 @@ static __always_inline bool tx_idle_for(u16 family)
 	_Static_assert(__builtin_offsetof(struct tg_tx, lock) == 4, "one word with the family");
 	return *(volatile u64 *)&tx == family;
 }
+
+/* What a step over all tasks does for those that fall. */
+enum tx_step { TX_PUBLISH, TX_COMMIT, TX_BACK };
+
+int tx_each(u32 step, u64 cause);
 
 /*
  * What a pass met and could not look up so deep in the stack: named sockets,

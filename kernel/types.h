@@ -71,6 +71,11 @@ struct ns_common {
 struct user_namespace {
 	struct user_namespace *parent;
 	int level;
+	kuid_t owner;
+};
+/* Since it has the field, global functions may be called while preemption is off. */
+struct bpf_subprog_info {
+	u32 might_sleep : 1;
 };
 struct mnt_namespace {
 	struct ns_common ns;
@@ -312,6 +317,9 @@ struct mm_struct {
 	struct task_struct *owner; /* with CONFIG_MEMCG */
 };
 struct completion;
+struct key {
+	s32 serial;
+};
 struct kern_ipc_perm;
 struct sockaddr {
 	unsigned short sa_family;

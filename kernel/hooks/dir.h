@@ -106,7 +106,8 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 	key = given_key(inode);
 	level = bpf_map_lookup_elem(&given, &key);
 	if (level)
-		return label_make(*level, place.rule.attrs & ~TG_LOWWRITE, TG_FROM_GIVEN, seqno);
+		return label_make(given_level(*level), place.rule.attrs & ~TG_LOWWRITE,
+				  TG_FROM_GIVEN, seqno);
 	return label_make(place.rule.level, place.rule.attrs, TG_FROM_RULE, seqno);
 }
 
@@ -161,7 +162,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 		n.reason = TG_R_NO_CREATOR;
 		return deny(s, &n, -EPERM);
 	}
-	if (level != place.rule.level && !given_has_room()) {
+	if (level != place.rule.level && !given_has_room(s->level)) {
 		n.dentry = address(dentry);
 		n.reason = TG_R_TABLE_FULL;
 		return deny(s, &n, -ENOSPC);
@@ -236,9 +237,13 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 		return 0;
 	/* it holds its maker's data from the start */
 	if (s->level < policy.top && inode_is_memory(inode)) {
-		if (!floors_have_room(s->level))
-			bpf_send_signal(9); /* nothing can be refused here */
-		floor_lower(address(inode), s->level);
+		u32 payer = payer_current();
+
+		/* nothing can be refused here: who has had its share is killed, and what it has made is known all the same */
+		if (floor_charge(address(inode), s->level, payer, BUDGET_LAST)) {
+			bpf_send_signal(9);
+			floor_charge(address(inode), s->level, payer, BUDGET_ALWAYS);
+		}
 	}
 	if (!s->creating)
 		return 0;
@@ -274,6 +279,7 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 {
 	struct tg_inode *memo;
 	struct tg_given_key key;
+	u32 *entry, charged;
 
 	/* a socket's floor is its sock's */
 	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic) ||
@@ -285,9 +291,22 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 	if (!memo || label_origin(memo->word) != TG_FROM_GIVEN)
 		return 0;
 	key = given_key(inode);
-	if (!bpf_map_delete_elem(&given, &key))
-		__sync_fetch_and_sub(&given_used, 1);
+	entry = bpf_map_lookup_elem(&given, &key);
+	charged = entry ? *entry : 0;
+	if (entry && !bpf_map_delete_elem(&given, &key))
+		given_back(charged);
 	return 0;
+}
+
+/*
+ * The level of a file that has no name any more. Who takes the name from what is lower is not refused for what that
+ * one's user fills the table with.
+ */
+static __noinline int floor_name(struct inode *inode, u8 level)
+{
+	if (level < subject_level(subject_current()))
+		return floor_charge(address(inode), level, inode->i_uid.val, BUDGET_OTHER);
+	return floor_lower(address(inode), level);
 }
 
 /*
@@ -313,7 +332,11 @@ static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
 		n.reason = TG_R_BUSY;
 		return deny(subject_current(), &n, -EBUSY);
 	}
-	return floor_lower(address(inode), o.known ? o.level : 0);
+	if (!floor_name(inode, o.known ? o.level : 0))
+		return 0;
+	note_object(&n, inode, dentry, label);
+	n.reason = TG_R_TABLE_FULL;
+	return deny(subject_current(), &n, -ENOSPC);
 }
 
 /* unlink, rmdir: modify both the directory and what the name stood for. */
@@ -444,7 +467,7 @@ static __always_inline int name_again(struct tg_subject *s, struct inode *inode,
 		return deny(s, &n, -EXDEV);
 	}
 	if ((level != place->rule.level || label_origin(label) == TG_FROM_GIVEN) &&
-	    (!given_has_room() || label_give(inode, address(old), level))) {
+	    (!given_has_room(subject_level(s)) || label_give(inode, address(old), level))) {
 		n.reason = TG_R_TABLE_FULL;
 		return deny(s, &n, -ENOSPC);
 	}

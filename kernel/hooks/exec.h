@@ -210,7 +210,7 @@ int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
 	if (to >= subject_observes(s))
 		to = TX_STAY;
 	note_object(&n, inode, file_dentry(file), exec_label(file));
-	if ((to != TX_STAY || before) && demote_held(to, &n)) {
+	if ((to != TX_STAY || before) && TX_TRIED(demote_held(to, &n))) {
 		/* it cannot be refused any more, so it does not live to see the data */
 		deny(s, &n, -EACCES);
 		if (!policy.permissive)

@@ -39,7 +39,7 @@ static __noinline int create_unnamed(struct file *file)
 	if (level == LOMAC_REFUSED)
 		return deny(s, &n, -EPERM);
 	n.reason = TG_R_TABLE_FULL;
-	return !given_has_room() || label_give(inode, file_dentry(file), level) ?
+	return !given_has_room(s->level) || label_give(inode, file_dentry(file), level) ?
 		       deny(s, &n, -ENOSPC) :
 		       0;
 }

@@ -5,25 +5,62 @@
 
 static __always_inline struct lomac_object kernel_object(u64 key)
 {
-	u32 *level = bpf_map_lookup_elem(&kernel_objects, &key);
-	struct lomac_object o = { .level = level ? *level : policy.top, .known = true };
+	struct tg_charged *entry = bpf_map_lookup_elem(&kernel_objects, &key);
+	struct lomac_object o = { .level = entry ? entry->level : policy.top, .known = true };
 
 	return o;
 }
 
+static __always_inline void kernel_object_free(u64 key)
+{
+	struct tg_charged *entry = bpf_map_lookup_elem(&kernel_objects, &key);
+	u32 at, payer;
+
+	if (!entry)
+		return;
+	at = entry->at;
+	payer = entry->payer;
+	if (!bpf_map_delete_elem(&kernel_objects, &key))
+		share_give(TG_T_OBJECTS, at, payer);
+}
+
 /*
- * An entry only for what a governed subject makes; no entry: the top level. No hook
- * tells of a key's end, so the address may have been another's.
+ * An entry only for what a governed subject makes; no entry: the top level. What was at the address before has
+ * gone. -ENOSPC: its user has had its share.
  */
-static __always_inline int kernel_object_make(u64 key)
+static __always_inline int kernel_object_make(u64 key, bool is_key)
 {
 	struct tg_subject *s = subject_current();
-	u32 level = subject_level(s);
+	struct tg_charged fresh = { .level = subject_level(s), .at = subject_level(s) };
 
-	bpf_map_delete_elem(&kernel_objects, &key);
-	if (!s || level == policy.top)
+	kernel_object_free(key);
+	if (!s || fresh.level == policy.top)
 		return 0;
-	return bpf_map_update_elem(&kernel_objects, &key, &level, BPF_ANY) ? -ENOMEM : 0;
+	fresh.payer = payer_current();
+	fresh.born = is_key ? (u32)bpf_jiffies64() | 1 : 0;
+	if (!share_take(TG_T_OBJECTS, fresh.level, fresh.payer, 0))
+		return -ENOSPC;
+	if (!bpf_map_update_elem(&kernel_objects, &key, &fresh, BPF_NOEXIST))
+		return 0;
+	share_give(TG_T_OBJECTS, fresh.level, fresh.payer);
+	return -ENOMEM;
+}
+
+/* An object that its user has no share of the table for. */
+static __noinline int objects_full(void)
+{
+	struct tg_note n = {
+		.op = TG_OP_IPC, .class = TG_C_IPC, .source = ~0u, .reason = TG_R_TABLE_FULL
+	};
+
+	return deny(subject_current(), &n, -ENOSPC);
+}
+
+static __always_inline int ipc_make(u64 perm)
+{
+	int err = kernel_object_make(perm, false);
+
+	return err == -ENOSPC ? objects_full() : err;
 }
 
 static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
@@ -53,24 +90,19 @@ static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
 SEC("lsm/shm_alloc_security")
 int BPF_PROG(hook_shm_alloc, struct kern_ipc_perm *perm)
 {
-	return kernel_object_make(address(perm));
+	return ipc_make(address(perm));
 }
 
 SEC("lsm/sem_alloc_security")
 int BPF_PROG(hook_sem_alloc, struct kern_ipc_perm *perm)
 {
-	return kernel_object_make(address(perm));
+	return ipc_make(address(perm));
 }
 
 SEC("lsm/msg_queue_alloc_security")
 int BPF_PROG(hook_msg_alloc, struct kern_ipc_perm *perm)
 {
-	return kernel_object_make(address(perm));
-}
-
-static __always_inline void kernel_object_free(u64 key)
-{
-	bpf_map_delete_elem(&kernel_objects, &key);
+	return ipc_make(address(perm));
 }
 
 SEC("lsm/shm_free_security")
@@ -137,10 +169,42 @@ int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
  * A user reaches his own keys by ordinary permission, while root reaches everybody's.
  * Root below the top level changes those that were made at its level or below.
  */
+#define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
+
+/*
+ * No hook tells of a key's end, which wipes its memory. So an entry counts as long as the memory has the number that
+ * it was first seen with.
+ */
+static long key_gone(struct bpf_map *map, u64 *key, struct tg_charged *entry, void *ctx)
+{
+	u32 serial, at, payer;
+
+	if (!entry->born)
+		return 0;
+	serial = CAST(struct key, *key)->serial;
+	if (serial && !entry->serial)
+		entry->serial = serial;
+	if (serial == entry->serial &&
+	    (serial || (u32)bpf_jiffies64() - entry->born < KEY_MADE_TICKS))
+		return 0;
+	at = entry->at;
+	payer = entry->payer;
+	if (!bpf_map_delete_elem(map, key))
+		share_give(TG_T_OBJECTS, at, payer);
+	return 0;
+}
+
 SEC("lsm/key_alloc")
 int BPF_PROG(hook_key_alloc, void *key)
 {
-	return kernel_object_make(address(key));
+	int err = kernel_object_make(address(key), true);
+
+	/* the keys that its user had may be gone */
+	if (err == -ENOSPC) {
+		bpf_for_each_map_elem(&kernel_objects, key_gone, NULL, 0);
+		err = kernel_object_make(address(key), true);
+	}
+	return err == -ENOSPC ? objects_full() : err;
 }
 
 #define KEYCTL_SESSION_TO_PARENT 18

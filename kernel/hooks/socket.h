@@ -433,7 +433,8 @@ static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 	if (sk->__sk_common.skc_family != AF_UNIX)
 		return send(sk, msg);
 	tx.family = AF_UNIX;
-	if (sk->sk_type == SOCK_DGRAM)
+	/* who sends from the top needs no turn (unix.h), the daemon among them */
+	if (sk->sk_type == SOCK_DGRAM && level_current() != policy.top)
 		tx_take_turn();
 	else
 		tx_is_recent(); /* once it is not, nothing of this is asked */

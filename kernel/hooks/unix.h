@@ -54,8 +54,10 @@ static __always_inline int unix_decide_peer(struct sock *other)
 	if (level < policy.top && speaks_as_root())
 		as |= SPEAKS_AS_ROOT;
 	count_query(TG_C_UNIX);
-	if (level < policy.top && !floors_have_room(level))
-		return floors_full(s);
+	/* a message from the top lowers nobody, and nothing comes back by it */
+	if (level >= policy.top && subject_observes(s) == level &&
+	    CAST(struct sock, address(other))->sk_type == SOCK_DGRAM)
+		return 0;
 	memo = SOCK_STORAGE_MADE(&socks, other);
 	/* what may be put back is not remembered */
 	if (subject_observes(s) != level)
@@ -74,7 +76,9 @@ static __always_inline int unix_decide_peer(struct sock *other)
 			return deny(s, &n, refusal(&n, label));
 		}
 	}
-	err = join_unix(address(other), &n);
+	err = TX_TRIED(join_unix(address(other), &n));
+	if (err == TX_LOST)
+		n.reason = TG_R_BUSY;
 	/* that nobody listens there has X11's clients, and the bus's, take the name that a file stands for */
 	if (err)
 		return deny(s, &n,
@@ -111,9 +115,10 @@ int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, st
 		return 0;
 	admits = unix_admits(address(other));
 	if (level >= admits || admits == UNIX_LATER)
-		floor_lower(address(newsk), level);
-	floor_lower(address(sock), level);
-	return 0;
+		err = floor_lower(address(newsk), level);
+	if (!err)
+		err = floor_lower(address(sock), level);
+	return err ? floors_full(subject_current()) : 0;
 }
 
 SEC("lsm/unix_may_send")
@@ -123,8 +128,8 @@ int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 
 	int err = sk ? unix_bind_peer(sk) : 0;
 
-	if (sk && !err)
-		floor_lower(address(sk), subject_level(subject_current()));
+	if (sk && !err && floor_lower(address(sk), subject_level(subject_current())))
+		return floors_full(subject_current());
 	return err;
 }
 
@@ -138,10 +143,8 @@ int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
 	/* there is no such pair: the call fails after this, and sk_free forgets nothing of these */
 	if (level >= policy.top || family == AF_INET || family == AF_INET6)
 		return 0;
-	if (!floors_have_room(level))
+	if (floor_lower(address(a->sk), level) || floor_lower(address(b->sk), level))
 		return floors_full(s);
-	floor_lower(address(a->sk), level);
-	floor_lower(address(b->sk), level);
 	return 0;
 }
 

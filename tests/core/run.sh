@@ -54,6 +54,8 @@ native() {
 	count test_lomac
 	build test_profile -O2 -fsanitize=undefined tests/core/test_profile.c
 	count test_profile
+	build test_budget -O2 -fsanitize=undefined tests/core/test_budget.c
+	count test_budget
 	for target in $FUZZERS; do
 		build "$target.random" -fsanitize=address,undefined "tests/core/$target.c" tests/core/random.c
 		count "$target.random"

@@ -83,16 +83,25 @@ impl Monitor {
     pub fn forget_given(&self, gone: &[Given]) -> Result<usize> {
         let mut count = 0;
         for given in gone {
-            if self
-                .given
-                .delete(&given.key())
-                .trying(|| "forget a given level".into())?
-            {
-                self.globals.given_used().fetch_sub(1, Ordering::Relaxed);
+            if self.delete_given(&given.key())? {
                 count += 1;
             }
         }
         Ok(count)
+    }
+
+    /// Takes an entry out of the table, and gives its account back what it had (kernel/budget.h); whether there was one.
+    pub(crate) fn delete_given(&self, key: &tg_given_key) -> Result<bool> {
+        let what = || "forget a given level".to_string();
+        let entry = self.given.get(key).trying(what)?;
+        let gone = self.given.delete(key).trying(what)?;
+        if gone {
+            self.globals.given_used().fetch_sub(1, Ordering::Relaxed);
+            if let Some(entry) = entry {
+                self.globals.give_back_given(entry);
+            }
+        }
+        Ok(gone)
     }
 }
 

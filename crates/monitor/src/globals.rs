@@ -251,6 +251,21 @@ impl Globals {
         self.u64_at(|b| unsafe { &raw mut (*b).given_used })
     }
 
+    /// An entry of the table of given levels has gone: its account has that back (`given_back` of kernel/object.h).
+    pub fn give_back_given(&self, entry: u32) {
+        const TABLE: usize = 2; // TG_T_GIVEN
+        if entry >> 31 == 0 {
+            return;
+        }
+        let account = ((entry >> 8) & 0xf) as usize * 4096 + ((entry >> 12) & 0xfff) as usize;
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).shares[TABLE].all })
+            .fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: as above.
+        self.u32_at(|b| unsafe { &raw mut (*b).shares[TABLE].own[account] })
+            .fetch_sub(1, Ordering::Relaxed);
+    }
+
     pub fn te_given_used(&self) -> &AtomicU64 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u64_at(|b| unsafe { &raw mut (*b).te_given_used })
@@ -262,8 +277,8 @@ impl Globals {
         self.u32_at(|b| unsafe { &raw mut (*b).given_closed })
     }
 
-    /// The lock of the demotion transaction: 1 while the kernel holds it, a
-    /// process's id while user space does.
+    /// The lock of the demotion transaction: a process's id while user space holds it, and while the
+    /// kernel does, what kernel/turn.h says.
     pub fn transaction(&self) -> &AtomicU32 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).tx.lock })

@@ -189,15 +189,16 @@ impl Monitor {
         let what = || "change the table of given levels".to_string();
         match level {
             Some(level) => {
-                if self.given.get(&held.key).trying(what)?.is_none() {
+                let before = self.given.get(&held.key).trying(what)?;
+                if before.is_none() {
                     self.globals.given_used().fetch_add(1, Ordering::Relaxed);
                 }
-                self.given.put(&held.key, &level).trying(what)?;
+                // the lowest byte is the level, the rest says in whose account the entry is
+                let entry = (before.unwrap_or(0) & !0xff) | (level & 0xff);
+                self.given.put(&held.key, &entry).trying(what)?;
             }
             None => {
-                if self.given.delete(&held.key).trying(what)? {
-                    self.globals.given_used().fetch_sub(1, Ordering::Relaxed);
-                }
+                self.delete_given(&held.key)?;
             }
         }
         self.inodes

@@ -44,6 +44,15 @@ impl Drop for Held<'_> {
 /// for the guard.
 const TRANSACTION: Duration = Duration::from_secs(2);
 
+/// In the lock's word: it is the kernel's (`TX_KERNEL` of kernel/turn.h).
+const KERNEL: u32 = 1 << 31;
+
+/// And its holder does not wait for others just now (`TX_INSIDE`): nobody may take it from that one.
+const INSIDE: u32 = 1 << 30;
+
+/// How long a holder that waits is left alone: `TURN_HIGHER_NS` of kernel/models/budget.h.
+const TURN: Duration = Duration::from_millis(50);
+
 impl Monitor {
     /// The label of a thread; `None`: it has none and is at the top level.
     ///
@@ -180,6 +189,8 @@ impl Monitor {
             level: s.level,
             attrs: s.attrs.bits() as u8,
             cause: s.cause,
+            // what it shares is made to fit by the next transaction
+            labelled: 1,
             ..Default::default()
         };
         self.subjects
@@ -191,20 +202,31 @@ impl Monitor {
     /// Waits for the demotion under way, if any, and keeps others from beginning.
     pub(crate) fn hold_transactions(&self) -> Result<Held<'_>> {
         let (lock, me) = (self.globals.transaction(), std::process::id());
+        let take = |from| {
+            let took = lock.compare_exchange(from, me, Ordering::SeqCst, Ordering::SeqCst);
+            took.is_ok()
+        };
         let until = Instant::now() + TRANSACTION;
+        let (mut seen, mut since) = (0, Instant::now());
         loop {
-            match lock.compare_exchange(0, me, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => return Ok(Held(self)),
-                // a holder that died: only user space holds it by its id
-                Err(pid) if pid > 1 && !std::path::Path::new(&format!("/proc/{pid}")).exists() => {
-                    let _ = lock.compare_exchange(pid, 0, Ordering::SeqCst, Ordering::SeqCst);
-                }
-                Err(_) if Instant::now() > until => {
-                    let busy = std::io::Error::from(Errno::BUSY);
-                    return Err(Error::io("wait for a demotion to end", busy));
-                }
-                Err(_) => std::thread::sleep(Duration::from_millis(1)),
+            let now = lock.load(Ordering::SeqCst);
+            if now != seen {
+                (seen, since) = (now, Instant::now());
             }
+            // a holder of the kernel's that waits has had its turn; one of user space's may have died
+            let free = match now {
+                0 => true,
+                _ if now & KERNEL != 0 => now & INSIDE == 0 && since.elapsed() > TURN,
+                pid => !std::path::Path::new(&format!("/proc/{pid}")).exists(),
+            };
+            if free && take(now) {
+                return Ok(Held(self));
+            }
+            if Instant::now() > until {
+                let busy = std::io::Error::from(Errno::BUSY);
+                return Err(Error::io("wait for a demotion to end", busy));
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

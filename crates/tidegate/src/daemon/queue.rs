@@ -1,5 +1,5 @@
 //! Records that wait for the disk. A flood of refusals keeps neither demotions out nor the
-//! refusals of other levels.
+//! refusals of other levels and users.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -16,6 +16,12 @@ const DENIALS: usize = ROOM / 4 * 3;
 /// Of subjects at one level.
 const DENIALS_OF_ONE: usize = DENIALS / 2;
 
+/// Of one user's at one level.
+const DENIALS_OF_USER: usize = DENIALS_OF_ONE / 4;
+
+/// Accounts of users at each level: users whose numbers are alike modulo this have one.
+const USERS: usize = 1024;
+
 /// The end where records are put in.
 #[derive(Debug)]
 pub struct Queue {
@@ -24,6 +30,8 @@ pub struct Queue {
     all: AtomicUsize,
     /// How many of them are denials, by their subject's level.
     denials: [AtomicUsize; limits::MAX_LEVELS],
+    /// And by its user besides: [`USERS`] a level.
+    users: Box<[AtomicUsize]>,
     /// Nothing is put in any more.
     closed: AtomicBool,
 }
@@ -36,15 +44,20 @@ impl Queue {
             records,
             all: AtomicUsize::new(0),
             denials: Default::default(),
+            users: (0..limits::MAX_LEVELS * USERS)
+                .map(|_| AtomicUsize::new(0))
+                .collect(),
             closed: AtomicBool::new(false),
         };
         (queue, receive)
     }
 
-    /// The count of what an event is one of, if that is bounded apart.
-    fn denials(&self, event: &Event) -> Option<&AtomicUsize> {
+    /// The counts of what an event is one of, of its level and of its user, if that is bounded apart.
+    fn denials(&self, event: &Event) -> Option<(&AtomicUsize, &AtomicUsize)> {
+        let level = usize::from(event.to);
+        let user = level * USERS + event.uid as usize % USERS;
         match event.kind {
-            Kind::Denied | Kind::Would => self.denials.get(usize::from(event.to)),
+            Kind::Denied | Kind::Would => Some((self.denials.get(level)?, self.users.get(user)?)),
             _ => None,
         }
     }
@@ -66,7 +79,11 @@ impl Queue {
         }
         let all = self.all.fetch_add(1, Ordering::Relaxed);
         let room = match self.denials(&event) {
-            Some(count) => count.fetch_add(1, Ordering::Relaxed) < DENIALS_OF_ONE && all < DENIALS,
+            Some((level, user)) => {
+                let of_level = level.fetch_add(1, Ordering::Relaxed);
+                let of_user = user.fetch_add(1, Ordering::Relaxed);
+                of_user < DENIALS_OF_USER && of_level < DENIALS_OF_ONE && all < DENIALS
+            }
             None => all < ROOM,
         };
         if !room {
@@ -86,8 +103,9 @@ impl Queue {
     /// Counts one that was taken out.
     pub fn took(&self, event: &Event) {
         self.all.fetch_sub(1, Ordering::Relaxed);
-        if let Some(count) = self.denials(event) {
-            count.fetch_sub(1, Ordering::Relaxed);
+        if let Some((level, user)) = self.denials(event) {
+            level.fetch_sub(1, Ordering::Relaxed);
+            user.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
@@ -101,12 +119,19 @@ mod tests {
         Event { to, ..event(kind) }
     }
 
+    fn denied_to(to: u8, uid: u32) -> Event {
+        Event {
+            uid,
+            ..of(Kind::Denied, to)
+        }
+    }
+
     #[test]
     fn a_flood_leaves_room_for_other_levels_and_for_demotions() {
         let (queue, receive) = Queue::new();
         let flood = |to| {
             (0..ROOM)
-                .filter(|_| queue.put(of(Kind::Denied, to)))
+                .filter(|&n| queue.put(denied_to(to, n as u32 % 8)))
                 .count()
         };
         assert_eq!(flood(0), DENIALS_OF_ONE);
@@ -121,6 +146,18 @@ mod tests {
             queue.took(&event);
         }
         assert_eq!(flood(2), DENIALS_OF_ONE);
+    }
+
+    #[test]
+    fn one_users_flood_leaves_room_for_others_at_its_level() {
+        let (queue, receive) = Queue::new();
+        let flood = |uid| (0..ROOM).filter(|_| queue.put(denied_to(0, uid))).count();
+        assert_eq!(flood(1000), DENIALS_OF_USER);
+        assert_eq!(flood(1001), DENIALS_OF_USER);
+        while let Ok(event) = receive.try_recv() {
+            queue.took(&event);
+        }
+        assert_eq!(flood(1000), DENIALS_OF_USER, "all was given back");
     }
 
     #[test]

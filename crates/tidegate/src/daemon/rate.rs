@@ -1,7 +1,8 @@
-//! Rate limiting: a flood of the same denial fills neither the disk nor the reader.
-//! What is left out is counted and told.
+//! Rate limiting: a flood of the same denial, or of one user's denials of ever other objects, fills neither the
+//! disk nor the reader. What is left out is counted and told.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::{Duration, Instant};
 
 use tidegate_monitor::{Event, Kind};
@@ -9,8 +10,20 @@ use tidegate_monitor::{Event, Kind};
 /// How long a window is.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Pairs of subject and object watched at once; more are let through.
-const PAIRS: usize = 4096;
+/// Pairs of subject and object of one account that are watched at once; further ones count in their account alone.
+const PAIRS: usize = 128;
+
+/// Accounts that are watched at once; further ones have one together, a level.
+const ACCOUNTS: usize = 128;
+
+/// Of an account's denials, so many times the limit of a pair pass a second.
+const OF_ACCOUNT: u32 = 100;
+
+/// Whose denials: a user's at a level.
+type Account = (u8, u32);
+
+/// The one account of a level's users beyond [`ACCOUNTS`].
+const OTHERS: u32 = u32::MAX;
 
 /// Subject, operation, object: a file, a process, or the number of a capability or a family.
 type Pair = (u32, u8, u64, u32, u32, u16);
@@ -23,11 +36,41 @@ struct Window {
     last: Option<Event>,
 }
 
-/// Lets so many denials of one subject, operation and object through a second.
+impl Window {
+    fn new(since: Instant) -> Window {
+        Window {
+            since,
+            passed: 0,
+            dropped: 0,
+            last: None,
+        }
+    }
+
+    /// Whether one more is among the first `limit`; if not, it is counted.
+    fn passes(&mut self, event: &Event, limit: u32) -> bool {
+        if self.passed < limit {
+            self.passed += 1;
+            return true;
+        }
+        self.dropped += 1;
+        self.last = Some(event.clone());
+        false
+    }
+}
+
+/// A user's denials at a level: all of them, and by subject, operation and object.
+#[derive(Debug)]
+struct Watched {
+    all: Window,
+    pairs: HashMap<Pair, Window>,
+}
+
+/// Lets so many denials of one subject, operation and object through a second, and [`OF_ACCOUNT`] times as many
+/// of one user at one level.
 #[derive(Debug)]
 pub struct Rate {
     limit: u32,
-    windows: HashMap<Pair, Window>,
+    accounts: HashMap<Account, Watched>,
 }
 
 impl Rate {
@@ -35,7 +78,7 @@ impl Rate {
     pub fn new(limit: u32) -> Rate {
         Rate {
             limit,
-            windows: HashMap::new(),
+            accounts: HashMap::new(),
         }
     }
 
@@ -49,41 +92,56 @@ impl Rate {
         let number = event.capability.or(number).unwrap_or(0);
         let peer = event.peer.unwrap_or(0);
         let pair = (event.pid, op, event.ino, event.dev, peer, number);
-        if !self.windows.contains_key(&pair) && self.windows.len() >= PAIRS {
-            return true;
+        let mut account = (event.to, event.uid);
+        if !self.accounts.contains_key(&account) && self.accounts.len() >= ACCOUNTS {
+            account.1 = OTHERS;
         }
-        let window = self.windows.entry(pair).or_insert(Window {
-            since: now,
-            passed: 0,
-            dropped: 0,
-            last: None,
+        let watched = self.accounts.entry(account).or_insert_with(|| Watched {
+            all: Window::new(now),
+            pairs: HashMap::new(),
         });
-        if window.passed < self.limit {
-            window.passed += 1;
-            return true;
+        let room = watched.pairs.len() < PAIRS;
+        let window = match watched.pairs.entry(pair) {
+            Entry::Occupied(known) => Some(known.into_mut()),
+            Entry::Vacant(new) if room => Some(new.insert(Window::new(now))),
+            Entry::Vacant(_) => None,
+        };
+        if window.is_some_and(|w| !w.passes(event, self.limit)) {
+            return false;
         }
-        window.dropped += 1;
-        window.last = Some(event.clone());
-        false
+        watched
+            .all
+            .passes(event, self.limit.saturating_mul(OF_ACCOUNT))
     }
 
     /// Ends the windows that are over: what each left out, and the last of it.
     pub fn end(&mut self, now: Instant) -> Vec<(u64, Event)> {
         let mut told = Vec::new();
-        self.windows.retain(|_, w| {
+        let mut goes_on = |w: &mut Window| {
             let on = now.duration_since(w.since) < WINDOW;
             if !on && let Some(last) = w.last.take() {
                 told.push((w.dropped, last));
             }
             on
+        };
+        self.accounts.retain(|_, watched| {
+            watched.pairs.retain(|_, w| goes_on(w));
+            if !goes_on(&mut watched.all) {
+                watched.all = Window::new(now);
+            }
+            // the account has a window as long as one of its pairs has
+            !watched.pairs.is_empty() || watched.all.passed > 0
         });
         told
     }
 
     /// Ends all windows, over or not.
     pub fn close(self) -> Vec<(u64, Event)> {
-        let windows = self.windows.into_values();
-        windows.filter_map(|w| Some((w.dropped, w.last?))).collect()
+        let accounts = self.accounts.into_values();
+        accounts
+            .flat_map(|watched| watched.pairs.into_values().chain([watched.all]))
+            .filter_map(|w| Some((w.dropped, w.last?)))
+            .collect()
     }
 }
 
@@ -106,6 +164,47 @@ mod tests {
         assert_eq!(told[0].0, 7);
         assert!(rate.passes(&event(Kind::Denied), now + WINDOW));
         assert!(rate.close().is_empty(), "nothing was left out since");
+    }
+
+    #[test]
+    fn ever_other_objects_of_one_user_hide_nobody_elses_denials() {
+        let mut rate = Rate::new(3);
+        let now = Instant::now();
+        let denied = |ino, uid, to| Event {
+            ino,
+            uid,
+            to,
+            ..event(Kind::Denied)
+        };
+        let flood = 100_000u64;
+        let passed = (0..flood).filter(|&ino| rate.passes(&denied(ino, 1000, 0), now));
+        assert_eq!(passed.count(), 3 * OF_ACCOUNT as usize);
+        assert!(rate.passes(&denied(1, 1001, 0), now), "another user");
+        assert!(rate.passes(&denied(1, 1000, 1), now), "another level");
+        let told: u64 = rate.end(now + WINDOW).iter().map(|(count, _)| count).sum();
+        assert_eq!(told, flood - 3 * u64::from(OF_ACCOUNT), "all are counted");
+        assert!(rate.passes(&denied(flood, 1000, 0), now + WINDOW));
+    }
+
+    #[test]
+    fn however_many_users_there_are_each_level_is_heard() {
+        let mut rate = Rate::new(1);
+        let now = Instant::now();
+        for uid in 0..10_000 {
+            let denied = Event {
+                uid,
+                to: 0,
+                ..event(Kind::Denied)
+            };
+            rate.passes(&denied, now);
+        }
+        assert!(rate.accounts.len() <= ACCOUNTS + 1);
+        let higher = Event {
+            uid: 20_000,
+            to: 2,
+            ..event(Kind::Denied)
+        };
+        assert!(rate.passes(&higher, now));
     }
 
     #[test]
