@@ -675,16 +675,11 @@ __noinline u8 tx_files(u64 table, u8 level, bool falls)
 			tx.failed = 1;
 			break;
 		}
-		EACH(j, 64) {
+		bpf_for(j, 0, 64) {
 			u64 f = tx_places[BOUND(j, 64)];
 
 			if (f && tx_open >> j & 1)
 				level = tx_opening(f, level, falls);
-		}
-		/* the kernel has ended the loop: not all has been seen */
-		if (j < 64) {
-			tx.failed = 1;
-			break;
 		}
 	}
 	return level;
