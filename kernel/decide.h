@@ -67,7 +67,7 @@ static __always_inline int fall(struct tg_subject *s, u8 to, struct tg_note *n, 
 		return 0;
 	if (err == TX_LOST)
 		n->reason = TG_R_BUSY;
-	return deny(s, n, n->reason == TG_R_BUSY ? -EAGAIN : -EACCES);
+	return verdict_of(deny(s, n, n->reason == TG_R_BUSY ? -EAGAIN : -EACCES));
 }
 
 /* The verdict on what an object's label forbids, with its reason: not now, if it has none now. */
