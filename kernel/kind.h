@@ -132,6 +132,12 @@ static __always_inline bool device_is_neutral(u32 rdev)
 	return major == 4 || major == 229 || (major >= 136 && major <= 143);
 }
 
+/* The end of a pty that its slave hears: /dev/ptmx, and `ptmx` of any devpts. */
+static __always_inline bool device_is_master(u32 rdev)
+{
+	return rdev == (5 << 20 | 2);
+}
+
 /* Has the inode one of the states: being made now; unnamed, but may get a name? */
 static __always_inline bool inode_state(struct inode *inode, bool linkable)
 {

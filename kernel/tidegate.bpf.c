@@ -31,6 +31,7 @@
 #include "shared.h"
 #include "namespace.h"
 #include "lent.h"
+#include "terminal.h"
 #include "hooks/file.h"
 #include "hooks/dir.h"
 #include "hooks/attr.h"

@@ -388,6 +388,7 @@ struct tty_struct {
 	struct {
 		struct pid *session;
 	} ctrl;
+	struct tty_struct *link; /* the other end of a pty */
 };
 struct tty_file_private {
 	struct tty_struct *tty;
@@ -447,6 +448,9 @@ struct pt_regs {
 	unsigned long cx;
 };
 
+struct key {
+	kuid_t uid;
+};
 struct cred {
 	kuid_t uid;
 	kuid_t suid;

@@ -133,10 +133,6 @@ int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
 #define KEY_NEED_WRITE 3
 #define KEY_NEED_SETATTR 6
 
-/*
- * A user reaches his own keys by ordinary permission, while root reaches everybody's.
- * Root below the top level changes those that were made at its level or below.
- */
 SEC("lsm/key_alloc")
 int BPF_PROG(hook_key_alloc, void *key)
 {
@@ -155,6 +151,19 @@ static __always_inline bool keyctl_is(u32 operation)
 	       (regs->orig_ax == 288 && (u32)regs->bx == operation);
 }
 
+/*
+ * Is it the caller's own, who is not root? The kernel goes by the number that he has for files, and by what he
+ * possesses, as by a session's key ring that he inherited: others' too.
+ */
+static __always_inline bool key_is_own(u64 key, u32 fsuid)
+{
+	return fsuid && CAST(struct key, key)->uid.val == fsuid;
+}
+
+/*
+ * A user reaches his own keys by ordinary permission, at every level. Of those of root, whoever reaches them, a subject
+ * below the top changes what was made at its level or below.
+ */
 SEC("lsm/key_permission")
 int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int need)
 {
@@ -178,15 +187,18 @@ int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int ne
 	}
 	if (need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR && !keyctl_is(KEYCTL_INVALIDATE))
 		return 0;
-	if (subject_level(s) >= policy.top || (u32)bpf_get_current_uid_gid())
+	if (subject_level(s) >= policy.top)
 		return 0;
-	count_query(TG_C_IPC);
 	/*
 	 * The first argument, whose type is opaque to the verifier; a reference is an
 	 * address whose lowest bit says how it was come by.
 	 */
 	bpf_probe_read_kernel(&key, sizeof(key), ctx);
-	o = kernel_object(key & ~1ull);
+	key &= ~1ull;
+	if (key_is_own(key, cred->fsuid.val))
+		return 0;
+	count_query(TG_C_IPC);
+	o = kernel_object(key);
 	if (lomac_modify(subject(s), o, policy.top))
 		return 0;
 	n.object = o.level;

@@ -110,8 +110,10 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	if (type == S_IFDIR)
 		return 0;
 	kind = tx_kind_of(CAST(struct file, address(file)));
-	/* rings and listeners act for who made them */
-	if (kind == TX_RING && subject_level(subject_current()) < policy.top)
+	/* rings and listeners act for who made them, and a pty's master types for its session */
+	if ((kind == TX_RING && subject_level(subject_current()) < policy.top) ||
+	    (kind == TX_MASTER && file->f_mode & FMODE_WRITE &&
+	     master_is_higher(file, subject_level(subject_current()))))
 		return refuse(inode, file_dentry(file),
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);

@@ -122,7 +122,9 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 		if (mode & FMODE_READ)
 			line.to = lomac_observe(who, o);
 		if (mode & FMODE_WRITE)
-			line.revoke = !lomac_modify(who, o, policy.top);
+			line.revoke = !lomac_modify(who, o, policy.top) ||
+				      (line.type == S_IFCHR && device_is_master(inode->i_rdev) &&
+				       master_is_higher(f, who.level));
 	}
 	if (!own && line.to >= who.level && !line.revoke)
 		return;
