@@ -37,12 +37,14 @@ mod odd_sockets;
 mod offered;
 mod other_doors;
 mod own_addresses;
+mod owners;
 mod pipes;
 mod privilege;
 mod queues;
 mod revocation;
 mod ring_alone;
 mod servers;
+mod sessions;
 mod system;
 mod tasks;
 mod threads;
@@ -84,6 +86,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     bpffs::SCENARIOS,
     mounts::SCENARIOS,
     tty::SCENARIOS,
+    sessions::SCENARIOS,
     revocation::SCENARIOS,
     asynchronous::SCENARIOS,
     threads::SCENARIOS,
@@ -111,6 +114,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     descriptions::SCENARIOS,
     clones::SCENARIOS,
     namespaces::SCENARIOS,
+    owners::SCENARIOS,
     creations::SCENARIOS,
     servers::SCENARIOS,
     floods::SCENARIOS,
