@@ -459,10 +459,11 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		}
 		if (tx.stage == TX_FLOORS && falls && mode & FMODE_WRITE)
 			floor_lower(key, level);
+		/* what it sends outlives it, what it receives is gone, and both by the level that the queue has */
+		if (tx.stage == TX_VERIFY && falls && mode & (FMODE_READ | FMODE_WRITE) &&
+		    CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
+			tx.mapping++;
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
-			if (CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
-				/* its messages outlive it, and its level is the object's */
-				tx.mapping++;
 			if (kind == TX_MEMORY)
 				tx_later(key);
 			else

@@ -166,4 +166,11 @@ static __always_inline bool inode_is_memory(struct inode *inode)
 	       (inode->i_mode & S_IFMT) == S_IFREG && !inode_state(inode, true);
 }
 
+/* A message that is received from a POSIX queue is gone: to read there is to write. */
+static __always_inline u32 mode_bound(struct inode *inode, u32 mode)
+{
+	return mode & FMODE_READ && inode->i_sb->s_magic == MQUEUE_MAGIC ? mode | FMODE_WRITE :
+									   mode;
+}
+
 #endif

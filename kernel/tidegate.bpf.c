@@ -30,6 +30,8 @@
 #include "privilege.h"
 #include "shared.h"
 #include "namespace.h"
+#include "network.h"
+#include "own.h"
 #include "lent.h"
 #include "terminal.h"
 #include "hooks/file.h"

@@ -94,11 +94,36 @@ int BPF_PROG(hook_msg_free, struct kern_ipc_perm *perm)
 	return 0;
 }
 
-/* shmat, semop, msgsnd, msgrcv and the *get calls all ask here. */
+/* shmat, semop, msgsnd, msgrcv and the *get calls all ask here: msgrcv to read. */
 SEC("lsm/ipc_permission")
 int BPF_PROG(hook_ipc_permission, struct kern_ipc_perm *perm, short flag)
 {
 	return use(address(perm), flag & 0444, flag & 0222, TG_OP_IPC);
+}
+
+#define SEARCH_NUMBER 5 /* MSG_COPY */
+
+/*
+ * A message that is received is gone, so who takes one changes the queue; a copy (MSG_COPY) leaves it there. It is asked of
+ * each message: those that may not be taken are passed over. Who waits for one is asked about by who sends it. Of a call the
+ * record is that of the queue's first message.
+ */
+SEC("lsm/msg_queue_msgrcv")
+int BPF_PROG(hook_msg_queue_msgrcv, struct kern_ipc_perm *perm, struct msg_msg *msg,
+	     struct task_struct *target, long type, int mode)
+{
+	struct tg_note n = { .op = TG_OP_IPC, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o = kernel_object(address(perm));
+	struct tg_label label = subject_label(target);
+	struct lomac_subject who = { .level = label.level };
+
+	if (mode == SEARCH_NUMBER || lomac_modify(who, o, policy.top))
+		return 0;
+	if (address(target) != address(bpf_get_current_task_btf()) ||
+	    address(CAST(struct msg_queue, address(perm))->q_messages.next) != address(msg))
+		return policy.permissive || label.attrs & TG_PERMISSIVE ? 0 : -EPERM;
+	n.object = o.level;
+	return deny(subject_current(), &n, -EPERM);
 }
 
 #define IPC_SET 1

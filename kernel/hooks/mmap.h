@@ -69,10 +69,10 @@ static __noinline int receive_socket(struct file *file)
 
 	if (family == AF_UNIX)
 		return guard_unix(sk, -EPERM);
-	if (family == AF_PACKET || family == AF_VSOCK || family == AF_XDP)
-		return observe_net(&p, TG_OP_RECEIVE_FD);
 	if (family != AF_INET && family != AF_INET6)
-		return 0;
+		return family_is_told(family) ? 0 : observe_net(&p, TG_OP_RECEIVE_FD);
+	if (!protocol_is_known(sk->sk_type, sk->sk_protocol))
+		return observe_net(&p, TG_OP_RECEIVE_FD);
 	net_peer_of(sk, &p);
 	return p.known ? observe_net(&p, TG_OP_RECEIVE_FD) : 0;
 }
@@ -131,7 +131,13 @@ int BPF_PROG(hook_file_receive, struct file *file)
 		if (err || kind != TX_PROCESS)
 			return err;
 	}
-	return bind(file, file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
+	if (type == S_IFCHR) {
+		int err = observe_tap(file);
+
+		if (err)
+			return err;
+	}
+	return bind(file, mode_bound(inode, file->f_mode), TG_OP_RECEIVE_FD, TG_C_FILE);
 }
 
 #endif

@@ -32,6 +32,7 @@ mod moves;
 mod namespaces;
 mod net;
 mod net_shared;
+mod networks;
 mod odd_objects;
 mod odd_sockets;
 mod offered;
@@ -46,6 +47,7 @@ mod ring_alone;
 mod servers;
 mod sessions;
 mod system;
+mod taken;
 mod tasks;
 mod threads;
 mod tracing;
@@ -109,8 +111,10 @@ pub const TOPICS: &[&[Scenario]] = &[
     i386::SCENARIOS,
     ring_alone::SCENARIOS,
     net_shared::SCENARIOS,
+    networks::SCENARIOS,
     inherited::SCENARIOS,
     queues::SCENARIOS,
+    taken::SCENARIOS,
     descriptions::SCENARIOS,
     clones::SCENARIOS,
     namespaces::SCENARIOS,
