@@ -179,7 +179,8 @@ enum tx_kind {
 	TX_FILE,
 	TX_RING,
 	TX_FAULTS,
-	TX_PROCESS
+	TX_PROCESS,
+	TX_MASTER
 };
 
 __noinline u32 tx_kind_anonymous(u64 dentry)
@@ -198,6 +199,9 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 		return TX_SHARED;
 	/* what one of its holders asks to be told, in words of his own, another is told */
 	if (!__builtin_memcmp(name, "[eventpo", 8) || !__builtin_memcmp(name, "inotify", 8))
+		return TX_SHARED;
+	/* of which signals, and when */
+	if (!__builtin_memcmp(name, "[signalf", 8) || !__builtin_memcmp(name, "[timerfd", 8))
 		return TX_SHARED;
 	/* rules that one adds confine the other, and what one mounts the other says */
 	if (!__builtin_memcmp(name, "[landloc", 8) || !__builtin_memcmp(name, "[fsconte", 8))
@@ -245,6 +249,8 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 		return inode_is_memory(inode) ? TX_MEMORY : TX_FILE;
 	if (type == S_IFBLK)
 		return TX_FILE;
+	if (type == S_IFCHR && device_is_master(inode->i_rdev))
+		return TX_MASTER;
 	if (type == S_IFCHR)
 		return device_is_neutral(inode->i_rdev) ? TX_OTHER : TX_FILE;
 	return TX_OTHER;
@@ -517,11 +523,12 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		}
 		if (tx.stage == TX_FLOORS && falls && mode & FMODE_WRITE)
 			tx_floor(key, level);
+		/* what it sends outlives it, what it receives is gone, and both by the level that the queue has */
+		if (tx.stage == TX_VERIFY && falls && mode & (FMODE_READ | FMODE_WRITE) &&
+		    CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
+			tx.mapping++;
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
 			tx_floor_needed(key);
-			if (CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
-				/* its messages outlive it, and its level is the object's */
-				tx.mapping++;
 			if (kind == TX_MEMORY)
 				tx_later(key);
 			else
@@ -584,7 +591,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_VERIFY && memory_owner(address(f->private_data)) > level)
 			tx.mapping++;
 	}
-	if (kind == TX_FILE && falls && mode & FMODE_WRITE)
+	/* whom a master types for, the guard looks at */
+	if ((kind == TX_FILE || kind == TX_MASTER) && falls && mode & FMODE_WRITE)
 		tx.writable++;
 	if (tx.stage == TX_VERIFY && falls && tx_leased(addr))
 		tx.mapping++;

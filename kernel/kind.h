@@ -132,6 +132,12 @@ static __always_inline bool device_is_neutral(u32 rdev)
 	return major == 4 || major == 229 || (major >= 136 && major <= 143);
 }
 
+/* The end of a pty that its slave hears: /dev/ptmx, and `ptmx` of any devpts. */
+static __always_inline bool device_is_master(u32 rdev)
+{
+	return rdev == (5 << 20 | 2);
+}
+
 /* Has the inode one of the states: being made now; unnamed, but may get a name? */
 static __always_inline bool inode_state(struct inode *inode, bool linkable)
 {
@@ -158,6 +164,13 @@ static __always_inline bool inode_is_memory(struct inode *inode)
 		return magic == SECRETMEM_MAGIC;
 	return (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC || magic == SECRETMEM_MAGIC) &&
 	       (inode->i_mode & S_IFMT) == S_IFREG && !inode_state(inode, true);
+}
+
+/* A message that is received from a POSIX queue is gone: to read there is to write. */
+static __always_inline u32 mode_bound(struct inode *inode, u32 mode)
+{
+	return mode & FMODE_READ && inode->i_sb->s_magic == MQUEUE_MAGIC ? mode | FMODE_WRITE :
+									   mode;
 }
 
 #endif

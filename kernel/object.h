@@ -100,11 +100,22 @@ static __always_inline void floor_forget(u64 key)
 		share_give(TG_T_FLOORS, at, payer);
 }
 
+/* /proc/PID/autogroup: no other file of procfs has that name. */
+__noinline bool is_autogroup(u64 dentry)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	char name[10] = {};
+
+	bpf_probe_read_kernel(name, sizeof(name), d->d_name.name);
+	return !__builtin_memcmp(name, "autogroup", sizeof(name));
+}
+
 /*
  * /proc/PID and what is in it has its process's level, from moment to moment; 0:
- * not such a file. The numbers in its name may be another namespace's.
+ * not such a file. The numbers in its name may be another namespace's. By `autogroup`
+ * the share of the processor of its whole session is set: the top's.
  */
-static __always_inline u64 label_of_process(struct inode *inode, u32 seqno)
+static __always_inline u64 label_of_process(struct inode *inode, u64 dentry, u32 seqno)
 {
 	u64 at = address(inode) - bpf_core_field_offset(struct proc_inode, vfs_inode);
 	struct proc_inode *pi = CAST(struct proc_inode, at);
@@ -113,6 +124,8 @@ static __always_inline u64 label_of_process(struct inode *inode, u32 seqno)
 
 	if (!pi->pid)
 		return 0;
+	if (is_autogroup(dentry))
+		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
 	task = bpf_task_from_pid(pi->pid->numbers[0].nr);
 	if (!task)
 		return label_make(policy.top, TG_KERNEL, TG_FROM_KIND, seqno);
@@ -212,7 +225,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	if (label)
 		goto out;
 	if (magic == PROC_MAGIC) {
-		label = label_of_process(inode, seqno);
+		label = label_of_process(inode, dentry, seqno);
 		if (label)
 			return label;
 	}
@@ -380,7 +393,7 @@ __noinline u64 label_looked(u64 inode, u64 dentry, u32 *source, bool behind)
 	label = label_of_kind(inode, policy.seqno);
 	key = given_key(i);
 	if (!label && magic == PROC_MAGIC)
-		label = label_of_process(i, policy.seqno);
+		label = label_of_process(i, dentry, policy.seqno);
 	if (label)
 		return label;
 	foreign = is_foreign(inode);

@@ -101,7 +101,7 @@ static __noinline int modify_opened(struct file *file, u8 op)
 /*
  * What is the description's changes for everybody who has it: where it writes and how, who is told of it, and who has it
  * locked. In the log that a service and its fallen child have as their output the child, without O_APPEND, chooses the
- * place. A terminal is its session's (hooks/attr.h).
+ * place. A terminal is its session's (terminal.h).
  */
 static __noinline int modify_shared(struct file *file, u8 op)
 {

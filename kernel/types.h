@@ -319,8 +319,12 @@ struct mm_struct {
 struct completion;
 struct key {
 	s32 serial;
+	kuid_t uid;
 };
 struct kern_ipc_perm;
+struct msg_queue {
+	struct list_head q_messages;
+};
 struct sockaddr {
 	unsigned short sa_family;
 };
@@ -396,6 +400,7 @@ struct tty_struct {
 	struct {
 		struct pid *session;
 	} ctrl;
+	struct tty_struct *link; /* the other end of a pty */
 };
 struct tty_file_private {
 	struct tty_struct *tty;
@@ -478,11 +483,37 @@ struct linux_binprm {
 struct in6_addr {
 	u8 bytes[16];
 };
+struct in_ifaddr {
+	struct in_ifaddr *ifa_next;
+	u32 ifa_local; /* big endian */
+};
+struct in_device {
+	struct in_ifaddr *ifa_list;
+};
+struct inet6_ifaddr {
+	struct in6_addr addr;
+	struct list_head if_list;
+};
+struct inet6_dev {
+	struct list_head addr_list;
+};
+struct net_device {
+	struct list_head dev_list;
+	struct in_device *ip_ptr;
+	struct inet6_dev *ip6_ptr;
+};
+struct net {
+	struct user_namespace *user_ns;
+	struct list_head dev_base_head;
+};
 struct sock_common {
 	u32 skc_daddr;
 	u32 skc_rcv_saddr;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	struct {
+		struct net *net;
+	} skc_net;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	struct {

@@ -3,36 +3,6 @@
 #ifndef TIDEGATE_HOOK_ATTR_H
 #define TIDEGATE_HOOK_ATTR_H
 
-/* Is somebody of the terminal's session above the level? One without a session is its master's. */
-static __noinline bool session_is_higher(u64 terminal, u8 level, bool without)
-{
-	u64 session = address(CAST(struct tty_struct, terminal)->ctrl.session);
-	struct task_struct *t;
-	bool higher = false;
-
-	if (!session)
-		return without;
-	bpf_rcu_read_lock();
-	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct signal_struct *signal = UNTRUSTED(t)->signal;
-
-		if (address(signal->pids[PIDTYPE_SID]) == session &&
-		    subject_label(t).observes > level)
-			higher = true;
-	}
-	bpf_rcu_read_unlock();
-	return higher;
-}
-
-/* Of the terminal that is open. */
-static __always_inline bool terminal_is_higher(struct file *file, u8 level, bool without)
-{
-	struct tty_file_private *opened =
-		CAST(struct tty_file_private, address(file->private_data));
-
-	return session_is_higher(address(opened->tty), level, without);
-}
-
 /* Of what changes: whose an object is, and who may open it, rather than what it holds or when. */
 enum { HOLDS, OWNED, OWNER };
 
@@ -212,12 +182,35 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define XFS_IOCTL_MAGIC 'X'
 #define IOC_WRITE (1u << 30)
 #define EXT4_IOC_MOVE_EXT 0xc028660f
+#define EXT4_IOC_MIGRATE 0x6609
+#define FS_IOC_REMOVE_ENCRYPTION_KEY 0xc0406618
 #define KDSKBDIACR 0x4b4b
 #define KDSKBDIACRUC 0x4bfb
 #define KDSIGACCEPT 0x4b4e
 #define TIOCSTI 0x5412
 #define TIOCLINUX 0x541c
 #define TIOCSETD 0x5423
+#define TIOCSIG 0x40045436
+#define KDSETMODE 0x4b3a
+#define KDSKBMODE 0x4b45
+#define KDSKBMETA 0x4b63
+#define KDSKBLED 0x4b65
+#define KDSETLED 0x4b32
+#define KDFONTOP 0x4b72
+#define PIO_FONT 0x4b61
+#define PIO_FONTX 0x4b6c
+#define PIO_FONTRESET 0x4b6d
+#define PIO_SCRNMAP 0x4b41
+#define PIO_UNISCRNMAP 0x4b6a
+#define PIO_UNIMAP 0x4b67
+#define PIO_UNIMAPCLR 0x4b68
+#define PIO_CMAP 0x4b71
+#define VT_SETMODE 0x5602
+#define VT_RELDISP 0x5605
+#define VT_ACTIVATE 0x5606
+#define VT_RESIZE 0x5609
+#define VT_RESIZEX 0x560a
+#define VT_SETACTIVATE 0x560f
 #define FS_IOC32_SETVERSION 0x40047602
 #define FS_IOC32_SETVERSION_EXT4 0x40046604
 #define FS_IOC32_SETFLAGS 0x40046602
@@ -248,8 +241,9 @@ static __noinline int modify_file(struct tg_subject *s, struct file *file)
 }
 
 /*
- * An inode's generation is part of the key of its given level; flags are its
- * attributes; TIOCSTI and TIOCLINUX type into somebody's terminal.
+ * An inode's generation is part of the key of its given level; flags are its attributes, and so is how its blocks are
+ * noted; the key of encrypted files is of use to everybody. TIOCSTI and TIOCLINUX type into somebody's terminal, TIOCSIG
+ * interrupts; of a console its session has the keyboard, the letters and when it is shown, and all share the rest.
  */
 static __always_inline int control(struct file *file, unsigned int cmd)
 {
@@ -288,11 +282,33 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 		if ((inode->i_mode & S_IFMT) != S_IFCHR)
 			return modify_shared(file, TG_OP_SETATTR);
 		return terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
+	case TIOCSIG:
+		return master_is_higher(file, s->level) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSTI:
+	case KDSETMODE:
+	case KDSKBMODE:
+	case KDSKBMETA:
+	case KDSKBLED:
+	case KDSETLED:
+	case KDFONTOP:
+	case PIO_FONT:
+	case PIO_FONTX:
+	case PIO_FONTRESET:
+	case PIO_SCRNMAP:
+	case PIO_UNISCRNMAP:
+	case PIO_UNIMAP:
+	case PIO_UNIMAPCLR:
+	case VT_SETMODE:
+	case VT_RELDISP:
+	case VT_ACTIVATE:
+	case VT_SETACTIVATE:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
 	case KDSKBDIACR: /* the keyboard is everybody's who sits at it */
 	case KDSKBDIACRUC:
 	case KDSIGACCEPT:
+	case PIO_CMAP: /* of all consoles */
+	case VT_RESIZE:
+	case VT_RESIZEX:
 	case TIOCLINUX:
 	case TIOCSETD:
 		return deny(s, &n, -EPERM);
@@ -300,6 +316,7 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 	case FS_IOC_SETVERSION_EXT4:
 	case FS_IOC32_SETVERSION:
 	case FS_IOC32_SETVERSION_EXT4:
+	case FS_IOC_REMOVE_ENCRYPTION_KEY:
 		n.op = TG_OP_SETATTR;
 		n.class = TG_C_FILE;
 		return deny(s, &n, -EPERM);
@@ -308,6 +325,7 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 	case FS_IOC_ENABLE_VERITY:
 	case FS_IOC_SET_ENCRYPTION_POLICY:
 	case FS_IOC_FSSETXATTR:
+	case EXT4_IOC_MIGRATE:
 		return modify_file(s, file);
 	}
 	return 0;

@@ -152,13 +152,15 @@ __noinline u8 inherited_file(u64 file, u8 level, u8 attrs)
 		struct sock *sk = CAST(struct sock, sock->sk);
 		struct net_peer p = { .family = sk->__sk_common.skc_family };
 
-		if (p.family == AF_PACKET || p.family == AF_VSOCK || p.family == AF_XDP)
+		if (!family_is_told(p.family))
 			return lomac_observe_net(who, policy.net_default);
 		if (p.family != AF_INET && p.family != AF_INET6)
 			return level;
 		net_peer_of(sk, &p);
-		return p.known ? lomac_observe_net(who, net_level(&p)) : level;
+		return p.known ? lomac_observe_net(who, net_believed(&p)) : level;
 	}
+	if (type == S_IFCHR && is_tap(address(inode), address(f->f_path.dentry)))
+		return lomac_observe_net(who, policy.net_default);
 	if ((type != S_IFREG && type != S_IFBLK && type != S_IFCHR) || inode_is_memory(inode))
 		return level;
 	return lomac_observe(

@@ -155,8 +155,14 @@ int BPF_PROG(hook_file_open, struct file *file)
 		if (!s || just_created(s, inode))
 			return 0;
 	}
+	if (type == S_IFCHR) {
+		int err = observe_tap(file);
+
+		if (err)
+			return err;
+	}
 	count_query(TG_C_FILE);
-	return bind(file, mode, TG_OP_OPEN_READ, TG_C_FILE);
+	return bind(file, mode_bound(inode, mode), TG_OP_OPEN_READ, TG_C_FILE);
 }
 
 #endif

@@ -126,11 +126,36 @@ int BPF_PROG(hook_msg_free, struct kern_ipc_perm *perm)
 	return 0;
 }
 
-/* shmat, semop, msgsnd, msgrcv and the *get calls all ask here. */
+/* shmat, semop, msgsnd, msgrcv and the *get calls all ask here: msgrcv to read. */
 SEC("lsm/ipc_permission")
 int BPF_PROG(hook_ipc_permission, struct kern_ipc_perm *perm, short flag)
 {
 	return use(address(perm), flag & 0444, flag & 0222, TG_OP_IPC);
+}
+
+#define SEARCH_NUMBER 5 /* MSG_COPY */
+
+/*
+ * A message that is received is gone, so who takes one changes the queue; a copy (MSG_COPY) leaves it there. It is asked of
+ * each message: those that may not be taken are passed over. Who waits for one is asked about by who sends it. Of a call the
+ * record is that of the queue's first message.
+ */
+SEC("lsm/msg_queue_msgrcv")
+int BPF_PROG(hook_msg_queue_msgrcv, struct kern_ipc_perm *perm, struct msg_msg *msg,
+	     struct task_struct *target, long type, int mode)
+{
+	struct tg_note n = { .op = TG_OP_IPC, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o = kernel_object(address(perm));
+	struct tg_label label = subject_label(target);
+	struct lomac_subject who = { .level = label.level };
+
+	if (mode == SEARCH_NUMBER || lomac_modify(who, o, policy.top))
+		return 0;
+	if (address(target) != address(bpf_get_current_task_btf()) ||
+	    address(CAST(struct msg_queue, address(perm))->q_messages.next) != address(msg))
+		return policy.permissive || label.attrs & TG_PERMISSIVE ? 0 : -EPERM;
+	n.object = o.level;
+	return deny(subject_current(), &n, -EPERM);
 }
 
 #define IPC_SET 1
@@ -165,10 +190,6 @@ int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
 #define KEY_NEED_WRITE 3
 #define KEY_NEED_SETATTR 6
 
-/*
- * A user reaches his own keys by ordinary permission, while root reaches everybody's.
- * Root below the top level changes those that were made at its level or below.
- */
 #define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
 
 /*
@@ -219,6 +240,19 @@ static __always_inline bool keyctl_is(u32 operation)
 	       (regs->orig_ax == 288 && (u32)regs->bx == operation);
 }
 
+/*
+ * Is it the caller's own, who is not root? The kernel goes by the number that he has for files, and by what he
+ * possesses, as by a session's key ring that he inherited: others' too.
+ */
+static __always_inline bool key_is_own(u64 key, u32 fsuid)
+{
+	return fsuid && CAST(struct key, key)->uid.val == fsuid;
+}
+
+/*
+ * A user reaches his own keys by ordinary permission, at every level. Of those of root, whoever reaches them, a subject
+ * below the top changes what was made at its level or below.
+ */
 SEC("lsm/key_permission")
 int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int need)
 {
@@ -242,15 +276,18 @@ int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int ne
 	}
 	if (need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR && !keyctl_is(KEYCTL_INVALIDATE))
 		return 0;
-	if (subject_level(s) >= policy.top || (u32)bpf_get_current_uid_gid())
+	if (subject_level(s) >= policy.top)
 		return 0;
-	count_query(TG_C_IPC);
 	/*
 	 * The first argument, whose type is opaque to the verifier; a reference is an
 	 * address whose lowest bit says how it was come by.
 	 */
 	bpf_probe_read_kernel(&key, sizeof(key), ctx);
-	o = kernel_object(key & ~1ull);
+	key &= ~1ull;
+	if (key_is_own(key, cred->fsuid.val))
+		return 0;
+	count_query(TG_C_IPC);
+	o = kernel_object(key);
 	if (lomac_modify(subject(s), o, policy.top))
 		return 0;
 	n.object = o.level;

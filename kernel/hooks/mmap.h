@@ -69,10 +69,10 @@ static __noinline int receive_socket(struct file *file)
 
 	if (family == AF_UNIX)
 		return guard_unix(sk, -EPERM);
-	if (family == AF_PACKET || family == AF_VSOCK || family == AF_XDP)
-		return observe_net(&p, TG_OP_RECEIVE_FD);
 	if (family != AF_INET && family != AF_INET6)
-		return 0;
+		return family_is_told(family) ? 0 : observe_net(&p, TG_OP_RECEIVE_FD);
+	if (!protocol_is_known(sk->sk_type, sk->sk_protocol))
+		return observe_net(&p, TG_OP_RECEIVE_FD);
 	net_peer_of(sk, &p);
 	return p.known ? observe_net(&p, TG_OP_RECEIVE_FD) : 0;
 }
@@ -96,6 +96,15 @@ static __noinline bool daemon_takes(struct file *file)
 	return magic != SECRETMEM_MAGIC && inode_is_memory(inode);
 }
 
+/* Rings and listeners act for who made them, and a pty's master types for its session. */
+static __noinline bool acts_for_others(struct file *file, enum tx_kind kind)
+{
+	u8 level = subject_level(subject_current());
+
+	return (kind == TX_RING && level < policy.top) ||
+	       (kind == TX_MASTER && file->f_mode & FMODE_WRITE && master_is_higher(file, level));
+}
+
 /* A descriptor received through a socket or by pidfd_getfd binds what it names. */
 SEC("lsm.s/file_receive")
 int BPF_PROG(hook_file_receive, struct file *file)
@@ -110,8 +119,7 @@ int BPF_PROG(hook_file_receive, struct file *file)
 	if (type == S_IFDIR)
 		return 0;
 	kind = tx_kind_of(CAST(struct file, address(file)));
-	/* rings and listeners act for who made them */
-	if (kind == TX_RING && subject_level(subject_current()) < policy.top)
+	if (acts_for_others(file, kind))
 		return refuse(inode, file_dentry(file),
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
@@ -129,7 +137,13 @@ int BPF_PROG(hook_file_receive, struct file *file)
 		if (err || kind != TX_PROCESS)
 			return err;
 	}
-	return bind(file, file->f_mode, TG_OP_RECEIVE_FD, TG_C_FILE);
+	if (type == S_IFCHR) {
+		int err = observe_tap(file);
+
+		if (err)
+			return err;
+	}
+	return bind(file, mode_bound(inode, file->f_mode), TG_OP_RECEIVE_FD, TG_C_FILE);
 }
 
 #endif

@@ -84,7 +84,7 @@ static __always_inline void held_socket(struct tg_held *line, struct file *f,
 	/* nobody at the other end yet: what arrives will be observed */
 	if (!p.known && p.family != AF_PACKET && p.family != AF_XDP && sk->sk_type != SOCK_RAW)
 		return;
-	line->label = net_level(&p);
+	line->label = net_believed(&p);
 	line->to = lomac_observe_net(who, label_level(line->label));
 	line->family = p.family;
 	__builtin_memcpy(line->addr, p.addr, sizeof(p.addr));
@@ -122,7 +122,9 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 		if (mode & FMODE_READ)
 			line.to = lomac_observe(who, o);
 		if (mode & FMODE_WRITE)
-			line.revoke = !lomac_modify(who, o, policy.top);
+			line.revoke = !lomac_modify(who, o, policy.top) ||
+				      (line.type == S_IFCHR && device_is_master(inode->i_rdev) &&
+				       master_is_higher(f, who.level));
 	}
 	if (!own && line.to >= who.level && !line.revoke)
 		return;

@@ -3,126 +3,16 @@
 #ifndef TIDEGATE_HOOK_SOCKET_H
 #define TIDEGATE_HOOK_SOCKET_H
 
-#define AF_KEY 15
-#define AF_PACKET 17
-#define AF_VSOCK 40
-#define AF_XDP 44
-#define AF_NETLINK 16
+#define NETLINK_CONNECTOR 11
 #define NETLINK_KOBJECT_UEVENT 15
-#define AF_ALG 38
 #define MSG_FASTOPEN 0x20000000
 #define SOCK_RAW 3
 #define IPPROTO_ICMP 1
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
 #define IPPROTO_ICMPV6 58
-#define IPPROTO_SCTP 132
 #define IPPROTO_UDPLITE 136
 #define IPPROTO_MPTCP 262
-
-struct net_peer {
-	u8 family;
-	u8 addr[16];
-	u16 port;
-	bool known;
-};
-
-/* The level of an address: the longest network line that holds it. */
-static __always_inline u8 net_level(struct net_peer *p)
-{
-	struct tg_net key = { .prefixlen = 128 };
-	u32 slot = policy_slot(), *level;
-	void *inner;
-
-	if (!p->known)
-		return policy.net_default;
-	inner = bpf_map_lookup_elem(&nets, &slot);
-	if (!inner)
-		return 0;
-	__builtin_memcpy(key.addr, p->addr, 16);
-	level = bpf_map_lookup_elem(inner, &key);
-	return level ? *level : policy.net_default;
-}
-
-static __always_inline void net_peer_v4(struct net_peer *p, u32 be)
-{
-	p->addr[10] = p->addr[11] = 0xff;
-	__builtin_memcpy(p->addr + 12, &be, 4);
-	p->known = be != 0;
-}
-
-static __always_inline void net_peer_of(struct sock *sk, struct net_peer *p)
-{
-	p->family = sk->__sk_common.skc_family;
-	if (p->family == AF_INET) {
-		net_peer_v4(p, sk->__sk_common.skc_daddr);
-	} else {
-		u64 any;
-
-		bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_daddr);
-		__builtin_memcpy(&any, p->addr + 8, 8);
-		p->known = any != 0;
-	}
-}
-
-/* A socket bound to a loopback address is reached by this machine alone: then that is the network. */
-static __always_inline void net_bound(struct sock *sk, struct net_peer *p)
-{
-	u64 half[2] = {};
-
-	if (p->family == AF_INET) {
-		if ((sk->__sk_common.skc_rcv_saddr & 0xff) == 127)
-			net_peer_v4(p, sk->__sk_common.skc_rcv_saddr);
-		return;
-	}
-	bpf_probe_read_kernel(half, sizeof(half), &sk->__sk_common.skc_v6_rcv_saddr);
-	if (!half[0] && half[1] == bpf_cpu_to_be64(1)) {
-		__builtin_memcpy(p->addr, half, sizeof(half));
-		p->known = true;
-	}
-}
-
-#define LOOPBACK_IFINDEX 1 /* in every network namespace */
-
-/*
- * The socket's own address, where somebody on this machine takes who sends from it for that address's network: a loopback
- * address, or that of a connection by the loopback device, as all between two own addresses are. Who is asked by another
- * machine answers from an own address, too, and is no network to it.
- */
-static __always_inline void net_own(struct sock *sk, struct net_peer *p)
-{
-	u8 state = sk->__sk_common.skc_state;
-	int device = sk->sk_rx_dst_ifindex;
-
-	net_bound(sk, p);
-	/* nobody has answered yet who connects */
-	if (p->known || sk->sk_type != SOCK_STREAM || state == TCP_CLOSE || state == TCP_SYN_SENT)
-		return;
-	/* 0: not known, as with MPTCP: it may be that one */
-	if (device && device != LOOPBACK_IFINDEX)
-		return;
-	if (p->family == AF_INET) {
-		net_peer_v4(p, sk->__sk_common.skc_rcv_saddr);
-		return;
-	}
-	bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_rcv_saddr);
-	p->known = true;
-}
-
-static __always_inline int observe_net(struct net_peer *p, u8 op)
-{
-	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = op, .class = TG_C_SOCKET, .source = ~0u };
-	u8 level = net_level(p), to = lomac_observe_net(observer(s), level);
-
-	if (to >= subject_observes(s))
-		return 0;
-	n.object = level;
-	n.family = p->family;
-	n.port = p->port;
-	__builtin_memcpy(n.addr, p->addr, 16);
-	return fall(s, to, &n, true);
-}
 
 /*
  * What connects, sends and receives by the hooks below, with the addresses that they look at (0: the type's own). SCTP
@@ -156,18 +46,12 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 
 	if (kern)
 		return 0;
-	switch (family) {
-	case AF_INET:
-	case AF_INET6:
+	if (family == AF_INET || family == AF_INET6) {
 		if (!protocol_is_known(type & 0xf, protocol))
 			return top_only(TG_OP_SOCKET);
 		if ((type & 0xf) != SOCK_RAW)
 			return 0;
-		break;
-	case AF_UNIX:
-	case AF_NETLINK:
-	case AF_ALG:
-	case AF_KEY:
+	} else if (family_is_told(family)) {
 		return 0;
 	}
 	count_query(TG_C_SOCKET);
@@ -204,8 +88,8 @@ static __noinline int receive(struct sock *sk)
 		return 0;
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
-	/* what was queued before a datagram socket connected came from anywhere */
-	if (sk->sk_type != SOCK_STREAM) {
+	/* what was queued before a datagram socket connected came from anywhere, and SCTP's peer has more addresses */
+	if (sk->sk_type != SOCK_STREAM || sk->sk_protocol == IPPROTO_SCTP) {
 		p.known = false;
 		net_bound(sk, &p);
 	}
@@ -323,10 +207,36 @@ static __noinline int connects_alone(u64 sock, u8 net)
 	return deny(subject_current(), &n, -EPERM);
 }
 
+/* What is set of a socket, and its end, is set for everybody who has it: a filter tells and hides, an end ends. */
+static __noinline int modify_ends(u64 file)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = {
+		.op = TG_OP_SETATTR, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_CHANNEL
+	};
+
+	return s && end_is_above(file, s->level) ? deny(s, &n, -EPERM) : 0;
+}
+
+/* A ring's own socket has no file, and nobody else. */
+static __always_inline int changes_ends(struct socket *sock)
+{
+	u64 file = address(sock->file);
+
+	if (!file || !file_is_shared(file) || level_modifies() >= policy.top)
+		return 0;
+	return modify_ends(file);
+}
+
+/*
+ * A socket for datagrams is connected anew as often as one likes, and every connection is ended by an address of no family
+ * (AF_UNSPEC). Who else has it hears others then.
+ */
 SEC("lsm.s/socket_connect")
 int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *name, int len)
 {
 	struct net_peer p = {};
+	struct sock *sk = sock->sk;
 	u16 family = 0;
 	int err;
 
@@ -334,10 +244,14 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *name, in
 		bpf_probe_read_kernel(&family, sizeof(family), name);
 		if (family == AF_NETLINK)
 			return modify_netlink(names_others(name));
-		if (family == AF_UNIX)
+		if (family == AF_UNIX) {
 			tx_take_turn();
-		return 0;
+			return 0;
+		}
+		return changes_ends(sock);
 	}
+	if (sk)
+		p.elsewhere = net_is_elsewhere(sk);
 	count_query(TG_C_SOCKET);
 	err = modify_net(&p, -EPERM);
 	if (!err)
@@ -345,7 +259,9 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *name, in
 	/* it may have fallen further while it waited */
 	if (!err)
 		err = modify_net(&p, -EPERM);
-	return err ? err : connects_alone(address(sock->sk), net_level(&p));
+	if (!err && sock->type != SOCK_STREAM)
+		err = changes_ends(sock);
+	return err ? err : connects_alone(address(sk), net_believed(&p));
 }
 
 /* A datagram that was begun before (MSG_MORE) goes where it was to go then. */
@@ -387,12 +303,41 @@ static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
 			err = modify_net(&own, -EIO);
 	}
 	if (!err) {
-		struct net_peer begun = { .family = p.family };
+		struct net_peer begun = { .family = p.family, .elsewhere = p.elsewhere };
 
 		if (net_peer_begun(sk, &begun))
 			err = modify_net(&begun, -EIO);
 	}
 	return err;
+}
+
+/*
+ * A datagram to this machine from an address of its own that is in a higher network. From the same address others are sent
+ * to as from any; and what goes to a group, or to all, says nothing of whom it is from.
+ */
+static __noinline int modify_source(struct sock *sk, struct net_peer *named, u64 control, u64 len)
+{
+	struct net_peer from = {}, to = {};
+	bool own;
+
+	if (!named || !speaks_above(sk, &from, control, len))
+		return 0;
+	net_peer_of(sk, &to);
+	own = named->known ? net_is_own(sk, named) : to.known && net_is_own(sk, &to);
+	if (!own) {
+		__builtin_memset(to.addr, 0, sizeof(to.addr));
+		own = net_peer_begun(sk, &to) && net_is_own(sk, &to);
+	}
+	return own ? modify_net(&from, -EIO) : 0;
+}
+
+/*
+ * The kernel passes what it hears there on to all who listen for devices; or to its own parts, which ask for no privilege:
+ * to be told of processes' ends, and by the drivers of a bus and of a machine's host.
+ */
+static __always_inline bool netlink_is_shared(struct sock *sk)
+{
+	return sk->sk_protocol == NETLINK_KOBJECT_UEVENT || sk->sk_protocol == NETLINK_CONNECTOR;
 }
 
 /* TCP Fast Open connects without the connect hook. */
@@ -401,27 +346,32 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 	struct net_peer named = { .family = sk->__sk_common.skc_family };
 	int err;
 
-	/* the kernel passes what it hears there on to all who listen for devices */
 	if (named.family == AF_NETLINK)
 		return modify_netlink(
-			sk->sk_protocol == NETLINK_KOBJECT_UEVENT ||
+			netlink_is_shared(sk) ||
 			(msg->msg_name &&
 			 names_others(CAST(struct sockaddr, address(msg->msg_name)))));
 	if (named.family != AF_INET && named.family != AF_INET6)
 		return 0;
+	/* whom an association of SCTP is with, the socket does not say */
+	if (sk->sk_protocol == IPPROTO_SCTP)
+		return top_only(TG_OP_SEND);
 	if (subject_level(subject_current()) >= policy.net_highest &&
 	    !(msg->msg_flags & MSG_FASTOPEN))
 		return 0;
+	named.elsewhere = net_is_elsewhere(sk);
 	if (msg->msg_name)
 		net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &named);
 	err = modify_peers(sk, &named);
+	if (!err && sk->sk_type != SOCK_STREAM)
+		err = modify_source(sk, &named, address(msg->msg_control), msg->msg_controllen);
 	if (err || !(msg->msg_flags & MSG_FASTOPEN))
 		return err;
 	count_query(TG_C_SOCKET);
 	err = observe_net(&named, TG_OP_CONNECT);
 	if (!err)
 		err = modify_peers(sk, &named);
-	return err ? err : connects_alone(address(sk), net_level(&named));
+	return err ? err : connects_alone(address(sk), net_believed(&named));
 }
 
 /*
@@ -462,27 +412,6 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 	return sk ? sends(ctx, sk) : 0;
 }
 
-/* What is set of a socket, and its end, is set for everybody who has it: a filter tells and hides, an end ends. */
-static __noinline int modify_ends(u64 file)
-{
-	struct tg_subject *s = subject_current();
-	struct tg_note n = {
-		.op = TG_OP_SETATTR, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_CHANNEL
-	};
-
-	return s && end_is_above(file, s->level) ? deny(s, &n, -EPERM) : 0;
-}
-
-/* A ring's own socket has no file, and nobody else. */
-static __always_inline int changes_ends(struct socket *sock)
-{
-	u64 file = address(sock->file);
-
-	if (!file || !file_is_shared(file) || level_modifies() >= policy.top)
-		return 0;
-	return modify_ends(file);
-}
-
 SEC("lsm/socket_setsockopt")
 int BPF_PROG(hook_socket_setsockopt, struct socket *sock)
 {
@@ -493,6 +422,13 @@ SEC("lsm/socket_shutdown")
 int BPF_PROG(hook_socket_shutdown, struct socket *sock)
 {
 	return changes_ends(sock);
+}
+
+/* SCTP binds and connects by options, too, to several addresses at once. Its sockets are the top's, and one may be kept over a fall. */
+SEC("lsm/sctp_bind_connect")
+int BPF_PROG(hook_sctp_bind_connect, struct sock *sk)
+{
+	return top_only(TG_OP_CONNECT);
 }
 
 #endif

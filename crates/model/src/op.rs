@@ -221,15 +221,17 @@ pub enum Errno {
     Acces,
     Busy,
     Xdev,
+    NoMsg,
 }
 
 impl Errno {
-    const ALL: [Errno; 5] = [
+    const ALL: [Errno; 6] = [
         Errno::Perm,
         Errno::Io,
         Errno::Acces,
         Errno::Busy,
         Errno::Xdev,
+        Errno::NoMsg,
     ];
 
     /// Its number.
@@ -240,6 +242,7 @@ impl Errno {
             Errno::Acces => libc::EACCES,
             Errno::Busy => libc::EBUSY,
             Errno::Xdev => libc::EXDEV,
+            Errno::NoMsg => libc::ENOMSG,
         }
     }
 }

@@ -154,6 +154,10 @@ impl World {
         let queue = self.queued(id)?;
         sensible(queue.messages > 0)?;
         self.observe(who.subject, queue.level)?;
+        // what may not be taken away is passed over
+        if self.modify(who.subject, queue.level).is_err() {
+            return Err(Stop::Refused(Errno::NoMsg));
+        }
         self.queues[usize::from(id)].messages -= 1;
         self.hear(who.subject, queue.content);
         Ok(())

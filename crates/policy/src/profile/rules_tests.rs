@@ -201,7 +201,6 @@ fn rules_on_files() {
         }),
         decides("deny /x r,", |s| file(s, "/x", READ)).beside("/x r,"),
         decides("audit deny /x r,", |s| file(s, "/x", READ)).beside("/x r,"),
-        decides("deny { /x r, }", |s| file(s, "/x", READ)).beside("/x r,"),
         decides("owner { /x r, }", |s| file(s, "/x", READ)),
         // what is recorded is a decision, too
         decides("audit /x r,", |s| {

@@ -1,5 +1,5 @@
 //! The smallest FUSE server there can be: a directory with one file, whose
-//! reads it can keep waiting. Spoken over /dev/fuse by hand.
+//! reads it can keep waiting, and which takes what is written. Spoken over /dev/fuse by hand.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -30,6 +30,8 @@ pub struct Fuse {
     pub held: Arc<AtomicBool>,
     /// One does.
     asked: Arc<AtomicBool>,
+    /// Somebody has written.
+    written: Arc<AtomicBool>,
 }
 
 impl Fuse {
@@ -55,18 +57,26 @@ impl Fuse {
         )?;
         let held = Arc::new(AtomicBool::new(false));
         let asked = Arc::new(AtomicBool::new(false));
+        let written = Arc::new(AtomicBool::new(false));
         let (holds, is_asked) = (Arc::clone(&held), Arc::clone(&asked));
-        std::thread::spawn(move || serve(device, &holds, &is_asked, unanswered));
+        let is_written = Arc::clone(&written);
+        std::thread::spawn(move || serve(device, &holds, &is_asked, &is_written, unanswered));
         Ok(Fuse {
             at: at.to_owned(),
             held,
             asked,
+            written,
         })
     }
 
     /// Whether somebody waits for an answer.
     pub fn has_been_asked(&self) -> bool {
         self.asked.load(Ordering::SeqCst)
+    }
+
+    /// Whether somebody has written to its file.
+    pub fn has_been_written(&self) -> bool {
+        self.written.load(Ordering::SeqCst)
     }
 
     /// Waits until a read waits.
@@ -110,7 +120,13 @@ fn zeros(n: usize) -> Vec<u8> {
 }
 
 /// Answers until the filesystem is unmounted.
-fn serve(mut device: File, held: &Arc<AtomicBool>, asked: &AtomicBool, unanswered: Option<u32>) {
+fn serve(
+    mut device: File,
+    held: &Arc<AtomicBool>,
+    asked: &AtomicBool,
+    written: &AtomicBool,
+    unanswered: Option<u32>,
+) {
     let mut request = vec![0u8; 1 << 17];
     while let Ok(n) = device.read(&mut request) {
         if n < 40 {
@@ -152,6 +168,11 @@ fn serve(mut device: File, held: &Arc<AtomicBool>, asked: &AtomicBool, unanswere
                 }
                 let from = (word(48) as usize).min(CONTENT.len());
                 Ok(CONTENT[from..].to_vec())
+            }
+            16 => {
+                // WRITE: so many bytes were taken
+                written.store(true, Ordering::SeqCst);
+                Ok([word(56), 0].map(u32::to_ne_bytes).concat())
             }
             18 | 25 | 29 => Ok(Vec::new()), // RELEASE, FLUSH, RELEASEDIR
             26 => {

@@ -54,7 +54,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["fall-and-poke", address] => status(fall_and_poke(address)),
         ["relay", kind, name, sign] => status(relay(kind, name, sign)),
         ["listen", path, sign] => status(listens(path, sign)),
-        ["send-packets", name] => errno(send_packets(name)),
+        ["send-socket", name, family, kind] => errno(send_socket(name, family, kind)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         _ => ExitCode::from(2),
     }
@@ -135,17 +135,18 @@ fn listens(path: &str, sign: &str) -> Outcome {
     Ok(())
 }
 
-/// Makes a packet socket and sends it to an abstract name.
-fn send_packets(name: &str) -> Result<(), Errno> {
+/// Makes a socket and sends it to an abstract name.
+fn send_socket(name: &str, family: &str, kind: &str) -> Result<(), Errno> {
+    let number = |text: &str| text.parse::<i32>().map_err(|_| Errno::EINVAL);
     let to = UnixAddr::new_abstract(name.as_bytes())?;
-    let packets = sys::owned(crate::sys::syscall!(
+    let made = sys::owned(crate::sys::syscall!(
         libc::SYS_socket,
-        libc::AF_PACKET,
-        libc::SOCK_RAW,
+        number(family)?,
+        number(kind)?,
         0
     )?)?;
     let socket = unixsock::fresh(SockType::Datagram)?;
-    unixsock::send(&socket, Some(&to), &[packets.as_raw_fd()])
+    unixsock::send(&socket, Some(&to), &[made.as_raw_fd()])
 }
 
 fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {

@@ -92,7 +92,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES];
+pub(super) const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES];
 
 const RNDADDTOENTCNT: u64 = 0x4004_5201;
 const RNDADDENTROPY: u64 = 0x4008_5203;
@@ -352,22 +352,22 @@ fn core_of_group() -> Outcome {
     Ok(())
 }
 
-const KEYCTL_REVOKE: i32 = 3;
+pub(super) const KEYCTL_REVOKE: i32 = 3;
 const KEYCTL_CHOWN: i32 = 4;
 const KEYCTL_SETPERM: i32 = 5;
-const KEYCTL_CLEAR: i32 = 7;
+pub(super) const KEYCTL_CLEAR: i32 = 7;
 const KEYCTL_LINK: i32 = 8;
 const KEYCTL_READ: i32 = 11;
-const KEYCTL_SET_TIMEOUT: i32 = 15;
-const SESSION_KEYRING: i32 = -3;
+pub(super) const KEYCTL_SET_TIMEOUT: i32 = 15;
+pub(super) const SESSION_KEYRING: i32 = -3;
 const USER_KEYRING: i32 = -4;
 
-fn keyctl(operation: i32, key: i64, argument: i64, more: i64) -> Result<i64, Errno> {
+pub(super) fn keyctl(operation: i32, key: i64, argument: i64, more: i64) -> Result<i64, Errno> {
     syscall!(libc::SYS_keyctl, operation, key, argument, more)
 }
 
 /// A key, or a key ring, in a key ring.
-fn add_key(kind: &str, payload: &[u8], ring: i64) -> Result<i64, Errno> {
+pub(super) fn add_key(kind: &str, payload: &[u8], ring: i64) -> Result<i64, Errno> {
     let (kind, name) = (c(kind), c(place::scenario()));
     let data = if payload.is_empty() {
         std::ptr::null()
@@ -385,7 +385,7 @@ fn add_key(kind: &str, payload: &[u8], ring: i64) -> Result<i64, Errno> {
 }
 
 /// The size of what a key, or a key ring, has.
-fn size(key: i64) -> Result<i64, Errno> {
+pub(super) fn size(key: i64) -> Result<i64, Errno> {
     let mut bytes = [0u8; 64];
     keyctl(
         KEYCTL_READ,
@@ -396,7 +396,7 @@ fn size(key: i64) -> Result<i64, Errno> {
 }
 
 /// A key ring of root's, made at the top, and a key in it.
-fn ring() -> Outcome<(i64, i64)> {
+pub(super) fn ring() -> Outcome<(i64, i64)> {
     let ring = add_key("keyring", b"", i64::from(USER_KEYRING))?;
     // a process has what its session has, or its user's
     let _ = keyctl(

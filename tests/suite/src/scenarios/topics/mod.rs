@@ -32,18 +32,22 @@ mod moves;
 mod namespaces;
 mod net;
 mod net_shared;
+mod networks;
 mod odd_objects;
 mod odd_sockets;
 mod offered;
 mod other_doors;
 mod own_addresses;
+mod owners;
 mod pipes;
 mod privilege;
 mod queues;
 mod revocation;
 mod ring_alone;
 mod servers;
+mod sessions;
 mod system;
+mod taken;
 mod tasks;
 mod threads;
 mod tracing;
@@ -84,6 +88,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     bpffs::SCENARIOS,
     mounts::SCENARIOS,
     tty::SCENARIOS,
+    sessions::SCENARIOS,
     revocation::SCENARIOS,
     asynchronous::SCENARIOS,
     threads::SCENARIOS,
@@ -106,11 +111,14 @@ pub const TOPICS: &[&[Scenario]] = &[
     i386::SCENARIOS,
     ring_alone::SCENARIOS,
     net_shared::SCENARIOS,
+    networks::SCENARIOS,
     inherited::SCENARIOS,
     queues::SCENARIOS,
+    taken::SCENARIOS,
     descriptions::SCENARIOS,
     clones::SCENARIOS,
     namespaces::SCENARIOS,
+    owners::SCENARIOS,
     creations::SCENARIOS,
     servers::SCENARIOS,
     floods::SCENARIOS,

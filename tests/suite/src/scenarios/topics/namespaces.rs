@@ -2,10 +2,11 @@
 //! higher one sees there.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
-use nix::sched::{CloneFlags, setns};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{gethostname, sethostname};
 
 use super::mounts::move_mount_tmpfs;
@@ -14,7 +15,9 @@ use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, sa
 use crate::scenarios::level;
 use crate::scenarios::place::{self, LOW, MOUNT, USER};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Child, Level, at, become_alice, own_namespaces, spawn, step};
+use crate::scenarios::subject::{
+    Child, Level, at, become_alice, own_namespaces, spawn, start, step,
+};
 use crate::scenarios::sys;
 use crate::sys::{c, syscall};
 
@@ -55,6 +58,21 @@ pub const SCENARIOS: &[Scenario] = &[
         "namespace-host-name",
         "it changes the name that the machine has there",
         names,
+    ),
+    bypass(
+        "namespace-host-name-nested",
+        "the same where the higher process is in a further user namespace of its own",
+        names_outside,
+    ),
+    bypass(
+        "namespace-reboot",
+        "who has fallen ends a PID namespace, and so its higher first process (reboot)",
+        reboots,
+    ),
+    bypass(
+        "namespace-network",
+        "who has fallen in a network that it has with a higher process configures that",
+        configures,
     ),
 ];
 
@@ -249,4 +267,72 @@ fn names() -> Outcome {
     )?;
     enters(Who::Root, &victim, "uts", || sethostname("low"))?;
     victim.join_after_step()
+}
+
+fn names_outside() -> Outcome {
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWUTS)?;
+        let before = gethostname()?;
+        let low = spawn(Untrusted, || {
+            step()?;
+            refused(Errno::EPERM, sethostname("low"))
+        })?;
+        low.stands()?;
+        unshare(CloneFlags::CLONE_NEWUSER)?;
+        low.join_after_step()?;
+        ensure(gethostname()? == before, "its host has another name")
+    })
+}
+
+fn reboots() -> Outcome {
+    const MAGIC: [u32; 2] = [0xfee1_dead, 0x2812_1969];
+    const POWER_OFF: u32 = 0x4321_fedc;
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWPID)?;
+        // the first process there, which the end of the namespace would end
+        start(|| {
+            at(Untrusted, || {
+                let [one, two] = MAGIC;
+                refused(
+                    Errno::EPERM,
+                    syscall!(libc::SYS_reboot, one, two, POWER_OFF, 0),
+                )
+            })?;
+            same("its level", level::by_writing()?, User)
+        })?
+        .join()
+    })
+}
+
+/// Brings up the loopback device: SIOCSIFFLAGS with a struct ifreq, the name and the flags (IFF_UP).
+fn brings_up() -> Result<(), Errno> {
+    const SET_FLAGS: u64 = 0x8914;
+    let socket = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
+    let mut question = [0u8; 40];
+    question[..2].copy_from_slice(b"lo");
+    question[16] = 1;
+    sys::ioctl(&socket, SET_FLAGS, question.as_ptr() as usize).map(drop)
+}
+
+fn socket(family: i32, kind: i32) -> Result<OwnedFd, Errno> {
+    sys::owned(syscall!(
+        libc::SYS_socket,
+        family,
+        kind | libc::SOCK_CLOEXEC,
+        0
+    )?)
+}
+
+fn configures() -> Outcome {
+    at(User, || {
+        own_namespaces(CloneFlags::CLONE_NEWNET)?;
+        at(Untrusted, || {
+            refused(Errno::EPERM, brings_up())?;
+            // nor does it speak from any address
+            refused(Errno::EPERM, socket(libc::AF_PACKET, libc::SOCK_RAW))
+        })?;
+        // the higher one may
+        allowed(brings_up())?;
+        same("its level", level::by_writing()?, User)
+    })
 }

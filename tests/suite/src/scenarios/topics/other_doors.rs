@@ -426,8 +426,10 @@ fn packet_passed() -> Outcome {
         let status = Command::new(format!("{BIN}/netd"))
             .args([
                 "--helper",
-                "send-packets",
+                "send-socket",
                 &format!("{}-packets", place::scenario()),
+                &libc::AF_PACKET.to_string(),
+                &libc::SOCK_RAW.to_string(),
             ])
             .status()?;
         same("what the trusted program did", status.code(), Some(0))?;

@@ -8,8 +8,8 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::socket::sockopt::ReceiveTimeout;
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, accept, bind, connect, listen,
-    setsockopt, socket,
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrLike, SockaddrStorage, accept, bind,
+    connect, listen, setsockopt, socket,
 };
 use nix::sys::time::TimeVal;
 
@@ -22,11 +22,18 @@ use crate::sys::syscall;
 
 use Level::{Untrusted, User};
 
+const NO: &[Errno] = &[Errno::EPERM, Errno::EIO, Errno::EACCES];
+
 pub const SCENARIOS: &[Scenario] = &[
     allow(
         "net-own-address-answers",
         "a low server at such an address answers another machine, which takes it for no network of its own",
         answers,
+    ),
+    allow(
+        "net-own-address-elsewhere",
+        "a low subject sends datagrams from such an address to other machines, as whoever asks for a name has connected",
+        elsewhere,
     ),
     bypass(
         "net-own-address",
@@ -43,6 +50,21 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-own-address-datagrams",
         "datagrams are sent from this machine's own address in a higher network",
         datagrams,
+    ),
+    bypass(
+        "net-own-address-datagrams-v6",
+        "the same of IPv6",
+        datagrams_v6,
+    ),
+    bypass(
+        "net-own-address-said",
+        "the datagram itself says that it comes from such an address (IP_PKTINFO)",
+        said,
+    ),
+    bypass(
+        "net-own-address-said-v6",
+        "the same of IPv6 (IPV6_PKTINFO)",
+        said_v6,
     ),
 ];
 
@@ -160,11 +182,7 @@ fn server_anywhere() -> Outcome {
 }
 
 fn server_v6() -> Outcome {
-    add("", USERS_V6.into())?;
-    add("", OTHERS_V6.into())?;
-    // an address is not to be bound while it is looked for on the network
-    let usable = soon(|| Ok(UdpSocket::bind((OTHERS_V6, 0)).is_ok()))?;
-    ensure(usable, "the address cannot be used")?;
+    add_both_v6()?;
     heard(USERS_V6.into(), USERS_V6.into(), OTHERS_V6.into(), 7763)
 }
 
@@ -212,19 +230,125 @@ fn answers() -> Outcome {
     played
 }
 
+/// From its own address in a higher network nobody lower sends datagrams to another one of this machine.
+fn sends_datagrams(from: IpAddr, other: IpAddr) -> Outcome {
+    let to = UdpSocket::bind((other, 0))?;
+    let address = to.local_addr()?;
+    at(Untrusted, || {
+        let own = match UdpSocket::bind((from, 0)) {
+            Ok(own) => own,
+            Err(e) => return refused_any(NO, Err::<(), _>(e)),
+        };
+        refused_any(NO, own.send_to(b"l", address))?;
+        own.connect(address)?;
+        refused_any(NO, own.send(b"l"))
+    })
+}
+
+fn add_both_v6() -> Outcome {
+    add("", USERS_V6.into())?;
+    add("", OTHERS_V6.into())?;
+    // an address is not to be bound while it is looked for on the network
+    let usable = soon(|| {
+        Ok([USERS_V6, OTHERS_V6]
+            .iter()
+            .all(|at| UdpSocket::bind((*at, 0)).is_ok()))
+    })?;
+    ensure(usable, "the addresses cannot be used")
+}
+
 fn datagrams() -> Outcome {
     add("lo:1", USERS.into())?;
     add("lo:2", OTHERS.into())?;
-    let to = UdpSocket::bind((OTHERS, 0))?;
+    sends_datagrams(USERS.into(), OTHERS.into())
+}
+
+fn datagrams_v6() -> Outcome {
+    add_both_v6()?;
+    sends_datagrams(USERS_V6.into(), OTHERS_V6.into())
+}
+
+/// A control message that says where a datagram comes from.
+#[repr(C)]
+struct Said {
+    head: libc::cmsghdr,
+    info: [u8; 20],
+}
+
+/// Sends a byte that says that it comes from an address.
+fn send_saying(socket: &UdpSocket, from: IpAddr, to: SocketAddr) -> Result<(), Errno> {
+    let name = SockaddrStorage::from(to);
+    let mut byte = *b"l";
+    let mut data = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: 1,
+    };
+    // SAFETY: integers and pointers, all of which may be 0.
+    let (mut said, mut message): (Said, libc::msghdr) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    let len = match from {
+        IpAddr::V4(v4) => {
+            // struct in_pktinfo: the device, the address to send from, another
+            said.info[4..8].copy_from_slice(&v4.octets());
+            (said.head.cmsg_level, said.head.cmsg_type) = (libc::IPPROTO_IP, libc::IP_PKTINFO);
+            12
+        }
+        IpAddr::V6(v6) => {
+            // struct in6_pktinfo: the address, the device
+            said.info[..16].copy_from_slice(&v6.octets());
+            (said.head.cmsg_level, said.head.cmsg_type) = (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO);
+            20
+        }
+    };
+    said.head.cmsg_len = std::mem::offset_of!(Said, info) + len;
+    message.msg_name = name.as_ptr().cast_mut().cast();
+    message.msg_namelen = name.len();
+    message.msg_iov = &raw mut data;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut said).cast();
+    message.msg_controllen = said.head.cmsg_len;
+    let fd = socket.as_raw_fd();
+    syscall!(libc::SYS_sendmsg, fd, &raw const message, 0).map(drop)
+}
+
+/// Of a datagram that says whence it comes, a low subject may say an address of the lowest network, and not this one.
+fn says(anywhere: IpAddr, from: IpAddr, other: IpAddr) -> Outcome {
+    let to = UdpSocket::bind((other, 0))?;
     let address = to.local_addr()?;
     at(Untrusted, || {
-        let no = [Errno::EPERM, Errno::EIO, Errno::EACCES];
-        let own = match UdpSocket::bind((USERS, 0)) {
-            Ok(own) => own,
-            Err(e) => return refused_any(&no, Err::<(), _>(e)),
-        };
-        refused_any(&no, own.send_to(b"l", address))?;
-        own.connect(address)?;
-        refused_any(&no, own.send(b"l"))
+        let own = UdpSocket::bind((anywhere, 0))?;
+        refused_any(NO, send_saying(&own, from, address))?;
+        allowed(send_saying(&own, other, address))
     })
+}
+
+fn said() -> Outcome {
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    says(Ipv4Addr::UNSPECIFIED.into(), USERS.into(), OTHERS.into())
+}
+
+fn said_v6() -> Outcome {
+    add_both_v6()?;
+    says(
+        Ipv6Addr::UNSPECIFIED.into(),
+        USERS_V6.into(),
+        OTHERS_V6.into(),
+    )
+}
+
+fn elsewhere() -> Outcome {
+    let _ = Command::new("modprobe").arg("dummy").status();
+    ip("link add scn5 type dummy")?;
+    ip("address add 10.9.78.1/24 dev scn5")?;
+    ip("link set scn5 up")?;
+    ip("route add 203.0.113.0/24 dev scn5")?;
+    let played = at(Untrusted, || {
+        let own = UdpSocket::bind("10.9.78.1:0")?;
+        allowed(own.send_to(b"l", "203.0.113.7:53"))?;
+        own.connect("203.0.113.7:53")?;
+        allowed(own.send(b"l")).map(drop)
+    });
+    ip("link delete scn5")?;
+    played
 }

@@ -4,9 +4,11 @@
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
+use std::time::Duration;
 
 use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal, raise};
 use nix::unistd::ftruncate;
 
 use crate::scenarios::check::{Outcome, allowed, ensure, refused, same};
@@ -35,6 +37,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "inotify-inherited",
         "a child that fell has its parent's inotify instance tell of what it makes",
         inotify,
+    ),
+    bypass(
+        "signalfd-inherited",
+        "a child that fell has its parent's signalfd tell of other signals",
+        signals,
+    ),
+    bypass(
+        "timerfd-inherited",
+        "a child that fell sets the timer that its parent waits for",
+        timer,
     ),
     bypass(
         "dma-buf-inherited",
@@ -182,6 +194,65 @@ fn inotify() -> Outcome {
             Ok(fs::write(format!("{dir}/low"), "")?)
         })?;
         not_above(tells(&inotify))
+    })?
+    .join()
+}
+
+/// Has a signalfd instance tell of one signal, or, of -1, makes one that does.
+fn tell_of(instance: i32, signal: Signal) -> Result<i64, Errno> {
+    let (signals, flags) = (
+        1u64 << (signal as i32 - 1),
+        libc::SFD_CLOEXEC | libc::SFD_NONBLOCK,
+    );
+    let size = size_of_val(&signals);
+    syscall!(
+        libc::SYS_signalfd4,
+        instance,
+        &raw const signals,
+        size,
+        flags
+    )
+}
+
+fn signals() -> Outcome {
+    start(|| {
+        SigSet::from_iter([Signal::SIGUSR1, Signal::SIGUSR2]).thread_block()?;
+        let instance = sys::owned(tell_of(-1, Signal::SIGUSR1)?)?;
+        falls_and(|| Ok(tell_of(instance.as_raw_fd(), Signal::SIGUSR2).map(drop)?))?;
+        raise(Signal::SIGUSR2)?;
+        not_above(if sys::get(&instance).is_ok() { b'l' } else { 0 })
+    })?
+    .join()
+}
+
+/// Has a timer be over after so many nanoseconds.
+fn set_timer(timer: &OwnedFd, after: i64) -> Result<(), Errno> {
+    const SECOND: i64 = 1_000_000_000;
+    // struct itimerspec: how often, and when
+    let time = [0, 0, after / SECOND, after % SECOND];
+    syscall!(
+        libc::SYS_timerfd_settime,
+        timer.as_raw_fd(),
+        0,
+        time.as_ptr(),
+        0
+    )
+    .map(drop)
+}
+
+fn timer() -> Outcome {
+    const DAY: i64 = 86_400 * 1_000_000_000;
+    start(|| {
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+        let timer = sys::owned(syscall!(
+            libc::SYS_timerfd_create,
+            libc::CLOCK_MONOTONIC,
+            flags
+        )?)?;
+        set_timer(&timer, DAY)?;
+        falls_and(|| Ok(set_timer(&timer, 1)?))?;
+        std::thread::sleep(Duration::from_millis(20));
+        not_above(if sys::get(&timer).is_ok() { b'l' } else { 0 })
     })?
     .join()
 }

@@ -75,7 +75,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// A new terminal: its master and its name.
-fn terminal() -> Outcome<(OwnedFd, String)> {
+pub(super) fn terminal() -> Outcome<(OwnedFd, String)> {
     let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -84,7 +84,7 @@ fn terminal() -> Outcome<(OwnedFd, String)> {
     Ok((master.into(), name))
 }
 
-fn take(name: &str) -> Outcome<OwnedFd> {
+pub(super) fn take(name: &str) -> Outcome<OwnedFd> {
     setsid()?;
     let slave = sys::both(name)?;
     sys::ioctl(&slave, TIOCSCTTY, 0)?;
