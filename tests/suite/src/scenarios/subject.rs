@@ -141,6 +141,8 @@ pub fn become_user(number: u32) -> Outcome {
     setgroups(&[gid])?;
     setresgid(gid, gid, gid)?;
     setresuid(uid, uid, uid)?;
+    // as a program is that a user has started: it sees its own threads in /proc
+    nix::sys::prctl::set_dumpable(true)?;
     Ok(())
 }
 
