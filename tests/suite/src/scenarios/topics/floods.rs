@@ -61,7 +61,8 @@ pub const SCENARIOS: &[Scenario] = &[
         "floors-flood-sockets",
         "one user takes all of a level's share of the table of channels' levels",
         sockets,
-    ),
+    )
+    .slow(),
     bypass(
         "channels-flood-pipes",
         "more pipes than there is room for in the table that a fall is decided with",
@@ -76,22 +77,26 @@ pub const SCENARIOS: &[Scenario] = &[
         "names-flood-packets",
         "the same with packets",
         packet_connections,
-    ),
+    )
+    .slow(),
     bypass(
         "names-flood-pairs",
         "the same with pairs of sockets that are given a name each",
         named_pairs,
-    ),
+    )
+    .slow(),
     bypass(
         "tables-flood-processes",
         "processes with so many descriptors that each fall, or connection, takes seconds",
         tables,
-    ),
+    )
+    .slow(),
     bypass(
         "tables-flood-threads",
         "the same with the threads of one process",
         table_of_threads,
-    ),
+    )
+    .slow(),
     bypass(
         "tables-flood-listener",
         "the same with the connections that wait for one listener",
@@ -106,12 +111,14 @@ pub const SCENARIOS: &[Scenario] = &[
         "turn-kept-by-nice",
         "the same, as it is nice to others",
         by_nice,
-    ),
+    )
+    .slow(),
     bypass(
         "turn-kept-in-turns",
         "some processes have the transaction's lock in turn, and each falls in vain",
         in_turns,
-    ),
+    )
+    .slow(),
     bypass(
         "priority-real-time",
         "root below the top takes the processor for itself: by a class that comes before all others",
