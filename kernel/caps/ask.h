@@ -219,10 +219,16 @@ __noinline int caps_refuse(struct caps_question *q __arg_nonnull, struct tg_note
 /* What capability files give to nobody, or not to this one. */
 __noinline int caps_never_asked(u32 why, u8 op, u8 class)
 {
-	struct tg_note n = { .op = op, .class = class };
-	struct caps_question q = { .why = why };
+	struct tg_note n = { .op = op, .class = class, .reason = TG_R_CAPS, .source = ~0u };
+	struct caps_task *t = caps_tasks_current();
 
-	return caps_refuse(&q, &n);
+	/* no capability was asked for */
+	if (t) {
+		t->layer = t->class = 0;
+		t->request = t->denied = 0;
+		t->why = why;
+	}
+	return deny(subject_current(), &n, -EACCES);
 }
 
 static __always_inline int caps_never(u32 why, u8 op, u8 class)
