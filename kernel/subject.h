@@ -96,7 +96,7 @@ static __always_inline struct tg_label subject_label(struct task_struct *task)
 	struct tg_label l = { .level = policy.top, .observes = policy.top };
 
 	if (s) {
-		l.cause = s->cause;
+		l.cause = !s->cause && word ? slot_of(at)->cause : s->cause;
 		l.level = s->level;
 		l.observes = subject_observes(s);
 		l.attrs = s->attrs;
@@ -110,17 +110,34 @@ static __always_inline struct tg_label subject_label(struct task_struct *task)
 	return l;
 }
 
-/* Gives storage to who was born in its slot; &subject_lost: no memory. */
+/*
+ * What new storage begins with, by the last bits of a slot's word: level and attributes. Here, as there is no room for
+ * it on the stack. Who needs an entry writes it first, and all write the same.
+ */
+#define SLOT_SAYS 0x80
+struct tg_subject subjects_new[SLOT_SAYS];
+
+/* The storage of a task, which is made by a slot's word if there is none; NULL: no memory. */
+static __always_inline struct tg_subject *subject_begin(struct task_struct *task, u64 word,
+							u64 cause)
+{
+	struct tg_subject *s, *new = &subjects_new[BOUND(word, SLOT_SAYS)];
+
+	new->level = slot_level(word);
+	new->attrs = slot_attrs(word);
+	s = TASK_STORAGE_MADE(&subjects, task, new);
+	/* unless there is a newer record */
+	if (s)
+		__sync_val_compare_and_swap(&s->cause, 0, cause);
+	return s;
+}
+
+/* Gives storage to the task that was born in its slot; &subject_lost: no memory. */
 static __noinline struct tg_subject *subject_store(struct task_struct *task, u64 word)
 {
 	struct tg_slot *slot = slot_of(address(task));
-	struct tg_subject *s, fresh = {
-		.level = slot_level(word),
-		.attrs = slot_attrs(word),
-		.cause = slot->cause,
-	};
+	struct tg_subject *s = subject_begin(task, word, slot->cause);
 
-	s = TASK_STORAGE_MADE(&subjects, task, &fresh);
 	if (!s)
 		return &subject_lost;
 	__sync_val_compare_and_swap(&slot->word, word, word & ~SLOT_BORN);
@@ -131,9 +148,9 @@ static __noinline struct tg_subject *subject_store(struct task_struct *task, u64
 static __always_inline struct tg_subject *subject_of(struct task_struct *task)
 {
 	u64 word = slot_born(address(task));
-	struct tg_subject *s = subject_stored(task);
 
-	return s || !word ? s : subject_store(task, word);
+	/* even if there is storage: the slot's cause may not be in it yet */
+	return word ? subject_store(task, word) : subject_stored(task);
 }
 
 static __always_inline struct tg_subject *subject_current(void)
@@ -144,10 +161,10 @@ static __always_inline struct tg_subject *subject_current(void)
 /* The label of a task, in storage, which is made if there is none; NULL: no memory. */
 static __noinline struct tg_subject *subject_made(struct task_struct *task)
 {
-	struct tg_subject *s = subject_of(task), fresh = { .level = policy.top };
+	struct tg_subject *s = subject_of(task);
 
 	if (!s)
-		s = TASK_STORAGE_MADE(&subjects, task, &fresh);
+		s = subject_begin(task, policy.top, 0);
 	return s == &subject_lost ? NULL : s;
 }
 

@@ -10,7 +10,6 @@ SEC("lsm.s/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
 {
 	struct tg_label label = subject_label(bpf_get_current_task_btf());
-	struct tg_subject child = {};
 	int err;
 
 	/* a child has one level for sure */
@@ -25,9 +24,6 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	err = clone_flags & CLONE_INTO_CGROUP ? top_only(TG_OP_SYSTEM) : 0;
 	if (err)
 		return err;
-	child.level = label.level;
-	child.attrs = label.attrs;
-	child.cause = label.cause;
 	if (label.governed && slot_bear(address(task), &label))
 		return 0;
 	/* what an earlier task at this address was */
@@ -35,7 +31,7 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 		slot_change(address(task), 0);
 	if (!label.governed)
 		return 0;
-	if (!TASK_STORAGE_MADE(&subjects, task, &child))
+	if (!subject_begin(task, slot_word(0, label.level, label.attrs), label.cause))
 		return -ENOMEM;
 	return 0;
 }
