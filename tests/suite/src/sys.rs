@@ -1,5 +1,6 @@
 //! System calls, as all programs make them.
 
+use std::arch::asm;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -23,6 +24,40 @@ pub fn by_number(number: libc::c_long, args: &[libc::c_long]) -> Result<libc::c_
     // SAFETY: see the macro's own words; the kernel checks all else.
     let ret = unsafe { libc::syscall(number, arg(0), arg(1), arg(2), arg(3), arg(4), arg(5)) };
     Errno::result(ret)
+}
+
+/// A system call as a program of i386 makes it, which one of x86-64 may, too: `int 0x80` takes that one's numbers and
+/// arguments. What it returns, or an error number below zero.
+pub fn i386(number: i32, args: &[u32; 6]) -> i32 {
+    let result: i32;
+    // SAFETY: all registers that the entry by int 0x80 loads or clears are given or said to be lost; the compiler keeps
+    // rbx and rbp for itself, so they are put aside on the stack, which the kernel does not touch. What the call does is up
+    // to whoever asks for it.
+    unsafe {
+        asm!(
+            "push rbx",
+            "push rbp",
+            "mov ebx, [r10]",
+            "mov ecx, [r10 + 4]",
+            "mov edx, [r10 + 8]",
+            "mov esi, [r10 + 12]",
+            "mov edi, [r10 + 16]",
+            "mov ebp, [r10 + 20]",
+            "int 0x80",
+            "pop rbp",
+            "pop rbx",
+            inlateout("eax") number => result,
+            inout("r10") args.as_ptr() => _,
+            out("rcx") _,
+            out("rdx") _,
+            out("rsi") _,
+            out("rdi") _,
+            out("r8") _,
+            out("r9") _,
+            out("r11") _,
+        );
+    }
+    result
 }
 
 /// What a call of the C library gave, or its error.

@@ -1,7 +1,5 @@
 //! A system call by its number, in either ABI.
 
-use std::arch::asm;
-
 use crate::attack::calls::Abi;
 use crate::sys;
 
@@ -12,41 +10,8 @@ pub fn call(abi: Abi, number: i32, args: &[i64; 6]) -> i64 {
             Ok(got) => got,
             Err(e) => -i64::from(e as i32),
         },
-        Abi::I386 => i386(number, &args.map(|arg| arg as u32)).into(),
+        Abi::I386 => sys::i386(number, &args.map(|arg| arg as u32)).into(),
     }
-}
-
-/// Makes a call as a program of i386 does.
-fn i386(number: i32, args: &[u32; 6]) -> i32 {
-    let result: i32;
-    // SAFETY: all registers that the entry by int 0x80 loads or clears are given or said to be lost; the compiler keeps
-    // rbx and rbp for itself, so they are put aside on the stack, which the kernel does not touch. What the call does is up
-    // to whoever asks for it.
-    unsafe {
-        asm!(
-            "push rbx",
-            "push rbp",
-            "mov ebx, [r10]",
-            "mov ecx, [r10 + 4]",
-            "mov edx, [r10 + 8]",
-            "mov esi, [r10 + 12]",
-            "mov edi, [r10 + 16]",
-            "mov ebp, [r10 + 20]",
-            "int 0x80",
-            "pop rbp",
-            "pop rbx",
-            inlateout("eax") number => result,
-            inout("r10") args.as_ptr() => _,
-            out("rcx") _,
-            out("rdx") _,
-            out("rsi") _,
-            out("rdi") _,
-            out("r8") _,
-            out("r9") _,
-            out("r11") _,
-        );
-    }
-    result
 }
 
 #[cfg(test)]

@@ -1,40 +1,20 @@
 //! Calls as 32-bit programs make them. This program is one of 64 bits, and may make them all the same: `int 0x80` takes
 //! the numbers and the arguments of i386.
 
-use std::arch::asm;
 use std::cell::Cell;
 use std::path::Path;
 
 use nix::errno::Errno;
 
 use crate::scenarios::sys::{Map, PAGE};
-use crate::sys::c;
+use crate::sys::{c, i386};
 
 /// A call by its number for i386. Its arguments, five at most, are numbers or addresses of [`Low`] memory; there are 0
 /// where there are fewer.
 pub fn call(number: u32, args: &[u32]) -> Result<u32, Errno> {
-    let arg = |n: usize| u64::from(args.get(n).copied().unwrap_or(0));
-    let answer: u64;
-    // SAFETY: the kernel checks the arguments, and what it changes of registers is said; the compiler keeps rbx for itself,
-    // so it is put back.
-    unsafe {
-        asm!(
-            "xchg rbx, {first}",
-            "int 0x80",
-            "xchg rbx, {first}",
-            first = inout(reg) arg(0) => _,
-            inout("rax") u64::from(number) => answer,
-            in("rcx") arg(1),
-            in("rdx") arg(2),
-            in("rsi") arg(3),
-            in("rdi") arg(4),
-            out("r8") _,
-            out("r9") _,
-            out("r10") _,
-            out("r11") _,
-        );
-    }
-    match answer as u32 as i32 {
+    let arg = |n: usize| args.get(n).copied().unwrap_or(0);
+    let number = number.try_into().map_err(|_| Errno::ENOSYS)?;
+    match i386(number, &[arg(0), arg(1), arg(2), arg(3), arg(4), 0]) {
         error @ -4095..=-1 => Err(Errno::from_raw(-error)),
         answer => Ok(answer as u32),
     }

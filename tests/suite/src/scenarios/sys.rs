@@ -20,6 +20,24 @@ pub fn owned(fd: impl TryInto<RawFd>) -> Result<OwnedFd, Errno> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// An epoll instance.
+pub fn epoll() -> Result<OwnedFd, Errno> {
+    owned(syscall!(libc::SYS_epoll_create1, libc::EPOLL_CLOEXEC)?)
+}
+
+/// Has an epoll instance say a word once the events that are asked for happen at a descriptor.
+pub fn epoll_add(epoll: &OwnedFd, fd: &OwnedFd, events: u32, word: u64) -> Result<(), Errno> {
+    let event = libc::epoll_event { events, u64: word };
+    syscall!(
+        libc::SYS_epoll_ctl,
+        epoll.as_raw_fd(),
+        libc::EPOLL_CTL_ADD,
+        fd.as_raw_fd(),
+        &raw const event
+    )
+    .map(drop)
+}
+
 /// Opens a file; one that is made gets mode 0666.
 pub fn open(path: impl AsRef<Path>, flags: OFlag) -> Result<OwnedFd, Errno> {
     nix::fcntl::open(

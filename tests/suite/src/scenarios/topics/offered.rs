@@ -1,5 +1,4 @@
-//! What the kernel offers besides, that the census lists (docs/census.md): capabilities that ordinary work seldom needs, and
-//! queues of events.
+//! Capabilities that ordinary work seldom needs, which the census lists (docs/census.md).
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,24 +13,17 @@ use crate::scenarios::check::{Outcome, ensure, refused};
 use crate::scenarios::level;
 use crate::scenarios::place::{home, path};
 use crate::scenarios::scenario::{Scenario, deny};
-use crate::scenarios::subject::{Level, at, become_alice, lower, start, step};
+use crate::scenarios::subject::{Level, at, become_alice, start, step};
 use crate::scenarios::sys::{self, Map};
 use crate::sys::syscall;
 
 use Level::{System, Untrusted};
 
-pub const SCENARIOS: &[Scenario] = &[
-    deny(
-        "capabilities-refused",
-        "calls that need a rarely used capability, by root below the top",
-        capabilities,
-    ),
-    deny(
-        "queues-inherited",
-        "a child falls that shares an epoll or an inotify instance with its parent",
-        queues,
-    ),
-];
+pub const SCENARIOS: &[Scenario] = &[deny(
+    "capabilities-refused",
+    "calls that need a rarely used capability, by root below the top",
+    capabilities,
+)];
 
 /// A call for which the kernel asks for one capability, on a file of the caller's level.
 type Call = fn(&str) -> Result<(), Errno>;
@@ -229,13 +221,13 @@ fn chooses_pid(_: &str) -> Result<(), Errno> {
     syscall!(libc::SYS_wait4, born, 0, 0, 0).map(drop)
 }
 
-/// Does an event of a queue keep the machine awake, which the caller asks for?
+/// Does an event of an epoll instance keep the machine awake, which the caller asks for?
 fn wakes() -> Outcome<bool> {
     const WAKEUP: u32 = 1 << 29;
     let (read, _write) = pipe2(OFlag::O_CLOEXEC)?;
-    let queue = queue()?;
-    add(&queue, &read, WAKEUP)?;
-    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", queue.as_raw_fd()))?;
+    let epoll = sys::epoll()?;
+    sys::epoll_add(&epoll, &read, WAKEUP, 0)?;
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", epoll.as_raw_fd()))?;
     let events = told
         .lines()
         .find_map(|line| line.split("events:").nth(1)?.split_whitespace().next())
@@ -263,48 +255,4 @@ fn others_segment(level: Level) -> Outcome {
         System => ensure(found.is_ok(), "ipc_owner: refused at the top"),
         _ => refused(Errno::EACCES, found),
     }
-}
-
-/// An epoll instance.
-fn queue() -> Result<OwnedFd, Errno> {
-    sys::owned(syscall!(libc::SYS_epoll_create1, libc::O_CLOEXEC)?)
-}
-
-/// Adds a descriptor to it.
-fn add(queue: &OwnedFd, what: &OwnedFd, events: u32) -> Result<(), Errno> {
-    let mut event = libc::epoll_event { events, u64: 0 };
-    syscall!(
-        libc::SYS_epoll_ctl,
-        queue.as_raw_fd(),
-        libc::EPOLL_CTL_ADD,
-        what.as_raw_fd(),
-        &raw mut event
-    )
-    .map(drop)
-}
-
-fn watch() -> Result<OwnedFd, Errno> {
-    sys::owned(syscall!(libc::SYS_inotify_init1, libc::O_CLOEXEC)?)
-}
-
-fn queues() -> Outcome {
-    for make in [queue, watch] {
-        start(|| {
-            let shared = make()?;
-            start(|| lower(Untrusted))?.join()?;
-            drop(shared);
-            level::is(Untrusted)
-        })?
-        .join()?;
-        // a queue of the child's own draws nobody along
-        start(|| {
-            at(Untrusted, || {
-                drop(make()?);
-                level::is(Untrusted)
-            })?;
-            level::is(System)
-        })?
-        .join()?;
-    }
-    Ok(())
 }

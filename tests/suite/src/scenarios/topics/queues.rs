@@ -80,10 +80,6 @@ fn falls_and(act: impl FnOnce() -> Outcome) -> Outcome {
     .join()
 }
 
-fn epoll_instance() -> Result<OwnedFd, Errno> {
-    sys::owned(syscall!(libc::SYS_epoll_create1, libc::EPOLL_CLOEXEC)?)
-}
-
 /// An eventfd at which something is to be read.
 fn ready() -> Result<OwnedFd, Errno> {
     sys::owned(syscall!(libc::SYS_eventfd2, 1, libc::EFD_CLOEXEC)?)
@@ -91,19 +87,7 @@ fn ready() -> Result<OwnedFd, Errno> {
 
 /// Has an epoll instance say a word once a descriptor is ready.
 fn add(epoll: &OwnedFd, fd: &OwnedFd, word: u8) -> Result<(), Errno> {
-    let event = libc::epoll_event {
-        events: libc::EPOLLIN as u32,
-        u64: word.into(),
-    };
-    let (epoll, fd) = (epoll.as_raw_fd(), fd.as_raw_fd());
-    syscall!(
-        libc::SYS_epoll_ctl,
-        epoll,
-        libc::EPOLL_CTL_ADD,
-        fd,
-        &raw const event
-    )
-    .map(drop)
+    sys::epoll_add(epoll, fd, libc::EPOLLIN as u32, word.into())
 }
 
 /// The word that an epoll instance says; 0: it says nothing.
@@ -148,7 +132,7 @@ fn own() -> Outcome {
         let dir = path(home(level), level.name());
         at(level, || {
             fs::create_dir(&dir)?;
-            let (epoll, event, inotify) = (epoll_instance()?, ready()?, inotify_instance()?);
+            let (epoll, event, inotify) = (sys::epoll()?, ready()?, inotify_instance()?);
             allowed(add(&epoll, &event, b'e'))?;
             start(|| {
                 allowed(watch(&inotify, &dir))?;
@@ -164,7 +148,7 @@ fn own() -> Outcome {
     // what ends when a program is executed is not shared with it
     let program = path(LOW, "program");
     fs::copy(format!("{BIN}/scenarios"), &program)?;
-    let (_epoll, _inotify) = (epoll_instance()?, inotify_instance()?);
+    let (_epoll, _inotify) = (sys::epoll()?, inotify_instance()?);
     let status = Command::new(&program)
         .args(["--helper", "level"])
         .status()?;
@@ -178,7 +162,7 @@ fn own() -> Outcome {
 
 fn epoll() -> Outcome {
     start(|| {
-        let (epoll, event) = (epoll_instance()?, ready()?);
+        let (epoll, event) = (sys::epoll()?, ready()?);
         falls_and(|| Ok(add(&epoll, &event, b'l')?))?;
         not_above(says(&epoll)?)
     })?
