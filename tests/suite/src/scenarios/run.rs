@@ -152,7 +152,7 @@ fn children() -> HashSet<i32> {
         .collect()
 }
 
-/// Ends what a scenario has left behind; orphans become this process's.
+/// Ends what a scenario has left behind; orphans become this process's. Queues count for their user until their names go.
 fn clear(before: &HashSet<i32>) {
     for _ in 0..20 {
         let keep = daemon::pid();
@@ -172,6 +172,9 @@ fn clear(before: &HashSet<i32>) {
         if matches!(status, WaitStatus::StillAlive) {
             break;
         }
+    }
+    for queue in fs::read_dir("/dev/mqueue").into_iter().flatten().flatten() {
+        let _ = fs::remove_file(queue.path());
     }
 }
 
