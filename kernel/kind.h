@@ -166,6 +166,20 @@ static __always_inline bool inode_is_memory(struct inode *inode)
 	       (inode->i_mode & S_IFMT) == S_IFREG && !inode_state(inode, true);
 }
 
+#define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC in f_flags: opened to be executed */
+
+/*
+ * Was the file opened by an execution? The flag alone does not say so: mq_open(2) and TIOCGPTPEER take any flag of their
+ * callers. No program is a queue, a device or open for writing.
+ */
+static __always_inline bool opened_to_execute(struct file *file)
+{
+	struct inode *inode = CAST(struct inode, address(file->f_inode));
+
+	return file->f_flags & FMODE_EXEC_FLAG && !(file->f_mode & FMODE_WRITE) &&
+	       (inode->i_mode & S_IFMT) == S_IFREG && inode->i_sb->s_magic != MQUEUE_MAGIC;
+}
+
 /* A message that is received from a POSIX queue is gone: to read there is to write. */
 static __always_inline u32 mode_bound(struct inode *inode, u32 mode)
 {

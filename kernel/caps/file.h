@@ -30,17 +30,6 @@ static __always_inline bool caps_is_queue(struct inode *inode)
 	return (inode->i_mode & S_IFMT) == S_IFREG && inode->i_sb->s_magic == MQUEUE_MAGIC;
 }
 
-/*
- * Opened by an execution, which has questions of its own? The flag is not all: what a program opens otherwise than by open(2) may
- * have any (mq_open(2), TIOCGPTPEER).
- */
-static __always_inline bool caps_is_executed(struct file *file)
-{
-	u32 type = CAST(struct inode, address(file->f_inode))->i_mode & S_IFMT;
-
-	return file->f_flags & FMODE_EXEC_FLAG && !(file->f_mode & FMODE_WRITE) && type == S_IFREG;
-}
-
 static __always_inline u32 caps_class_of_mode(u32 mode)
 {
 	return (mode & S_IFMT) == S_IFDIR ? CAPS_DIR : CAPS_FILE;
@@ -126,7 +115,7 @@ int BPF_PROG(caps_file_open, struct file *file)
 	if (caps_is_queue(file->f_inode))
 		return caps_never(CAPS_NOBODYS, TG_OP_IPC, TG_C_IPC);
 	/* to be executed, which the execution is asked about, and mapping */
-	if (caps_is_executed(file) || caps_is_nameless(file->f_inode))
+	if (opened_to_execute(file) || caps_is_nameless(file->f_inode))
 		return 0;
 	class = caps_class_of_mode(file->f_inode->i_mode);
 	wanted = caps_mode_of(file, class);

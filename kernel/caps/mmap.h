@@ -60,7 +60,7 @@ static __always_inline int caps_map_asked(struct file *file, u32 prot, bool shar
 	if (shared && prot & PROT_WRITE_FLAG)
 		right |= CAPS_WRITE;
 	/* the execution's own mappings are of a file that nobody has bound */
-	if (!caps_is_executed(file))
+	if (!opened_to_execute(file))
 		err = caps_use(address(file), right, TG_OP_MMAP);
 	return err ? err : !!(prot & PROT_EXEC_FLAG);
 }

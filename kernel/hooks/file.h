@@ -5,7 +5,6 @@
 
 #define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
 #define O_EXCL_FLAG 0200
-#define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC in f_flags: opened to be executed */
 
 /* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
 static __noinline int create_unnamed(struct file *file)
@@ -137,7 +136,7 @@ int BPF_PROG(hook_file_open, struct file *file)
 	/* what is just being made is nobody else's */
 	if (channel < 0 || channel == CHANNEL_OWN)
 		return channel < 0 ? channel : 0;
-	if (file->f_flags & FMODE_EXEC_FLAG) {
+	if (opened_to_execute(file)) {
 		int err = open_executed(file);
 
 		/* memory has no place that may be `lownoopen`: what it holds, the exec observes */

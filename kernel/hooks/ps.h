@@ -46,12 +46,6 @@ const struct tg_ps *type_ps;
 const struct tg_held *type_held;
 const struct tg_code *type_code;
 
-/* Was a process's program opened by an execution? No other open has this flag (linux/fcntl.h, VALID_OPEN_FLAGS). */
-static __always_inline bool exe_is_executed(struct file *exe)
-{
-	return exe->f_flags & FMODE_EXEC_FLAG;
-}
-
 static __always_inline void held_socket(struct tg_held *line, struct file *f,
 					struct lomac_subject who, bool own)
 {
@@ -169,7 +163,7 @@ int ps_task(struct bpf_iter__task *ctx)
 		struct file *f = CAST(struct file, mm->exe_file);
 
 		line.exe = label_peek(address(f->f_inode), address(f->f_path.dentry), &source);
-		line.executed = exe_is_executed(f);
+		line.executed = opened_to_execute(f);
 	}
 	bpf_probe_read_kernel_str(line.comm, sizeof(line.comm), task->comm);
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
@@ -270,7 +264,7 @@ int ps_code(struct bpf_iter__task_vma *ctx)
 		if (task->mm && mm->exe_file) {
 			struct file *exe = CAST(struct file, mm->exe_file);
 
-			line.own = address(exe->f_inode) == inode && exe_is_executed(exe) &&
+			line.own = address(exe->f_inode) == inode && opened_to_execute(exe) &&
 				   !CAST(struct cred, address(task->cred))->user_ns->level;
 		}
 	}

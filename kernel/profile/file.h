@@ -156,12 +156,6 @@ static __always_inline u32 open_request(u32 mode, u32 flags)
 	return request;
 }
 
-/* Was it opened to be executed? What other files have of that flag is their opener's own word. */
-static __always_inline bool opened_for_exec(struct file *file)
-{
-	return file->f_flags & FMODE_EXEC_FLAG && (file->f_inode->i_mode & S_IFMT) == S_IFREG;
-}
-
 static __always_inline int file_request(struct tg_confined *c, struct file *file, u32 request,
 					u8 op)
 {
@@ -188,7 +182,7 @@ int BPF_PROG(profile_file_open, struct file *file)
 	u32 request;
 
 	/* an execution is decided by the rules on executions */
-	if (!c || opened_for_exec(file))
+	if (!c || opened_to_execute(file))
 		return 0;
 	request = open_request(file->f_mode, file->f_flags);
 	if ((c->made && made_is_opened(c, file, request)) || file_quickly(c, file, request))
@@ -221,7 +215,7 @@ static __always_inline int mapped(struct file *file, unsigned long prot, bool sh
 		request = MMAP_EXEC_;
 	if (prot & PROT_WRITE_FLAG && shared && file->f_flags & O_APPEND)
 		request |= MAY_WRITE_;
-	if (opened_for_exec(file)) {
+	if (opened_to_execute(file)) {
 		struct tg_confined *c = confined_current();
 
 		if (!c || !c->changed)

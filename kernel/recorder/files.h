@@ -4,7 +4,6 @@
 #define TIDEGATE_RECORDER_FILES_H
 
 #define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
-#define FMODE_EXEC_FLAG 0x20     /* __FMODE_EXEC in f_flags: opened to be executed */
 #define PROT_READ 1
 #define PROT_EXEC 4
 #define MAP_TYPE 0xf
@@ -24,7 +23,7 @@ int BPF_PROG(file_open, struct file *file)
 	struct tr_note n = { .op = TG_OP_OPEN_READ, .class = TG_C_FILE, .refused = RESULT(ctx) };
 
 	/* what is executed is told when it is */
-	if ((file->f_inode->i_mode & S_IFMT) == S_IFDIR || file->f_flags & FMODE_EXEC_FLAG)
+	if ((file->f_inode->i_mode & S_IFMT) == S_IFDIR || opened_to_execute(file))
 		return 0;
 	if (file->f_mode & FMODE_READ)
 		n.flags |= TR_READS;

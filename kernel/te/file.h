@@ -91,7 +91,7 @@ int BPF_PROG(te_file_open, struct file *file)
 	}
 	request = te_file_request(file) | FILE__OPEN;
 	/* the kernel asks for this as it looks the file up */
-	if (file->f_flags & FMODE_EXEC_FLAG)
+	if (opened_to_execute(file))
 		request |= FILE__EXECUTE;
 	return te_file_asked(file, request,
 			     file->f_mode & FMODE_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ);

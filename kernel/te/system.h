@@ -52,7 +52,7 @@ int ps_te_task(struct bpf_iter__task *ctx)
 
 		line.program = address(f->f_inode);
 		line.label = te_inode_peek(address(f->f_inode), address(f->f_path.dentry));
-		line.executed = exe_is_executed(f);
+		line.executed = opened_to_execute(f);
 	}
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
 	return 0;

@@ -14,7 +14,7 @@ use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Level, at, spawn, start, step};
 use crate::sys::syscall;
 
-use Level::Untrusted;
+use Level::{Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
     allow(
@@ -42,7 +42,15 @@ pub const SCENARIOS: &[Scenario] = &[
         "a child that falls has the queue that its parent receives from not wait (mq_getsetattr)",
         not_waiting,
     ),
+    bypass(
+        "queue-opened-to-execute",
+        "a low subject opens a higher POSIX queue with the flag of an execution, which mq_open(2) takes of anybody",
+        to_execute,
+    ),
 ];
+
+/// `__FMODE_EXEC`: the kernel opens by it what is executed, and open(2) does not take it.
+const EXECUTE: OFlag = OFlag::from_bits_retain(0x20);
 
 fn copied() -> Outcome {
     const COPY: i32 = 0o40000;
@@ -132,4 +140,26 @@ fn not_waiting() -> Outcome {
         same("whether it waits", has, OFlag::empty())
     })?
     .join()
+}
+
+fn to_execute() -> Outcome {
+    let name = place::scenario();
+    mq_send(&mq_open(name, BOTH)?)?;
+    for level in Level::LOWER {
+        at(level, || {
+            for access in [OFlag::O_RDONLY, OFlag::O_WRONLY, OFlag::O_RDWR] {
+                refused(Errno::EPERM, mq_open(name, access | EXECUTE))?;
+            }
+            Ok(())
+        })?;
+    }
+    let of_low = format!("{name}-low");
+    at(Untrusted, || {
+        mq_send(&mq_open(&of_low, BOTH)?)?;
+        Ok(())
+    })?;
+    at(User, || {
+        mq_receive(&mq_open(&of_low, OFlag::O_RDONLY | EXECUTE)?)?;
+        level::is(Untrusted)
+    })
 }
