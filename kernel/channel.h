@@ -79,10 +79,10 @@ static __always_inline struct tg_channel *channel(u64 key)
 	return c;
 }
 
-/* What is charged, and to whom, for floors that a fall needs. Of others who fall with it only the table's room is asked. */
+/* Charges a floor that a fall needs, for which there was room (tx_floors_fit), or one who joins a channel. */
 static __always_inline void tx_floor(u64 key, u8 level)
 {
-	u32 how = tx.payer == tx.own ? BUDGET_LAST : BUDGET_LAST | BUDGET_OTHER;
+	u32 how = tx.published ? BUDGET_ALWAYS : BUDGET_LAST;
 
 	if (floor_charge(key, level, tx.payer, how))
 		tx.crowded = tx.failed = 1;

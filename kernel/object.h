@@ -313,8 +313,11 @@ static __always_inline u64 label_of(struct inode *inode, u64 dentry, u32 class)
  */
 static __always_inline bool given_has_room(u8 by)
 {
-	return !given_closed && given_used + policy.given_max / 8 <= policy.given_max &&
-	       share_has_room(TG_T_GIVEN, by, payer_current(), 1, BUDGET_FILES);
+	/* entries that the daemon has put back are in nobody's account, and take the level's room all the same */
+	return !given_closed &&
+	       budget_admits(by, policy.top, table_room(TG_T_GIVEN), given_used,
+			     *(volatile u32 *)share_of(TG_T_GIVEN, by, payer_current()), 1,
+			     BUDGET_FILES);
 }
 
 /* An entry has gone: its account has that back. What user space has put there is in nobody's. */

@@ -487,14 +487,18 @@ static __always_inline u8 tx_why_not(void)
 					  TG_R_RULE;
 }
 
-/* Is there room for the floors that the fall needs: in the current user's share, and of others' in the table? */
-static __always_inline bool tx_floors_fit(u8 level)
+/*
+ * Is there room for the floors that a fall from one level to another needs: in the table, of which the higher level has
+ * more, and for the current user's own in its share?
+ */
+static __always_inline bool tx_floors_fit(u8 from, u8 to)
 {
-	if (tx.floors && !share_has_room(TG_T_FLOORS, level, tx.own, tx.floors, BUDGET_LAST))
-		return false;
-	return !tx.floors_others ||
-	       share_has_room(TG_T_FLOORS, level, tx.own, tx.floors + tx.floors_others,
-			      BUDGET_LAST | BUDGET_OTHER);
+	u32 own = *(volatile u32 *)share_of(TG_T_FLOORS, to, tx.own);
+
+	return share_has_room(TG_T_FLOORS, from, tx.own, tx.floors + tx.floors_others,
+			      BUDGET_LAST | BUDGET_OTHER) &&
+	       budget_admits(to, policy.top, table_room(TG_T_FLOORS), 0, own, tx.floors,
+			     BUDGET_LAST);
 }
 
 /* Is there no table that shows who has this socket, nor a message that carries it, whose receiver file_receive asks? */
@@ -632,7 +636,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (tx.published && tx.memory && tx.rings)
 		return tx_fail(TG_R_ASYNC, n);
 	s = subject_of(me);
-	if (tx.published && !tx_floors_fit(subject_level(s)))
+	if (tx.published && !tx_floors_fit(s ? s->tx_old : policy.top, subject_level(s)))
 		return tx_fail(TG_R_TABLE_FULL, n);
 	if (!alone)
 		tx.good = tx.id;

@@ -298,15 +298,25 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 	return 0;
 }
 
+static __always_inline bool inode_is_open(struct inode *inode)
+{
+	return inode->i_readcount.counter || inode->i_writecount.counter;
+}
+
 /*
- * The level of a file that has no name any more. Who takes the name from what is lower is not refused for what that
- * one's user fills the table with.
+ * The level of a file that has no name any more. A higher subject that removes it is not refused for what lower ones
+ * fill the table with: it has its own level's room, and a file that nobody has open needs its entry for a moment only.
  */
 static __noinline int floor_name(struct inode *inode, u8 level)
 {
-	if (level < subject_level(subject_current()))
-		return floor_charge(address(inode), level, inode->i_uid.val, BUDGET_OTHER);
-	return floor_lower(address(inode), level);
+	u8 own = subject_level(subject_current());
+	u32 payer = inode->i_uid.val;
+
+	if (level >= own)
+		return floor_lower(address(inode), level);
+	if (inode_is_open(inode) && !share_has_room(TG_T_FLOORS, own, payer, 1, BUDGET_OTHER))
+		return -ENOSPC;
+	return floor_charge(address(inode), level, payer, BUDGET_ALWAYS);
 }
 
 /*
@@ -327,7 +337,7 @@ static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
 	if (label & LABEL_LATER)
 		return sank(op, TG_C_DIR);
 	o = object(label);
-	if (o.attrs & TG_LOWWRITE && (inode->i_readcount.counter || inode->i_writecount.counter)) {
+	if (o.attrs & TG_LOWWRITE && inode_is_open(inode)) {
 		note_object(&n, inode, dentry, label);
 		n.reason = TG_R_BUSY;
 		return deny(subject_current(), &n, -EBUSY);

@@ -148,21 +148,9 @@ impl Monitor {
         if before.is_none() && self.given_used()? >= self.given.max_entries.into() {
             return Err(Error::Full("given levels"));
         }
-        {
-            let _held = self.hold_transactions()?;
-            self.set_given(fd, &held, Some(level.into()))?;
-            let mapped = self
-                .held_mappings()?
-                .into_iter()
-                .find(|m| m.revoke && (m.key.ino, m.key.dev) == (held.key.ino, held.key.dev));
-            if let Some(mapped) = mapped {
-                self.set_given(fd, &held, before)?;
-                return Err(Error::Mapped(mapped.pid));
-            }
-        }
-        if self.held(fd)?.label.level != level {
+        if let Err(e) = self.try_given(fd, &held, level, path) {
             self.set_given(fd, &held, before)?;
-            return Err(Error::Fixed(path.into()));
+            return Err(e);
         }
         let mut event = tg_event {
             pid: by,
@@ -182,6 +170,25 @@ impl Monitor {
         crate::event::set_comm(&mut event, comm.trim_end());
         crate::event::set_path(&mut event, path);
         self.record(event)
+    }
+
+    /// Gives a level, and looks whether that holds. After an error the level before is to be given again.
+    fn try_given(&self, fd: BorrowedFd<'_>, held: &Held, level: u8, path: &str) -> Result<()> {
+        {
+            let _held = self.hold_transactions()?;
+            self.set_given(fd, held, Some(level.into()))?;
+            let mapped = self
+                .held_mappings()?
+                .into_iter()
+                .find(|m| m.revoke && (m.key.ino, m.key.dev) == (held.key.ino, held.key.dev));
+            if let Some(mapped) = mapped {
+                return Err(Error::Mapped(mapped.pid));
+            }
+        }
+        if self.held(fd)?.label.level != level {
+            return Err(Error::Fixed(path.into()));
+        }
+        Ok(())
     }
 
     /// Changes the table, and has the inode forget what it remembers.

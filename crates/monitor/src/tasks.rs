@@ -1,7 +1,7 @@
 //! What the kernel's iterators tell: processes, and what they hold.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;
 
@@ -213,7 +213,12 @@ fn iterate<T: Pod>(program: &impl AsFd, over: Over<'_>) -> Result<Vec<T>> {
     let what = || "list the kernel's tasks".to_string();
     let mut bytes = Vec::new();
     let mut file = File::from(sys::iterate(program.as_fd(), over).trying(what)?);
-    file.read_to_end(&mut bytes).trying(what)?;
+    // after a million things of which nothing is told the kernel gives up, and goes on where it was when it is asked again
+    while let Err(e) = file.read_to_end(&mut bytes) {
+        if e.kind() != ErrorKind::WouldBlock {
+            return Err(e).trying(what);
+        }
+    }
     Ok(bytes
         .chunks_exact(size_of::<T>())
         .filter_map(T::read)

@@ -41,6 +41,12 @@ pub const SCENARIOS: &[Scenario] = &[
     )
     .slow(),
     bypass(
+        "floors-flood-users",
+        "several users' files fill all that the lowest level has of that table, and root at the top removes a low file",
+        unlinked_by_users,
+    )
+    .slow(),
+    bypass(
         "floors-flood-mapped",
         "the same, kept by mappings alone",
         mapped,
@@ -278,15 +284,48 @@ fn low_file(name: &str) -> Result<std::os::fd::OwnedFd, Errno> {
     sys::open(name, OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL)
 }
 
+/// Files without names, so many as there is room for, kept until this process is ended.
+fn unlinked_files(name: &str) -> Outcome {
+    let mut held = Vec::new();
+    until_refused(TABLE, |_| {
+        held.push(low_file(name)?);
+        unlink(name)
+    })?;
+    step()
+}
+
 fn unlinked() -> Outcome {
-    flooded(Untrusted, 1, |_| {
-        let (name, mut held) = (path(TMPFS_LOW, "file"), Vec::new());
-        until_refused(TABLE, |_| {
-            held.push(low_file(&name)?);
-            unlink(name.as_str())
-        })?;
-        step()
-    })
+    flooded(Untrusted, 1, |_| unlinked_files(&path(TMPFS_LOW, "file")))
+}
+
+fn unlinked_by_users() -> Outcome {
+    const USERS: u32 = 5;
+    let (closed, open) = (path(TMPFS_LOW, "closed"), path(TMPFS_LOW, "open"));
+    at(Untrusted, || {
+        drop(low_file(&closed)?);
+        drop(low_file(&open)?);
+        Ok(())
+    })?;
+    let flooders = (0..USERS)
+        .map(|number| {
+            let flooder = spawn(Untrusted, || {
+                many_descriptors()?;
+                become_user(FLOODER + number)?;
+                unlinked_files(&path(TMPFS_LOW, &number.to_string()))
+            })?;
+            flooder.stands()?;
+            Ok(flooder)
+        })
+        .collect::<Outcome<Vec<_>>>()?;
+    let removed = at(System, || {
+        fs::remove_file(&closed)?;
+        let _held = sys::open(&open, OFlag::O_PATH)?;
+        Ok(fs::remove_file(&open)?)
+    });
+    for flooder in flooders {
+        flooder.kill()?;
+    }
+    removed
 }
 
 fn mapped() -> Outcome {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, OFlag, fallocate};
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, pipe2};
 
@@ -16,7 +17,7 @@ use crate::scenarios::check::{
 };
 use crate::scenarios::place::{self, AREA, LOG, LOW, SYSTEM, TMPFS_SYSTEM, USER, home, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Level, at, lower, start, step};
+use crate::scenarios::subject::{Level, at, lower, spawn, start, step};
 use crate::scenarios::{daemon, level, sys};
 use crate::sys::syscall;
 
@@ -107,6 +108,12 @@ pub const SCENARIOS: &[Scenario] = &[
         "a file of the level between, two falls later",
         between,
     ),
+    bypass(
+        "descriptors-by-million",
+        "two processes have more descriptors than the kernel lists at once, and the guard is to go all the same",
+        by_million,
+    )
+    .slow(),
 ];
 
 /// A process at the top level that opens a file, falls, and then does what it likes.
@@ -179,6 +186,31 @@ fn guard_idle() -> Outcome {
         ensure(daemon::guard_armed()?, "the guard is not armed")
     })?;
     until_idle()
+}
+
+/// Half of what the kernel's iterators go through before they give up, and some more.
+const HALF_A_MILLION: u64 = (1 << 19) + 10;
+
+fn by_million() -> Outcome {
+    let holders = (0..2)
+        .map(|_| {
+            let holder = spawn(Untrusted, || {
+                setrlimit(Resource::RLIMIT_NOFILE, HALF_A_MILLION, HALF_A_MILLION)?;
+                let held = sys::open("/dev/null", OFlag::O_RDONLY)?;
+                for fd in 100..HALF_A_MILLION {
+                    syscall!(libc::SYS_dup2, held.as_raw_fd(), fd)?;
+                }
+                step()
+            })?;
+            holder.stands()?;
+            Ok(holder)
+        })
+        .collect::<Outcome<Vec<_>>>()?;
+    let idle = guard_idle();
+    for holder in holders {
+        holder.kill()?;
+    }
+    idle
 }
 
 fn until_idle() -> Outcome {
