@@ -405,6 +405,12 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 		channel_send(address(u->peer), level, falls);
 		return channel_read(self, level);
 	}
+	/* it is being connected: all that have it will speak by it, and hear; none of them may be below the subject that connects */
+	if (self == tx.join_self) {
+		tx.relays |= !falls && level < tx.level;
+		channel_send(tx.join_unix, level, falls);
+		level = channel_read(tx.join_unix + 1, level);
+	}
 	/* without a peer: whoever is about to connect reads what its holders will write */
 	channel_write(self + 1, level);
 	level = channel_read(self, level);

@@ -695,8 +695,9 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused; TX_LOST: nothing has come of it (turn.h).
  */
-static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_fifo *fifo,
-				     bool reopen, struct tg_note *n, bool may_sleep)
+static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_self,
+				     struct tg_fifo *fifo, bool reopen, struct tg_note *n,
+				     bool may_sleep)
 {
 	u32 mine = may_sleep ? tx_lock_held() : tx_lock_now();
 	u32 failing, i;
@@ -723,6 +724,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 	}
 	tx.join = join;
 	tx.join_unix = join_unix;
+	tx.join_self = join_self;
 	tx.reopen = reopen;
 	tx.itself = to == TX_STAY && !join && !join_unix;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
@@ -762,24 +764,24 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 __noinline int demote_held(u8 to, struct tg_note *n)
 {
 	pipeline_let_go(to);
-	return n ? tx_demote(to, 0, 0, NULL, false, n, true) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, 0, NULL, false, n, true) : -EAGAIN;
 }
 
 __noinline int demote_now(u8 to, struct tg_note *n)
 {
-	return n ? tx_demote(to, 0, 0, NULL, false, n, false) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, 0, NULL, false, n, false) : -EAGAIN;
 }
 
 /* The current subject gets a descriptor of a channel: levels are made to fit first. */
 __noinline int join_channel(u64 file, struct tg_fifo *fifo, bool reopen, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, file, 0, fifo, reopen, n, true) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, file, 0, 0, fifo, reopen, n, true) : -EAGAIN;
 }
 
-/* It connects to a Unix socket, or sends to it. */
-__noinline int join_unix(u64 sock, struct tg_note *n)
+/* It sends to a Unix socket, or connects to it; then `self` is its own, if somebody else may have that. */
+__noinline int join_unix(u64 sock, u64 self, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, 0, sock, NULL, false, n, false) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, 0, sock, self, NULL, false, n, false) : -EAGAIN;
 }
 
 #endif
