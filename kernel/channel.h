@@ -193,22 +193,16 @@ __noinline u32 tx_kind_anonymous(u64 dentry)
 	if (!__builtin_memcmp(name, "[io_urin", 8) || !__builtin_memcmp(name, "seccomp ", 8) ||
 	    !__builtin_memcmp(name, "[fanotif", 8))
 		return TX_RING;
-	/* a page that all who hold it may map */
-	if (!__builtin_memcmp(name, "[perf_ev", 8) || !__builtin_memcmp(name, "kvm-vcpu", 8) ||
-	    !__builtin_memcmp(name, "bpf-map", 8))
-		return TX_SHARED;
-	/* what one of its holders asks to be told, in words of his own, another is told */
-	if (!__builtin_memcmp(name, "[eventpo", 8) || !__builtin_memcmp(name, "inotify", 8))
-		return TX_SHARED;
-	/* of which signals, and when */
-	if (!__builtin_memcmp(name, "[signalf", 8) || !__builtin_memcmp(name, "[timerfd", 8))
-		return TX_SHARED;
-	/* rules that one adds confine the other, and what one mounts the other says */
-	if (!__builtin_memcmp(name, "[landloc", 8) || !__builtin_memcmp(name, "[fsconte", 8))
-		return TX_SHARED;
 	if (!__builtin_memcmp(name, "[userfau", 8))
 		return TX_FAULTS;
-	return TX_OTHER;
+	if (!__builtin_memcmp(name, "[eventfd", 8) || !__builtin_memcmp(name, "[pidfd]", 8))
+		return TX_OTHER;
+	/*
+	 * Of any other, what one of its holders does another has: a page that all may map (perf, KVM, BPF), what is to be
+	 * told, in words of one's own, and when (epoll, inotify, signalfd, timerfd), rules and mounts in the making, and
+	 * whatever a driver lets them do to its device.
+	 */
+	return TX_SHARED;
 }
 
 /* /proc/PID/mem: no other file of procfs has that name. */
@@ -410,6 +404,12 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 	if (u->peer) {
 		channel_send(address(u->peer), level, falls);
 		return channel_read(self, level);
+	}
+	/* it is being connected: all that have it will speak by it, and hear; none of them may be below the subject that connects */
+	if (self == tx.join_self) {
+		tx.relays |= !falls && level < tx.level;
+		channel_send(tx.join_unix, level, falls);
+		level = channel_read(tx.join_unix + 1, level);
 	}
 	/* without a peer: whoever is about to connect reads what its holders will write */
 	channel_write(self + 1, level);

@@ -47,10 +47,26 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	return nr < 512 && tx_calls_at_rest[BOUND(nr >> 6, 8)] >> (nr & 63) & 1;
 }
 
-/* Is this thread only waiting for a child that vfork gave its memory to? */
+/*
+ * Has another process begun to trace it (PTRACE_ATTACH, PTRACE_SEIZE)? That asked about its level before, and has not got hold
+ * of it yet. By an exec the lock is its own.
+ */
+static __always_inline bool tx_is_attached(struct task_struct *t)
+{
+	u64 owner = UNTRUSTED(t)->signal->cred_guard_mutex.owner.counter & ~7ull;
+
+	return owner && CAST(struct task_struct, owner)->tgid != t->tgid;
+}
+
+/*
+ * Is this thread only waiting for a child that vfork gave its memory to? What it waits at lies on its own stack. Its child
+ * may be somebody else's by name (CLONE_PARENT).
+ */
 static __always_inline bool tx_waits_for(struct task_struct *t, struct task_struct *child)
 {
-	return UNTRUSTED(child)->vfork_done && (u64)UNTRUSTED(child)->real_parent == (u64)t;
+	u64 at = (u64)UNTRUSTED(child)->vfork_done;
+
+	return at > (u64)UNTRUSTED(t)->stack && at < (u64)bpf_task_pt_regs(t);
 }
 
 #endif

@@ -106,18 +106,23 @@ static __always_inline u64 tx_shared_undo(struct task_struct *t)
 	return undo && CAST(struct sem_undo_list, undo)->refcnt.refs.counter > 1 ? undo : 0;
 }
 
-/* The level a task has to fall to by what it shares, and by what it has open. */
+/*
+ * The level a task has to fall to by what it shares, and by what it has open. A trusted one treats as data what it hears; but
+ * whoever writes its memory, or all that it does by a path, does not speak to it.
+ */
 __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 {
 	struct task_struct *t = CAST(struct task_struct, task);
+	u32 trusted = tx.trusted;
 	u64 shared;
 	u8 low = level;
 
-	/* a tracer reads and writes its tracee's memory without a hook */
+	/* a tracer reads and writes its tracee's memory without a hook; the tracee's data a trusted one may see */
 	if (t->ptraced.next != &t->ptraced) {
 		channel_write(task, level);
 		low = channel_read(task + 1, low);
 	}
+	tx.trusted = 0;
 	if (t->ptrace) {
 		shared = address(t->parent);
 		channel_write(shared + 1, level);
@@ -137,10 +142,10 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 	if (shared)
 		low = tx_shares(shared, level, low);
 	shared = address(t->files);
-	if (!shared)
-		return low;
-	low = tx_shares(shared, level, low);
-	return tx_table(shared, low, falls);
+	if (shared)
+		low = tx_shares(shared, level, low);
+	tx.trusted = trusted;
+	return shared ? tx_table(shared, low, falls) : low;
 }
 
 /*
@@ -280,7 +285,7 @@ __noinline int tx_each(u32 step, u64 cause)
 	return 0;
 }
 
-/* Counts the threads that fall and are not at rest yet. */
+/* Counts the threads that fall and are not at rest yet, or are about to be traced. */
 __noinline int tx_wait(void)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
@@ -290,7 +295,13 @@ __noinline int tx_wait(void)
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s = subject_stored(t);
 
-		if (!s || s->tx != tx.id || s->settled || t->pid == me->pid || t->exit_state)
+		if (!s || s->tx != tx.id || s->settled || t->exit_state)
+			continue;
+		if (tx_is_attached(t)) {
+			tx.busy++;
+			continue;
+		}
+		if (t->pid == me->pid)
 			continue;
 		/* a ring's worker counts where rings are looked for */
 		if (t->flags & (PF_EXITING | PF_IO_WORKER) || s->waits || tx_at_rest(t) ||
@@ -548,11 +559,20 @@ __noinline bool tx_hidden(void)
 	return address(u) && u->sk.sk_shutdown != SHUTDOWN_BOTH && tx_unix_hidden(address(u));
 }
 
+/* Has it one thread, and does nobody else have its memory, its table or what else clone(2) shares, nor trace it? */
+static __always_inline bool tx_alone(struct task_struct *me)
+{
+	struct task_struct *t = UNTRUSTED(me);
+
+	return t->mm && t->mm->mm_users.counter == 1 && t->mm->mm_count.counter == 1 && t->files &&
+	       t->files->count.counter == 1 && t->fs && !tx_shared_fs(t) && !tx_shared_io(t) &&
+	       !tx_shared_undo(t) && !t->ptrace && t->ptraced.next == &t->ptraced;
+}
+
 /* The whole of it, by who has the turn and works. */
 static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep,
 				  u32 mine)
 {
-	struct task_struct *fields;
 	struct tg_subject *s;
 	bool alone;
 	u32 round;
@@ -568,18 +588,15 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
-	fields = UNTRUSTED(me);
-	alone = !(s && s->labelled) && !tx.join && !tx.join_unix && fields->mm &&
-		fields->mm->mm_users.counter == 1 && fields->mm->mm_count.counter == 1 &&
-		fields->files && fields->files->count.counter == 1 && fields->fs &&
-		!tx_shared_fs(fields) && !tx_shared_io(fields) && !tx_shared_undo(fields) &&
-		!fields->ptrace && fields->ptraced.next == &fields->ptraced;
+	alone = !(s && s->labelled) && !tx.join && !tx.join_unix && tx_alone(me);
 	tx.pass++;
 	tx.makes = 1;
 	if (alone)
-		tx_files(address(fields->files), to, true);
+		tx_files(address(UNTRUSTED(me)->files), to, true);
 	alone = alone && !tx.channels;
 	bpf_for(round, 0, TX_ROUNDS) {
+		/* until the levels were published others could come to trace it, or to read its memory */
+		alone = alone && tx_alone(me);
 		if (!alone && !tx_fixpoint())
 			return tx_fail(TG_R_BUSY, n);
 		if ((tx.others && tx.reopen) || tx.relays)
@@ -682,8 +699,9 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
  * Demotes the current subject to `to`. 0 when its operation may go on; -EACCES or
  * -EAGAIN, with the reason in the note, when it has to be refused; TX_LOST: nothing has come of it (turn.h).
  */
-static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_fifo *fifo,
-				     bool reopen, struct tg_note *n, bool may_sleep)
+static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_self,
+				     struct tg_fifo *fifo, bool reopen, struct tg_note *n,
+				     bool may_sleep)
 {
 	u32 mine = may_sleep ? tx_lock_held() : tx_lock_now();
 	u32 failing, i;
@@ -710,6 +728,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 	}
 	tx.join = join;
 	tx.join_unix = join_unix;
+	tx.join_self = join_self;
 	tx.reopen = reopen;
 	tx.itself = to == TX_STAY && !join && !join_unix;
 	tx.join_key = join ? channel_key(CAST(struct file, join)) : 0;
@@ -749,24 +768,24 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 __noinline int demote_held(u8 to, struct tg_note *n)
 {
 	pipeline_let_go(to);
-	return n ? tx_demote(to, 0, 0, NULL, false, n, true) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, 0, NULL, false, n, true) : -EAGAIN;
 }
 
 __noinline int demote_now(u8 to, struct tg_note *n)
 {
-	return n ? tx_demote(to, 0, 0, NULL, false, n, false) : -EAGAIN;
+	return n ? tx_demote(to, 0, 0, 0, NULL, false, n, false) : -EAGAIN;
 }
 
 /* The current subject gets a descriptor of a channel: levels are made to fit first. */
 __noinline int join_channel(u64 file, struct tg_fifo *fifo, bool reopen, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, file, 0, fifo, reopen, n, true) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, file, 0, 0, fifo, reopen, n, true) : -EAGAIN;
 }
 
-/* It connects to a Unix socket, or sends to it. */
-__noinline int join_unix(u64 sock, struct tg_note *n)
+/* It sends to a Unix socket, or connects to it; then `self` is its own, if somebody else may have that. */
+__noinline int join_unix(u64 sock, u64 self, struct tg_note *n)
 {
-	return n ? tx_demote(TX_STAY, 0, sock, NULL, false, n, false) : -EAGAIN;
+	return n ? tx_demote(TX_STAY, 0, sock, self, NULL, false, n, false) : -EAGAIN;
 }
 
 #endif

@@ -66,10 +66,11 @@ struct tg_tx {
 	u32 failing;            /* threads did not come to rest in time */
 	u32 was;                /* where the task looked at stood before */
 	u32 trusted;            /* the task looked at is not lowered by what it reads */
-	u32 relays; /* one that is not lowered would hear it by a name that no file stands for */
+	u32 relays; /* one that is not lowered would hear it by a name that no file stands for, or one below it speak by its socket */
 	u64 id;
 	u64 join;      /* a channel's descriptor that the subject is about to get */
-	u64 join_unix; /* a Unix socket that it is about to connect or send to */
+	u64 join_unix; /* a Unix socket that it is about to connect or send to, */
+	u64 join_self; /* and, if somebody else may have that, the one that it connects */
 	u64 join_key;
 	u64 join_peer;    /* the other end of `join`, a Unix socket */
 	u32 join_readers; /* descriptors that read from `join`, seen */

@@ -389,8 +389,14 @@ struct xarray {
 struct io_uring_task {
 	struct xarray xa;
 };
+struct mutex {
+	struct {
+		s64 counter;
+	} owner;
+};
 struct signal_struct {
 	int nr_threads;
+	struct mutex cred_guard_mutex;
 	atomic_t live;
 	unsigned int flags;
 	struct pid *pids[4];
@@ -418,6 +424,7 @@ struct sigpending {
 struct bpf_local_storage;
 struct task_struct {
 	struct thread_info thread_info;
+	void *stack;
 	unsigned int flags;
 	int exit_state;
 	int pdeath_signal;

@@ -123,6 +123,9 @@ int BPF_PROG(hook_file_receive, struct file *file)
 		return refuse(inode, file_dentry(file),
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);
+	/* what only names a socket (O_PATH) is none */
+	if (type == S_IFSOCK && file->f_mode & FMODE_PATH)
+		type = 0;
 	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode)) {
 		int err = binds_place(file, TG_OP_RECEIVE_FD);
 

@@ -230,7 +230,7 @@ static __always_inline int changes_ends(struct socket *sock)
 
 /*
  * A socket for datagrams is connected anew as often as one likes, and every connection is ended by an address of no family
- * (AF_UNSPEC). Who else has it hears others then.
+ * (AF_UNSPEC). Who else has it hears others then. A Unix socket of any kind is another's to connect, too.
  */
 SEC("lsm.s/socket_connect")
 int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *name, int len)
@@ -244,10 +244,8 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *name, in
 		bpf_probe_read_kernel(&family, sizeof(family), name);
 		if (family == AF_NETLINK)
 			return modify_netlink(names_others(name));
-		if (family == AF_UNIX) {
+		if (family == AF_UNIX)
 			tx_take_turn();
-			return 0;
-		}
 		return changes_ends(sock);
 	}
 	if (sk)
@@ -410,6 +408,19 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 	struct sock *sk = sock->sk;
 
 	return sk ? sends(ctx, sk) : 0;
+}
+
+/* Its own name is everybody's who has it, and whether it hears connections, and how many wait. */
+SEC("lsm/socket_bind")
+int BPF_PROG(hook_socket_bind, struct socket *sock)
+{
+	return changes_ends(sock);
+}
+
+SEC("lsm/socket_listen")
+int BPF_PROG(hook_socket_listen, struct socket *sock)
+{
+	return changes_ends(sock);
 }
 
 SEC("lsm/socket_setsockopt")

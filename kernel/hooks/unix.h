@@ -41,7 +41,17 @@ static __always_inline bool unix_file_admits(struct lomac_subject who, u64 label
 	       !(root && o.attrs & TG_LOWWRITE && !lomac_open(who, o, policy.top));
 }
 
-static __always_inline int unix_decide_peer(struct sock *other)
+/* A socket that is about to be connected, if somebody else may have it, who would hear and speak by it, too. */
+static __always_inline u64 unix_shared(struct sock *sock)
+{
+	struct sock *sk = CAST(struct sock, address(sock));
+	u64 file = address(CAST(struct socket, address(sk->sk_socket))->file);
+
+	return file && file_is_shared(file) ? address(sock) : 0;
+}
+
+/* `self`: see unix_shared */
+static __always_inline int unix_decide_peer(struct sock *other, u64 self)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_UNIX, .source = ~0u };
@@ -59,8 +69,8 @@ static __always_inline int unix_decide_peer(struct sock *other)
 	    CAST(struct sock, address(other))->sk_type == SOCK_DGRAM)
 		return 0;
 	memo = SOCK_STORAGE_MADE(&socks, other);
-	/* what may be put back is not remembered */
-	if (subject_observes(s) != level)
+	/* what may be put back is not remembered, nor is what was asked about others who have the subject's own socket */
+	if (self || subject_observes(s) != level)
 		memo = NULL;
 	/* asked at this level since anybody's level or any socket's holder changed */
 	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == as)
@@ -76,7 +86,7 @@ static __always_inline int unix_decide_peer(struct sock *other)
 			return deny(s, &n, refusal(&n, label));
 		}
 	}
-	err = TX_TRIED(join_unix(address(other), &n));
+	err = TX_TRIED(join_unix(address(other), self, &n));
 	if (err == TX_LOST)
 		n.reason = TG_R_BUSY;
 	/* that nobody listens there has X11's clients, and the bus's, take the name that a file stands for */
@@ -93,9 +103,9 @@ static __always_inline int unix_decide_peer(struct sock *other)
 	return 0;
 }
 
-static __always_inline int unix_bind_peer(struct sock *other)
+static __always_inline int unix_bind_peer(struct sock *other, u64 self)
 {
-	int err = unix_decide_peer(other);
+	int err = unix_decide_peer(other, self);
 
 	tx_turn_used();
 	return err;
@@ -105,7 +115,7 @@ SEC("lsm/unix_stream_connect")
 int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
 	u8 level, admits;
-	int err = unix_bind_peer(other);
+	int err = unix_bind_peer(other, unix_shared(sock));
 
 	if (err)
 		return err;
@@ -126,7 +136,7 @@ int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 {
 	struct sock *sk = other->sk;
 
-	int err = sk ? unix_bind_peer(sk) : 0;
+	int err = sk ? unix_bind_peer(sk, 0) : 0;
 
 	if (sk && !err && floor_lower(address(sk), subject_level(subject_current())))
 		return floors_full(subject_current());

@@ -36,6 +36,7 @@ mod networks;
 mod odd_objects;
 mod odd_sockets;
 mod offered;
+mod one_level;
 mod other_doors;
 mod own_addresses;
 mod owners;
@@ -54,6 +55,7 @@ mod tracing;
 mod tty;
 mod under_way;
 mod unix;
+mod unix_shared;
 mod unlabelled;
 mod waits;
 
@@ -111,12 +113,14 @@ pub const TOPICS: &[&[Scenario]] = &[
     i386::SCENARIOS,
     ring_alone::SCENARIOS,
     net_shared::SCENARIOS,
+    unix_shared::SCENARIOS,
     networks::SCENARIOS,
     inherited::SCENARIOS,
     queues::SCENARIOS,
     taken::SCENARIOS,
     descriptions::SCENARIOS,
     clones::SCENARIOS,
+    one_level::SCENARIOS,
     namespaces::SCENARIOS,
     owners::SCENARIOS,
     creations::SCENARIOS,

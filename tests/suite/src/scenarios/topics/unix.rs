@@ -48,6 +48,12 @@ pub const SCENARIOS: &[Scenario] = &[
     )
     .of(WRITE),
     allow(
+        "scm-path-of-socket",
+        "a descriptor that only names a Unix socket (O_PATH) brings nothing from a network",
+        path_of_socket,
+    )
+    .of(READ),
+    allow(
         "unix-connect-under-load",
         "connecting while others fall",
         under_load,
@@ -239,6 +245,18 @@ fn scm_own() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+fn path_of_socket() -> Outcome {
+    let socket = path(USER, "socket");
+    at(User, || {
+        let _server = named(Stream, &file_name(&socket)?)?;
+        let place = sys::open(&socket, OFlag::O_PATH)?;
+        let (from, to) = pair(Datagram)?;
+        send(&from, None, &[place.as_raw_fd()])?;
+        same("how many arrived", receive(&to)?.fds.len(), 1)?;
+        level::is(User)
+    })
 }
 
 /// A low process that takes descriptors at an abstract name, and what it does with them.
