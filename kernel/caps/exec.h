@@ -103,12 +103,10 @@ int BPF_PROG(caps_bprm_creds_for_exec, struct linux_binprm *bprm)
 	return 0;
 }
 
-/* Each file that is executed: a script, its interpreter. */
-SEC("lsm/bprm_check_security")
-int BPF_PROG(caps_bprm_check_security, struct linux_binprm *bprm)
+/* May a file be executed? What it brings comes into force with the execution. */
+static __noinline int caps_exec_asked(struct file *file)
 {
 	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
-	struct file *file = bprm->file;
 	struct caps_task *t = caps_tasks_current();
 	struct caps_question q = {};
 	u32 now, domain;
@@ -133,6 +131,23 @@ int BPF_PROG(caps_bprm_check_security, struct linux_binprm *bprm)
 	if (domain != now)
 		caps_exchange(&t->exec, domain);
 	return 0;
+}
+
+/*
+ * Each file that is executed: a script, its interpreter. One that the kernel hands its interpreter as a descriptor (binfmt_misc's O
+ * and C) is open to be read then.
+ */
+SEC("lsm/bprm_check_security")
+int BPF_PROG(caps_bprm_check_security, struct linux_binprm *bprm)
+{
+	struct caps_task *t = caps_tasks_current();
+	int err = caps_exec_asked(bprm->file);
+	u32 domain;
+
+	if (err || !t || !t->domain || !address(bprm->executable))
+		return err;
+	domain = t->exec ? t->exec : t->onexec ? t->onexec : t->domain;
+	return caps_open_asked(bprm->executable, domain, CAPS_READ);
 }
 
 /* Past the point of no return: new memory, one thread, a descriptor table of its own. */

@@ -67,26 +67,26 @@ static __noinline bool caps_guard(void)
 	return false;
 }
 
-/* Binds what an open file is to the current task. */
-static __noinline int caps_open_asked(struct file *file, u32 wanted)
+/* Binds what an open file is to a domain, the current task's or the one that it comes to be in. */
+static __noinline int caps_open_asked(struct file *file, u32 domain, u32 wanted)
 {
 	struct tg_note n = { .op = wanted & CAPS_WRITE ? TG_OP_OPEN_WRITE : TG_OP_OPEN_READ,
 			     .class = TG_C_FILE };
-	struct caps_question q = {};
-	struct caps_active *a;
 	u32 class = caps_class_of_mode(file->f_inode->i_mode);
+	struct caps_question q = { .domain = domain, .class = class };
+	struct caps_active *a;
 	int err;
 
 	n.dentry = file_dentry(file);
 	n.inode = address(file->f_inode);
-	if (!caps_begin(&q, class, wanted, caps_beside(class)))
-		return 0;
+	q.asked.wanted = wanted;
+	q.asked.beside = caps_beside(class);
 	err = caps_ask_path(n.dentry, &q);
 	if (err == -EAGAIN)
 		return -EAGAIN;
 	if (err || q.asked.given != wanted)
 		return verdict_of(caps_refuse(&q, &n));
-	a = caps_active_made(address(file), q.domain, CAPS_OPENED);
+	a = caps_active_made(address(file), domain, CAPS_OPENED);
 	if (!a)
 		return -ENOMEM;
 	caps_active_fill(a, &q);
@@ -108,9 +108,10 @@ static __always_inline bool caps_asks(void)
 SEC("lsm/file_open")
 int BPF_PROG(caps_file_open, struct file *file)
 {
+	struct caps_task *t = caps_tasks_current();
 	u32 class, wanted;
 
-	if (!caps_asks())
+	if (!t || !caps_asks())
 		return 0;
 	if (caps_is_queue(file->f_inode))
 		return caps_never(CAPS_NOBODYS, TG_OP_IPC, TG_C_IPC);
@@ -121,7 +122,7 @@ int BPF_PROG(caps_file_open, struct file *file)
 	wanted = caps_mode_of(file, class);
 	if (file->f_flags & TE_TMPFILE)
 		wanted |= CAPS_CREATE;
-	return caps_open_asked(file, wanted);
+	return caps_open_asked(file, t->domain, wanted);
 }
 
 /* How a file came to be a task's that did not open it. */
@@ -356,6 +357,12 @@ static __noinline bool caps_hand_all(u32 domain, u32 from)
 		part |= handed != CAPS_HANDED;
 	}
 	return !part || caps_guard();
+}
+
+/* Is what is done by a file a use of it? The execution's own mappings are of one that nobody has bound. */
+static __always_inline bool caps_is_used(struct file *file, u32 domain)
+{
+	return !opened_to_execute(file) || caps_active_of(address(file), domain, CAPS_OPENED);
 }
 
 /* A use of an open file. */

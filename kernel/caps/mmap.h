@@ -53,14 +53,14 @@ static __always_inline int caps_map_asked(struct file *file, u32 prot, bool shar
 {
 	/* memory that may only be written is read as well, and memory for nothing by ptrace(2) */
 	u32 right = CAPS_READ;
+	struct caps_domain *me = caps_me();
 	int err = 0;
 
-	if (!address(file) || caps_is_nameless(file->f_inode))
+	if (!me || !address(file) || caps_is_nameless(file->f_inode))
 		return 0;
 	if (shared && prot & PROT_WRITE_FLAG)
 		right |= CAPS_WRITE;
-	/* the execution's own mappings are of a file that nobody has bound */
-	if (!opened_to_execute(file))
+	if (caps_is_used(file, me->number))
 		err = caps_use(address(file), right, TG_OP_MMAP);
 	return err ? err : !!(prot & PROT_EXEC_FLAG);
 }

@@ -60,7 +60,7 @@ int ps_caps_vma(struct bpf_iter__task_vma *ctx)
 		return 0;
 	file = CAST(struct file, address(vma->vm_file));
 	inode = CAST(struct inode, address(file->f_inode));
-	if (caps_is_nameless(inode) || opened_to_execute(file))
+	if (caps_is_nameless(inode) || !caps_is_used(file, t->domain))
 		return 0;
 	if (vma->vm_flags & VM_WRITE && vma->vm_flags & VM_SHARED)
 		rights |= CAPS_WRITE;

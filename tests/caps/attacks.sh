@@ -62,13 +62,21 @@ expect 0 '^shut' after counts splice-a-used-up-socket true
 kill "$listener"
 
 # of several sessions (sessions.pl)
-mkdir -p /srv/att/{given/bound,own,secret/deep,lower,upper,work,merged}
+mkdir -p /srv/att/{given/bound,own,run/given,secret/deep,lower,upper,work,merged}
 cp /usr/bin/echo /srv/att/given/program
 cp /lib64/ld-linux-x86-64.so.2 /srv/att/given/loader
 cp /usr/bin/perl /srv/att/perl
 printf '#!/srv/att/given/script2\n' >/srv/att/given/script
 printf '#!/srv/att/given/program\n' >/srv/att/given/script2
 chmod +x /srv/att/given/script*
+# programs whose interpreter takes their names for its option, and what follows for code
+for dir in run run/given; do
+	echo TGX1 >/srv/att/$dir/-e
+	chmod +x /srv/att/$dir/-e
+done
+modprobe binfmt_misc
+mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+echo ':attacks:M::TGX1::/usr/bin/perl:O' >/proc/sys/fs/binfmt_misc/register
 for name in given/f log few brief secret/f secret/deep/file lower/given lower/secret lower/mapped; do echo "$name" >/srv/att/$name; done
 cp /usr/bin/echo /srv/att/lower/given
 chmod -R a+rwX /srv/att
@@ -89,6 +97,8 @@ cat >/srv/att.caps <<-END
 	    dir /srv/att/own read
 	    program /usr/bin/perl execute
 	    program /srv/att/given/{script,script2,loader} execute
+	    program /srv/att/run/** execute
+	    file /srv/att/run/given/* read
 	    library /srv/att/given/loader load
 	    bind tcp loopback port 7303-7304
 	    connect unix /srv/att/own/socket
@@ -152,6 +162,7 @@ expect 0 '^shut' result namespaces
 expect 0 '^shut' result executed-from-memory
 expect 0 '^shut' result executed-by-a-chain
 expect 0 '^shut' result executed-by-the-loader
+expect 0 '^shut' result read-by-its-interpreter
 expect 0 '^shut' result mapped-to-be-executed
 expect 0 '^shut' result others-processes
 expect 0 '^shut' result the-kernel
@@ -176,4 +187,5 @@ expect 0 '^shut' result connections-to-the-daemon
 expect 0 '^shut' result number-of-who-asked
 expect 0 '^shut' result narrowed-by-two-at-once
 expect 0 '^shut' result filled-with-files
-umount /srv/att/given/bound /srv/att/merged
+echo -1 >/proc/sys/fs/binfmt_misc/attacks
+umount /srv/att/given/bound /srv/att/merged /proc/sys/fs/binfmt_misc

@@ -297,6 +297,16 @@ for my $uid (0, 1000) {
 		my $ended = $s->does("system('$S/given/loader', '$S/given/program', 'x') >> 8");
 		return $ended eq 'ok 127' ? 'EACCES' : $ended;
 	};
+	attack "read-by-its-interpreter$as" => sub {
+		# which binfmt_misc gives a descriptor of the program (3: it was read)
+		my $reads = unpack("H*", 'exit((grep { my $t = "\0" x 64; syscall(17, $_, $t, 64, 0) > 0 && $t =~ /^TGX1/ } 0 .. 60) ? 3 : 4)');
+		my $runs = sub { "my \$pid = fork(); if (!\$pid) { chdir('$_[0]'); my \@a = ('-e', pack('H*', '$reads')); my \$v = pack('PPQ', \@a, 0); " .
+			"eval { sys(59, '-e', \$v, 0) }; sys(231, \$@ =~ /^EACCES/ ? 5 : 6) } waitpid(\$pid, 0); \$? >> 8" };
+		my $may = $s->must($runs->("$S/run/given"));
+		failed("what it may read: $may") if $may ne '3';
+		my $ended = $s->must($runs->("$S/run"));
+		return $ended =~ /^[45]$/ ? 'EACCES' : "ok $ended";
+	};
 	attack "mapped-to-be-executed$as" => sub {
 		# PROT_READ | PROT_EXEC, private; afterwards; PROT_WRITE of what is shared
 		return map {

@@ -102,6 +102,7 @@ fn no_star_reaches_what_is_reserved() {
         compile("levels top > low\ntop /\nlow /run/*\nlow /*/*/level child-of\nlow /*/*/*/*\n");
     assert_eq!(policy.lookup(b"/run/x").level, 0);
     assert_eq!(policy.lookup(b"/run/tidegate").level, 1);
+    assert_eq!(policy.lookup(b"/run/tidegate/admin.sock").level, 1);
     assert_eq!(policy.lookup(b"/run/tidegate/level/x").level, 1);
     assert_eq!(policy.lookup(b"/run/tidegate/level/low").level, 0);
     assert_eq!(policy.lookup(b"/run/tidegate/level/top").level, 1);

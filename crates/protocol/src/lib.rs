@@ -30,6 +30,9 @@ use serde::{Deserialize, Serialize};
 /// The daemon's socket; 0666, its rule is `lowwrite`.
 pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
 
+/// The socket of those who administer, so that nobody else is before them in its queue; 0600, at the top level as its directory is.
+pub const ADMIN: &str = "/run/tidegate/admin.sock";
+
 /// A file a level, there as long as the monitor is in the kernel: reading it is falling
 /// to it.
 pub const LEVELS: &str = "/run/tidegate/level";
@@ -116,6 +119,18 @@ impl Ask {
             Ask::Security { question } => matches!(question, Question::Peer | Question::Process),
             _ => false,
         }
+    }
+
+    /// Whether it takes root at the top level.
+    pub fn administers(&self) -> bool {
+        matches!(
+            self,
+            Ask::Stop
+                | Ask::Reload { .. }
+                | Ask::SetBooleans { .. }
+                | Ask::Withdraw { .. }
+                | Ask::Promote { .. }
+        )
     }
 }
 

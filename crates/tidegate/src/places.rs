@@ -1,7 +1,7 @@
 //! Where Tidegate keeps its files. `/run/tidegate` is at the top level by the
 //! policy compiler's built-in rules, whatever the map says.
 
-pub use tidegate_protocol::{LEVELS, SOCKET};
+pub use tidegate_protocol::{ADMIN, LEVELS, SOCKET};
 
 /// What lives as long as the machine runs; 0755.
 pub const RUN: &str = "/run/tidegate";

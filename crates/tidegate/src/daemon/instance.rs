@@ -51,8 +51,9 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        let _ = fs::remove_file(places::PID);
-        let _ = fs::remove_file(places::SOCKET);
+        for path in [places::PID, places::SOCKET, places::ADMIN] {
+            let _ = fs::remove_file(path);
+        }
     }
 }
 
@@ -126,7 +127,7 @@ pub fn level_files(levels: &[String]) -> Outcome {
 
 /// Removes what a daemon keeps while it runs.
 pub fn clean_up() {
-    for path in [places::SOCKET, places::PID] {
+    for path in [places::SOCKET, places::ADMIN, places::PID] {
         let _ = fs::remove_file(path);
     }
     for path in [places::LEVELS, places::BUNDLES] {

@@ -1,4 +1,4 @@
-//! The socket, and the signals.
+//! The sockets, and the signals.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::{getsockopt, sockopt::PeerPidfd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidegate_flask::Sid;
 use tidegate_monitor::Monitor;
@@ -19,8 +22,8 @@ use tidegate_monitor::Monitor;
 use super::answer::{Then, answer};
 use super::ask::{hear, tell};
 use super::closing::Closing;
-use super::watchdog::Watchdog;
-use super::{Shared, complain};
+use super::watchdog::{Watchdog, Who};
+use super::{Shared, complain, threads};
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
 use crate::protocol::Answer;
@@ -36,6 +39,12 @@ const TOLD: Duration = Duration::from_secs(60);
 
 /// How often the other threads are looked after.
 const ROUND: Duration = Duration::from_secs(5);
+
+/// How often the thread that lets administrators in looks up.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// Connections that wait to be let in. They are few, so that one for which there was room is let in soon; the others wait in connect(2).
+const WAITING: i32 = 32;
 
 /// Clients of one level answered at once, so that no lower one keeps it out; more
 /// are turned away.
@@ -162,63 +171,107 @@ impl Peer {
     }
 }
 
-/// The listening socket.
+/// The listening sockets.
 #[derive(Debug)]
 pub struct Server {
-    listener: UnixListener,
+    everybodys: Door,
+    administrators: Arc<Door>,
     signals: UnixStream,
-    finished: (UnixStream, UnixStream),
+    finished: UnixStream,
 }
 
 impl Server {
-    /// Binds the socket; SIGTERM and SIGINT end [`Server::run`] from here on.
+    /// Binds the sockets; SIGTERM and SIGINT end [`Server::run`] from here on.
     pub fn listen() -> Outcome<Server> {
-        let failed = |e| Failure::io(format!("listen on {}", places::SOCKET), e);
+        let failed = |e| Failure::io("make a pair of sockets", e);
         raise_limit();
-        let _ = fs::remove_file(places::SOCKET);
-        let listener = UnixListener::bind(places::SOCKET).map_err(failed)?;
-        let open = fs::Permissions::from_mode(0o666);
-        fs::set_permissions(places::SOCKET, open).map_err(failed)?;
+        let (finished, finishes) = UnixStream::pair().map_err(failed)?;
+        // who finds the second one finds the first
+        let administrators = Arc::new(Door::listen(places::ADMIN, 0o600, &finishes)?);
+        let everybodys = Door::listen(places::SOCKET, 0o666, &finishes)?;
         let (signals, write) = UnixStream::pair().map_err(failed)?;
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT] {
             let write = write.try_clone().map_err(failed)?;
             signal_hook::low_level::pipe::register(signal, write).map_err(failed)?;
         }
-        let finished = UnixStream::pair().map_err(failed)?;
         Ok(Server {
-            listener,
+            everybodys,
+            administrators,
             signals,
             finished,
         })
     }
 
     /// Answers until a signal or a `stop` ends it.
-    ///
-    /// This thread waits for nobody else: it asks, reads and closes no connection, as a client may have sent a descriptor whose
-    /// end waits for the client (closing.rs).
     pub fn run(&self, shared: &Arc<Shared>, watchdog: &Watchdog) -> Outcome {
-        let clients = Clients::default();
-        let closing = Closing::start()?;
-        let round = Timespec::try_from(ROUND).unwrap_or_default();
-        let mut told = None::<Instant>;
+        let administrators = Arc::clone(&self.administrators);
+        threads::spawn("admin", shared, move |shared| {
+            let beat = || shared.pulse.beat(Who::Admin);
+            if let Err(failure) = administrators.keep(shared, &[], BEAT, beat) {
+                shared.complain(&failure.message.to_string());
+            }
+        })?;
         let mut looked = Instant::now();
-        loop {
+        let round = || {
             if looked.elapsed() >= ROUND {
                 looked = Instant::now();
                 watchdog.look_after(&shared.pulse);
             }
-            let mut fds = [
-                PollFd::new(&self.listener, PollFlags::IN),
-                PollFd::new(&self.signals, PollFlags::IN),
-                PollFd::new(&self.finished.0, PollFlags::IN),
-            ];
-            match poll(&mut fds, Some(&round)) {
-                Err(rustix::io::Errno::INTR) | Ok(0) => continue,
+        };
+        let ends = [&self.signals, &self.finished];
+        self.everybodys.keep(shared, &ends, ROUND, round)
+    }
+}
+
+/// A socket that listens, and who has a connection by it: those who came by another have no part in its places.
+#[derive(Debug)]
+struct Door {
+    listener: UnixListener,
+    clients: Clients,
+    closing: Closing,
+    /// Where the daemon's end is told.
+    finishes: UnixStream,
+}
+
+impl Door {
+    fn listen(path: &str, mode: u32, finishes: &UnixStream) -> Outcome<Door> {
+        let failed = |e| Failure::io(format!("listen on {path}"), e);
+        Ok(Door {
+            listener: listening(path, mode).map_err(failed)?,
+            clients: Clients::default(),
+            closing: Closing::start()?,
+            finishes: finishes.try_clone().map_err(failed)?,
+        })
+    }
+
+    /// Lets clients in until one of `ends` can be read, or the daemon ends. `round` is called before each wait for a client, which is no
+    /// longer than `beat`.
+    ///
+    /// The thread that does this waits for nobody else: it asks, reads and closes no connection, as a client may have sent a descriptor
+    /// whose end waits for the client (closing.rs).
+    fn keep(
+        &self,
+        shared: &Arc<Shared>,
+        ends: &[&UnixStream],
+        beat: Duration,
+        mut round: impl FnMut(),
+    ) -> Outcome {
+        let beat = Timespec::try_from(beat).unwrap_or_default();
+        let mut told = None::<Instant>;
+        loop {
+            round();
+            let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
+            fds.extend(ends.iter().map(|end| PollFd::new(*end, PollFlags::IN)));
+            let ready = match poll(&mut fds, Some(&beat)) {
+                Err(rustix::io::Errno::INTR) => 0,
                 Err(e) => return Err(Failure::io("wait for clients", e)),
-                Ok(_) => {}
-            }
-            if fds[1..].iter().any(|f| !f.revents().is_empty()) {
+                Ok(ready) => ready,
+            };
+            if shared.ends() || fds[1..].iter().any(|f| !f.revents().is_empty()) {
                 return Ok(());
+            }
+            if ready == 0 {
+                continue;
             }
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
@@ -234,41 +287,29 @@ impl Server {
                     continue;
                 }
             };
-            match self.client(shared, &clients, &stream) {
-                Some((peer, place)) => self.serve(shared, &closing, stream, peer, place),
-                None => closing.close(stream),
+            match self.client(shared, &stream) {
+                Some((peer, place)) => self.serve(shared, stream, peer, place),
+                None => self.closing.close(stream),
             }
         }
     }
 
     /// Who connected, and its place; `None`: there is no room for it, or it has gone.
-    fn client(
-        &self,
-        shared: &Shared,
-        clients: &Clients,
-        stream: &UnixStream,
-    ) -> Option<(Peer, Admitted)> {
+    fn client(&self, shared: &Shared, stream: &UnixStream) -> Option<(Peer, Admitted)> {
         let peer = Peer::of(stream).ok()?;
         let client = Client {
             level: peer.level(&shared.monitor).ok()?,
             uid: peer.uid,
             limited: shared.monitor.has_capabilities(peer.pid).ok()?,
         };
-        let place = admit(clients, client)?;
+        let place = admit(&self.clients, client)?;
         Some((peer, place))
     }
 
     /// Answers a client in a thread of its own, which closes the connection, too.
-    fn serve(
-        &self,
-        shared: &Arc<Shared>,
-        closing: &Closing,
-        stream: UnixStream,
-        peer: Peer,
-        place: Admitted,
-    ) {
+    fn serve(&self, shared: &Arc<Shared>, stream: UnixStream, peer: Peer, place: Admitted) {
         let shared = Arc::clone(shared);
-        let end = self.finished.1.try_clone();
+        let end = self.finishes.try_clone();
         // what a thread is given that cannot be started is dropped here
         let (hand, handed) = sync_channel::<(UnixStream, Peer, Admitted)>(1);
         let spawned = thread::Builder::new().name("client".into()).spawn(move || {
@@ -289,7 +330,7 @@ impl Server {
             }
             Err(_) => {
                 drop(peer);
-                closing.close(stream);
+                self.closing.close(stream);
             }
         }
     }
@@ -312,6 +353,17 @@ fn converse(shared: &Arc<Shared>, peer: &Peer, stream: &UnixStream) -> io::Resul
     text.push(b'\n');
     let _ = tell(stream, &text, Instant::now() + PATIENCE);
     Ok(then)
+}
+
+/// A socket that listens at a path, to which nobody can connect before it has its mode.
+fn listening(path: &str, mode: u32) -> io::Result<UnixListener> {
+    let _ = fs::remove_file(path);
+    let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    listen(&socket, WAITING)?;
+    Ok(socket.into())
 }
 
 /// As many descriptors as this process may have: each client takes four.

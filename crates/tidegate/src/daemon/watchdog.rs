@@ -17,10 +17,12 @@ pub enum Who {
     Log,
     /// Decides for object managers.
     Security,
+    /// Lets those in who administer.
+    Admin,
 }
 
 impl Who {
-    const ALL: [Who; 3] = [Who::Watch, Who::Log, Who::Security];
+    const ALL: [Who; 4] = [Who::Watch, Who::Log, Who::Security, Who::Admin];
 }
 
 /// When each looked up last.

@@ -185,6 +185,7 @@ pub fn paths(given: &Given) -> Vec<String> {
         "/dev/snapshot",
         "/dev/userfaultfd",
         "/run/tidegate/tidegate.sock",
+        "/run/tidegate/admin.sock",
         "/run/tidegate/pid",
         "/run/tidegate/level/untrusted",
         "/tmp",

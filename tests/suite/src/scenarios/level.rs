@@ -19,6 +19,9 @@ use crate::scenarios::subject::{Level, spawn};
 /// The daemon's socket.
 pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
 
+/// That of who administers.
+pub const ADMIN: &str = "/run/tidegate/admin.sock";
+
 /// Asks the daemon something that takes no descriptor.
 pub fn ask(question: &Value) -> Outcome<Value> {
     let mut stream = connected()?;

@@ -86,6 +86,11 @@ pub const SCENARIOS: &[Scenario] = &[
         inherited,
     ),
     bypass(
+        "daemon-socket-of-administrators",
+        "a connection to the socket of those who administer, to keep that busy",
+        administrators_socket,
+    ),
+    bypass(
         "daemon-socket-replaced",
         "the daemon's files removed or replaced",
         replaced,
@@ -487,12 +492,26 @@ fn inherited() -> Outcome {
     status()
 }
 
+fn administrators_socket() -> Outcome {
+    for level in Level::LOWER {
+        at(level, || {
+            refused(Errno::EPERM, UnixStream::connect(level::ADMIN))
+        })?;
+    }
+    at(System, || {
+        become_alice()?;
+        refused(Errno::EACCES, UnixStream::connect(level::ADMIN))
+    })?;
+    allowed(UnixStream::connect(level::ADMIN))?;
+    status()
+}
+
 fn replaced() -> Outcome {
     for level in Level::LOWER {
         at(level, || {
             let (own, taken) = (path(RUN_AREA, "own"), path(RUN_AREA, "taken"));
             fs::write(&own, "x")?;
-            for file in ["tidegate.sock", "lock", "pid", "level/system"] {
+            for file in ["tidegate.sock", "admin.sock", "lock", "pid", "level/system"] {
                 let file = format!("/run/tidegate/{file}");
                 refused(Errno::EPERM, fs::remove_file(&file))?;
                 refused(Errno::EPERM, fs::rename(&file, &taken))?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -12,12 +13,12 @@ use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::socket::SockType::{self, SeqPacket, Stream};
-use nix::sys::socket::bind;
+use nix::sys::socket::{bind, connect};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, pipe2, setpgid, unlink};
 
 use super::waits::stuck;
-use crate::scenarios::check::{Outcome, ensure, refused, refused_any, same};
+use crate::scenarios::check::{Outcome, ensure, refused, refused_any, same, soon};
 use crate::scenarios::daemon;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, SYSTEM, TMPFS_LOW, path};
@@ -107,6 +108,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "tables-flood-listener",
         "the same with the connections that wait for one listener",
         queue,
+    ),
+    bypass(
+        "daemon-flood-connections",
+        "users' threads connect to the daemon without end, and root waits behind them",
+        asked_without_end,
     ),
     bypass(
         "turn-kept-by-idle",
@@ -488,6 +494,73 @@ fn queue() -> Outcome {
         }
         step()
     })
+}
+
+/// A user's threads that connect to the daemon without end; most of them wait in connect(2).
+fn connects_without_end(level: Level, user: u32, sign: &str) -> Outcome<Child> {
+    const THREADS: usize = 250;
+    let child = spawn(level, || {
+        become_user(user)?;
+        for _ in 0..THREADS {
+            std::thread::Builder::new().stack_size(1 << 16).spawn(|| {
+                loop {
+                    if UnixStream::connect(level::SOCKET).is_err() {
+                        // it is the queue that is to be full, and not the processor
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                }
+            })?;
+        }
+        tell(sign)?;
+        loop {
+            std::thread::park();
+        }
+    })?;
+    told(sign)?;
+    Ok(child)
+}
+
+/// Whether there is no room at this moment for one more connection to the daemon.
+fn has_no_room() -> Outcome<bool> {
+    let socket = fresh(Stream)?;
+    let fd = socket.as_raw_fd();
+    syscall!(libc::SYS_fcntl, fd, libc::F_SETFL, libc::O_NONBLOCK)?;
+    match connect(fd, &file_name(level::SOCKET)?) {
+        Ok(()) => Ok(false),
+        Err(Errno::EAGAIN) => Ok(true),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Root is answered, while there is no room for others.
+fn answered_meanwhile() -> Outcome {
+    for _ in 0..5 {
+        ensure(soon(has_no_room)?, "the daemon's queue is not full")?;
+        timely("`tidegate status`", || {
+            same("the exit code", daemon::quietly(&["status"])?, 0)
+        })?;
+        timely("a connection of who administers", || {
+            UnixStream::connect(level::ADMIN)?;
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn asked_without_end() -> Outcome {
+    let flooders = [
+        connects_without_end(Untrusted, FLOODER, "connects")?,
+        connects_without_end(User, OTHER, "others-connect")?,
+    ];
+    let played = answered_meanwhile();
+    for flooder in flooders {
+        flooder.kill()?;
+    }
+    played?;
+    timely("the daemon's answer", || {
+        daemon::status("/levels").map(drop)
+    })?;
+    level::is(System)
 }
 
 /// Processes of a user have the transaction's lock in turn, while others of its keep the processors busy: root connects

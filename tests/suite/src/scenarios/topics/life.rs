@@ -308,10 +308,8 @@ fn stop() -> Outcome {
     same("status", daemon::quietly(&["status"])?, 5)?;
     same("a second stop", daemon::quietly(&["stop"])?, 5)?;
     same("the pins", fs::exists("/sys/fs/bpf/tidegate")?, false)?;
-    same(
-        "the socket",
-        fs::exists("/run/tidegate/tidegate.sock")?,
-        false,
-    )?;
+    for socket in [level::SOCKET, level::ADMIN] {
+        same("the socket", fs::exists(socket)?, false)?;
+    }
     low.join_after_step()
 }
