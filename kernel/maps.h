@@ -194,6 +194,7 @@ struct tg_scratch {
 	u64 super; /* filesystem whose mount is looked for, */
 	/* and what a search found; no mount: it was remembered, or there is none */
 	struct tg_root root;
+	u64 oldest; /* and the oldest mount of that filesystem in the initial namespace */
 	u64 up[TG_DEPTH];
 	char text[2 * TG_PATH + 1];
 	struct tg_edge key;

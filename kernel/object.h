@@ -148,6 +148,31 @@ __noinline u64 label_unmounted(u64 magic, u32 seqno)
 	return LABEL_UNKNOWN;
 }
 
+/* What is said of any name where the map sees no place. */
+__noinline int place_unmounted(u64 magic, struct tg_found *place)
+{
+	u64 label = label_unmounted(magic, 0);
+
+	if (!place)
+		return -1;
+	place->rule.level = label_level(label);
+	place->rule.attrs = label_attrs(label);
+	place->rule.source = ~0u;
+	place->node = NODE_NONE;
+	place->full = 0;
+	return label & LABEL_UNKNOWN ? -1 : 0;
+}
+
+/* What is said of a name: by its path, or, where the map cannot see its filesystem, by what that is. */
+static __always_inline int place_rule(u64 dentry, struct tg_found *place)
+{
+	int err = path_rule(dentry, place);
+
+	if (err <= 0)
+		return err;
+	return place_unmounted(CAST(struct dentry, dentry)->d_sb->s_magic, place);
+}
+
 /* No label, as no path: `err` is path_rule's. */
 static __always_inline u64 label_none(int err)
 {
@@ -244,6 +269,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	}
 	if (r > 0) {
 		label = label_unmounted(magic, seqno);
+		place_unmounted(magic, &found);
 	} else if (r == 0) {
 		label = label_by_rule(&found, magic, foreign, seqno);
 	} else if (!level) {

@@ -113,12 +113,12 @@ static __always_inline u64 mount_of(u64 super, struct tg_scratch *w)
 	return w->root.mount;
 }
 
-/* What the walk found, if that is a whole filesystem's mount. */
+/* What the walk found, if that is a whole filesystem's mount, and no mount of a part is older. */
 static __always_inline void mount_remember(struct tg_scratch *w)
 {
 	struct mount *m = CAST(struct mount, w->root.mount);
 
-	if (w->root.mount <= MOUNT_LATER ||
+	if (w->root.mount <= MOUNT_LATER || w->root.mount != w->oldest ||
 	    m->mnt.mnt_root != CAST(struct super_block, w->super)->s_root)
 		return;
 	w->root.id = m->mnt_id_unique;
@@ -131,6 +131,9 @@ static __always_inline void mount_remember(struct tg_scratch *w)
  * be looked at now, for renames or mounts; nobody may fall for that.
  */
 #define PATH_LATER (-2)
+
+/* In place of a node of the map: there is none, as the map sees no place where the filesystem is mounted. */
+#define NODE_NONE (~0u)
 
 __noinline int path_rule(u64 dentry, struct tg_found *out)
 {

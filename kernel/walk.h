@@ -199,6 +199,9 @@ static __always_inline bool mount_covers(struct mount *m, struct tg_scratch *w)
 	u64 root = (u64)m->mnt.mnt_root;
 	u32 i;
 
+	/* mostly it is the filesystem's own root, at which the way ends */
+	if (w->n && w->up[BOUND(w->n - 1, TG_DEPTH)] == root)
+		return true;
 	bpf_for(i, 0, w->n)
 		if (w->up[BOUND(i, TG_DEPTH)] == root)
 			return true;
@@ -212,27 +215,24 @@ static __always_inline bool mounts_newest_first(void)
 }
 
 /*
- * The oldest mount in the initial namespace through which the walked object can
- * be reached. A mount of a subdirectory (bind, btrfs subvolume) serves only
- * where the filesystem's own root is not mounted. MOUNT_LATER: there are too many.
+ * The oldest mount in the initial namespace through which the walked object can be reached, be it of its whole filesystem
+ * or of a part (a bind mount, a subvolume of btrfs): what is mounted later moves nothing that had a path before.
+ * MOUNT_LATER: there are too many. Where the newest come first `w->oldest` is the oldest of all that there are.
  */
 #define MOUNT_LATER 1
 __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 {
 	struct super_block *sb = CAST(struct super_block, super);
-	u64 whole = 0, part = 0;
 	bool all = false;
 	struct mount *m;
-	struct dentry *root = sb->s_root;
+	u64 found = 0;
 	u32 i;
 
 	if (!w)
 		return 0;
-	/* a dentry that nothing connects to the root (by handle, say) has no path */
-	if (!w->n || w->up[BOUND(w->n - 1, TG_DEPTH)] != address(root))
-		root = NULL;
 	if (mounts_newest_first()) {
 		/* the last that fits is the oldest */
+		w->oldest = 0;
 		m = ((struct super_block___6_18 *)sb)->s_mounts;
 		bpf_for(i, 0, TG_MOUNTS) {
 			if (!m) {
@@ -241,10 +241,9 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 			}
 			m = CAST(struct mount, m);
 			if (mount_is_initial(m)) {
-				if (m->mnt.mnt_root == root)
-					whole = address(m);
-				else if (mount_covers(m, w))
-					part = address(m);
+				w->oldest = address(m);
+				if (mount_covers(m, w))
+					found = address(m);
 			}
 			m = ((struct mount___6_18 *)m)->mnt_next_for_sb;
 		}
@@ -259,21 +258,15 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 				break;
 			}
 			m = CAST(struct mount, (u64)p - off);
-			if (mount_is_initial(m)) {
-				if (m->mnt.mnt_root == root) {
-					whole = address(m);
-					all = true;
-					break;
-				}
-				if (!part && mount_covers(m, w))
-					part = address(m);
+			if (mount_is_initial(m) && mount_covers(m, w)) {
+				found = address(m);
+				all = true;
+				break;
 			}
 			p = m->mnt_instance.next;
 		}
-		/* a whole one that came after so many more would be the top level's */
-		all |= !!part;
 	}
-	return !all ? MOUNT_LATER : whole ? whole : part;
+	return all ? found : MOUNT_LATER;
 }
 
 /* Notes the dentries from d up to its filesystem's root. False: too deep. */

@@ -9,6 +9,7 @@ struct tg_scratch {
 	u32 n;  /* components seen, from the object up */
 	u32 at; /* text written */
 	u32 pad;
+	u64 oldest; /* mount of the filesystem in the initial namespace, where the newest come first */
 	u64 up[TG_DEPTH];
 	struct tr_line line;
 	char text[2 * TR_PATH + 512]; /* behind the line, as it is sent */
