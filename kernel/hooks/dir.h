@@ -15,8 +15,10 @@ static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct den
 	int err = 0;
 
 	if (at >> 32 != label_seqno(label))
-		return path_rule(address(dentry), place);
-	if (label & LABEL_FULL || label_origin(label) != TG_FROM_RULE) {
+		return place_rule(address(dentry), place);
+	if ((u32)at == NODE_NONE) {
+		err = place_unmounted(dentry->d_sb->s_magic, place);
+	} else if (label & LABEL_FULL || label_origin(label) != TG_FROM_RULE) {
 		err = child_rule(at, label & LABEL_FULL ? 1 : 0, address(dentry), place);
 	} else {
 		place->rule.level = label_level(label);
@@ -24,7 +26,7 @@ static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct den
 		place->rule.source = dir->rule;
 		place->node = at;
 	}
-	return policy_number() == label_seqno(label) ? err : path_rule(address(dentry), place);
+	return policy_number() == label_seqno(label) ? err : place_rule(address(dentry), place);
 }
 
 /*
@@ -59,6 +61,8 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
 		place->rule.level = label_level(label);
 		place->rule.attrs = label_attrs(label);
 		place->rule.source = ~0u;
+		if (*memo && (u32) * (volatile u64 *)&(*memo)->place == NODE_NONE)
+			place->node = NODE_NONE;
 		return 0;
 	}
 	err = *memo ? name_rule(*memo, label, dentry, place) : -1;
@@ -109,6 +113,44 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 		return label_make(given_level(*level), place.rule.attrs & ~TG_LOWWRITE,
 				  TG_FROM_GIVEN, seqno);
 	return label_make(place.rule.level, place.rule.attrs, TG_FROM_RULE, seqno);
+}
+
+/*
+ * What a name stands for, when the name is taken from it. To write to a device that is neutral, or to a socket or a FIFO
+ * that is `lowwrite`, is everybody's, but its name is not: by that one would take it from everybody else, or put
+ * another one there. A device's kind does not say whose it is; its place does.
+ */
+static __noinline u64 label_named_for(struct inode *inode, u64 dentry, u64 label)
+{
+	u16 type = inode->i_mode & S_IFMT, opened = label_attrs(label) & (TG_NEUTRAL | TG_LOWWRITE);
+	struct tg_found place = {};
+	struct tg_given_key key;
+	u32 *level;
+	int err;
+
+	if (type == S_IFREG || type == S_IFDIR || type == S_IFLNK || !opened)
+		return label;
+	/* of an overlay's object what is behind it is asked about */
+	if (fs_is_neutral(inode->i_sb->s_magic))
+		return label;
+	if (label_origin(label) != TG_FROM_KIND)
+		return label & ~((u64)opened << 8);
+	err = place_rule(dentry, &place);
+	if (err)
+		return label_none(err);
+	key = given_key(inode);
+	level = bpf_map_lookup_elem(&given, &key);
+	return label_make(level ? given_level(*level) : place.rule.level,
+			  place.rule.attrs & ~(TG_NEUTRAL | TG_LOWWRITE), TG_FROM_RULE,
+			  policy.seqno);
+}
+
+/* modify(what a name stands for), to take the name from it or to give it a further one. */
+static __always_inline int modify_named(struct lomac_subject who, struct inode *inode,
+					struct dentry *dentry, u64 label, u8 op)
+{
+	label = label_named_for(inode, address(dentry), label);
+	return modify(who, inode, address(dentry), label, op, TG_C_DIR);
 }
 
 static __always_inline struct lomac_object place_object(struct tg_found *place)
@@ -277,18 +319,20 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 SEC("lsm/inode_free_security")
 int BPF_PROG(hook_inode_free_security, struct inode *inode)
 {
-	struct tg_inode *memo;
 	struct tg_given_key key;
 	u32 *entry, charged;
+	u64 label;
 
 	/* a socket's floor is its sock's */
 	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic) ||
 	    inode->i_sb->s_magic == SECRETMEM_MAGIC)
 		floor_forget(address(inode));
-	if (inode->i_nlink)
+	/* what is in memory goes with its filesystem, too, and has its names then */
+	if (inode->i_nlink && !fs_is_memory(inode->i_sb->s_magic))
 		return 0;
-	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
-	if (!memo || label_origin(memo->word) != TG_FROM_GIVEN)
+	/* of what has no label at the moment it is not known that it has no entry */
+	label = label_hint(inode);
+	if (label && label_origin(label) != TG_FROM_GIVEN)
 		return 0;
 	key = given_key(inode);
 	entry = bpf_map_lookup_elem(&given, &key);
@@ -301,6 +345,23 @@ int BPF_PROG(hook_inode_free_security, struct inode *inode)
 static __always_inline bool inode_is_open(struct inode *inode)
 {
 	return inode->i_readcount.counter || inode->i_writecount.counter;
+}
+
+/*
+ * May the directory lose or change its name, as far as mounts go? The kernel looks at those of the caller's namespace, and
+ * takes those of others away, asking nobody: whoever has one there would see what is put in its place.
+ */
+static __noinline int unmounted(struct dentry *dentry, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_DIR, .source = ~0u, .reason = TG_R_BUSY };
+	struct tg_subject *s = subject_current();
+	struct inode *inode = dentry->d_inode;
+
+	if (!s || s->level >= policy.top || !inode || (inode->i_mode & S_IFMT) != S_IFDIR ||
+	    !(dentry->d_flags & DENTRY_IS_MOUNTED))
+		return 0;
+	n.dentry = address(dentry);
+	return deny(s, &n, -EBUSY);
 }
 
 /*
@@ -360,8 +421,10 @@ static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 	if (who.level < policy.top) {
 		err = names(who, dir, dentry, TG_OP_UNLINK, NULL, &memo);
 		if (!err && inode)
-			err = modify(who, inode, address(dentry), label_named(memo, dentry, inode),
-				     TG_OP_UNLINK, TG_C_DIR);
+			err = modify_named(who, inode, dentry, label_named(memo, dentry, inode),
+					   TG_OP_UNLINK);
+		if (!err)
+			err = unmounted(dentry, TG_OP_UNLINK);
 	}
 	if (err || !inode)
 		return err;
@@ -383,14 +446,20 @@ int BPF_PROG(hook_inode_rmdir, struct inode *dir, struct dentry *dentry)
 /*
  * May a directory move there with all that is below it, whose labels are not
  * looked at? Only where one rule holds throughout, and the same one; else the
- * move is refused as one between filesystems is, and mv(1) copies.
+ * move is refused as one between filesystems is, and mv(1) copies. Where the map
+ * sees no place there is one for the whole filesystem.
  */
 static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct tg_found *place)
 {
-	struct tg_node *from, *to = node_of(place->node);
 	u64 at = memo ? *(volatile u64 *)&memo->place : 0;
+	struct tg_node *from, *to;
 
-	if (!memo || !to || at >> 32 != label_seqno(label))
+	if (!memo || at >> 32 != label_seqno(label))
+		return false;
+	if ((u32)at == NODE_NONE && place->node == NODE_NONE)
+		return policy_number() == label_seqno(label);
+	to = node_of(place->node);
+	if (!to)
 		return false;
 	from = node_of(at);
 	if (!from || from->below.level != to->below.level ||
@@ -511,12 +580,16 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 	if (err)
 		return err;
 	label = label_moved(memo, old_dentry, inode);
-	err = modify(who, inode, address(old_dentry), label, TG_OP_RENAME, TG_C_DIR);
+	err = modify_named(who, inode, old_dentry, label, TG_OP_RENAME);
 	if (!err)
 		err = names(who, new_dir, new_dentry, TG_OP_RENAME, &place, &memo);
 	if (!err && over)
-		err = modify(who, over, address(new_dentry), label_named(memo, new_dentry, over),
-			     TG_OP_RENAME, TG_C_DIR);
+		err = modify_named(who, over, new_dentry, label_named(memo, new_dentry, over),
+				   TG_OP_RENAME);
+	if (!err)
+		err = unmounted(old_dentry, TG_OP_RENAME);
+	if (!err)
+		err = unmounted(new_dentry, TG_OP_RENAME);
 	if (!err)
 		err = name_again(subject_current(), inode, old_dentry, label, new_dentry, &place,
 				 TG_OP_RENAME);
@@ -541,7 +614,7 @@ int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir,
 	if (!inode)
 		return 0;
 	label = label_of(inode, address(old_dentry), TG_C_DIR);
-	err = modify(who, inode, address(old_dentry), label, TG_OP_LINK, TG_C_DIR);
+	err = modify_named(who, inode, old_dentry, label, TG_OP_LINK);
 	if (!err)
 		err = names(who, dir, new_dentry, TG_OP_LINK, &place, &memo);
 	if (!err)

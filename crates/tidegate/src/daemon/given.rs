@@ -480,8 +480,7 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     Ok(Some(warnings))
 }
 
-/// Forgets what is surely gone: filesystems in memory that are mounted no more,
-/// and inodes that ext4 says are others now.
+/// Forgets what is surely gone and was not seen to go: inodes that ext4 says are others now.
 pub fn prune(monitor: &Monitor, disks: &Disks) -> Outcome {
     let given = monitor.given()?;
     let devs: BTreeSet<u32> = given.iter().map(|g| g.dev).collect();
