@@ -36,26 +36,6 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	return 0;
 }
 
-/* The label of a program; a memfd is trusted as far as its lowest writer. */
-static __always_inline u64 exec_label(struct file *file)
-{
-	struct inode *inode = file->f_inode;
-
-	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC) {
-		struct tg_subject *s = subject_current();
-
-		if (s && s->exec_behind)
-			return label_make(s->exec_behind - 1, 0, TG_FROM_KIND, policy.seqno);
-	}
-	if (inode_is_memory(inode)) {
-		u8 level = memory_level(inode, file_dentry(file), TG_C_EXEC);
-
-		return level == LEVEL_UNSURE ? LABEL_UNKNOWN | LABEL_LATER :
-					       label_make(level, 0, TG_FROM_KIND, policy.seqno);
-	}
-	return label_of(inode, file_dentry(file), TG_C_EXEC);
-}
-
 /* Does the kernel start it to feed it what a process left, a core dump? */
 static __noinline bool reads_a_core(void)
 {

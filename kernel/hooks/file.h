@@ -78,15 +78,39 @@ static __noinline int open_unnamed(struct file *file)
 	return CHANNEL_OWN;
 }
 
+/* The label of a program; a memfd is trusted as far as its lowest writer. */
+static __always_inline u64 exec_label(struct file *file)
+{
+	struct inode *inode = file->f_inode;
+
+	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC) {
+		struct tg_subject *s = subject_current();
+
+		if (s && s->exec_behind)
+			return label_make(s->exec_behind - 1, 0, TG_FROM_KIND, policy.seqno);
+	}
+	if (inode_is_memory(inode)) {
+		u8 level = memory_level(inode, file_dentry(file), TG_C_EXEC);
+
+		return level == LEVEL_UNSURE ? LABEL_UNKNOWN | LABEL_LATER :
+					       label_make(level, 0, TG_FROM_KIND, policy.seqno);
+	}
+	return label_of(inode, file_dentry(file), TG_C_EXEC);
+}
+
 /*
- * An exec is observed by the new program, not by who asks for it. Of an overlay's file that
- * is whatever lies behind it, which is opened to be executed, too, right after it.
+ * An exec is observed by the new program, not by who asks for it: also an ELF interpreter, whatever of it is mapped, as
+ * its headers alone say where the program begins. (What the program's own file has lowered here,
+ * bprm_creds_for_exec begins anew.) Of an overlay's file that is whatever lies behind it, which is opened to be
+ * executed, too, right after it.
  */
 static __noinline int open_executed(struct file *file)
 {
 	struct inode *inode = file->f_inode;
 	struct tg_subject *s = subject_current();
+	struct lomac_subject who = {};
 	struct lomac_object o;
+	bool fresh;
 	u64 label;
 	u8 level;
 
@@ -95,16 +119,21 @@ static __noinline int open_executed(struct file *file)
 			s->exec_behind = 0;
 		return 0;
 	}
-	label = label_of(inode, file_dentry(file), TG_C_EXEC);
+	label = exec_label(file);
 	if (exec_early(label))
 		return -EAGAIN;
 	o = object(label);
 	level = o.known ? o.level : 0;
 	if (level >= policy.top || o.attrs & TG_NEUTRAL)
 		return 0;
+	fresh = !s;
 	s = subject_made(bpf_get_current_task_btf());
 	if (!s)
 		return -ENOMEM;
+	if (fresh)
+		s->exec_level = policy.top;
+	who.level = s->exec_level;
+	s->exec_level = lomac_observe(who, o);
 	if (!s->exec_behind || level + 1 < s->exec_behind)
 		s->exec_behind = level + 1;
 	return 0;
