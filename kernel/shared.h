@@ -15,7 +15,8 @@ static __always_inline bool file_is_shared(u64 file)
 	return file_references(file) > (files && files->count.counter > 1 ? 2 : 1);
 }
 
-__noinline bool table_has(u64 table, u64 file)
+/* The open file, or, if `what` is a pipe's inode, one of its ends. */
+__noinline bool table_has(u64 table, u64 what)
 {
 	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, table)->fdt);
 	u32 max = fdt->max_fds, i, j;
@@ -36,15 +37,15 @@ __noinline bool table_has(u64 table, u64 file)
 			if (!(word >> j & 1))
 				continue;
 			bpf_probe_read_kernel(&f, sizeof(f), fds + i * 64 + j);
-			if (f == file)
+			if (f && (f == what || address(CAST(struct file, f)->f_inode) == what))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* Has somebody above the level the file, of those whose program has none of the `trusted` attributes? */
-__noinline bool file_is_above(u64 file, u32 level, u32 trusted)
+/* Has somebody above the level the file (as above), of those whose program has none of the `trusted` attributes? */
+__noinline bool file_is_above(u64 what, u32 level, u32 trusted)
 {
 	struct task_struct *t;
 	bool above = false;
@@ -62,7 +63,7 @@ __noinline bool file_is_above(u64 file, u32 level, u32 trusted)
 			continue;
 		label = subject_label(t);
 		if (label.observes > level && !(label.attrs & trusted))
-			above = table_has(table, file);
+			above = table_has(table, what);
 	}
 	bpf_rcu_read_unlock();
 	return above;

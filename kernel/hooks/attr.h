@@ -11,7 +11,7 @@ enum { HOLDS, OWNED, OWNER };
 #define ATTR_OWNED (ATTR_OWNER | 1 << 0 | 1 << 7 | 1 << 8 | 1 << 16)
 
 /*
- * To write to a device that is neutral, or to a socket that is `lowwrite`, is everybody's. Whose it is, and who may open it,
+ * To write to a device that is neutral, or to a socket or a FIFO that is `lowwrite`, is everybody's. Whose it is, and who may open it,
  * is not: by its mode one would take it from everybody else. A pty is its session's.
  */
 static __noinline int modify_owned(struct dentry *dentry, struct inode *inode, u64 label, u8 op)
@@ -45,6 +45,17 @@ static __noinline int modify_socket(struct inode *inode, u8 op, u32 what)
 	return deny(s, &n, -EPERM);
 }
 
+/* A pipe is opened again by its mode and its owner: by a name in /proc, such as /dev/stdout. */
+static __noinline int modify_pipe(struct inode *inode, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_FILE, .source = ~0u, .reason = TG_R_CHANNEL };
+	struct tg_subject *s = subject_current();
+
+	if (!s || s->level >= policy.top || !file_is_above(address(inode), s->level, TG_NODEMOTE))
+		return 0;
+	return deny(s, &n, -EPERM);
+}
+
 static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 {
 	struct tg_subject *s = subject_current();
@@ -56,6 +67,8 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 		return 0;
 	if (inode->i_sb->s_magic == SOCKFS_MAGIC)
 		return modify_socket(inode, op, what);
+	if (inode->i_sb->s_magic == PIPEFS_MAGIC)
+		return what == HOLDS ? 0 : modify_pipe(inode, op);
 	/* memory that no path names is a channel for who may have written to it; others come by /proc */
 	if (inode_is_memory(inode) &&
 	    (s->level >= policy.top || s->level >= floor_of(address(inode))))
@@ -63,7 +76,8 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 	count_query(TG_C_FILE);
 	label = label_of(inode, address(dentry), TG_C_FILE);
 	type = inode->i_mode & S_IFMT;
-	if (what != HOLDS && (type == S_IFCHR || type == S_IFBLK || type == S_IFSOCK))
+	if (what != HOLDS &&
+	    (type == S_IFCHR || type == S_IFBLK || type == S_IFSOCK || type == S_IFIFO))
 		return modify_owned(dentry, inode, label, op);
 	return modify(subject(s), inode, address(dentry), label, op, TG_C_FILE);
 }
@@ -180,7 +194,11 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC_SET_ENCRYPTION_POLICY 0x800c6613
 #define BTRFS_IOCTL_MAGIC 0x94
 #define XFS_IOCTL_MAGIC 'X'
+#define BCACHEFS_IOCTL_MAGIC 0xbc
+#define OCFS2_IOCTL_MAGIC 'o'
+#define F2FS_IOCTL_MAGIC 0xf5
 #define IOC_WRITE (1u << 30)
+#define IOC_READ (1u << 31)
 #define EXT4_IOC_MOVE_EXT 0xc028660f
 #define EXT4_IOC_MIGRATE 0x6609
 #define FS_IOC_REMOVE_ENCRYPTION_KEY 0xc0406618
@@ -216,19 +234,29 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define FS_IOC32_SETFLAGS 0x40046602
 
 /*
- * Subvolumes of btrfs are made, copied and removed, and xattrs of XFS set, by ioctls that no
- * other hook tells of. What clones and compares is asked for as a write; what is done to a
- * whole filesystem needs a capability (capable.h).
+ * Subvolumes of btrfs and of bcachefs are made, copied and removed, files of OCFS2 copied to a name, and xattrs of XFS set,
+ * by ioctls that no other hook tells of. What clones and compares is asked for as a write; what is done to a
+ * whole filesystem needs a capability (capable.h). Of bcachefs and OCFS2 what only tells is let through.
  */
-static __always_inline bool changes_filesystem(u32 cmd)
+static __always_inline bool changes_filesystem(u32 cmd, bool named)
 {
 	u8 type = cmd >> 8, number = cmd;
 
+	if (named && type == BCACHEFS_IOCTL_MAGIC)
+		return number != 1 && number != 11 && number != 12 && number != 18;
+	if (named && type == OCFS2_IOCTL_MAGIC)
+		return number != 5;
 	if (type == BTRFS_IOCTL_MAGIC)
 		return number != 9 && number != 13 && number != 54;
 	if (type == XFS_IOCTL_MAGIC)
 		return cmd & IOC_WRITE && cmd != FS_IOC_FSSETXATTR;
 	return cmd == EXT4_IOC_MOVE_EXT; /* the other file is its argument */
+}
+
+/* F2FS has a file pinned to its blocks by a descriptor for reading: of its calls what does not only tell changes the file. */
+static __always_inline bool changes_file(u32 cmd)
+{
+	return (cmd >> 8 & 0xff) == F2FS_IOCTL_MAGIC && (cmd & (IOC_READ | IOC_WRITE)) != IOC_READ;
 }
 
 /* By a descriptor, whatever it was opened for. */
@@ -250,6 +278,7 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_TTY, .class = TG_C_TASK, .reason = TG_R_TOP_ONLY };
 	struct inode *inode = file->f_inode;
+	bool named;
 
 	if (!s || s->level >= policy.top)
 		return 0;
@@ -266,7 +295,10 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 		if (err)
 			return err;
 	}
-	if (changes_filesystem(cmd)) {
+	named = (inode->i_mode & S_IFMT) == S_IFREG || (inode->i_mode & S_IFMT) == S_IFDIR;
+	if (named && changes_file(cmd))
+		return modify_file(s, file);
+	if (changes_filesystem(cmd, named)) {
 		n.op = TG_OP_SETATTR;
 		n.class = TG_C_FILE;
 		return deny(s, &n, -EPERM);
