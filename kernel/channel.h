@@ -245,9 +245,16 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 		return TX_FILE;
 	if (type == S_IFCHR && device_is_master(inode->i_rdev))
 		return TX_MASTER;
+	if (type == S_IFCHR && device_has_buffers(inode->i_rdev))
+		return TX_SHARED;
 	if (type == S_IFCHR)
 		return device_is_neutral(inode->i_rdev) ? TX_OTHER : TX_FILE;
 	return TX_OTHER;
+}
+
+static __always_inline bool is_device(struct file *f)
+{
+	return (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) == S_IFCHR;
 }
 
 static __always_inline bool is_pipe(struct file *f)
@@ -591,8 +598,9 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_VERIFY && memory_owner(address(f->private_data)) > level)
 			tx.mapping++;
 	}
-	/* whom a master types for, the guard looks at */
-	if ((kind == TX_FILE || kind == TX_MASTER) && falls && mode & FMODE_WRITE)
+	/* whom a master types for, the guard looks at; and a device may be neutral or not */
+	if ((kind == TX_FILE || kind == TX_MASTER || (kind == TX_SHARED && is_device(f))) &&
+	    falls && mode & FMODE_WRITE)
 		tx.writable++;
 	if (tx.stage == TX_VERIFY && falls && tx_leased(addr))
 		tx.mapping++;
@@ -624,7 +632,7 @@ static __always_inline u64 tx_as(u8 level, bool falls)
 
 /*
  * May an opening matter that somebody has who does not fall? A pipe and memory are known by their inodes, which have
- * entries then. Of a directory, a device and a named file nothing is asked.
+ * entries then. Of a directory, a named file and a device without buffers nothing is asked.
  */
 static __always_inline bool tx_may_matter(u64 addr)
 {
@@ -633,7 +641,9 @@ static __always_inline bool tx_may_matter(u64 addr)
 
 	if (type == S_IFIFO)
 		return filter_has(inode);
-	if (type == S_IFDIR || type == S_IFCHR || type == S_IFBLK)
+	if (type == S_IFCHR)
+		return device_has_buffers(CAST(struct inode, inode)->i_rdev);
+	if (type == S_IFDIR || type == S_IFBLK)
 		return false;
 	if (type != S_IFREG)
 		return true;

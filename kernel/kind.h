@@ -46,7 +46,14 @@
 #define CIFS_MAGIC 0xff534d42
 #define V9FS_MAGIC 0x01021997
 #define CEPH_MAGIC 0x00c36400
-#define AFS_MAGIC 0x5346414f
+#define AFS_MAGIC 0x6b414653     /* the kernel's own, */
+#define OPENAFS_MAGIC 0x5346414f /* and that of a module */
+#define CODA_MAGIC 0x73757245
+#define ORANGEFS_MAGIC 0x20030528
+#define LUSTRE_MAGIC 0x0bd00bd0
+#define VBOXSF_MAGIC 0x786f4256
+#define GFS2_MAGIC 0x01161970 /* these two are disks that other machines write to, too */
+#define OCFS2_MAGIC 0x7461636f
 
 /*
  * Objects with rules of their own elsewhere (sockets, pipes), kernel handles,
@@ -109,6 +116,13 @@ static __always_inline bool fs_is_foreign(u64 magic)
 	case V9FS_MAGIC:
 	case CEPH_MAGIC:
 	case AFS_MAGIC:
+	case OPENAFS_MAGIC:
+	case CODA_MAGIC:
+	case ORANGEFS_MAGIC:
+	case LUSTRE_MAGIC:
+	case VBOXSF_MAGIC:
+	case GFS2_MAGIC:
+	case OCFS2_MAGIC:
 		return true;
 	}
 	return false;
@@ -130,6 +144,17 @@ static __always_inline bool device_is_neutral(u32 rdev)
 	if (major == 5)
 		return minor <= 3;
 	return major == 4 || major == 229 || (major >= 136 && major <= 143);
+}
+
+/*
+ * Cameras, sound and graphics (of nvidia, too): buffers belong to the open description, and each of its holders maps
+ * them.
+ */
+static __always_inline bool device_has_buffers(u32 rdev)
+{
+	u32 major = rdev >> 20;
+
+	return major == 81 || major == 116 || major == 195 || major == 226;
 }
 
 /* The end of a pty that its slave hears: /dev/ptmx, and `ptmx` of any devpts. */

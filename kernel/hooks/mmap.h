@@ -133,11 +133,11 @@ int BPF_PROG(hook_file_receive, struct file *file)
 			err = join(file, TG_OP_RECEIVE_FD);
 		return err || type != S_IFSOCK ? err : receive_socket(file);
 	}
-	/* what reaches another's memory, or a page that all who hold it may map */
+	/* what reaches another's memory, or a page that all who hold it may map; of a device its place is asked besides */
 	if (kind == TX_FAULTS || kind == TX_SHARED || kind == TX_PROCESS) {
 		int err = join(file, TG_OP_RECEIVE_FD);
 
-		if (err || kind != TX_PROCESS)
+		if (err || (kind != TX_PROCESS && type != S_IFCHR))
 			return err;
 	}
 	if (type == S_IFCHR) {
