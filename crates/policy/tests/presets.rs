@@ -102,6 +102,8 @@ fn server_protects_the_system_and_its_content() {
             ("/dev/sda1", "system lownoopen"),
             ("/dev/shm/x", "system creator"),
             ("/dev/dri/renderD128", "system neutral"),
+            ("/var/lib/dpkg/lock-frontend", "system lownoopen"),
+            ("/var/cache/apt/archives/lock", "system lownoopen"),
         ],
     );
 }
