@@ -40,6 +40,8 @@ pub const OPEN_LOG: &str = "/scn/open-log";
 pub const LOG: &str = "/scn/log";
 /// Where a socket at `system` admits every level.
 pub const OPEN_SOCKET: &str = "/scn/system/open.sock";
+/// The same where every level may make names.
+pub const OPEN_IN_AREA: &str = "/scn/area/open.sock";
 /// A mount point that a rule names: what is mounted there is `system`.
 pub const NAMED_MOUNT: &str = "/scn/named-mount";
 /// A mount point: every level may write to `socket` in what is mounted there.

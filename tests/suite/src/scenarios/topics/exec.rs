@@ -78,6 +78,11 @@ pub const SCENARIOS: &[Scenario] = &[
         low_loader,
     ),
     bypass(
+        "exec-low-loader-unread",
+        "the same where nothing of the interpreter is mapped to be read: its header says where the program begins",
+        low_loader_unread,
+    ),
+    bypass(
         "exec-low-binfmt",
         "a low interpreter registered with binfmt_misc",
         low_binfmt,
@@ -288,6 +293,97 @@ fn low_loader() -> Outcome {
     fs::write(&program, elf)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
     ran_at(run(&program, &["-c", TELL])?, Untrusted)
+}
+
+/// A segment of an ELF file: its kind and what it is mapped for, where it lies, and how long it is.
+struct Segment {
+    kind: u32,
+    flags: u32,
+    offset: u64,
+    address: u64,
+    size: u64,
+}
+
+const ELF_HEADER: usize = 64;
+const ELF_SEGMENT: usize = 56;
+
+/// An ELF file that is loaded where it says (ET_EXEC, of x86-64): its segments, and what is behind them.
+fn elf(entry: u64, segments: &[Segment], tail: &[u8]) -> Vec<u8> {
+    let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+    file.resize(16, 0);
+    for half in [2u16, 62] {
+        file.extend(half.to_le_bytes());
+    }
+    file.extend(1u32.to_le_bytes());
+    for word in [entry, ELF_HEADER as u64, 0] {
+        file.extend(word.to_le_bytes());
+    }
+    file.extend(0u32.to_le_bytes());
+    let sizes = [ELF_HEADER, ELF_SEGMENT, segments.len(), 0, 0, 0];
+    for half in sizes {
+        file.extend((half as u16).to_le_bytes());
+    }
+    for s in segments {
+        file.extend(s.kind.to_le_bytes());
+        file.extend(s.flags.to_le_bytes());
+        for word in [s.offset, s.address, s.address, s.size, s.size, 0x1000] {
+            file.extend(word.to_le_bytes());
+        }
+    }
+    file.extend(tail);
+    file
+}
+
+/// Opens `/scn/user/.probe` for writing; its exit status is 1 if that is allowed, else 0.
+const PROBES: &[u8] = b"\xb8\x02\0\0\0\x48\x8d\x3d\x18\0\0\0\xbe\x01\0\0\0\x31\xd2\x0f\x05\
+                        \x31\xff\x85\xc0\x40\x0f\x99\xc7\xb8\x3c\0\0\0\x0f\x05/scn/user/.probe\0";
+
+fn low_loader_unread() -> Outcome {
+    const LOAD: u32 = 1;
+    const INTERPRETER: u32 = 3;
+    const READ_AND_EXECUTE: u32 = 5;
+    const PROGRAM: u64 = 0x40_0000;
+    let code = (ELF_HEADER + 2 * ELF_SEGMENT) as u64;
+    let file = |name: &str, content: Vec<u8>| -> Outcome {
+        fs::write(name, content)?;
+        Ok(fs::set_permissions(
+            name,
+            fs::Permissions::from_mode(0o755),
+        )?)
+    };
+    for (dir, may_write) in [(USER, 1), (LOW, 0)] {
+        let interpreter = path(dir, "interpreter");
+        let unread = Segment {
+            kind: LOAD,
+            flags: 0,
+            offset: 0,
+            address: 0x60_0000,
+            size: (ELF_HEADER + ELF_SEGMENT) as u64,
+        };
+        file(&interpreter, elf(PROGRAM + code, &[unread], &[]))?;
+        let program = format!("{}-{may_write}", path(USER, "program"));
+        let tail = [PROBES, interpreter.as_bytes(), &[0]].concat();
+        let named = Segment {
+            kind: INTERPRETER,
+            flags: 4,
+            offset: code + PROBES.len() as u64,
+            address: PROGRAM + code + PROBES.len() as u64,
+            size: interpreter.len() as u64 + 1,
+        };
+        let loaded = Segment {
+            kind: LOAD,
+            flags: READ_AND_EXECUTE,
+            offset: 0,
+            address: PROGRAM,
+            size: code + tail.len() as u64,
+        };
+        file(&program, elf(PROGRAM + code, &[named, loaded], &tail))?;
+        at(User, || {
+            same("whether it may write", run(&program, &[])?, may_write)?;
+            level::is(User)
+        })?;
+    }
+    Ok(())
 }
 
 fn low_binfmt() -> Outcome {

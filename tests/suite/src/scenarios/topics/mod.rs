@@ -29,6 +29,7 @@ mod machine;
 mod mmap;
 mod mounts;
 mod moves;
+mod names;
 mod namespaces;
 mod net;
 mod net_shared;
@@ -122,6 +123,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     clones::SCENARIOS,
     one_level::SCENARIOS,
     namespaces::SCENARIOS,
+    names::SCENARIOS,
     owners::SCENARIOS,
     creations::SCENARIOS,
     servers::SCENARIOS,

@@ -38,6 +38,16 @@ pub const SCENARIOS: &[Scenario] = &[
         migrated,
     ),
     bypass(
+        "file-pinned",
+        "a higher file of F2FS is pinned to its blocks, by a descriptor for reading",
+        pinned,
+    ),
+    bypass(
+        "subvolume-of-bcachefs",
+        "a subvolume is made, copied to a higher place or removed by an ioctl, which asks nobody about names",
+        subvolume,
+    ),
+    bypass(
         "encryption-key-removed",
         "a lower process takes the key of encrypted files away (FS_IOC_REMOVE_ENCRYPTION_KEY)",
         key_removed,
@@ -126,6 +136,44 @@ fn migrated() -> Outcome {
                 "it may not change a file of its own",
             )
         })?;
+    }
+    Ok(())
+}
+
+fn pinned() -> Outcome {
+    const PIN: u64 = 0x4004_f50d;
+    const IS_PINNED: u64 = 0x8004_f50e;
+    let high = place::file(SYSTEM, "high")?;
+    for level in Level::LOWER {
+        at(level, || {
+            refused(Errno::EPERM, asks(&high, PIN))?;
+            // what changes nothing, or a file of its own, the filesystem answers, which knows no pins
+            let own = place::file(home(level), level.name())?;
+            refused(Errno::ENOTTY, asks(&own, PIN))?;
+            refused(Errno::ENOTTY, asks(&high, IS_PINNED))
+        })?;
+    }
+    Ok(())
+}
+
+fn subvolume() -> Outcome {
+    const MAKE: u64 = 0x4020_bc10;
+    const REMOVE: u64 = 0x4020_bc11;
+    /// Of OCFS2: a file's content gets a further name.
+    const COPY: u64 = 0x4018_6f04;
+    let requests = [MAKE, REMOVE, COPY];
+    for level in Level::LOWER {
+        at(level, || {
+            let own = place::directory(home(level), level.name())?;
+            for request in requests {
+                refused(Errno::EPERM, asks(&own, request))?;
+            }
+            Ok(())
+        })?;
+    }
+    // at the top the filesystem answers, which has none
+    for request in requests {
+        refused(Errno::ENOTTY, asks(home(System), request))?;
     }
     Ok(())
 }
