@@ -2,7 +2,7 @@
 
 use tidegate_policy::Attrs;
 
-use crate::tree::NodeId;
+use crate::tree::{Kind, NodeId};
 use crate::world::World;
 use crate::{Errno, Level};
 
@@ -90,6 +90,17 @@ impl World {
             Ok(())
         } else {
             self.modify(subject, level)
+        }
+    }
+
+    /// modify(s, o), of what a name stands for, to take the name from it. What opens the content of a device, a socket
+    /// or a FIFO to all does not open its name.
+    pub(crate) fn modify_named(&self, subject: usize, node: NodeId) -> Step {
+        match self.nodes[node].kind {
+            Kind::Directory(_) | Kind::File | Kind::Symlink => self.modify_node(subject, node),
+            Kind::Fifo(_) | Kind::Device | Kind::Socket(_) => {
+                self.modify(subject, self.label(node).0)
+            }
         }
     }
 

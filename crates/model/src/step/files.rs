@@ -170,10 +170,9 @@ impl World {
             (Attribute::Xattr, kind) => *kind == Kind::File || self.nodes[node].is_dir(),
             (_, kind) => *kind != Kind::Symlink,
         })?;
-        let special = matches!(self.nodes[node].kind, Kind::Socket(_) | Kind::Device);
-        if special && matches!(what, Attribute::Mode | Attribute::Owner) {
-            // whose it is and who may open it is not opened to all by what opens its content
-            self.modify(who.subject, self.label(node).0)?;
+        if matches!(what, Attribute::Mode | Attribute::Owner) {
+            // whose it is and who may open it is as its name is
+            self.modify_named(who.subject, node)?;
         } else {
             self.modify_node(who.subject, node)?;
         }

@@ -75,7 +75,7 @@ impl World {
             sensible(names.is_empty())?;
         }
         self.modify_names(who.subject, dir)?;
-        self.modify_node(who.subject, node)?;
+        self.modify_named(who.subject, node)?;
         self.may_lose(node)?;
         self.take_name(dir, name);
         Ok(())
@@ -95,10 +95,10 @@ impl World {
         sensible(self.nodes[node].fifo().is_none() || !self.is_open(node))?;
 
         self.modify_names(who.subject, old_dir)?;
-        self.modify_node(who.subject, node)?;
+        self.modify_named(who.subject, node)?;
         self.modify_names(who.subject, new_dir)?;
         if let Some(over) = over {
-            self.modify_node(who.subject, over)?;
+            self.modify_named(who.subject, over)?;
         }
         let given = self.naming(node, new_dir, new, false)?;
         if let Some(over) = over {
