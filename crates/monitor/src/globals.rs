@@ -293,8 +293,23 @@ impl Globals {
             .store(ino, Ordering::SeqCst);
     }
 
+    /// Says that somebody waits for the turn, for the top: whoever is below waits for him, as long as this is said again and again.
+    pub fn wait_for_turn(&self, now: u64, word: u32) {
+        let top = usize::from(self.policy().top);
+        // SAFETY: an address in the mapping, never dereferenced here; there is one for each level.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx_waiters[top].ticket })
+            .store(word, Ordering::SeqCst);
+        // SAFETY: as above.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx_waiters[top].user })
+            .store(0, Ordering::SeqCst);
+        // SAFETY: as above.
+        self.u64_at(|b| unsafe { &raw mut (*b).tx_waiters[top].beat })
+            .store(now, Ordering::SeqCst);
+    }
+
     /// Whose the turn is from now on, and since when: nobody's who could be above it. By who has the lock.
     pub fn begin_turn(&self, since: u64) {
+        self.wait_for_turn(0, 0);
         let top = self.policy().top.into();
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u64_at(|b| unsafe { &raw mut (*b).tx.turn.since })

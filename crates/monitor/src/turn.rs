@@ -101,6 +101,8 @@ impl Monitor {
                 let busy = std::io::Error::from(Errno::BUSY);
                 return Err(Error::io("wait for a demotion to end", busy));
             }
+            // lower ones leave the next turn to it
+            self.globals.wait_for_turn(monotonic(), word);
             std::thread::sleep(Duration::from_millis(1));
         }
     }
