@@ -34,6 +34,7 @@
 #include "own.h"
 #include "lent.h"
 #include "terminal.h"
+#include "look.h"
 #include "hooks/file.h"
 #include "hooks/dir.h"
 #include "hooks/attr.h"

@@ -3,8 +3,8 @@
  * Whose turn it is: transactions run one at a time, system-wide, and wait for the
  * lock and for others' threads where their hook may sleep.
  *
- * The lock's word is 0, a process's id while user space has it, or a ticket of the kernel's with TX_KERNEL. While its
- * holder works, TX_INSIDE is set, and nobody else touches what is in `tx`. While it waits for others that bit is not
+ * The lock's word is 0, a ticket of the kernel's with TX_KERNEL, or, while user space has it, a process's id, and above it
+ * a number that tells its turns apart (crates/monitor/src/turn.rs). While its holder works, TX_INSIDE is set, and nobody else touches what is in `tx`. While it waits for others that bit is not
  * set, and who comes first in turn may take the lock once the holder's time is over, whether that one runs or not
  * (turn_ends of models/budget.h): it puts back what was begun, and the holder finds another ticket when it wants to
  * go on. So whoever is given no processor, or whose threads do not come to rest, keeps nobody.
@@ -185,7 +185,7 @@ static __always_inline bool tx_take(const struct turn_claim *asks, u32 mine, boo
 
 	if (may_sleep && (!tx_is_free(asks->level) || !tx_is_next(asks, mine, now)))
 		return false;
-	if (lock && (!(lock & TX_KERNEL) || lock & TX_INSIDE || !turn_ends(&tx.turn, asks, now)))
+	if (lock && (lock & TX_INSIDE || !turn_ends(&tx.turn, asks, now)))
 		return false;
 	if (__sync_val_compare_and_swap(&tx.lock, lock, mine) != lock)
 		return false;

@@ -309,6 +309,7 @@ struct mm_struct {
 	atomic_t mm_count;
 	atomic_t mm_users;
 	int map_count;
+	struct seqcount mm_lock_seq; /* with CONFIG_PER_VMA_LOCK */
 	unsigned long arg_start;
 	unsigned long start_brk;
 	unsigned long brk;
@@ -621,7 +622,9 @@ struct unix_sock {
 };
 
 /* What iterators are called with. */
-struct seq_file;
+struct seq_file {
+	unsigned long count;
+};
 struct bpf_iter_meta {
 	struct seq_file *seq;
 };

@@ -14,7 +14,7 @@ struct tg_caps_held {
 	u32 dev;
 	u32 pid; /* thread group id */
 	u32 tid;
-	u32 fd;      /* ~0 */
+	u32 fd;      /* ~0; LOOK_BLOCKED: it could not be looked at */
 	u32 session; /* place */
 	u32 denied;  /* permissions */
 	u32 revoked; /* it was taken back, and has not ended otherwise */
@@ -42,38 +42,67 @@ static __noinline u32 caps_mapping_lost(u64 file, u32 domain, u32 rights, u32 *w
 	return q.why == CAPS_REVOKED ? rights : 0;
 }
 
-SEC("iter/task_vma")
-int ps_caps_vma(struct bpf_iter__task_vma *ctx)
+/* Enters what a domain has lost of a mapping; nothing that was taken back is entered over. */
+__noinline bool caps_held_mapping(u64 at, u32 domain, struct tg_caps_held *line __arg_nonnull)
 {
-	struct task_struct *task = ctx->task;
-	struct vm_area_struct *vma = ctx->vma;
-	struct tg_caps_held line = { .fd = ~0u };
-	struct caps_task *t;
-	struct file *file;
+	struct vm_area_struct *vma = CAST(struct vm_area_struct, at);
+	struct file *file = CAST(struct file, address(vma->vm_file));
+	u32 rights = CAPS_READ, denied, why = 0;
 	struct inode *inode;
-	u32 rights = CAPS_READ, why;
 
-	if (!task || !vma || !vma->vm_file)
-		return 0;
-	t = caps_tasks_task(task);
-	if (!t || !t->domain)
-		return 0;
-	file = CAST(struct file, address(vma->vm_file));
+	if (!address(file))
+		return false;
 	inode = CAST(struct inode, address(file->f_inode));
-	if (caps_is_nameless(inode) || !caps_is_used(file, t->domain))
-		return 0;
+	if (caps_is_nameless(inode) || !caps_is_used(file, domain))
+		return false;
 	if (vma->vm_flags & VM_WRITE && vma->vm_flags & VM_SHARED)
 		rights |= CAPS_WRITE;
-	line.denied = caps_mapping_lost(address(file), t->domain, rights, &why);
-	if (!line.denied)
+	denied = caps_mapping_lost(address(file), domain, rights, &why);
+	if (!denied)
+		return false;
+	line->denied = denied;
+	line->ino = inode->i_ino;
+	line->dev = inode->i_sb->s_dev;
+	line->revoked = why == CAPS_REVOKED;
+	return line->revoked;
+}
+
+/* One mapping of each process that has such, of those that were taken back if there are. */
+SEC("iter/task")
+int ps_caps_vma(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct seq_file *seq = ctx->meta->seq;
+	struct tg_caps_held line = { .fd = ~0u };
+	struct vm_area_struct *vma;
+	struct caps_task *t;
+	struct look look;
+	bool found = false;
+	u32 domain;
+
+	if (!task)
 		return 0;
-	line.ino = inode->i_ino;
-	line.dev = inode->i_sb->s_dev;
-	line.session = caps_domain_at(t->domain)->session;
-	line.revoked = why == CAPS_REVOKED;
+	t = caps_tasks_task(task);
+	if (!t || !t->domain || !look_begins(&look, task, seq))
+		return 0;
+	domain = t->domain;
+	bpf_for_each(task_vma, vma, task, 0) {
+		look.seen++;
+		found = caps_held_mapping(address(vma), domain, &line);
+		if (found)
+			break;
+	}
+	if (!found && !look_was_whole(&look, task)) {
+		if (!look_is_over())
+			return 1;
+		line.fd = LOOK_BLOCKED;
+	} else if (!line.denied) {
+		return 0;
+	}
+	line.session = caps_domain_at(domain)->session;
 	line.pid = task->tgid;
 	line.tid = task->pid;
-	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
+	bpf_seq_write(seq, &line, sizeof(line));
 	return 0;
 }
 

@@ -22,7 +22,7 @@ struct tg_te_held {
 	u32 denied;
 	u32 pid; /* thread group id */
 	u32 tid;
-	u32 fd; /* ~0: a mapping */
+	u32 fd; /* ~0: a mapping; LOOK_BLOCKED: it could not be looked at */
 };
 
 const struct tg_te_held *type_te_held;
@@ -120,41 +120,68 @@ int ps_te_file(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-SEC("iter/task_vma")
-int ps_te_vma(struct bpf_iter__task_vma *ctx)
+/* May whose SID the line has not have this mapping? */
+__noinline bool te_held_mapping(u64 at, struct tg_te_held *line __arg_nonnull)
 {
-	struct task_struct *task = ctx->task;
-	struct vm_area_struct *vma = ctx->vma;
-	struct tg_te_held line = { .fd = ~0u };
+	struct vm_area_struct *vma = CAST(struct vm_area_struct, at);
+	u64 file = address(vma->vm_file);
 	u32 request = FILE__MAP;
 
-	if (!task || !vma)
-		return 0;
-	line.source = te_sid_of(task);
-	if (!line.source)
-		return 0;
-	if (vma->vm_file) {
+	line->denied = 0;
+	line->ino = 0;
+	if (file) {
 		if (vma->vm_flags & VM_READ)
 			request |= FILE__READ;
 		if (vma->vm_flags & VM_WRITE && vma->vm_flags & VM_SHARED)
 			request |= FILE__WRITE;
 		if (vma->vm_flags & VM_EXEC)
 			request |= FILE__EXECUTE;
-		if (file_is_behind(address(vma->vm_file)))
-			te_held_behind(&line, address(vma->vm_file), request);
+		if (file_is_behind(file))
+			te_held_behind(line, file, request);
 		else
-			te_held_file(&line, address(vma->vm_file), request);
+			te_held_file(line, file, request);
 	}
 	/* memory that may be written, or was, and be executed; the kernel's own, as the vDSO, has operations */
-	if (!line.denied && vma->vm_flags & VM_EXEC &&
-	    (vma->vm_file ? (vma->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE : !vma->vm_ops)) {
-		line.ino = 0;
-		line.target = line.source;
-		line.class = SECCLASS_PROCESS;
-		line.denied = te_lost(line.source, line.target, line.class, PROCESS__EXECMEM);
+	if (!line->denied && vma->vm_flags & VM_EXEC &&
+	    (file ? (vma->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE : !vma->vm_ops)) {
+		line->ino = 0;
+		line->target = line->source;
+		line->class = SECCLASS_PROCESS;
+		line->denied = te_lost(line->source, line->target, line->class, PROCESS__EXECMEM);
 	}
-	if (line.denied)
-		te_held(ctx->meta->seq, task, &line);
+	return line->denied;
+}
+
+/* One mapping of each process that has such: there is no process afterwards. */
+SEC("iter/task")
+int ps_te_vma(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct seq_file *seq = ctx->meta->seq;
+	struct tg_te_held line = { .fd = ~0u };
+	struct vm_area_struct *vma;
+	struct look look;
+	bool found = false;
+
+	if (!task)
+		return 0;
+	line.source = te_sid_of(task);
+	if (!line.source || !look_begins(&look, task, seq))
+		return 0;
+	bpf_for_each(task_vma, vma, task, 0) {
+		look.seen++;
+		found = te_held_mapping(address(vma), &line);
+		if (found)
+			break;
+	}
+	if (!found) {
+		if (look_was_whole(&look, task))
+			return 0;
+		if (!look_is_over())
+			return 1;
+		line.fd = LOOK_BLOCKED;
+	}
+	te_held(seq, task, &line);
 	return 0;
 }
 

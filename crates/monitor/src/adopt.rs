@@ -53,6 +53,13 @@ impl Pass {
         self.again |= later;
         !later
     }
+
+    /// Whether it counts that a process could not be looked at. It is looked at again; in the last pass it is taken for
+    /// one that holds the lowest.
+    fn counts_blocked(&mut self) -> bool {
+        self.again |= !self.last;
+        self.last
+    }
 }
 
 /// Why a process is where it is.
@@ -65,30 +72,35 @@ struct Cause {
 
 impl Monitor {
     /// Labels every process by what it has: its program, mapped files, files open
-    /// for reading, connections. Demotions wait meanwhile.
+    /// for reading, connections. Demotions wait while a label is written.
     ///
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterators cannot be run.
     pub fn adopt(&self) -> Result<Adopted> {
-        let held = self.hold_transactions()?;
         let first = self.newest() + 1;
         let mut lowered = BTreeSet::new();
         let mut doubted = BTreeMap::new();
+        let (mut blocked, mut unseen) = (Vec::new(), BTreeSet::new());
         for number in 1..=PASSES {
             let mut pass = Pass {
                 last: number == PASSES,
                 ..Pass::default()
             };
-            doubted = self.take_programs(&mut pass, &mut lowered)?;
+            doubted = self.take_programs(&mut pass, &mut lowered, &mut unseen)?;
             let mut causes: BTreeMap<u32, Cause> = BTreeMap::new();
-            for h in self
-                .held_descriptors()?
-                .into_iter()
-                .chain(self.held_mappings()?)
-            {
+            let descriptors = self.held_descriptors()?;
+            let mapped = self.held_mappings()?;
+            for h in descriptors.into_iter().chain(mapped.held) {
                 let lower = causes.get(&h.pid).is_none_or(|c| h.to < c.level);
                 if h.to < h.level && lower && pass.counts(h.label) {
                     causes.insert(h.pid, Cause::of(&h));
+                }
+            }
+            blocked = mapped.blocked;
+            blocked.retain(|it| it.level > 0);
+            for it in &blocked {
+                if pass.counts_blocked() {
+                    causes.insert(it.pid, Cause::unknown());
                 }
             }
             let processes = self.processes()?;
@@ -107,12 +119,16 @@ impl Monitor {
                  start it anew"
             )
         }));
+        let lowest = blocked.iter().map(|it| {
+            let pid = it.pid;
+            format!("process {pid} is at the lowest level, as what it has mapped could not be looked at: start it anew")
+        });
+        warnings.extend(lowest);
         let mut records = Vec::new();
         for id in first..=self.newest() {
             let ours = self.event(id)?.is_some_and(|e| e.op == Some(Op::Start));
             records.extend(ours.then_some(id));
         }
-        drop(held);
         Ok(Adopted {
             lowered: lowered.len(),
             warnings,
@@ -121,26 +137,35 @@ impl Monitor {
     }
 
     /// Mappings through which a process can go on changing what is above it: what a
-    /// demotion would have been refused for, and nothing can take back. In words.
+    /// demotion would have been refused for, and nothing can take back. In words; so is who could not be looked at.
     ///
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
     pub fn kept_mappings(&self) -> Result<Vec<String>> {
+        let mapped = self.held_mappings()?;
+        let top = self.globals.policy().top;
         let mut kept = Vec::new();
-        for h in self.held_mappings()?.iter().filter(|h| h.revoke) {
+        for h in mapped.held.iter().filter(|h| h.revoke) {
             let what = h.path().unwrap_or_else(|| "a file above it".into());
             kept.push(format!("process {} keeps {what} mapped for writing", h.pid));
+        }
+        for it in mapped.blocked.iter().filter(|it| it.level < top) {
+            kept.push(format!(
+                "process {} could not be looked at, and may keep a file above it mapped for writing",
+                it.pid
+            ));
         }
         kept.dedup();
         Ok(kept)
     }
 
     /// Gives each process the level of its program, and its attributes, if it is that program: who says so only is in the
-    /// answer, with its name.
+    /// answer, with its name. Who cannot be looked at is `unseen`, and not waited for again.
     fn take_programs(
         &self,
         pass: &mut Pass,
         lowered: &mut BTreeSet<u32>,
+        unseen: &mut BTreeSet<u32>,
     ) -> Result<BTreeMap<u32, String>> {
         let mut doubted = BTreeMap::new();
         let (me, top) = (std::process::id(), self.globals.policy().top);
@@ -170,7 +195,14 @@ impl Monitor {
                 if attrs.is_empty() {
                     continue;
                 }
-                match self.code(process.pid)?.is_of(program.level) {
+                let says = match unseen.contains(&process.pid) {
+                    true => Says::Unseen,
+                    false => self.code(process.pid)?.is_of(program.level),
+                };
+                if says == Says::Unseen {
+                    unseen.insert(process.pid);
+                }
+                match says {
                     Says::Yes => pass.again |= self.label_threads(&process, top, attrs, 0)?,
                     Says::Later if !pass.last => pass.again = true,
                     _ => drop(doubted.insert(process.pid, process.comm)),
@@ -234,29 +266,29 @@ impl Monitor {
             }
             for tid in fresh {
                 done.insert(tid);
-                match self
-                    .subject(tid)
-                    .map(|now| now.is_none_or(|s| s.level > level || !attrs.is_empty()))
-                {
-                    Ok(true) => {}
-                    Ok(false) => continue,
-                    Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => continue,
-                    Err(e) => return Err(e),
-                }
-                match self.set_subject(
-                    tid,
-                    Subject {
-                        level,
-                        attrs,
-                        cause,
-                    },
-                ) {
+                let label = Subject {
+                    level,
+                    attrs,
+                    cause,
+                };
+                match self.in_turn(|| self.label_thread(tid, label))? {
                     Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {}
                     labelled => labelled?,
                 }
             }
         }
         Ok(!done.is_empty())
+    }
+
+    /// Labels a thread that is not lower by now. In a turn.
+    fn label_thread(&self, tid: u32, label: Subject) -> Result<()> {
+        let takes = |now: Subject| {
+            now.level > label.level || (now.level == label.level && !label.attrs.is_empty())
+        };
+        match self.subject(tid)?.is_none_or(takes) {
+            true => self.set_subject(tid, label),
+            false => Ok(()),
+        }
     }
 }
 
@@ -269,15 +301,26 @@ impl Cause {
             source: h.source,
         }
     }
+
+    /// It is not known what the process holds.
+    fn unknown() -> Cause {
+        Cause {
+            level: 0,
+            path: None,
+            address: None,
+            source: None,
+        }
+    }
 }
 
 impl Held {
-    /// Its path, as far as this process can see it.
+    /// Its path, as far as this process can see it; of a mapping its name alone, as procfs waits for the lock of its holder's
+    /// memory.
     fn path(&self) -> Option<String> {
         match self.fd {
             _ if self.address.is_some() => None,
             Some(fd) => link(&format!("/proc/{}/fd/{fd}", self.pid)),
-            None => mapping(self.pid, self.key.ino),
+            None => Some(self.name.clone()).filter(|name| !name.is_empty()),
         }
     }
 }
@@ -286,23 +329,6 @@ fn link(path: &str) -> Option<String> {
     fs::read_link(path)
         .ok()
         .map(|p| p.to_string_lossy().into_owned())
-}
-
-/// The path of a mapped file, by its inode number.
-fn mapping(pid: u32, ino: u64) -> Option<String> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
-    maps.lines().find_map(|line| mapped_path(line, ino))
-}
-
-/// The path in a line of `/proc/PID/maps`, if the line is about this inode.
-fn mapped_path(line: &str, ino: u64) -> Option<String> {
-    let mut rest = line;
-    let mut fifth = "";
-    for _ in 0..5 {
-        let (word, after) = rest.trim_start().split_once(' ')?;
-        (fifth, rest) = (word, after);
-    }
-    (fifth.parse() == Ok(ino)).then(|| rest.trim_start().to_string())
 }
 
 #[cfg(test)]
@@ -320,13 +346,8 @@ mod tests {
             ..Pass::default()
         };
         assert!(last.counts(later) && !last.again);
-    }
-
-    #[test]
-    fn a_mapped_file_is_found_by_its_inode() {
-        let line = "7f00-7f01 r--p 00000000 08:01 1234                       /usr/lib/a b.so";
-        assert_eq!(mapped_path(line, 1234).as_deref(), Some("/usr/lib/a b.so"));
-        assert_eq!(mapped_path(line, 12), None);
-        assert_eq!(mapped_path("7f00-7f01 rw-p 00000000 00:00 0 ", 5), None);
+        assert!(last.counts_blocked() && !last.again);
+        let mut pass = Pass::default();
+        assert!(!pass.counts_blocked() && pass.again);
     }
 }

@@ -9,6 +9,7 @@ use tidegate_policy::Attrs;
 use crate::error::Result;
 use crate::label::{Label, Origin};
 use crate::load::Monitor;
+use crate::mappings::BLOCKED;
 use crate::skel::types::tg_code;
 use crate::sys::Over;
 
@@ -19,6 +20,8 @@ pub(crate) struct Code {
     own: bool,
     /// Their labels.
     labels: Vec<Label>,
+    /// They could not be looked at.
+    blocked: bool,
 }
 
 /// What the code says of the program.
@@ -30,6 +33,8 @@ pub(crate) enum Says {
     No,
     /// That cannot be told now.
     Later,
+    /// It could not be looked at.
+    Unseen,
 }
 
 impl Code {
@@ -42,6 +47,9 @@ impl Code {
                 && !label.attrs.intersects(Attrs::NEUTRAL | Attrs::CREATOR)
         };
         let is_later = |label: &Label| label.origin == Origin::Later;
+        if self.blocked {
+            return Says::Unseen;
+        }
         if !self.own || !self.labels.iter().all(|it| is_safe(it) || is_later(it)) {
             return Says::No;
         }
@@ -56,6 +64,7 @@ impl FromIterator<tg_code> for Code {
     fn from_iter<T: IntoIterator<Item = tg_code>>(lines: T) -> Code {
         let mut code = Code::default();
         for line in lines {
+            code.blocked |= line.fd == BLOCKED;
             code.own |= line.own != 0;
             code.labels.push(Label::from_word(line.label));
         }
@@ -69,7 +78,7 @@ impl Monitor {
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
     pub(crate) fn code(&self, pid: u32) -> Result<Code> {
-        match self.lines_of::<tg_code>(&self.ps_code, Over::Thread(pid)) {
+        match self.look::<tg_code>(&self.ps_code, Over::Thread(pid)) {
             Err(e) if e.errno() == Some(Errno::SRCH.raw_os_error()) => Ok(Code::default()),
             lines => Ok(lines?.into_iter().collect()),
         }
@@ -129,6 +138,17 @@ mod tests {
             );
             assert_eq!(code(true, &[other, LATER]).is_of(2), Says::No, "{other:x}");
         }
+    }
+
+    #[test]
+    fn who_cannot_be_looked_at_is_not_believed() {
+        let blocked = tg_code {
+            label: UNKNOWN,
+            fd: BLOCKED,
+            ..Default::default()
+        };
+        let code: Code = std::iter::once(blocked).collect();
+        assert_eq!(code.is_of(0), Says::Unseen);
     }
 
     #[test]

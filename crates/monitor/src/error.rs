@@ -63,6 +63,11 @@ pub enum Error {
     /// A process that may not change an object has it mapped for writing.
     #[error("process {0} has it mapped for writing, which cannot be taken back: end it first")]
     Mapped(u32),
+    /// A process that may not change an object cannot be looked at: somebody keeps its memory locked.
+    #[error(
+        "process {0} may have it mapped for writing: it cannot be looked at, as its memory is locked: end it first"
+    )]
+    Blocked(u32),
     /// What the kernel makes, and what neither demotes nor refuses.
     #[error("{0} cannot be given a level: what it is decides")]
     Fixed(String),

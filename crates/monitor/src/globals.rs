@@ -277,8 +277,52 @@ impl Globals {
         self.u32_at(|b| unsafe { &raw mut (*b).given_closed })
     }
 
-    /// The lock of the demotion transaction: a process's id while user space holds it, and while the
-    /// kernel does, what kernel/turn.h says.
+    /// Gives up the process whose mappings are looked at now (kernel/look.h); it is 0 again once that has been seen.
+    pub fn looks_over(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).looks_over })
+    }
+
+    /// The file that is looked for among mappings, by its inode's number and its device; (0, 0): any.
+    pub fn look_for(&self, (ino, dev): (u64, u32)) {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).looks_dev })
+            .store(dev, Ordering::SeqCst);
+        // SAFETY: as above.
+        self.u64_at(|b| unsafe { &raw mut (*b).looks_ino })
+            .store(ino, Ordering::SeqCst);
+    }
+
+    /// Says that somebody waits for the turn, for the top: whoever is below waits for him, as long as this is said again and again.
+    pub fn wait_for_turn(&self, now: u64, word: u32) {
+        let top = usize::from(self.policy().top);
+        // SAFETY: an address in the mapping, never dereferenced here; there is one for each level.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx_waiters[top].ticket })
+            .store(word, Ordering::SeqCst);
+        // SAFETY: as above.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx_waiters[top].user })
+            .store(0, Ordering::SeqCst);
+        // SAFETY: as above.
+        self.u64_at(|b| unsafe { &raw mut (*b).tx_waiters[top].beat })
+            .store(now, Ordering::SeqCst);
+    }
+
+    /// Whose the turn is from now on, and since when: nobody's who could be above it. By who has the lock.
+    pub fn begin_turn(&self, since: u64) {
+        self.wait_for_turn(0, 0);
+        let top = self.policy().top.into();
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u64_at(|b| unsafe { &raw mut (*b).tx.turn.since })
+            .store(since, Ordering::SeqCst);
+        // SAFETY: as above.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx.turn.level })
+            .store(top, Ordering::SeqCst);
+        // SAFETY: as above.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx.turn.user })
+            .store(0, Ordering::SeqCst);
+    }
+
+    /// The lock of the demotion transaction, as kernel/turn.h says.
     pub fn transaction(&self) -> &AtomicU32 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).tx.lock })

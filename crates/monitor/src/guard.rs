@@ -10,8 +10,9 @@
 //! - a demotion that finds such a descriptor publishes its levels only once it has
 //!   read 1. It holds the transaction lock throughout;
 //! - it is cleared only under that same lock, after a scan under that lock has
-//!   found no such descriptor. So no demotion can have read 1 and still be under
-//!   way, and one that begins later reads 0 and asks.
+//!   found no such descriptor, and only if nobody has taken the lock since (turn.rs).
+//!   So no demotion can have read 1 and still be under way, and one that begins later
+//!   reads 0 and asks.
 //!
 //! While the lock is held no level falls. A descriptor can then only change hands
 //! by fork, which gives it to a task with a higher number, where the scan has yet
@@ -145,20 +146,22 @@ impl Guard {
         if !needed.is_some_and(|at| at.elapsed() >= self.quiet) {
             return Ok(false);
         }
-        let _held = monitor.hold_transactions()?;
+        let turn = monitor.hold_transactions()?;
         if monitor.revocable()? || monitor.revocable()? {
             *needed = Some(Instant::now());
             return Ok(false);
         }
         // who comes to another domain now asks for the guard again, or is found by the last look
         let te = monitor.globals.te_guard_armed();
-        if te.swap(0, Ordering::SeqCst) == 1 && !monitor.te_held().is_ok_and(|held| held.is_empty())
-        {
-            te.store(1, Ordering::SeqCst);
+        let was_armed = te.swap(0, Ordering::SeqCst) == 1;
+        let is_needed = was_armed && !monitor.te_descriptors().is_ok_and(|held| held.is_empty());
+        // a demotion that took the turn since may count on it
+        let disarm = || monitor.globals.guard_armed().store(0, Ordering::SeqCst);
+        if is_needed || turn.finish(disarm).is_none() {
+            te.store(was_armed.into(), Ordering::SeqCst);
             *needed = Some(Instant::now());
             return Ok(false);
         }
-        monitor.globals.guard_armed().store(0, Ordering::SeqCst);
         Ok(true)
     }
 
@@ -174,6 +177,6 @@ impl Monitor {
         Ok(self.held_descriptors()?.iter().any(|h| h.revoke)
             || self.rings_below(top)?
             || (self.globals.te_guard_armed().load(Ordering::SeqCst) == 1
-                && !self.te_held()?.is_empty()))
+                && !self.te_descriptors()?.is_empty()))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tidegate_flask::Sid;
 use tidegate_policy::Attrs;
@@ -69,6 +70,13 @@ pub struct Object {
     pub source: Option<u32>,
 }
 
+/// Looks in a row that find nobody who has it mapped (mappings.rs).
+const CLEAN: u32 = 2;
+
+/// Looks that find somebody before that is believed, and the time between them.
+const TRIES: u32 = 3;
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 impl Monitor {
     /// The labels of open objects, in their order; an `O_PATH` descriptor is
     /// enough, and does not count as reading.
@@ -135,7 +143,7 @@ impl Monitor {
     ///
     /// # Errors
     /// [`Error::Full`]; [`Error::Fixed`] for what no level can be given to; [`Error::Mapped`] if a lower subject has it mapped for
-    /// writing, which cannot be revoked; then the object keeps its level.
+    /// writing, which cannot be revoked, [`Error::Blocked`] if one may have; then the object keeps its level.
     pub fn give(&self, fd: BorrowedFd<'_>, level: u8, by: u32, path: &str) -> Result<u64> {
         let held = self.held(fd)?;
         if held.label.attrs.intersects(KERNEL | Attrs::NEUTRAL) {
@@ -149,7 +157,7 @@ impl Monitor {
             return Err(Error::Full("given levels"));
         }
         if let Err(e) = self.try_given(fd, &held, level, path) {
-            self.set_given(fd, &held, before)?;
+            self.in_turn(|| self.set_given(fd, &held, before))??;
             return Err(e);
         }
         let mut event = tg_event {
@@ -174,19 +182,41 @@ impl Monitor {
 
     /// Gives a level, and looks whether that holds. After an error the level before is to be given again.
     fn try_given(&self, fd: BorrowedFd<'_>, held: &Held, level: u8, path: &str) -> Result<()> {
-        {
-            let _held = self.hold_transactions()?;
-            self.set_given(fd, held, Some(level.into()))?;
-            let mapped = self
-                .held_mappings()?
-                .into_iter()
-                .find(|m| m.revoke && (m.key.ino, m.key.dev) == (held.key.ino, held.key.dev));
-            if let Some(mapped) = mapped {
-                return Err(Error::Mapped(mapped.pid));
-            }
-        }
+        // a transaction knows it with one level or the other; from here on nobody below that maps it for writing
+        self.in_turn(|| self.set_given(fd, held, Some(level.into())))??;
+        self.is_mapped_below(fd, level)?;
         if self.held(fd)?.label.level != level {
             return Err(Error::Fixed(path.into()));
+        }
+        Ok(())
+    }
+
+    /// An error if a subject below the level that an object has been given has it mapped for writing, or may have.
+    fn is_mapped_below(&self, fd: BorrowedFd<'_>, level: u8) -> Result<()> {
+        let held = self.held(fd)?;
+        // nor does anybody come to have it open: that is asked about with its new level
+        if !held.written {
+            return Ok(());
+        }
+        let file = (held.key.ino, held.key.dev);
+        // that of who falls is lower for as long as its transaction goes on, which is refused by such a mapping
+        let (mut clean, mut tries) = (0, 0);
+        while clean < CLEAN {
+            let mapped = self.mapped_of(file)?;
+            let blocked = mapped.blocked.iter().find(|it| it.level < level);
+            let found = match (mapped.held.iter().find(|m| m.revoke), blocked) {
+                (Some(m), _) => Error::Mapped(m.pid),
+                (None, Some(it)) => Error::Blocked(it.pid),
+                (None, None) => {
+                    clean += 1;
+                    continue;
+                }
+            };
+            (clean, tries) = (0, tries + 1);
+            if tries == TRIES {
+                return Err(found);
+            }
+            std::thread::sleep(LOOK_AGAIN);
         }
         Ok(())
     }

@@ -43,6 +43,7 @@ mod image;
 mod label;
 mod labelled;
 mod load;
+mod mappings;
 mod memory;
 mod object;
 pub mod offer;
@@ -58,6 +59,7 @@ mod swap;
 mod sys;
 mod system;
 mod tasks;
+mod turn;
 
 pub use abi::{CapsWhy, Class, Kind, Op, Reason, Refusals};
 pub use adopt::Adopted;

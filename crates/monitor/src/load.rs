@@ -35,10 +35,13 @@ pub struct Monitor {
     pub(crate) te_adopted: Map<types::te_adopted, u64>,
     pub(crate) caps_taken: Map<types::caps_taken_key, u32>,
     pub(crate) caps: Mutex<caps::Quiet>,
+    /// Held while mappings are looked at: one look at a time.
+    pub(crate) looks: Mutex<()>,
     pub(crate) arena: OwnedFd,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_settle: OwnedFd,
     pub(crate) ps_profile: OwnedFd,
+    pub(crate) ps_call: OwnedFd,
     pub(crate) ps_file: OwnedFd,
     pub(crate) ps_vma: OwnedFd,
     pub(crate) ps_code: OwnedFd,
@@ -166,10 +169,12 @@ impl Monitor {
             te_adopted: open_map("te_adopted")?,
             caps_taken: open_map("caps_taken")?,
             caps: Mutex::default(),
+            looks: Mutex::default(),
             arena: open_pin(Pinned::Maps, "arena")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
             ps_profile: open_pin(Pinned::Programs, "ps_profile")?,
+            ps_call: open_pin(Pinned::Programs, "ps_call")?,
             ps_file: open_pin(Pinned::Programs, "ps_file")?,
             ps_vma: open_pin(Pinned::Programs, "ps_vma")?,
             ps_code: open_pin(Pinned::Programs, "ps_code")?,
@@ -193,7 +198,8 @@ impl Monitor {
         let attached = attach::attached()?;
         let _quiescent = Quiescent::begin();
         {
-            let _held = self.hold_transactions()?;
+            // who takes the turn meanwhile falls under a monitor that goes
+            let _turn = self.hold_transactions()?;
             pins::remove_links()?;
             // whoever finds the rest does not take it for a monitor
             self.globals.change_policy(|now| tg_policy {

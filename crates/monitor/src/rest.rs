@@ -5,8 +5,12 @@
 //! that only waits: ptrace(2), PTRACE_SEIZE and PTRACE_INTERRUPT, which the thread itself does not notice; a call that was
 //! interrupted begins anew, or ends as after any other signal that is not handled (signal(7)). What it
 //! does from then on is decided anew.
+//!
+//! Which call a thread is in the monitor's part in the kernel tells (`ps_call` of kernel/hooks/ps.h): procfs gives a number without
+//! saying whose it is, though i386 has others, and waits for an execution that is under way, which may not end. Whatever a
+//! thread has begun since it was told, it has begun after the policy was in force.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,22 +60,27 @@ const WAITS: &[i64] = &[
 /// Threads of io_uring and the like, which never leave the kernel: PF_IO_WORKER, PF_USER_WORKER (linux/sched.h).
 const WORKER: u64 = 0x10 | 0x4000;
 
+/// The call that each thread is in, or was in last, by its number; one that is no number of this machine's: in none that is known.
+pub(crate) type Calls = HashMap<u32, u32>;
+
 /// Has all threads of these processes be at rest once; the processes of those that were not to be had.
 ///
+/// `calls` tells the call that each thread is in, by its number.
+///
 /// # Errors
-/// [`crate::Error::Io`] if no thread can be started: then none was at rest.
-pub(crate) fn bring(pids: &[u32]) -> Result<Vec<u32>> {
+/// [`crate::Error::Io`] if no thread can be started: then none was at rest; or those of `calls`.
+pub(crate) fn bring(pids: &[u32], calls: impl Fn() -> Result<Calls> + Sync) -> Result<Vec<u32>> {
     // it lets go of whom it traces when it ends, whether they have stopped or not
     thread::scope(|scope| {
         let all = thread::Builder::new()
             .name("rest".into())
-            .spawn_scoped(scope, || bring_here(pids))
+            .spawn_scoped(scope, || bring_here(pids, &calls))
             .trying(|| "start a thread".into())?;
-        Ok(all.join().unwrap_or_else(|_| pids.to_vec()))
+        all.join().unwrap_or_else(|_| Ok(pids.to_vec()))
     })
 }
 
-fn bring_here(pids: &[u32]) -> Vec<u32> {
+fn bring_here(pids: &[u32], calls: &dyn Fn() -> Result<Calls>) -> Result<Vec<u32>> {
     let (until, begun) = (Instant::now() + PATIENCE, boottime());
     let mut seen = HashSet::new();
     let mut late = HashSet::new();
@@ -82,9 +91,9 @@ fn bring_here(pids: &[u32]) -> Vec<u32> {
             .filter(|thread| seen.insert(thread.tid) && thread.is_of_before(begun))
             .collect();
         if fresh.is_empty() {
-            return late.into_iter().collect();
+            return Ok(late.into_iter().collect());
         }
-        late.extend(pass(fresh, until));
+        late.extend(pass(fresh, until, calls)?);
     }
 }
 
@@ -113,10 +122,15 @@ enum Stage {
 }
 
 /// The processes of those that were not at rest in time.
-fn pass(threads: Vec<Thread>, until: Instant) -> Vec<u32> {
+fn pass(
+    threads: Vec<Thread>,
+    until: Instant,
+    calls: &dyn Fn() -> Result<Calls>,
+) -> Result<Vec<u32>> {
     let mut under_way: Vec<(Thread, Stage)> = Vec::new();
+    let mut now = calls()?;
     for thread in threads {
-        if thread.rests() {
+        if thread.rests(&now) {
             continue;
         }
         let tid = Pid::from_raw(thread.tid as i32);
@@ -134,14 +148,17 @@ fn pass(threads: Vec<Thread>, until: Instant) -> Vec<u32> {
     loop {
         under_way.retain(|(thread, stage)| match stage {
             Stage::Asked => !thread.stopped(),
-            Stage::Others => !thread.rests(),
+            Stage::Others => !thread.rests(&now),
         });
         if under_way.is_empty() || Instant::now() > until {
             break;
         }
         thread::sleep(LOOK_AGAIN);
+        if under_way.iter().any(|(_, stage)| *stage == Stage::Others) {
+            now = calls()?;
+        }
     }
-    under_way.iter().map(|(thread, _)| thread.pid).collect()
+    Ok(under_way.iter().map(|(thread, _)| thread.pid).collect())
 }
 
 /// What proc_pid_stat(5) says of a thread.
@@ -178,18 +195,15 @@ impl Thread {
     }
 
     /// Whether it is in no call that could use a permission. It may have begun one since: that is decided anew.
-    fn rests(self) -> bool {
+    fn rests(self, calls: &Calls) -> bool {
         let Some(stat) = self.stat() else {
             return true;
         };
         if matches!(stat.state, 't' | 'T' | 'Z' | 'X') || stat.flags & WORKER != 0 {
             return true;
         }
-        let Some(call) = self.file("syscall") else {
-            return true;
-        };
-        let number = call.split(' ').next().and_then(|n| n.parse::<i64>().ok());
-        number.is_some_and(|number| WAITS.contains(&number))
+        // who is not among them has ended since
+        (calls.get(&self.tid)).is_none_or(|&number| WAITS.contains(&number.into()))
     }
 
     /// Whether it has stopped, and goes on; or has ended.
@@ -225,12 +239,34 @@ mod tests {
         command.spawn().unwrap()
     }
 
+    /// As procfs tells.
+    fn calls(of: &[u32]) -> Result<Calls> {
+        let number = |pid: u32| {
+            let call = fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
+            Some((pid, call.split(' ').next()?.parse().unwrap_or(u32::MAX)))
+        };
+        Ok(of.iter().filter_map(|&pid| number(pid)).collect())
+    }
+
+    #[test]
+    fn who_is_in_a_call_of_i386_is_not_known_to_wait() {
+        let mut sleep = child("sleep", &["100"]);
+        std::thread::sleep(Duration::from_millis(100));
+        let pid = sleep.id();
+        let thread = Thread { pid, tid: pid };
+        assert!(thread.rests(&calls(&[pid]).unwrap()));
+        assert!(!thread.rests(&HashMap::from([(pid, u32::MAX - 1)])));
+        sleep.kill().unwrap();
+        sleep.wait().unwrap();
+    }
+
     #[test]
     fn who_reads_goes_on_reading_and_who_sleeps_is_left_alone() {
         let (mut cat, mut sleep) = (child("cat", &[]), child("sleep", &["100"]));
         let mut spins = child("sh", &["-c", "while :; do :; done"]);
         std::thread::sleep(Duration::from_millis(100));
-        let late = bring(&[cat.id(), sleep.id(), spins.id()]).unwrap();
+        let all = [cat.id(), sleep.id(), spins.id()];
+        let late = bring(&all, || calls(&all)).unwrap();
         assert!(late.is_empty(), "{late:?}");
         cat.stdin.take().unwrap().write_all(b"after").unwrap();
         let mut text = String::new();
@@ -253,11 +289,19 @@ mod tests {
         let pid = Pid::from_raw(stopped.id() as i32);
         nix::sys::signal::kill(pid, Signal::SIGSTOP).unwrap();
         std::thread::sleep(Duration::from_millis(50));
-        assert!(bring(&[stopped.id()]).unwrap().is_empty());
+        assert!(
+            bring(&[stopped.id()], || calls(&[stopped.id()]))
+                .unwrap()
+                .is_empty()
+        );
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         assert!(stat.contains(") T "), "{stat}");
         stopped.kill().unwrap();
         stopped.wait().unwrap();
-        assert!(bring(&[stopped.id()]).unwrap().is_empty());
+        assert!(
+            bring(&[stopped.id()], || calls(&[stopped.id()]))
+                .unwrap()
+                .is_empty()
+        );
     }
 }

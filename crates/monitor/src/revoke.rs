@@ -8,10 +8,11 @@
 //! 3. each governed thread has been outside of what it began before (`rest.rs`): no read that waits is left, and no
 //!    open or mmap that was decided earlier has yet to come into being;
 //! 4. who holds a mapping that it may not have is killed, as nobody is asked about its use; so is who holds such a
-//!    descriptor and has an io_uring, whose workers never leave the kernel.
+//!    descriptor and has an io_uring, whose workers never leave the kernel; and who cannot be looked at, as its memory is locked.
 //!
 //! Threads that are born meanwhile have begun nothing yet. What changes hands meanwhile passes a hook that decides by the
-//! policy in force, or comes by fork with what the parent holds, which is looked at again until nothing is found.
+//! policy in force, or comes by fork with what the parent holds, which is looked at again until nothing is found twice
+//! (mappings.rs).
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -23,14 +24,19 @@ use tidegate_flask::Sid;
 use crate::error::{Error, Result, Trying};
 use crate::guard::Guard;
 use crate::load::Monitor;
+use crate::mappings::BLOCKED;
 use crate::rest;
 use crate::skel::types::tg_te_held;
+use crate::sys::Over;
 
 /// How long a process that is killed may take to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Looks at what is held, at most: who is killed is not found by the next, but a child of it may be.
 const LOOKS: u32 = 16;
+
+/// Looks in a row that find nobody.
+const CLEAN: u32 = 2;
 
 /// What was revoked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,7 +78,7 @@ pub enum Why {
         /// The inode's number.
         ino: u64,
     },
-    /// One of its threads did not leave the kernel in time.
+    /// One of its threads did not leave the kernel in time, or somebody keeps its memory locked, so that it cannot be looked at.
     Busy,
 }
 
@@ -94,19 +100,22 @@ impl Monitor {
         }
         guard.arm_te(self)?;
         let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
-        doomed.extend(rest::bring(&pids)?.into_iter().map(|pid| (pid, Why::Busy)));
+        doomed.extend((self.bring_to_rest(&pids)?.into_iter()).map(|pid| (pid, Why::Busy)));
         let mut revoked = Revoked::default();
         revoked.killed = self.kill_all(doomed, |doomed| {
-            let held = self.te_held()?;
+            let mut held = self.te_descriptors()?;
+            held.extend(self.te_mappings()?);
             // the ring itself is no more than a reason for the guard
-            let is_ring = |h: &&tg_te_held| h.fd != u32::MAX && h.ino == 0;
+            let is_ring = |h: &&tg_te_held| h.fd < BLOCKED && h.ino == 0;
             let mut rings: HashSet<u32> = held.iter().filter(is_ring).map(|h| h.pid).collect();
             rings.extend(self.with_rings()?);
-            let descriptors = held.iter().filter(|h| h.fd != u32::MAX && h.ino != 0);
+            let descriptors = held.iter().filter(|h| h.fd < BLOCKED && h.ino != 0);
             revoked.descriptors = descriptors.count();
             for h in held.iter().filter(|h| !is_ring(h)) {
                 let target = Sid(h.target);
-                if h.fd == u32::MAX {
+                if h.fd == BLOCKED {
+                    doomed.insert(h.pid, Why::Busy);
+                } else if h.fd == u32::MAX {
                     doomed.insert(h.pid, Why::Mapping { target, ino: h.ino });
                 } else if rings.contains(&h.pid) {
                     doomed.entry(h.pid).or_insert(Why::Ring { target });
@@ -117,17 +126,22 @@ impl Monitor {
         Ok(revoked)
     }
 
-    /// Kills who is doomed, and whom a look finds, until it finds nobody.
+    /// Kills who is doomed, and whom a look finds, until it finds nobody twice.
     pub(crate) fn kill_all(
         &self,
         mut doomed: BTreeMap<u32, Why>,
         mut look: impl FnMut(&mut BTreeMap<u32, Why>) -> Result<()>,
     ) -> Result<Vec<Killed>> {
         let mut killed = Vec::new();
+        let mut clean = 0;
         for _ in 0..LOOKS {
             look(&mut doomed)?;
-            if doomed.is_empty() {
+            clean = if doomed.is_empty() { clean + 1 } else { 0 };
+            if clean == CLEAN {
                 return Ok(killed);
+            }
+            if clean > 0 {
+                continue;
             }
             let names = self.processes()?;
             for (pid, why) in std::mem::take(&mut doomed) {
@@ -144,14 +158,26 @@ impl Monitor {
         Err(Error::io(what, rustix::io::Errno::BUSY))
     }
 
-    /// What governed processes hold and may not use.
-    pub(crate) fn te_held(&self) -> Result<Vec<tg_te_held>> {
-        let mut held = self.lines(&self.ps_te_file)?;
-        held.extend(self.lines::<tg_te_held>(&self.ps_te_vma)?);
-        // of the process that asks there are all, for `labels`
-        held.retain(|h| h.pid != std::process::id());
-        Ok(held)
+    /// Descriptors that governed processes have and may not use.
+    pub(crate) fn te_descriptors(&self) -> Result<Vec<tg_te_held>> {
+        Ok(of_others(self.lines(&self.ps_te_file)?))
     }
+
+    /// Of each governed process a mapping that it may not have; so is one that cannot be looked at (`BLOCKED`).
+    fn te_mappings(&self) -> Result<Vec<tg_te_held>> {
+        Ok(of_others(self.look(&self.ps_te_vma, Over::All)?))
+    }
+
+    /// Has all threads of these processes be at rest once (rest.rs); the processes of those that were not to be had.
+    pub(crate) fn bring_to_rest(&self, pids: &[u32]) -> Result<Vec<u32>> {
+        rest::bring(pids, || self.calls())
+    }
+}
+
+/// Without those of the process that asks, of which there are all, for `labels`.
+fn of_others(mut held: Vec<tg_te_held>) -> Vec<tg_te_held> {
+    held.retain(|h| h.pid != std::process::id());
+    held
 }
 
 /// Kills a process, and waits until it is gone.

@@ -1,8 +1,6 @@
 //! Subjects: the labels of processes.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -29,29 +27,6 @@ pub struct Subject {
     /// The record that made it what it is, 0: none.
     pub cause: u64,
 }
-
-/// Keeps demotions waiting while it lives.
-#[derive(Debug)]
-pub(crate) struct Held<'a>(&'a Monitor);
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.0.globals.transaction().store(0, Ordering::SeqCst);
-    }
-}
-
-/// How long to wait for a demotion under way; the kernel ends each in 2 s, but what waits
-/// for the guard.
-const TRANSACTION: Duration = Duration::from_secs(2);
-
-/// In the lock's word: it is the kernel's (`TX_KERNEL` of kernel/turn.h).
-const KERNEL: u32 = 1 << 31;
-
-/// And its holder does not wait for others just now (`TX_INSIDE`): nobody may take it from that one.
-const INSIDE: u32 = 1 << 30;
-
-/// How long a holder that waits is left alone: `TURN_HIGHER_NS` of kernel/models/budget.h.
-const TURN: Duration = Duration::from_millis(50);
 
 impl Monitor {
     /// The label of a thread; `None`: it has none and is at the top level.
@@ -181,8 +156,7 @@ impl Monitor {
         Ok(end.filter(|end| end.peer != 0).map(|end| Sid(end.peer)))
     }
 
-    /// Labels a thread. Hold the transactions meanwhile, or a demotion of it
-    /// that is under way is lost.
+    /// Labels a thread. To be done in a turn, or a demotion of it that is under way is lost.
     pub(crate) fn set_subject(&self, tid: u32, s: Subject) -> Result<()> {
         let fd = thread(tid)?;
         let value = tg_subject {
@@ -197,37 +171,6 @@ impl Monitor {
             .put(&fd.as_raw_fd(), &value)
             .trying(|| format!("label {tid}"))?;
         self.settle(Over::Thread(tid)).map(drop)
-    }
-
-    /// Waits for the demotion under way, if any, and keeps others from beginning.
-    pub(crate) fn hold_transactions(&self) -> Result<Held<'_>> {
-        let (lock, me) = (self.globals.transaction(), std::process::id());
-        let take = |from| {
-            let took = lock.compare_exchange(from, me, Ordering::SeqCst, Ordering::SeqCst);
-            took.is_ok()
-        };
-        let until = Instant::now() + TRANSACTION;
-        let (mut seen, mut since) = (0, Instant::now());
-        loop {
-            let now = lock.load(Ordering::SeqCst);
-            if now != seen {
-                (seen, since) = (now, Instant::now());
-            }
-            // a holder of the kernel's that waits has had its turn; one of user space's may have died
-            let free = match now {
-                0 => true,
-                _ if now & KERNEL != 0 => now & INSIDE == 0 && since.elapsed() > TURN,
-                pid => !std::path::Path::new(&format!("/proc/{pid}")).exists(),
-            };
-            if free && take(now) {
-                return Ok(Held(self));
-            }
-            if Instant::now() > until {
-                let busy = std::io::Error::from(Errno::BUSY);
-                return Err(Error::io("wait for a demotion to end", busy));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
     }
 }
 

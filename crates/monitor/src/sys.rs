@@ -47,6 +47,7 @@ pod!(
     types::tg_ps,
     types::tg_held,
     types::tg_code,
+    types::tg_call,
     types::tg_te_held,
     types::tg_te_task,
     types::tg_caps_held,

@@ -1,5 +1,6 @@
 //! What the kernel's iterators tell: processes, and what they hold.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,7 +12,7 @@ use tidegate_policy::Attrs;
 use crate::error::{Result, Trying};
 use crate::label::Label;
 use crate::load::Monitor;
-use crate::skel::types::{tg_given_key, tg_held, tg_ps, tg_te_held};
+use crate::skel::types::{tg_call, tg_given_key, tg_held, tg_ps, tg_te_held};
 use crate::subject::Subject;
 use crate::sys::{self, Over, Pod, text};
 
@@ -43,7 +44,7 @@ pub struct Process {
 }
 
 /// A descriptor or a mapping that does not agree with its holder's level.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Held {
     pub pid: u32,
     /// `None`: a mapping.
@@ -57,8 +58,12 @@ pub(crate) struct Held {
     pub level: u8,
     /// Its holder could write to what is above it.
     pub revoke: bool,
+    /// Somebody may have it open for writing, or mapped so.
+    pub written: bool,
     /// The other end, of a network connection.
     pub address: Option<IpAddr>,
+    /// How the last name of its path begins; empty: it has none.
+    pub name: String,
 }
 
 impl From<&tg_ps> for Process {
@@ -98,9 +103,20 @@ impl From<tg_held> for Held {
             to: h.to,
             level: h.level,
             revoke: h.revoke != 0,
+            written: h.written != 0,
             address: (h.family != 0).then(|| canonical(h.addr)),
+            name: name(&h),
         }
     }
+}
+
+/// What a line has in place of an address where there is no network.
+fn name(h: &tg_held) -> String {
+    if h.family != 0 {
+        return String::new();
+    }
+    let name: Vec<u8> = h.addr.into_iter().take_while(|&c| c != 0).collect();
+    String::from_utf8_lossy(&name).into_owned()
 }
 
 /// An address as people write it.
@@ -151,12 +167,19 @@ impl Monitor {
 
     /// Descriptors that do not agree with their holders' levels.
     pub(crate) fn held_descriptors(&self) -> Result<Vec<Held>> {
-        self.held_by_others(&self.ps_file)
+        let lines: Vec<tg_held> = iterate(&self.ps_file, Over::All)?;
+        let me = std::process::id();
+        Ok(lines
+            .into_iter()
+            .filter(|h| h.pid != me)
+            .map(Held::from)
+            .collect())
     }
 
-    /// Mappings that do not agree with their holders' levels.
-    pub(crate) fn held_mappings(&self) -> Result<Vec<Held>> {
-        self.held_by_others(&self.ps_vma)
+    /// The call that each thread is in, or was in last, by its number.
+    pub(crate) fn calls(&self) -> Result<HashMap<u32, u32>> {
+        let lines: Vec<tg_call> = iterate(&self.ps_call, Over::All)?;
+        Ok(lines.iter().map(|call| (call.tid, call.number)).collect())
     }
 
     /// Makes what task storage and slots say of tasks one (kernel/subject.h); how many
@@ -178,21 +201,6 @@ impl Monitor {
     /// The lines of one of the iterators that look at all tasks.
     pub(crate) fn lines<T: Pod>(&self, program: &impl AsFd) -> Result<Vec<T>> {
         iterate(program, Over::All)
-    }
-
-    /// Those about some of them.
-    pub(crate) fn lines_of<T: Pod>(&self, program: &impl AsFd, over: Over<'_>) -> Result<Vec<T>> {
-        iterate(program, over)
-    }
-
-    fn held_by_others(&self, program: &impl AsFd) -> Result<Vec<Held>> {
-        let lines: Vec<tg_held> = iterate(program, Over::All)?;
-        let me = std::process::id();
-        Ok(lines
-            .into_iter()
-            .filter(|h| h.pid != me)
-            .map(Held::from)
-            .collect())
     }
 
     /// All files that the calling thread has open, with their SIDs.

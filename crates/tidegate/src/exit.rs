@@ -156,7 +156,9 @@ impl From<tidegate_monitor::Error> for Failure {
             Error::Unsupported(_) | Error::Load { .. } | Error::Hook { .. } => Code::CannotEnforce,
             Error::Foreign(_) => Code::Foreign,
             Error::LevelsDiffer { .. } => Code::Policy,
-            Error::Fixed(_) | Error::Mapped(_) | Error::Capabilities(_) => Code::No,
+            Error::Fixed(_) | Error::Mapped(_) | Error::Blocked(_) | Error::Capabilities(_) => {
+                Code::No
+            }
             _ => Code::Internal,
         };
         Failure::new(code, e)

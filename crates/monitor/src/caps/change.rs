@@ -10,7 +10,6 @@ use super::{Capabilities, Quiet, SESSIONS};
 use crate::error::{Error, Result, Trying};
 use crate::event::boottime;
 use crate::load::Monitor;
-use crate::rest;
 use crate::skel::types::{caps_change, caps_session};
 use crate::sys;
 
@@ -138,7 +137,7 @@ impl Monitor {
             }
         }
         // what its threads began earlier is over once
-        if change.threads > 1 && !rest::bring(&[pid])?.is_empty() {
+        if change.threads > 1 && !self.bring_to_rest(&[pid])?.is_empty() {
             let text = "its threads are busy: what they began earlier could not be interrupted";
             return Err(Error::Capabilities(text.into()));
         }

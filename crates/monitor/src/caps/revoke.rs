@@ -7,7 +7,8 @@
 //!    what is bound is looked at once more before it is used;
 //! 2. the guard is attached: so is each read and write;
 //! 3. each governed thread has been outside of what it began before (`rest.rs`);
-//! 4. who has mapped what it may not use any more is killed, as nobody is asked about that.
+//! 4. who has mapped what it may not use any more is killed, as nobody is asked about that; so is who cannot be looked at, as its
+//!    memory is locked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -16,9 +17,10 @@ use super::{Capabilities, Session};
 use crate::abi::CapsKind;
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
-use crate::rest;
+use crate::mappings::BLOCKED;
 use crate::revoke::{Killed, Why};
 use crate::skel::types::{caps_taken_key, tg_caps_held};
+use crate::sys::Over;
 
 /// What is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,14 +136,14 @@ impl Capabilities<'_> {
         let governed = processes.iter().filter(|p| p.domain.is_some());
         let pids: Vec<u32> = governed.map(|p| p.pid).collect();
         let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
-        doomed.extend(rest::bring(&pids)?.into_iter().map(|pid| (pid, Why::Busy)));
+        doomed.extend((monitor.bring_to_rest(&pids)?.into_iter()).map(|pid| (pid, Why::Busy)));
         let killed = monitor.kill_all(doomed, |doomed| {
-            let held: Vec<tg_caps_held> = monitor.lines(&monitor.ps_caps_vma)?;
+            let held: Vec<tg_caps_held> = monitor.look(&monitor.ps_caps_vma, Over::All)?;
             // what others have lost otherwise, as it expired, is not this one's matter
             let own = held
                 .iter()
-                .filter(|h| h.revoked != 0 || places.contains(&h.session));
-            doomed.extend(own.map(|h| (h.pid, Why::Withdrawn { ino: h.ino })));
+                .filter(|h| h.fd == BLOCKED || h.revoked != 0 || places.contains(&h.session));
+            doomed.extend(own.map(|h| (h.pid, why(h))));
             Ok(())
         })?;
         Ok(Withdrawn {
@@ -168,12 +170,21 @@ impl Capabilities<'_> {
             return Ok(());
         }
         let killed = monitor.kill_all(BTreeMap::new(), |doomed| {
-            let held: Vec<tg_caps_held> = monitor.lines(&monitor.ps_caps_vma)?;
-            let own = held.iter().filter(|h| h.pid == pid && h.revoked != 0);
-            doomed.extend(own.map(|h| (h.pid, Why::Withdrawn { ino: h.ino })));
+            let held: Vec<tg_caps_held> = monitor.look(&monitor.ps_caps_vma, Over::All)?;
+            let own = (held.iter().filter(|h| h.pid == pid))
+                .filter(|h| h.fd == BLOCKED || h.revoked != 0);
+            doomed.extend(own.map(|h| (h.pid, why(h))));
             Ok(())
         });
         killed.map(drop)
+    }
+}
+
+/// Why who is told of is killed.
+fn why(held: &tg_caps_held) -> Why {
+    match held.fd {
+        BLOCKED => Why::Busy,
+        _ => Why::Withdrawn { ino: held.ino },
     }
 }
 

@@ -218,7 +218,9 @@ fn lost(shared: &Shared, killed: Killed) -> Lost {
             "its io_uring has a descriptor that is revoked ({})",
             name(target)
         ),
-        Why::Busy => "what it began earlier could not be interrupted".into(),
+        Why::Busy => {
+            "what it began earlier could not be interrupted, or its memory is locked".into()
+        }
     };
     Lost {
         pid: killed.pid,

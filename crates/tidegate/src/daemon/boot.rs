@@ -212,6 +212,7 @@ fn settle(lowest: &str) -> Option<String> {
 
 fn take_over(policy: Option<Policy>, how: &cli::Daemon, queue: Queue) -> Outcome<(Shared, Report)> {
     let monitor = Monitor::open()?;
+    monitor.forget_turn();
     let policies = Policies::new();
     let disks = Disks::read(&monitor, &policies)?;
     let shared = share(monitor, queue, policies, disks, how)?;

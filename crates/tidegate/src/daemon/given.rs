@@ -19,6 +19,7 @@ use super::filesystem::{self, Filesystem, Mounts};
 use super::instance::{directory, remove_whole, write_whole};
 use super::saved::{Away, Labels, Saved, Table, UNMOUNTED, entries, label, lower};
 use super::suspects;
+use super::watchdog::Who;
 use super::{Policies, Shared};
 use crate::exit::{Code, Failure, Outcome};
 use crate::places;
@@ -420,7 +421,7 @@ pub fn load(policy: &Policy) -> Outcome<Loaded> {
     let contexts = saved.contexts().map(str::to_owned).collect();
     let sorted = saved.sort(&boot, &policy.levels, &mounted, !clean && !same);
     let mut table = sorted.table;
-    let warnings = suspects::add(policy, &mounted, &sorted.since, &mut table);
+    let warnings = suspects::add(policy, &mounted, &sorted.since, &mut table, &|| ());
     let away = sorted.away;
     Ok(Loaded {
         given: entries(table),
@@ -472,7 +473,10 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     monitor.forget_labelled(&labels_gone)?;
     gone.retain(|g| !table.contains_key(&(g.dev, g.ino, g.generation)));
     monitor.forget_given(&gone)?;
-    let warnings = suspects::add(&policy, &mounted, &since, &mut table);
+    let warnings = suspects::add(&policy, &mounted, &since, &mut table, &|| {
+        // a disk may take long
+        shared.pulse.beat(Who::House);
+    });
     if !since.is_empty() {
         restore(&table)?;
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::Shared;
 use super::filesystem::{changes, open_mounts};
+use super::watchdog::Who;
 use super::{given, system, threads};
 use crate::exit::{Failure, Outcome};
 
@@ -28,6 +29,7 @@ fn keep(shared: &Shared, mounts: &File) {
     let (mut mounted, mut strays) = (true, 0);
     let beat = BEAT.min(shared.guard.quiet());
     while !shared.ends() {
+        shared.pulse.beat(Who::House);
         mounted |= changes(mounts, beat) | (tried.elapsed() >= SAVE);
         // what goes on failing is told of as often as it would be tried
         let mut complain = |failure: Failure| {
@@ -61,6 +63,7 @@ fn keep(shared: &Shared, mounts: &File) {
             complain(failure);
             true
         });
+        shared.pulse.beat(Who::House);
         if came || behind || tried.elapsed() >= SAVE {
             tried = Instant::now();
             if let Err(failure) = given::prune(&shared.monitor, &shared.disks) {

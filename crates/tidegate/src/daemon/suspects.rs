@@ -28,12 +28,14 @@ const MARGIN: i64 = 2;
 const SHOWN: usize = 5;
 const LONGEST: usize = 4096;
 
-/// Adds what has changed on devices since a time, in seconds of the wall clock; what to tell of it.
+/// Adds what has changed on devices since a time, in seconds of the wall clock; what to tell of it. `alive` is called again and
+/// again meanwhile.
 pub fn add(
     policy: &Policy,
     mounted: &[Filesystem],
     since: &BTreeMap<u32, i64>,
     table: &mut Table,
+    alive: &dyn Fn(),
 ) -> Vec<String> {
     let mut found = Found::default();
     for fs in mounted {
@@ -52,6 +54,7 @@ pub fn add(
                 mount,
                 table: &mut *table,
                 found: &mut found,
+                alive,
             })
         });
         match search {
@@ -147,6 +150,7 @@ struct Search<'a> {
     mount: i32,
     table: &'a mut Table,
     found: &'a mut Found,
+    alive: &'a dyn Fn(),
 }
 
 /// A directory yet to be read. It is known by its handle, as no path leads to what is deep enough.
@@ -167,6 +171,7 @@ impl Search<'_> {
         let mut pending = Vec::new();
         pending.extend(self.look(root.as_fd(), c"", place, &path));
         while let Some(dir) = pending.pop() {
+            (self.alive)();
             if self.directory(&dir, &mut pending).is_err() {
                 self.suspect(&dir.handle, &dir.path);
                 self.found.unread.push(dir.path);
@@ -257,6 +262,7 @@ impl Search<'_> {
     /// What has a level may have been elsewhere when it fell.
     fn known(&mut self) {
         for (&(dev, ino, generation), level) in self.table.iter_mut() {
+            (self.alive)();
             if dev != self.fs.dev || *level == 0 {
                 continue;
             }
@@ -341,6 +347,7 @@ mod tests {
                 std::slice::from_ref(&self.disk),
                 &since,
                 table,
+                &|| (),
             )
         }
 

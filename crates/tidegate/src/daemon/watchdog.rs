@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::instance::notify;
 
-/// Threads that look up at least twice a second, but while they do something.
+/// Threads that look up each second at least, but while they do something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// Takes records and answers calls for the guard.
@@ -19,10 +19,12 @@ pub enum Who {
     Security,
     /// Lets those in who administer.
     Admin,
+    /// Lets the guard go, saves given levels, follows who is governed by no rule yet, looks for disks.
+    House,
 }
 
 impl Who {
-    const ALL: [Who; 4] = [Who::Watch, Who::Log, Who::Security, Who::Admin];
+    const ALL: [Who; 5] = [Who::Watch, Who::Log, Who::Security, Who::Admin, Who::House];
 }
 
 /// When each looked up last.

@@ -10,6 +10,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::cmsg_space;
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -39,6 +41,67 @@ struct Held {
 /// One end of a connection.
 trait Exchange: Read + Write {}
 impl<T: Read + Write> Exchange for T {}
+
+/// Mappings that a look has to go through before it comes to the last.
+const BETWEEN: usize = 20_000;
+
+/// Has a thread move a mapping from the end of many to their begin and back, each time that somebody looks at them.
+fn moves_about(from: usize) -> io::Result<()> {
+    let (page, none) = (PAGE.get(), ProtFlags::PROT_NONE);
+    let size = NonZeroUsize::new((BETWEEN + 2) * page).ok_or(io::ErrorKind::InvalidInput)?;
+    let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE;
+    // SAFETY: new memory, which nothing refers to.
+    let first = unsafe { mmap_anonymous(None, size, none, flags) }?.as_ptr() as usize;
+    // neighbours that differ are not made one
+    for n in (1..=BETWEEN).step_by(2) {
+        protect(first + n * page, libc::PROT_READ)?;
+    }
+    let last = first + (BETWEEN + 1) * page;
+    moved(from, last)?;
+    // SAFETY: as above.
+    let probe = unsafe { mmap_anonymous(None, PAGE, none, flags) }?.as_ptr() as usize;
+    thread::spawn(move || {
+        loop {
+            let begun = Instant::now();
+            let waited =
+                protect(probe, libc::PROT_READ).and_then(|()| protect(probe, libc::PROT_NONE));
+            if waited.is_err() {
+                return;
+            }
+            if begun.elapsed() < Duration::from_micros(20) {
+                continue;
+            }
+            if moved(last, first).is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+            if moved(first, last).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Changes how a page may be used.
+fn protect(at: usize, how: i32) -> io::Result<()> {
+    // SAFETY: a page of this process's own, which nothing refers to.
+    match unsafe { libc::mprotect(at as *mut libc::c_void, PAGE.get(), how) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Moves a page.
+fn moved(from: usize, to: usize) -> io::Result<()> {
+    let (page, flags) = (PAGE.get(), libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED);
+    let (from, to) = (from as *mut libc::c_void, to as *mut libc::c_void);
+    // SAFETY: pages of this process's own, which nothing refers to.
+    match unsafe { libc::mremap(from, page, page, flags, to) } == to {
+        true => Ok(()),
+        false => Err(io::Error::last_os_error()),
+    }
+}
 
 /// Does as each line says until there are no more.
 pub fn run() {
@@ -328,6 +391,7 @@ impl Held {
                 }?;
                 self.mapped = Some(at.as_ptr() as usize);
             }
+            ["move-about"] => moves_about(self.mapped.ok_or(io::ErrorKind::NotFound)?)?,
             ["protect", how] => {
                 let at = self.mapped.ok_or(io::ErrorKind::NotFound)?;
                 let how = how.parse().map_err(io::Error::other)?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
@@ -21,8 +21,10 @@ use crate::scenarios::devfuse::{CONTENT, Fuse};
 use crate::scenarios::level::{self, object_is};
 use crate::scenarios::place::{self, AREA, LOW, MOUNT, NAMED_MOUNT, SYSTEM, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Level, at, lower, own_namespaces, start, tell, told};
-use crate::scenarios::sys;
+use crate::scenarios::subject::{
+    Child, Level, at, lower, own_namespaces, spawn, start, tell, told,
+};
+use crate::scenarios::sys::{self, PAGE};
 use crate::scenarios::unixsock::{connected, file_name, named};
 use crate::sys::syscall;
 use crate::wait;
@@ -30,6 +32,9 @@ use crate::wait;
 use super::{exec, unix};
 
 use Level::{System, Untrusted, User};
+
+/// What `tidegate promote` says where a lower process has the file mapped, or may have.
+const NO: i32 = 1;
 
 pub const SCENARIOS: &[Scenario] = &[
     allow(
@@ -62,6 +67,17 @@ pub const SCENARIOS: &[Scenario] = &[
         "who falls keeps everybody's turn by a lock on its own memory",
         fuse_stalled_memory,
     ),
+    bypass(
+        "promote-memory-locked",
+        "a low process keeps its memory locked while a file is promoted that it may have mapped",
+        promoted_while_locked,
+    ),
+    bypass(
+        "promote-mapping-moved",
+        "it moves its mapping of the file from before a look to behind it",
+        promoted_while_moved,
+    )
+    .slow(),
     bypass(
         "overlay-low-layer",
         "a low file seen through an overlay",
@@ -194,12 +210,17 @@ fn fuse_stalled() -> Outcome {
     child.join()
 }
 
-fn fuse_stalled_memory() -> Outcome {
-    let low = place::file(LOW, "low")?;
-    let fuse = Fuse::mount(NAMED_MOUNT)?;
+/// A process that keeps its memory locked until FUSE serves a page of it: one of its threads reads that page there, and another
+/// waits to map something. It does `first` before, and `then` meanwhile.
+fn locks_memory(
+    fuse: &Fuse,
+    first: impl FnOnce() -> Outcome,
+    then: impl FnOnce() -> Outcome,
+) -> Outcome<Child> {
     let served = fuse.file();
     fuse.held.store(true, Ordering::SeqCst);
-    let attacker = start(|| {
+    let child = start(|| {
+        first()?;
         let page = sys::Map::of(&sys::reads(&served)?, libc::PROT_READ, libc::MAP_PRIVATE)?;
         let memory = sys::reads("/proc/self/mem")?;
         let (address, raw) = (page.0 as usize, memory.as_raw_fd());
@@ -232,17 +253,112 @@ fn fuse_stalled_memory() -> Outcome {
         go.store(true, Ordering::SeqCst);
         ensure(soon(waits)?, "the lock is not waited for")?;
         fs::write(&tried, "")?;
-        let _ = sys::reads(&low);
-        Ok(())
+        then()
     })?;
     fuse.is_asked()?;
     tell("locked")?;
     told("tried")?;
+    Ok(child)
+}
+
+fn fuse_stalled_memory() -> Outcome {
+    let low = place::file(LOW, "low")?;
+    let fuse = Fuse::mount(NAMED_MOUNT)?;
+    let attacker = locks_memory(
+        &fuse,
+        || Ok(()),
+        || {
+            let _ = sys::reads(&low);
+            Ok(())
+        },
+    )?;
     // the first may come before the attacker has its turn
     let meanwhile = (0..3).try_for_each(|_| at(Untrusted, || level::is(Untrusted)));
     fuse.held.store(false, Ordering::SeqCst);
     attacker.join()?;
     meanwhile
+}
+
+fn promoted_while_locked() -> Outcome {
+    let [free, held] = ["free", "held"].map(|name| path(AREA, name));
+    for file in [&free, &held] {
+        at(Untrusted, || Ok(fs::write(file, "x")?))?;
+    }
+    let fuse = Fuse::mount(NAMED_MOUNT)?;
+    let attacker = locks_memory(
+        &fuse,
+        || {
+            lower(Untrusted)?;
+            // it may map it, for all that anybody can see
+            std::mem::forget(sys::both(&held)?);
+            Ok(())
+        },
+        || Ok(()),
+    )?;
+    let meanwhile = (|| {
+        let begun = Instant::now();
+        let code = daemon::quietly(&["promote", &free])?;
+        same("what nobody can write to", code, 0)?;
+        same("what it can", daemon::quietly(&["promote", &held])?, NO)?;
+        object_is(&held, Untrusted)?;
+        ensure(begun.elapsed() < PATIENCE / 2, "that took too long")?;
+        at(Untrusted, || level::is(Untrusted))?;
+        same("the daemon answers", daemon::quietly(&["status"])?, 0)
+    })();
+    fuse.held.store(false, Ordering::SeqCst);
+    attacker.join()?;
+    meanwhile?;
+    let code = daemon::quietly(&["promote", &held])?;
+    same("what nobody has any more", code, 0)
+}
+
+/// Mappings of a page that a look has to go through before it comes to the last.
+const BETWEEN: usize = 20_000;
+
+fn promoted_while_moved() -> Outcome {
+    let file = path(AREA, "moved");
+    at(Untrusted, || Ok(fs::write(&file, "low")?))?;
+    let low = spawn(Untrusted, || {
+        let fd = sys::both(&file)?;
+        let size = (BETWEEN + 2) * PAGE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let first = syscall!(libc::SYS_mmap, 0, size, libc::PROT_NONE, flags, -1i32, 0)?;
+        // neighbours that differ are not made one
+        for page in (1..=BETWEEN).step_by(2) {
+            let at = first as usize + page * PAGE;
+            syscall!(libc::SYS_mprotect, at, PAGE, libc::PROT_READ)?;
+        }
+        let last = first as usize + (BETWEEN + 1) * PAGE;
+        let (prot, shared) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_FIXED,
+        );
+        syscall!(libc::SYS_mmap, last, PAGE, prot, shared, fd.as_raw_fd(), 0)?;
+        let probe = sys::Map::anonymous(libc::MAP_PRIVATE)?;
+        let moves = |from: usize, to: usize| {
+            let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            syscall!(libc::SYS_mremap, from, PAGE, PAGE, flags, to)
+        };
+        tell("mapped")?;
+        loop {
+            let begun = Instant::now();
+            probe.protect(libc::PROT_READ)?;
+            probe.protect(prot)?;
+            // somebody looks
+            if begun.elapsed() > Duration::from_micros(20) {
+                moves(last, first as usize)?;
+                std::thread::sleep(Duration::from_millis(5));
+                moves(first as usize, last)?;
+            }
+        }
+    })?;
+    told("mapped")?;
+    let refused = (0..20).try_for_each(|_| {
+        let code = daemon::quietly(&["promote", &file])?;
+        same("the exit code", code, NO)
+    });
+    low.kill()?;
+    refused
 }
 
 /// An overlay of a lower and an upper directory, unmounted when dropped.

@@ -10,14 +10,13 @@ use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
 use crate::scenarios::check::{Outcome, ensure, refused};
-use crate::scenarios::level;
 use crate::scenarios::place::{home, path};
 use crate::scenarios::scenario::{Scenario, deny};
 use crate::scenarios::subject::{Level, at, become_alice, start, step};
 use crate::scenarios::sys::{self, Map};
 use crate::sys::syscall;
 
-use Level::{System, Untrusted};
+use Level::System;
 
 pub const SCENARIOS: &[Scenario] = &[deny(
     "capabilities-refused",

@@ -106,6 +106,7 @@ const SCENES: &[Scene] = &[
     ("passed", passed),
     ("ring", ring),
     ("mapping", mapping),
+    ("mapping-moved", mapping_moved),
     ("executable", executable),
     ("connection", connection),
     ("unix", unix),
@@ -364,6 +365,18 @@ fn ring(c: &mut Checks) {
     );
     c.same("who has it alone is not", other.does("ring"), "ok".into());
     c.set(&["may_read=on"]);
+}
+
+fn mapping_moved(c: &mut Checks) {
+    for _ in 0..4 {
+        let mut holder = Holder::new();
+        c.same("mapped", holder.does("map"), "ok".into());
+        c.same("moved about", holder.does("move-about"), "ok".into());
+        c.set(&["may_map=off"]);
+        let is_killed = "who moves it from before a look to behind it is killed";
+        c.same(is_killed, holder.signal(), KILLED);
+        c.set(&["may_map=on"]);
+    }
 }
 
 fn mapping(c: &mut Checks) {
