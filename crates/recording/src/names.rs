@@ -12,6 +12,22 @@ use crate::side::Side;
 const REGULAR: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
 
+/// Sockets, FIFOs, and devices.
+const SPECIAL: [u32; 4] = [0o140_000, 0o010_000, 0o020_000, 0o060_000];
+
+/// What takes a name from an object, or gives it a further one, is asked of this: `lowwrite` opens the content of what is no
+/// file to all, and not its name.
+fn of_name(kind: u32, label: Object) -> Object {
+    if SPECIAL.contains(&kind) {
+        Object {
+            attrs: label.attrs & !Attrs::LOWWRITE.bits(),
+            ..label
+        }
+    } else {
+        label
+    }
+}
+
 impl Side<'_> {
     /// modify(directory), unless its rule says `creator`.
     fn names(&mut self, line: &Line<'_>, act: Act, dir: Inode, path: &str) -> bool {
@@ -70,7 +86,8 @@ impl Side<'_> {
     pub(crate) fn unlink(&mut self, line: &Line<'_>) {
         self.names(line, Act::Unlink, line.dir, &line.path);
         let (label, source) = self.label(line);
-        self.modify(line, Act::Unlink, &line.path, label, source);
+        let by_name = of_name(line.kind, label);
+        self.modify(line, Act::Unlink, &line.path, by_name, source);
         if line.refused == 0 && (line.links <= 1 || line.kind == DIRECTORY) {
             self.given.remove(&line.inode);
         }
@@ -81,7 +98,8 @@ impl Side<'_> {
         if line.act == Act::Rename {
             self.names(line, line.act, line.dir, &line.path);
         }
-        self.modify(line, line.act, &line.path, label, source);
+        let by_name = of_name(line.kind, label);
+        self.modify(line, line.act, &line.path, by_name, source);
         let named = self.names(line, line.act, line.other_dir, &line.other);
         if line.flags.contains(Flags::REPLACED) {
             let (over, source) = self.label_at(line, line.over, &line.other, line.flags);
