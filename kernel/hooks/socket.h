@@ -79,12 +79,20 @@ int BPF_PROG(hook_socket_accept, struct socket *sock, struct socket *newsock)
 	return observe_net(&p, TG_OP_ACCEPT);
 }
 
+/* Does the kernel talk by it for itself, as to a file server? In whose call that is, says nothing of what is said. */
+static __always_inline bool is_of_kernel(struct sock *sk)
+{
+	struct sock *fields = CAST(struct sock, address(sk));
+
+	return BPF_CORE_READ_BITFIELD_PROBED(fields, sk_kern_sock);
+}
+
 static __noinline int receive(struct sock *sk)
 {
 	struct net_peer p = {};
 	u16 family = sk->__sk_common.skc_family;
 
-	if (family != AF_INET && family != AF_INET6)
+	if ((family != AF_INET && family != AF_INET6) || is_of_kernel(sk))
 		return 0;
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
@@ -187,6 +195,16 @@ static __always_inline bool names_others(void *address)
 	return to != 0;
 }
 
+/* Does a message go to others? One whose name has no length goes to whom the socket was connected to, maybe before a fall. */
+static __always_inline bool goes_to_others(struct sock *sk, struct msghdr *msg)
+{
+	struct netlink_sock *socket = CAST(struct netlink_sock, address(sk));
+
+	if (msg->msg_name && msg->msg_namelen)
+		return names_others(CAST(struct sockaddr, address(msg->msg_name)));
+	return socket->dst_portid || socket->dst_group;
+}
+
 /*
  * Who else has the socket would read what comes by the new connection by splice(2), or by TCP_ZEROCOPY_RECEIVE, which no
  * hook sees. So nobody may have it who would have to fall for that network.
@@ -269,7 +287,9 @@ static __always_inline bool net_peer_begun(struct sock *sk, struct net_peer *p)
 {
 	struct udp_sock *u = CAST(struct udp_sock, address(sk));
 
-	if (sk->sk_type != SOCK_DGRAM || sk->sk_protocol != IPPROTO_UDP || !u->pending)
+	/* both have the same structure */
+	if (sk->sk_type != SOCK_DGRAM ||
+	    (sk->sk_protocol != IPPROTO_UDP && sk->sk_protocol != IPPROTO_UDPLITE) || !u->pending)
 		return false;
 	if (u->pending == AF_INET) {
 		net_peer_v4(p, u->inet.cork.fl.u.ip4.daddr);
@@ -347,11 +367,8 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 	int err;
 
 	if (named.family == AF_NETLINK)
-		return modify_netlink(
-			netlink_is_shared(sk) ||
-			(msg->msg_name &&
-			 names_others(CAST(struct sockaddr, address(msg->msg_name)))));
-	if (named.family != AF_INET && named.family != AF_INET6)
+		return modify_netlink(netlink_is_shared(sk) || goes_to_others(sk, msg));
+	if ((named.family != AF_INET && named.family != AF_INET6) || is_of_kernel(sk))
 		return 0;
 	/* whom an association of SCTP is with, the socket does not say */
 	if (sk->sk_protocol == IPPROTO_SCTP)
@@ -412,9 +429,55 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 	return sk ? sends(ctx, sk) : 0;
 }
 
-SEC("lsm/socket_setsockopt")
-int BPF_PROG(hook_socket_setsockopt, struct socket *sock)
+#define SOL_SOCKET 1
+#define SO_ATTACH_REUSEPORT_CBPF 51
+#define SO_ATTACH_REUSEPORT_EBPF 52
+#define SO_DETACH_REUSEPORT_BPF 68
+
+#define PORT_SOCKETS 64 /* of one port that are looked at: of more one may be higher */
+
+/* Has somebody above the level one of the sockets that share the port? One program chooses between them all. */
+__noinline bool port_is_higher(u64 sk, u32 level)
 {
+	struct sock_reuseport *group =
+		CAST(struct sock_reuseport, address(CAST(struct sock, sk)->sk_reuseport_cb));
+	u64 at = address(group) + bpf_core_field_offset(struct sock_reuseport, socks);
+	u32 count = address(group) ? group->num_socks : 0, i;
+
+	if (count > PORT_SOCKETS)
+		return true;
+	bpf_for(i, 0, count) {
+		struct sock *other = CAST(struct sock, name_word(at + i * 8));
+		u64 file = address(CAST(struct socket, address(other->sk_socket))->file);
+
+		if (file && file_is_above(file, level, TG_NODEMOTE))
+			return true;
+	}
+	return false;
+}
+
+static __noinline int changes_port(struct sock *sk)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = {
+		.op = TG_OP_SETATTR, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_CHANNEL
+	};
+	u8 level = subject_level(s);
+
+	return level < policy.top && port_is_higher(address(sk), level) ? deny(s, &n, -EPERM) : 0;
+}
+
+SEC("lsm/socket_setsockopt")
+int BPF_PROG(hook_socket_setsockopt, struct socket *sock, int level, int option)
+{
+	if (level == SOL_SOCKET && sock->sk &&
+	    (option == SO_ATTACH_REUSEPORT_CBPF || option == SO_ATTACH_REUSEPORT_EBPF ||
+	     option == SO_DETACH_REUSEPORT_BPF)) {
+		int err = verdict_of(changes_port(sock->sk));
+
+		if (err)
+			return err;
+	}
 	return changes_ends(sock);
 }
 
