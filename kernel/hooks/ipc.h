@@ -14,14 +14,18 @@ static __always_inline struct lomac_object kernel_object(u64 key)
 static __always_inline void kernel_object_free(u64 key)
 {
 	struct tg_charged *entry = bpf_map_lookup_elem(&kernel_objects, &key);
-	u32 at, payer;
+	u32 at, payer, born;
 
 	if (!entry)
 		return;
 	at = entry->at;
 	payer = entry->payer;
-	if (!bpf_map_delete_elem(&kernel_objects, &key))
-		share_give(TG_T_OBJECTS, at, payer);
+	born = entry->born;
+	if (bpf_map_delete_elem(&kernel_objects, &key))
+		return;
+	share_give(TG_T_OBJECTS, at, payer);
+	if (!born)
+		share_give(TG_T_SYSTEM_V, at, payer);
 }
 
 /*
@@ -40,9 +44,13 @@ static __always_inline int kernel_object_make(u64 key, bool is_key)
 	fresh.born = is_key ? (u32)bpf_jiffies64() | 1 : 0;
 	if (!share_take(TG_T_OBJECTS, fresh.level, fresh.payer, 0))
 		return -ENOSPC;
+	if (!is_key)
+		share_take(TG_T_SYSTEM_V, fresh.level, fresh.payer, BUDGET_ALWAYS);
 	if (!bpf_map_update_elem(&kernel_objects, &key, &fresh, BPF_NOEXIST))
 		return 0;
 	share_give(TG_T_OBJECTS, fresh.level, fresh.payer);
+	if (!is_key)
+		share_give(TG_T_SYSTEM_V, fresh.level, fresh.payer);
 	return -ENOMEM;
 }
 
@@ -61,8 +69,8 @@ enum ipc_kind { IPC_SEMAPHORES, IPC_QUEUE, IPC_SEGMENT };
 #define SEM_MNI 3 /* of kernel.sem */
 
 /*
- * Does the kernel's own table, which is all users' and levels', keep room for the others? Who is at the top may fill it. What
- * a user has of one kind is not counted: of all his objects and keys it is less.
+ * Does the kernel's own table, which is all users' and levels', keep room for the others? Who is at the top may fill it. A
+ * user's objects of all three kinds are counted together.
  */
 static __always_inline bool ipc_has_room(enum ipc_kind kind)
 {
@@ -74,7 +82,7 @@ static __always_inline bool ipc_has_room(enum ipc_kind kind)
 
 	if (level >= policy.top)
 		return true;
-	own = *(volatile u32 *)share_of(TG_T_OBJECTS, level, payer_current());
+	own = *(volatile u32 *)share_of(TG_T_SYSTEM_V, level, payer_current());
 	return budget_admits(level, policy.top, room, space->ids[kind].in_use, own, 1, 0);
 }
 

@@ -113,7 +113,7 @@ fn queues() -> Outcome {
             at(Untrusted, || {
                 become_user(user)?;
                 let first = user as usize * QUEUES;
-                let full = |number| match queue(first + number) {
+                let full = |number: usize| match queue(first + number) {
                     // that user's own limit
                     Err(Errno::EMFILE) => Err(Errno::ENOSPC),
                     made => made,
