@@ -429,56 +429,12 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 	return sk ? sends(ctx, sk) : 0;
 }
 
-#define SOL_SOCKET 1
-#define SO_ATTACH_REUSEPORT_CBPF 51
-#define SO_ATTACH_REUSEPORT_EBPF 52
-#define SO_DETACH_REUSEPORT_BPF 68
-
-#define PORT_SOCKETS 64 /* of one port that are looked at: of more one may be higher */
-
-/* Has somebody above the level one of the sockets that share the port? One program chooses between them all. */
-__noinline bool port_is_higher(u64 sk, u32 level)
-{
-	struct sock_reuseport *group =
-		CAST(struct sock_reuseport, address(CAST(struct sock, sk)->sk_reuseport_cb));
-	u64 at = address(group) + bpf_core_field_offset(struct sock_reuseport, socks);
-	u32 count = address(group) ? group->num_socks : 0, i;
-
-	if (count > PORT_SOCKETS)
-		return true;
-	bpf_for(i, 0, count) {
-		struct sock *other = CAST(struct sock, name_word(at + i * 8));
-		u64 file = address(CAST(struct socket, address(other->sk_socket))->file);
-
-		if (file && file_is_above(file, level, TG_NODEMOTE))
-			return true;
-	}
-	return false;
-}
-
-static __noinline int changes_port(struct sock *sk)
-{
-	struct tg_subject *s = subject_current();
-	struct tg_note n = {
-		.op = TG_OP_SETATTR, .class = TG_C_SOCKET, .source = ~0u, .reason = TG_R_CHANNEL
-	};
-	u8 level = subject_level(s);
-
-	return level < policy.top && port_is_higher(address(sk), level) ? deny(s, &n, -EPERM) : 0;
-}
-
 SEC("lsm/socket_setsockopt")
 int BPF_PROG(hook_socket_setsockopt, struct socket *sock, int level, int option)
 {
-	if (level == SOL_SOCKET && sock->sk &&
-	    (option == SO_ATTACH_REUSEPORT_CBPF || option == SO_ATTACH_REUSEPORT_EBPF ||
-	     option == SO_DETACH_REUSEPORT_BPF)) {
-		int err = verdict_of(changes_port(sock->sk));
+	int err = sets_port(sock, level, option);
 
-		if (err)
-			return err;
-	}
-	return changes_ends(sock);
+	return err ? err : changes_ends(sock);
 }
 
 SEC("lsm/socket_shutdown")
