@@ -11,7 +11,8 @@
 
 #define TG_ACCOUNTS 4096
 
-enum tg_shared_table { TG_T_FLOORS, TG_T_OBJECTS, TG_T_GIVEN, TG_T_NONE, TG_T_COUNT };
+/* TG_T_SYSTEM_V: of TG_T_OBJECTS those that are no keys, which are counted only */
+enum tg_shared_table { TG_T_FLOORS, TG_T_OBJECTS, TG_T_GIVEN, TG_T_SYSTEM_V, TG_T_COUNT };
 
 struct tg_shares {
 	u32 all; /* entries of all that are charged */

@@ -511,6 +511,23 @@ __noinline bool tx_leased(u64 file)
 	return true;
 }
 
+/*
+ * Is it a clock (/dev/ptp0) that is open to be set? clock_settime(2) of its descriptor asks no hook. Only the top makes
+ * devices, so what is called so is one.
+ */
+__noinline bool tx_sets_clock(u64 file)
+{
+	struct file *f = CAST(struct file, file);
+	char name[4] = {};
+
+	if (!(f->f_mode & FMODE_WRITE) ||
+	    (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) != S_IFCHR)
+		return false;
+	bpf_probe_read_kernel(name, sizeof(name),
+			      CAST(struct dentry, address(f->f_path.dentry))->d_name.name);
+	return !__builtin_memcmp(name, "ptp", 3) && name[3] >= '0' && name[3] <= '9';
+}
+
 /* Looks at one descriptor of a task that stands, or will stand, at `level`. */
 __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 {
@@ -602,7 +619,7 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	if ((kind == TX_FILE || kind == TX_MASTER || (kind == TX_SHARED && is_device(f))) &&
 	    falls && mode & FMODE_WRITE)
 		tx.writable++;
-	if (tx.stage == TX_VERIFY && falls && tx_leased(addr))
+	if (tx.stage == TX_VERIFY && falls && (tx_leased(addr) || tx_sets_clock(addr)))
 		tx.mapping++;
 	return level;
 }

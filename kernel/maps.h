@@ -24,6 +24,7 @@ struct tg_subject {
 	/* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
 	u8 exec_behind;
 	u8 exec_attrs;     /* trusted attributes of the program asked for */
+	u8 exec_named;     /* it was asked for by its own path */
 	u8 create_gives;   /* its path alone would not give it that level */
 	u32 settled;       /* seen at rest by this transaction */
 	u64 create_dentry; /* the name being made, and its directory */

@@ -15,7 +15,7 @@
 #define NAMESPACES 33 /* user namespaces within each other, at most */
 
 /* Is the second user namespace the first one, or within it? */
-static __always_inline bool namespace_has(u64 outer, u64 inner)
+__noinline bool namespace_has(u64 outer, u64 inner)
 {
 	u32 i;
 
@@ -27,6 +27,25 @@ static __always_inline bool namespace_has(u64 outer, u64 inner)
 		inner = address(CAST(struct user_namespace, inner)->parent);
 	}
 	return false;
+}
+
+/*
+ * Is the task in the user namespace, or in a network, a name of the host or a PID namespace that belongs to it? In these
+ * one may be from outside, by setns(2).
+ */
+static __always_inline bool namespace_holds(u64 user_ns, struct task_struct *fields)
+{
+	struct nsproxy *spaces = fields->nsproxy;
+	struct pid *pid = fields->thread_pid;
+	u64 last = address(pid) + bpf_core_field_offset(struct pid, numbers) +
+		   (pid->level & 31) * bpf_core_type_size(struct upid);
+	struct pid_namespace *processes =
+		CAST(struct pid_namespace, address(CAST(struct upid, last)->ns));
+
+	return namespace_has(user_ns, address(fields->cred->user_ns)) ||
+	       namespace_has(user_ns, address(spaces->net_ns->user_ns)) ||
+	       namespace_has(user_ns, address(spaces->uts_ns->user_ns)) ||
+	       namespace_has(user_ns, address(processes->user_ns));
 }
 
 /* Is somebody above the level in the user namespace, or in the mount namespace (0: not asked)? */
@@ -43,7 +62,7 @@ static __noinline bool namespace_is_higher(u64 user_ns, u64 mnt_ns, u8 level)
 		/* who ends, or is the kernel's, opens nothing by a name */
 		if (higher || !fields->mm || !spaces)
 			continue;
-		if (namespace_has(user_ns, address(fields->cred->user_ns)) ||
+		if (namespace_holds(user_ns, fields) ||
 		    (mnt_ns && address(spaces->mnt_ns) == mnt_ns))
 			higher = subject_label(t).observes > level;
 	}

@@ -36,7 +36,8 @@ static __always_inline bool is_of_priority(u64 resource)
 /*
  * Is a limit of a process set: by setrlimit and prlimit64, in 32-bit calls, too? PAM sets
  * those of a session anew, Debian's to what process 1 has, and sudo ends where it may not. A
- * task with rings may be about one of their requests at the end of any call.
+ * task with rings may be about one of their requests at the end of any call; and a worker that
+ * was born there says for life that it is in that call.
  */
 static __always_inline bool sets_limit(void)
 {
@@ -44,7 +45,7 @@ static __always_inline bool sets_limit(void)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(me);
 	s64 nr = regs->orig_ax;
 
-	if (me->io_uring)
+	if (me->io_uring || me->flags & (PF_IO_WORKER | PF_USER_WORKER))
 		return false;
 	if (me->thread_info.status & TS_COMPAT)
 		return (nr == 75 && !is_of_priority(regs->bx)) ||

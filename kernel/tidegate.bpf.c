@@ -32,6 +32,7 @@
 #include "namespace.h"
 #include "network.h"
 #include "own.h"
+#include "port.h"
 #include "lent.h"
 #include "terminal.h"
 #include "look.h"

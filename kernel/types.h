@@ -81,8 +81,29 @@ struct mnt_namespace {
 	struct ns_common ns;
 	struct user_namespace *user_ns;
 };
+struct uts_namespace {
+	struct user_namespace *user_ns;
+};
+struct pid_namespace {
+	struct user_namespace *user_ns;
+};
+struct ipc_ids {
+	int in_use;
+};
+struct ipc_namespace {
+	struct ipc_ids ids[3];
+	int sem_ctls[4];
+	unsigned int msg_ctlmni;
+	int shm_ctlmni;
+	unsigned int mq_queues_count;
+	unsigned int mq_queues_max;
+};
+struct net;
 struct nsproxy {
+	struct uts_namespace *uts_ns;
+	struct ipc_namespace *ipc_ns;
 	struct mnt_namespace *mnt_ns;
+	struct net *net_ns;
 };
 
 struct qstr {
@@ -108,6 +129,7 @@ struct super_block {
 	struct dentry *s_root;
 	struct file_system_type *s_type;
 	struct user_namespace *s_user_ns;
+	void *s_fs_info;  /* of POSIX queues their namespace */
 	void *s_encoding; /* with CONFIG_UNICODE */
 	struct list_head s_mounts;
 };
@@ -318,9 +340,13 @@ struct mm_struct {
 	struct task_struct *owner; /* with CONFIG_MEMCG */
 };
 struct completion;
+struct key_type {
+	const char *name;
+};
 struct key {
 	s32 serial;
 	kuid_t uid;
+	struct key_type *type;
 };
 struct kern_ipc_perm;
 struct msg_queue {
@@ -375,6 +401,7 @@ struct userfaultfd_ctx {
 };
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 struct pid {
 	unsigned int level;
@@ -422,6 +449,9 @@ struct sigpending {
 	} signal;
 };
 
+struct pcpu_hot {
+	int preempt_count;
+};
 struct bpf_local_storage;
 struct task_struct {
 	struct thread_info thread_info;
@@ -486,6 +516,7 @@ struct linux_binprm {
 	struct cred *cred;
 	unsigned int unsafe; /* LSM_UNSAFE_* */
 	const char *filename;
+	const char *interp; /* of a script its interpreter's */
 };
 
 struct in6_addr {
@@ -570,8 +601,14 @@ struct sock {
 	struct sk_buff_head sk_receive_queue;
 	struct pid *sk_peer_pid;
 	struct socket *sk_socket;
+	struct sock_reuseport *sk_reuseport_cb;
 	int sk_rx_dst_ifindex;
 	u8 sk_shutdown;
+	u8 sk_kern_sock : 1;
+};
+struct sock_reuseport {
+	u16 num_socks;
+	struct sock *socks[0];
 };
 struct socket {
 	short type;
@@ -603,6 +640,10 @@ struct inet_sock {
 struct udp_sock {
 	struct inet_sock inet;
 	int pending;
+};
+struct netlink_sock {
+	u32 dst_portid;
+	u32 dst_group;
 };
 struct sockaddr_un {
 	unsigned short sun_family;
@@ -726,6 +767,7 @@ struct mm_struct___ps {
 #define SIGNAL_GROUP_EXIT 0x00000004 /* in signal->flags */
 #define PF_DUMPCORE 0x00000200
 #define PF_IO_WORKER 0x00000010
+#define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000
 /* linux/fcntl.h */
 #define F_SETOWN 8

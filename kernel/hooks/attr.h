@@ -206,6 +206,8 @@ int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 #define KDSKBDIACRUC 0x4bfb
 #define KDSIGACCEPT 0x4b4e
 #define TIOCSTI 0x5412
+#define TCXONC 0x540a
+#define TIOCEXCL 0x540c
 #define TIOCLINUX 0x541c
 #define TIOCSETD 0x5423
 #define TIOCSIG 0x40045436
@@ -271,7 +273,8 @@ static __noinline int modify_file(struct tg_subject *s, struct file *file)
 /*
  * An inode's generation is part of the key of its given level; flags are its attributes, and so is how its blocks are
  * noted; the key of encrypted files is of use to everybody. TIOCSTI and TIOCLINUX type into somebody's terminal, TIOCSIG
- * interrupts; of a console its session has the keyboard, the letters and when it is shown, and all share the rest.
+ * interrupts, TCXONC types what stops it, TIOCEXCL keeps others from opening it; of a console its session has the keyboard,
+ * the letters and when it is shown, and all share the rest.
  */
 static __always_inline int control(struct file *file, unsigned int cmd)
 {
@@ -314,9 +317,14 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 		if ((inode->i_mode & S_IFMT) != S_IFCHR)
 			return modify_shared(file, TG_OP_SETATTR);
 		return terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
+	case TCXONC: /* by the other end it holds up what is printed, as a terminal's settings do */
+		if (!device_is_master(inode->i_rdev))
+			return 0;
+		return master_is_higher(file, s->level) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSIG:
 		return master_is_higher(file, s->level) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSTI:
+	case TIOCEXCL:
 	case KDSETMODE:
 	case KDSKBMODE:
 	case KDSKBMETA:

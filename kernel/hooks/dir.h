@@ -217,10 +217,30 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 	return 0;
 }
 
+/* Queues are counted by the kernel (fs.mqueue.queues_max), and all users' and levels' together: those above have room left. */
+static __noinline int queues_full(struct inode *dir)
+{
+	struct ipc_namespace *space =
+		CAST(struct ipc_namespace,
+		     address(CAST(struct super_block, address(dir->i_sb))->s_fs_info));
+	struct tg_subject *s = subject_current();
+	struct tg_note n = {
+		.op = TG_OP_CREATE, .class = TG_C_DIR, .source = ~0u, .reason = TG_R_TABLE_FULL
+	};
+	u8 level = subject_level(s);
+
+	if (level >= policy.top ||
+	    budget_admits(level, policy.top, space->mq_queues_max, space->mq_queues_count, 0, 1, 0))
+		return 0;
+	return deny(s, &n, -ENOSPC);
+}
+
 SEC("lsm.s/inode_create")
 int BPF_PROG(hook_inode_create, struct inode *dir, struct dentry *dentry)
 {
-	return create(dir, dentry, false, true);
+	int err = dir->i_sb->s_magic == MQUEUE_MAGIC ? verdict_of(queues_full(dir)) : 0;
+
+	return err ? err : create(dir, dentry, false, true);
 }
 
 SEC("lsm/inode_mkdir")

@@ -50,6 +50,41 @@ static __noinline bool reads_a_core(void)
 	return f && (CAST(struct inode, CAST(struct file, f)->f_inode)->i_mode & S_IFMT) == S_IFIFO;
 }
 
+/* Is the program asked for by its own path, without links? A longer one than is looked at is taken for another. */
+static __noinline bool exec_is_named(struct linux_binprm *bprm)
+{
+	struct tg_scratch *w = scratch_get();
+	bool same;
+	int len;
+	u32 i;
+
+	if (!w)
+		return false;
+	len = bpf_path_d_path(&bprm->file->f_path, w->text, TG_PATH);
+	same = len > 0 &&
+	       bpf_probe_read_kernel_str(w->text + TG_PATH, TG_PATH, bprm->filename) == len;
+	bpf_for(i, 0, TG_PATH) {
+		if (!same || i >= len)
+			break;
+		same = w->text[i] == w->text[TG_PATH + i];
+	}
+	scratch_put(w);
+	return same;
+}
+
+/*
+ * An interpreter is told its script's name, and opens that anew: by a link, or in a low directory, it may find another one
+ * than was trusted. So it is with what a rule of binfmt_misc has executed.
+ */
+static __noinline int exec_by_name(void)
+{
+	struct tg_subject *s = subject_current();
+
+	if (s && s != &subject_lost && !s->exec_named)
+		s->exec_attrs = 0;
+	return 0;
+}
+
 /*
  * An exec is observed when the new program is alone in its memory: a vfork
  * child's parent, which lends it memory until then, has observed nothing. Until
@@ -65,6 +100,8 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	count_query(TG_C_EXEC);
 	if (exec_early(label))
 		return -EAGAIN;
+	if (!first && address(bprm->interp) != address(bprm->filename))
+		exec_by_name();
 	/* a top-level interpreter lowers nobody */
 	if (!first && object(label).known && label_level(label) == policy.top)
 		return 0;
@@ -93,6 +130,7 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	if (first) {
 		s->exec_level = to;
 		s->exec_attrs = attrs;
+		s->exec_named = attrs && exec_is_named(bprm);
 	} else if (to < s->exec_level) {
 		s->exec_level = to;
 	}

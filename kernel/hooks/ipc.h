@@ -14,14 +14,18 @@ static __always_inline struct lomac_object kernel_object(u64 key)
 static __always_inline void kernel_object_free(u64 key)
 {
 	struct tg_charged *entry = bpf_map_lookup_elem(&kernel_objects, &key);
-	u32 at, payer;
+	u32 at, payer, born;
 
 	if (!entry)
 		return;
 	at = entry->at;
 	payer = entry->payer;
-	if (!bpf_map_delete_elem(&kernel_objects, &key))
-		share_give(TG_T_OBJECTS, at, payer);
+	born = entry->born;
+	if (bpf_map_delete_elem(&kernel_objects, &key))
+		return;
+	share_give(TG_T_OBJECTS, at, payer);
+	if (!born)
+		share_give(TG_T_SYSTEM_V, at, payer);
 }
 
 /*
@@ -40,9 +44,13 @@ static __always_inline int kernel_object_make(u64 key, bool is_key)
 	fresh.born = is_key ? (u32)bpf_jiffies64() | 1 : 0;
 	if (!share_take(TG_T_OBJECTS, fresh.level, fresh.payer, 0))
 		return -ENOSPC;
+	if (!is_key)
+		share_take(TG_T_SYSTEM_V, fresh.level, fresh.payer, BUDGET_ALWAYS);
 	if (!bpf_map_update_elem(&kernel_objects, &key, &fresh, BPF_NOEXIST))
 		return 0;
 	share_give(TG_T_OBJECTS, fresh.level, fresh.payer);
+	if (!is_key)
+		share_give(TG_T_SYSTEM_V, fresh.level, fresh.payer);
 	return -ENOMEM;
 }
 
@@ -56,9 +64,31 @@ static __noinline int objects_full(void)
 	return deny(subject_current(), &n, -ENOSPC);
 }
 
-static __always_inline int ipc_make(u64 perm)
+enum ipc_kind { IPC_SEMAPHORES, IPC_QUEUE, IPC_SEGMENT };
+
+#define SEM_MNI 3 /* of kernel.sem */
+
+/*
+ * Does the kernel's own table, which is all users' and levels', keep room for the others? Who is at the top may fill it. A
+ * user's objects of all three kinds are counted together.
+ */
+static __always_inline bool ipc_has_room(enum ipc_kind kind)
 {
-	int err = kernel_object_make(perm, false);
+	struct ipc_namespace *space = UNTRUSTED(bpf_get_current_task_btf())->nsproxy->ipc_ns;
+	u32 room = kind == IPC_SEMAPHORES ? space->sem_ctls[SEM_MNI] :
+		   kind == IPC_QUEUE      ? space->msg_ctlmni :
+					    space->shm_ctlmni;
+	u32 level = level_modifies(), own;
+
+	if (level >= policy.top)
+		return true;
+	own = *(volatile u32 *)share_of(TG_T_SYSTEM_V, level, payer_current());
+	return budget_admits(level, policy.top, room, space->ids[kind].in_use, own, 1, 0);
+}
+
+static __always_inline int ipc_make(u64 perm, enum ipc_kind kind)
+{
+	int err = ipc_has_room(kind) ? kernel_object_make(perm, false) : -ENOSPC;
 
 	return err == -ENOSPC ? objects_full() : err;
 }
@@ -90,19 +120,19 @@ static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
 SEC("lsm/shm_alloc_security")
 int BPF_PROG(hook_shm_alloc, struct kern_ipc_perm *perm)
 {
-	return ipc_make(address(perm));
+	return ipc_make(address(perm), IPC_SEGMENT);
 }
 
 SEC("lsm/sem_alloc_security")
 int BPF_PROG(hook_sem_alloc, struct kern_ipc_perm *perm)
 {
-	return ipc_make(address(perm));
+	return ipc_make(address(perm), IPC_SEMAPHORES);
 }
 
 SEC("lsm/msg_queue_alloc_security")
 int BPF_PROG(hook_msg_alloc, struct kern_ipc_perm *perm)
 {
-	return ipc_make(address(perm));
+	return ipc_make(address(perm), IPC_QUEUE);
 }
 
 SEC("lsm/shm_free_security")
@@ -187,7 +217,9 @@ int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
 	return ipc_control(perm, cmd <= IPC_SET);
 }
 
+#define KEY_NEED_READ 2
 #define KEY_NEED_WRITE 3
+#define KEY_NEED_SEARCH 4
 #define KEY_NEED_SETATTR 6
 
 #define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
@@ -228,6 +260,7 @@ int BPF_PROG(hook_key_alloc, void *key)
 	return err == -ENOSPC ? objects_full() : err;
 }
 
+#define KEYCTL_READ 11
 #define KEYCTL_SESSION_TO_PARENT 18
 #define KEYCTL_INVALIDATE 21
 
@@ -249,34 +282,64 @@ static __always_inline bool key_is_own(u64 key, u32 fsuid)
 	return fsuid && CAST(struct key, key)->uid.val == fsuid;
 }
 
+/* What a key ring tells are names. */
+static __always_inline bool key_is_ring(u64 key)
+{
+	char name[8] = {};
+
+	bpf_probe_read_kernel_str(name, sizeof(name), CAST(struct key, key)->type->name);
+	return !__builtin_memcmp(name, "keyring", 8);
+}
+
+/*
+ * What is in a key is read. A key that one possesses is read without being asked about, even where its permissions do not say
+ * so, once it has been found; of that the kernel asks. EACCES it would take for such permissions.
+ */
+static __noinline int key_observe(u64 key)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o = kernel_object(key);
+	u8 to = lomac_observe(observer(s), o);
+	int err;
+
+	if (to >= subject_observes(s) || key_is_ring(key))
+		return 0;
+	n.object = o.level;
+	err = fall(s, to, &n, false);
+	return err == -EACCES ? -EPERM : err;
+}
+
+static __noinline int key_modify(u64 key)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o = kernel_object(key);
+
+	if (lomac_modify(subject(s), o, policy.top))
+		return 0;
+	n.object = o.level;
+	return deny(s, &n, -EPERM);
+}
+
 /*
  * A user reaches his own keys by ordinary permission, at every level. Of those of root, whoever reaches them, a subject
- * below the top changes what was made at its level or below.
+ * below the top changes what was made at its level or below, and who reads what was made below its level falls.
  */
 SEC("lsm/key_permission")
 int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int need)
 {
-	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
-	struct lomac_object o;
 	u64 key = 0;
+	bool reads;
 
-	/* a session keyring given to the parent is an act on it */
-	if (keyctl_is(KEYCTL_SESSION_TO_PARENT)) {
-		struct task_struct *me = bpf_get_current_task_btf();
-		struct task_struct *parent = bpf_task_from_pid(me->real_parent->pid);
-		u8 level = policy.top;
-
-		if (parent) {
-			level = subject_label(parent).observes;
-			bpf_task_release(parent);
-		}
-		n.object = level;
-		return subject_level(s) < level ? deny(s, &n, -EPERM) : 0;
-	}
-	if (need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR && !keyctl_is(KEYCTL_INVALIDATE))
+	/* who the parent is, the kernel asks again later, when it may be another */
+	if (keyctl_is(KEYCTL_SESSION_TO_PARENT))
+		return top_only(TG_OP_KEY);
+	reads = (need == KEY_NEED_READ || need == KEY_NEED_SEARCH) && keyctl_is(KEYCTL_READ);
+	if (!reads && need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR &&
+	    !keyctl_is(KEYCTL_INVALIDATE))
 		return 0;
-	if (subject_level(s) >= policy.top)
+	if (!reads && subject_level(subject_current()) >= policy.top)
 		return 0;
 	/*
 	 * The first argument, whose type is opaque to the verifier; a reference is an
@@ -287,11 +350,7 @@ int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int ne
 	if (key_is_own(key, cred->fsuid.val))
 		return 0;
 	count_query(TG_C_IPC);
-	o = kernel_object(key);
-	if (lomac_modify(subject(s), o, policy.top))
-		return 0;
-	n.object = o.level;
-	return deny(s, &n, -EPERM);
+	return verdict_of(reads ? key_observe(key) : key_modify(key));
 }
 
 #endif

@@ -79,12 +79,20 @@ int BPF_PROG(hook_socket_accept, struct socket *sock, struct socket *newsock)
 	return observe_net(&p, TG_OP_ACCEPT);
 }
 
+/* Does the kernel talk by it for itself, as to a file server? In whose call that is, says nothing of what is said. */
+static __always_inline bool is_of_kernel(struct sock *sk)
+{
+	struct sock *fields = CAST(struct sock, address(sk));
+
+	return BPF_CORE_READ_BITFIELD_PROBED(fields, sk_kern_sock);
+}
+
 static __noinline int receive(struct sock *sk)
 {
 	struct net_peer p = {};
 	u16 family = sk->__sk_common.skc_family;
 
-	if (family != AF_INET && family != AF_INET6)
+	if ((family != AF_INET && family != AF_INET6) || is_of_kernel(sk))
 		return 0;
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
@@ -187,6 +195,16 @@ static __always_inline bool names_others(void *address)
 	return to != 0;
 }
 
+/* Does a message go to others? One whose name has no length goes to whom the socket was connected to, maybe before a fall. */
+static __always_inline bool goes_to_others(struct sock *sk, struct msghdr *msg)
+{
+	struct netlink_sock *socket = CAST(struct netlink_sock, address(sk));
+
+	if (msg->msg_name && msg->msg_namelen)
+		return names_others(CAST(struct sockaddr, address(msg->msg_name)));
+	return socket->dst_portid || socket->dst_group;
+}
+
 /*
  * Who else has the socket would read what comes by the new connection by splice(2), or by TCP_ZEROCOPY_RECEIVE, which no
  * hook sees. So nobody may have it who would have to fall for that network.
@@ -267,7 +285,9 @@ static __always_inline bool net_peer_begun(struct sock *sk, struct net_peer *p)
 {
 	struct udp_sock *u = CAST(struct udp_sock, address(sk));
 
-	if (sk->sk_type != SOCK_DGRAM || sk->sk_protocol != IPPROTO_UDP || !u->pending)
+	/* both have the same structure */
+	if (sk->sk_type != SOCK_DGRAM ||
+	    (sk->sk_protocol != IPPROTO_UDP && sk->sk_protocol != IPPROTO_UDPLITE) || !u->pending)
 		return false;
 	if (u->pending == AF_INET) {
 		net_peer_v4(p, u->inet.cork.fl.u.ip4.daddr);
@@ -345,11 +365,8 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 	int err;
 
 	if (named.family == AF_NETLINK)
-		return modify_netlink(
-			netlink_is_shared(sk) ||
-			(msg->msg_name &&
-			 names_others(CAST(struct sockaddr, address(msg->msg_name)))));
-	if (named.family != AF_INET && named.family != AF_INET6)
+		return modify_netlink(netlink_is_shared(sk) || goes_to_others(sk, msg));
+	if ((named.family != AF_INET && named.family != AF_INET6) || is_of_kernel(sk))
 		return 0;
 	/* whom an association of SCTP is with, the socket does not say */
 	if (sk->sk_protocol == IPPROTO_SCTP)
@@ -424,9 +441,11 @@ int BPF_PROG(hook_socket_listen, struct socket *sock)
 }
 
 SEC("lsm/socket_setsockopt")
-int BPF_PROG(hook_socket_setsockopt, struct socket *sock)
+int BPF_PROG(hook_socket_setsockopt, struct socket *sock, int level, int option)
 {
-	return changes_ends(sock);
+	int err = sets_port(sock, level, option);
+
+	return err ? err : changes_ends(sock);
 }
 
 SEC("lsm/socket_shutdown")

@@ -88,11 +88,30 @@ int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 	return deny(s, &n, -EPERM);
 }
 
-/* A descriptor's owner gets a signal when somebody else makes it ready: SIGIO, or F_SETSIG's. */
+#define IN_INTERRUPT 0xff0100 /* serving one in software, or in hardware, of whichever kind */
+
+/* Where the kernel counts that of a processor: until Linux 6.15 in its hottest line. Of another kernel it is not known. */
+extern const struct pcpu_hot pcpu_hot __ksym __weak;
+extern const int __preempt_count __ksym __weak;
+
+static __always_inline bool in_interrupt(void)
+{
+	if (&__preempt_count)
+		return *(const int *)bpf_this_cpu_ptr(&__preempt_count) & IN_INTERRUPT;
+	if (&pcpu_hot)
+		return ((const struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count &
+		       IN_INTERRUPT;
+	return false;
+}
+
+/*
+ * A descriptor's owner gets a signal when somebody else makes it ready: SIGIO, or F_SETSIG's. What an interrupt brings, a
+ * packet or a key, is not the doing of whom it finds at work: the owner has asked for it.
+ */
 SEC("lsm/file_send_sigiotask")
 int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
 {
-	return act(p, TG_OP_SIGNAL);
+	return in_interrupt() ? 0 : act(p, TG_OP_SIGNAL);
 }
 
 #define F_SETFL 4

@@ -104,6 +104,9 @@ fn server_protects_the_system_and_its_content() {
             ("/dev/dri/renderD128", "system neutral"),
             ("/var/lib/dpkg/lock-frontend", "system lownoopen"),
             ("/var/cache/apt/archives/lock", "system lownoopen"),
+            ("/dev/dri/card0", "system lownoopen"),
+            ("/dev/snd/pcmC0D0p", "system neutral"),
+            ("/dev/snd/seq", "system lownoopen"),
         ],
     );
 }
@@ -129,6 +132,11 @@ fn workstation_protects_the_user_from_what_was_downloaded() {
             ("/run/user/1000/containers/auth.json", "user lownoopen"),
             ("/run/postgresql/.s.PGSQL.5432", "user"),
             ("/usr/lib/systemd/systemd-executor", "system nodemote"),
+            ("/dev/hidraw0", "user lownoopen"),
+            ("/dev/video0", "user lownoopen"),
+            ("/dev/dri/card0", "user lownoopen"),
+            ("/dev/dri/renderD128", "system neutral"),
+            ("/dev/snd/seq", "user"),
             ("/home/ann/.cache/pip/x", "user creator"),
             ("/home/ann/.cache/fontconfig/x", "user"),
             ("/home/ann/.kube/config", "user lownoopen"),

@@ -127,6 +127,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "a copy of a trusted program, or another name for it",
         trusted_copy,
     ),
+    allow(
+        "exec-trusted-script",
+        "a nodemote script that is started by its own name reads low data and stays",
+        trusted_script,
+    ),
+    bypass(
+        "trusted-script-link",
+        "a trusted script is started by a link, in whose place its interpreter may find another script",
+        trusted_script_link,
+    ),
 ];
 
 fn run(program: &str, args: &[&str]) -> Outcome<i32> {
@@ -550,4 +560,30 @@ fn trusted_copy() -> Outcome {
         let over = fs::rename(&own, format!("{BIN}/trusted"));
         refused_any(&[Errno::EPERM, Errno::EXDEV], over)
     })
+}
+
+/// The script that the policy trusts: it reads a low file, and tells the level that it has then.
+fn make_trusted_script() -> Outcome<String> {
+    let (script, low) = (format!("{BIN}/trusted-script"), place::file(LOW, "low")?);
+    fs::write(&script, format!("#!{SHELL}\nread word <{low}\n{TELL}\n"))?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    Ok(script)
+}
+
+fn trusted_script() -> Outcome {
+    ran_at(run(&make_trusted_script()?, &[])?, System)
+}
+
+fn trusted_script_link() -> Outcome {
+    let script = make_trusted_script()?;
+    for dir in [LOW, SYSTEM] {
+        let link = path(dir, "link");
+        std::os::unix::fs::symlink(&script, &link)?;
+        ran_at(run(&link, &[])?, Untrusted)?;
+    }
+    // another way there, by the same name
+    ran_at(
+        run(&format!("{LOW}/../bin/trusted-script"), &[])?,
+        Untrusted,
+    )
 }

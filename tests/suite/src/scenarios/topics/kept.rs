@@ -7,6 +7,7 @@ use std::process::Command;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
 use nix::unistd::pipe2;
 
 use crate::scenarios::check::{Outcome, PATIENCE, ensure, refused, refused_any, same, soon};
@@ -27,6 +28,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-corked",
         "a datagram begun before the fall is finished after it",
         corked,
+    ),
+    bypass(
+        "clock-kept",
+        "who has a network card's clock open to set it falls, and sets it on, for which no hook is asked",
+        clock_kept,
     ),
     bypass(
         "pipe-filled-by-low",
@@ -157,6 +163,24 @@ fn corked() -> Outcome {
         return not_above(b'l');
     }
     Ok(())
+}
+
+/// A device by which the kernel's log is written stands for one that this machine may not have: it is known by its name.
+fn clock_kept() -> Outcome {
+    let clock = format!("{}/ptp7", place::directory(SYSTEM, "clocks")?);
+    let kind = SFlag::S_IFCHR;
+    mknod(clock.as_str(), kind, Mode::S_IRWXU, makedev(1, 11))?;
+    start(|| {
+        let _sets = sys::writes(&clock)?;
+        refused(Errno::EACCES, fs::read(place::level_file(Untrusted)))?;
+        level::is(System)
+    })?
+    .join()?;
+    start(|| {
+        let _tells = sys::reads(&clock)?;
+        lower(Untrusted)
+    })?
+    .join()
 }
 
 fn filled() -> Outcome {

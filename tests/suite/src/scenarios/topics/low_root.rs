@@ -11,9 +11,10 @@ use nix::unistd::{Pid, getpgrp, pipe2, setpgid};
 
 use super::tasks::idle;
 use crate::scenarios::check::{Failed, Outcome, ensure, refused, refused_any, same};
+use crate::scenarios::level;
 use crate::scenarios::place::{self, SYSTEM};
 use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, at, lower, start};
+use crate::scenarios::subject::{Level, at, falling, lower, spawn, start, step};
 use crate::scenarios::sys::{self, Map};
 use crate::sys::{c, syscall};
 
@@ -89,6 +90,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "key-given-away",
         "the same gives a key of the top away, opens it to all, revokes it, or has it end",
         key_changed,
+    ),
+    bypass(
+        "key-read-below",
+        "root at the top reads what root below it has put into a key",
+        key_read,
     ),
 ];
 
@@ -448,4 +454,33 @@ fn key_changed() -> Outcome {
         })?;
     }
     same("the size of the key", size(key), Ok(4))
+}
+
+/// The number of a key, by the name that this scenario gives to its own.
+fn key_of_scenario() -> Outcome<i64> {
+    let keys = std::fs::read_to_string("/proc/keys")?;
+    keys.lines()
+        .filter(|line| line.contains(&format!(" {}:", place::scenario())))
+        .find_map(|line| i64::from_str_radix(line.split(' ').next()?, 16).ok())
+        .ok_or_else(|| Failed::because("the key is not to be seen"))
+}
+
+fn key_read() -> Outcome {
+    const JOIN: i32 = 1;
+    /// Who has it, and who is its user, may do all.
+    const TO_USER: i64 = 0x3f3f_0000;
+    let low = spawn(Untrusted, || {
+        keyctl(JOIN, 0, 0, 0)?;
+        let key = add_key("user", b"low", i64::from(SESSION_KEYRING))?;
+        keyctl(KEYCTL_SETPERM, key, TO_USER, 0)?;
+        step()
+    })?;
+    low.stands()?;
+    start(|| {
+        let key = key_of_scenario()?;
+        same("its size", falling(Errno::EAGAIN, || size(key))?, 3)?;
+        level::is(Untrusted)
+    })?
+    .join()?;
+    low.kill()
 }

@@ -5,6 +5,7 @@ mod bpffs;
 mod capabilities;
 mod clones;
 mod commands;
+mod counted;
 mod creations;
 mod descriptions;
 mod dirs;
@@ -21,6 +22,7 @@ mod identity;
 mod inherited;
 mod ipc;
 mod kept;
+mod kept_sockets;
 mod labels;
 mod life;
 mod locks;
@@ -100,6 +102,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     under_way::SCENARIOS,
     waits::SCENARIOS,
     kept::SCENARIOS,
+    kept_sockets::SCENARIOS,
     other_doors::SCENARIOS,
     handed::SCENARIOS,
     locks::SCENARIOS,
@@ -128,6 +131,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     creations::SCENARIOS,
     servers::SCENARIOS,
     floods::SCENARIOS,
+    counted::SCENARIOS,
     identity::SCENARIOS,
     fuse_clients::SCENARIOS,
     commands::SCENARIOS,

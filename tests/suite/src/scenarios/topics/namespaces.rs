@@ -65,6 +65,11 @@ pub const SCENARIOS: &[Scenario] = &[
         names_outside,
     ),
     bypass(
+        "namespace-entered",
+        "it changes the name of the host in a namespace of its own, which a higher process has entered from outside",
+        entered,
+    ),
+    bypass(
         "namespace-reboot",
         "who has fallen ends a PID namespace, and so its higher first process (reboot)",
         reboots,
@@ -282,6 +287,28 @@ fn names_outside() -> Outcome {
         low.join_after_step()?;
         ensure(gethostname()? == before, "its host has another name")
     })
+}
+
+fn entered() -> Outcome {
+    let low = spawn(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWUTS)?;
+        step()?;
+        refused(Errno::EPERM, sethostname("low"))?;
+        step()?;
+        // as long as the other was there
+        allowed(sethostname("low"))
+    })?;
+    low.stands()?;
+    let high = start(|| {
+        let host = sys::reads(format!("/proc/{}/ns/uts", low.pid))?;
+        setns(&host, CloneFlags::empty())?;
+        step()
+    })?;
+    high.stands()?;
+    low.go()?;
+    low.stands()?;
+    high.kill()?;
+    low.join_after_step()
 }
 
 fn reboots() -> Outcome {

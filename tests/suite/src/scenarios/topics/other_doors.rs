@@ -13,7 +13,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::pipe2;
 
 use super::filesystems::Overlay;
-use crate::scenarios::check::{Outcome, ensure, refused, refused_any, same};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
 use crate::scenarios::place::{self, BIN, LOW, SYSTEM, path};
 use crate::scenarios::scenario::{Scenario, bypass};
@@ -58,6 +58,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "key-session-to-parent",
         "a child that fell replaces its parent's session keyring",
         session_to_parent,
+    ),
+    bypass(
+        "key-session-to-equal",
+        "the same of an equal, in whose place another may be the parent by the time that it is done",
+        session_to_equal,
     ),
     bypass(
         "key-invalidate",
@@ -302,10 +307,29 @@ fn read_key(key: i64) -> Result<u8, Errno> {
     Ok(payload[0])
 }
 
+/// A new session's key ring, and the parent is given it.
+const JOIN: i32 = 1;
+const TO_PARENT: i32 = 18;
+
+fn session_to_equal() -> Outcome {
+    for level in Level::LOWER {
+        at(level, || {
+            start(|| {
+                syscall!(libc::SYS_keyctl, JOIN, 0)?;
+                refused(Errno::EPERM, syscall!(libc::SYS_keyctl, TO_PARENT))
+            })?
+            .join()
+        })?;
+    }
+    start(|| {
+        syscall!(libc::SYS_keyctl, JOIN, 0)?;
+        allowed(syscall!(libc::SYS_keyctl, TO_PARENT)).map(drop)
+    })?
+    .join()
+}
+
 fn session_to_parent() -> Outcome {
-    const JOIN: i32 = 1;
     const SEARCH: i32 = 10;
-    const TO_PARENT: i32 = 18;
     start(|| {
         syscall!(libc::SYS_keyctl, JOIN, 0)?;
         add_key(b"high", SESSION)?;

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::thread::sleep;
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::socket::SockType::Datagram;
 use nix::unistd::setsid;
 
@@ -41,6 +42,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "tty-master-interrupts",
         "who holds the master interrupts the higher session (TIOCSIG), for which the kernel asks nobody",
         master_interrupts,
+    ),
+    bypass(
+        "tty-master-stops",
+        "who holds the master stops the higher session's terminal (TCXONC)",
+        master_stops,
+    ),
+    bypass(
+        "tty-exclusive",
+        "a lower job keeps its higher session from opening its terminal again (TIOCEXCL)",
+        exclusive,
     ),
     bypass(
         "tty-console-modes",
@@ -170,6 +181,53 @@ fn master_interrupts() -> Outcome {
         session.join_after_step()
     })?
     .join()
+}
+
+fn master_stops() -> Outcome {
+    const TCXONC: u64 = 0x540a;
+    // the letters that stop a terminal, and start it
+    const TCIOFF: usize = 2;
+    const TCION: usize = 3;
+    start(|| {
+        let (master, name) = terminal()?;
+        let session = reader(&name, b"own\n")?;
+        start(|| {
+            lower(Untrusted)?;
+            refused(Errno::EPERM, sys::ioctl(&master, TCXONC, TCIOFF))?;
+            refused(Errno::EPERM, sys::ioctl(&master, TCXONC, TCION))
+        })?
+        .join()?;
+        allowed(sys::put_all(&master, b"own\n"))?;
+        session.join_after_step()
+    })?
+    .join()?;
+    at(Untrusted, || {
+        let (master, name) = terminal()?;
+        let _own = sys::open(&name, OFlag::O_RDWR | OFlag::O_NOCTTY)?;
+        allowed(sys::ioctl(&master, TCXONC, TCION)).map(drop)
+    })
+}
+
+fn exclusive() -> Outcome {
+    const TIOCEXCL: u64 = 0x540c;
+    for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
+        at(high, || {
+            let (_master, name) = terminal()?;
+            start(|| {
+                let slave = take(&name)?;
+                at(low, || {
+                    refused(Errno::EPERM, sys::ioctl(&slave, TIOCEXCL, 0))
+                })?;
+                allowed(sys::both("/dev/tty")).map(drop)
+            })?
+            .join()
+        })?;
+    }
+    at(Untrusted, || {
+        let (_master, name) = terminal()?;
+        let slave = take(&name)?;
+        allowed(sys::ioctl(&slave, TIOCEXCL, 0)).map(drop)
+    })
 }
 
 /// One that nobody uses.
