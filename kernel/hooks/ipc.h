@@ -78,12 +78,16 @@ static __always_inline bool ipc_has_room(enum ipc_kind kind)
 	u32 room = kind == IPC_SEMAPHORES ? space->sem_ctls[SEM_MNI] :
 		   kind == IPC_QUEUE      ? space->msg_ctlmni :
 					    space->shm_ctlmni;
+	/* by constants, of which alone the kernel's own places are known when it loads this */
+	u32 used = kind == IPC_SEMAPHORES ? space->ids[IPC_SEMAPHORES].in_use :
+		   kind == IPC_QUEUE      ? space->ids[IPC_QUEUE].in_use :
+					    space->ids[IPC_SEGMENT].in_use;
 	u32 level = level_modifies(), own;
 
 	if (level >= policy.top)
 		return true;
 	own = *(volatile u32 *)share_of(TG_T_SYSTEM_V, level, payer_current());
-	return budget_admits(level, policy.top, room, space->ids[kind].in_use, own, 1, 0);
+	return budget_admits(level, policy.top, room, used, own, 1, 0);
 }
 
 static __always_inline int ipc_make(u64 perm, enum ipc_kind kind)

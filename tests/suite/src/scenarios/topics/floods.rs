@@ -498,7 +498,7 @@ fn queue() -> Outcome {
 
 /// A user's threads that connect to the daemon without end; most of them wait in connect(2).
 fn connects_without_end(level: Level, user: u32, sign: &str) -> Outcome<Child> {
-    const THREADS: usize = 250;
+    const THREADS: usize = 60;
     let child = spawn(level, || {
         become_user(user)?;
         for _ in 0..THREADS {

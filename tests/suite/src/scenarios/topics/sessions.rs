@@ -225,8 +225,11 @@ fn exclusive() -> Outcome {
     }
     at(Untrusted, || {
         let (_master, name) = terminal()?;
-        let slave = take(&name)?;
-        allowed(sys::ioctl(&slave, TIOCEXCL, 0)).map(drop)
+        start(|| {
+            let slave = take(&name)?;
+            allowed(sys::ioctl(&slave, TIOCEXCL, 0)).map(drop)
+        })?
+        .join()
     })
 }
 
