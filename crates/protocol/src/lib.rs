@@ -5,11 +5,6 @@
 //!
 //! A crate of its own, so that a program that only asks carries neither the daemon
 //! nor the compiler.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 mod client;
 mod metrics;

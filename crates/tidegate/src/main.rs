@@ -1,9 +1,4 @@
 //! `tidegate`: mandatory access control through BPF LSM, by the command line.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 mod amend;
 mod asked;
