@@ -7,6 +7,7 @@
 //! nor the compiler.
 
 mod client;
+mod code;
 mod metrics;
 mod page;
 mod sealed;
@@ -14,6 +15,7 @@ mod security;
 mod session;
 
 pub use client::{AskError, ask};
+pub use code::Code;
 pub use metrics::{Manager, Metrics, RecordCount};
 pub use page::{PAGE, Page, PageStatus};
 pub use sealed::{Sealed, seal};

@@ -1,33 +1,27 @@
 //! `tidegate`: mandatory access control through BPF LSM, by the command line.
 
 mod amend;
-mod asked;
-mod caps_record;
+mod bundle;
 mod cli;
 mod client;
 mod commands;
-mod daemon;
 mod doctor;
 mod exit;
 mod learn;
 mod mend;
-mod other;
 mod output;
-mod places;
 mod profiles;
-mod program;
 mod protocol;
-mod record;
 mod selinux;
 mod source;
-mod tail;
 mod te;
-mod why;
+mod upgrade;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tidegated::paths;
 
 fn main() -> ExitCode {
     let cli = cli::Cli::parse_from(cli::Sesearch::in_long(std::env::args_os()));
@@ -36,13 +30,13 @@ fn main() -> ExitCode {
         Err(mut failure) => {
             // why nothing runs here, and never has, may be that nothing can
             if failure.code == exit::Code::NotRunning
-                && !Path::new(places::BUNDLES).exists()
+                && !Path::new(paths::BUNDLES).exists()
                 && let Some(obstacle) = doctor::obstacle()
             {
                 failure = exit::Failure::cannot_enforce(&obstacle);
             }
             if failure.code == exit::Code::Foreign {
-                failure = other::go_on(failure);
+                failure = upgrade::go_on(failure);
             }
             failure.tell();
             failure.code.into()

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::Report;
+use tidegate_audit::printable;
 use tidegate_policy::profile::{
     FEATURES, LeftOut, Parsed, Parser, ParserError, ProfileSet, Source, Statement, Unmediated,
     source,
 };
 
 use crate::exit::{Code, Failure, Message, Outcome};
-use crate::output::{printable, tell, waiting};
+use crate::output::{tell, waiting};
 
 /// So many warnings are shown, and the rest is counted.
 const SHOWN: usize = 20;

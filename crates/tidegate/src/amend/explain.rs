@@ -1,6 +1,7 @@
 //! A profile's refusal, explained.
 
 use serde::{Deserialize, Serialize};
+use tidegate_audit::Record;
 use tidegate_policy::profile::ProfileSet;
 
 use super::bench::{Added, Bench};
@@ -10,7 +11,6 @@ use super::plan::by;
 use super::rule::Rule;
 use super::verdict::{Verdict, verdict};
 use crate::mend::Mending;
-use crate::record::Record;
 
 /// Which profile refused, why, and the rule that would allow it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

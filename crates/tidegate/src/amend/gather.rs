@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use tidegate_audit::Record;
 use tidegate_monitor::Op;
 
 use super::need::{Known, Need, Object, Shape, Unlearned};
 use super::rule::general;
 use crate::learn::Sum;
-use crate::record::Record;
 
 /// Kinds that are told apart.
 const KINDS: usize = 20_000;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tidegate_audit::Record;
 use tidegate_policy::profile::Access;
 
 use super::{Bench, Gathered, Proposal, explain, explain_by, plan};
 use crate::profiles::Profiles;
-use crate::record::Record;
 
 const PREAMBLE: &str = "@{SECRETS}=/nowhere/secret /nowhere/key\n";
 const TOOL: &str = "profile tool /nowhere/tool {

@@ -1,11 +1,11 @@
 //! What a policy's profiles say to what was refused.
 
+use tidegate_audit::permission_names;
 use tidegate_policy::profile::{
     Access, Execution, Linked, Perms, ProfileSet, RuleClass, UnixAddress, UnixAsked,
 };
 
 use super::need::{Need, Object, Shape};
-use crate::asked;
 
 /// What the policy says of what was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ fn said(set: &ProfileSet, at: usize, need: &Need) -> Vec<(Perms, Access)> {
             said.map(|perms| (perms, access)).collect()
         }
         Object::Capability(name) => {
-            let bit = asked::capability_number(name).map_or(0, |n| 1 << n);
+            let bit = permission_names::capability_number(name).map_or(0, |n| 1 << n);
             let allowed = profile.capabilities.allow & bit != 0;
             vec![(allowing(allowed), Access::EXEC)]
         }
@@ -87,7 +87,9 @@ fn said(set: &ProfileSet, at: usize, need: &Need) -> Vec<(Perms, Access)> {
                 .union(Access::ACCEPT)
                 .union(Access::BIND)
                 .union(Access::LISTEN);
-            let family = asked::family_number(name).unwrap_or(u16::MAX).to_be_bytes();
+            let family = permission_names::family_number(name)
+                .unwrap_or(u16::MAX)
+                .to_be_bytes();
             let types = types(kind.as_deref()).into_iter().map(|kind| {
                 let kind = kind.to_be_bytes();
                 [family[0], family[1], kind[0], kind[1]]
@@ -97,7 +99,7 @@ fn said(set: &ProfileSet, at: usize, need: &Need) -> Vec<(Perms, Access)> {
         }
         Object::Signal(peer, signal) => {
             let peer = peer.as_deref().unwrap_or(NOBODY).as_bytes();
-            let known = signal.as_deref().and_then(asked::signal_number);
+            let known = signal.as_deref().and_then(permission_names::signal_number);
             let signals = match known.and_then(|signal| u8::try_from(signal).ok()) {
                 Some(signal) => signal..=signal,
                 None => 1..=31,
@@ -130,7 +132,7 @@ fn said(set: &ProfileSet, at: usize, need: &Need) -> Vec<(Perms, Access)> {
 
 /// The numbers of a type of sockets: if it is not known, of SOCK_STREAM to SOCK_SEQPACKET.
 fn types(kind: Option<&str>) -> Vec<u16> {
-    let known = kind.and_then(asked::socket_type_number);
+    let known = kind.and_then(permission_names::socket_type_number);
     known.map_or_else(|| (1..=5).collect(), |kind| vec![kind])
 }
 

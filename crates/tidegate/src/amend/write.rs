@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::io;
 
 use serde::Serialize;
+use tidegate_audit::printable;
 
 use super::bench::Bench;
 use super::gather::Gathered;
 use super::plan::{Plan, Told};
-use crate::output::printable;
 
 /// What `learn --json` prints of profiles.
 #[derive(Debug, Serialize)]

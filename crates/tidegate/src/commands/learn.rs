@@ -8,18 +8,16 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use jiff::Timestamp;
+use tidegate_audit::{Record, Tail};
 use tidegate_policy::Policy;
+use tidegated::paths;
 
 use super::{log, print_json};
-use crate::amend;
 use crate::cli::Learn;
 use crate::exit::{Code, Failure, Outcome};
 use crate::learn::{Counts, Gathered, Proposal, plan};
 use crate::output::say;
-use crate::places;
-use crate::record::Record;
-use crate::selinux;
-use crate::tail::Tail;
+use crate::{amend, selinux};
 
 pub fn run(args: &Learn, json: bool) -> Outcome {
     let include = include(args)?;
@@ -140,7 +138,7 @@ fn include(args: &Learn) -> Outcome<String> {
         return Ok(format!("include {preset}"));
     }
     let path = args.source.policy.as_deref();
-    let path = path.unwrap_or(Path::new(places::POLICY));
+    let path = path.unwrap_or(Path::new(paths::POLICY));
     let failed = |e| Failure::io(format!("read {}", path.display()), e);
     // load() tells what is wrong with one that is not there
     let Ok(whole) = path.canonicalize() else {

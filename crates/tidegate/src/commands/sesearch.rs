@@ -1,9 +1,11 @@
 //! `sesearch`: rules of a SELinux policy.
 
+use tidegate_audit::printable;
+
 use super::print_json;
 use crate::cli::Sesearch;
 use crate::exit::Outcome;
-use crate::output::{printable, say};
+use crate::output::say;
 use crate::selinux::Search;
 
 pub fn run(args: &Sesearch, json: bool) -> Outcome {

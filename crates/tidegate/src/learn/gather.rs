@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use tidegate_audit::Record;
 use tidegate_monitor::Op;
 use tidegate_policy::Policy;
 
 use crate::amend::{self, Need};
 use crate::mend::{Refusal, split, suspicion};
-use crate::record::Record;
 use crate::selinux;
 
 /// Falls that are remembered, so that chains can be followed: as many as the kernel does.

@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use super::cover::{Choice, Plan};
 use super::gather::{Gathered, Kind, Sum};
-use crate::amend;
 use crate::mend::{Mend, shown};
-use crate::selinux;
+use crate::{amend, selinux};
 
 /// What `learn --json` prints.
 #[derive(Debug, Serialize)]

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
+use tidegate_audit::{CapsRecord, Record, caps_because};
 use tidegate_policy::caps::literal;
 
 use super::Mending;
-use crate::caps_record::{CapsRecord, because};
-use crate::record::Record;
 
 /// A line, and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +46,7 @@ pub fn explain(record: &Record) -> Option<Mending> {
             "the socket has to be of the type that `service {} on …` says, or `type` not to be there",
             caps.service.as_deref().unwrap_or_default()
         )),
-        _ => Some(because(&caps.why).to_owned()),
+        _ => Some(caps_because(&caps.why).to_owned()),
     };
     Some(Mending {
         caps: line,
@@ -121,7 +120,7 @@ mod tests {
     use tidegate_policy::caps::{Capabilities, Class, Object};
 
     use super::*;
-    use crate::record::ObjectRecord;
+    use tidegate_audit::ObjectRecord;
 
     fn refusal(class: &str, denied: &str, object: ObjectRecord) -> Record {
         Record {

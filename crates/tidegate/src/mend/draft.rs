@@ -1,7 +1,8 @@
 //! What might mend a refusal, before it is checked.
 
-use super::statement::Statement;
 use serde::{Deserialize, Serialize};
+
+use super::statement::Statement;
 
 /// What a mend trusts, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -29,6 +29,7 @@ mod check;
 mod draft;
 mod name;
 mod object;
+mod object_manager;
 mod reach;
 mod refusal;
 mod statement;
@@ -54,8 +55,8 @@ pub use statement::{Statement, lines};
 pub use suspect::suspicion;
 
 use crate::amend::Amendment;
-use crate::record::Record;
 use crate::selinux::{self, TeRefusal};
+use tidegate_audit::Record;
 
 /// Rules beyond which a policy is not compiled again for every question.
 const MAX_RULES: usize = 5000;
@@ -109,6 +110,12 @@ pub struct Mending {
 /// does not begin with a refusal, or not with one under this policy's levels.
 pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
     if let Some(mending) = chain.first().and_then(caps::explain) {
+        return Some(mending);
+    }
+    if let Some(mending) = chain
+        .first()
+        .and_then(|record| object_manager::explain(record, policy))
+    {
         return Some(mending);
     }
     if let (Some(record), Some(te)) = (chain.first(), &policy.te)

@@ -4,12 +4,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use tidegate_audit::Record;
 use tidegate_model::{Access, Asked, Case, Deed, Ruling, Thing};
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::{Attrs, Policy};
 
 use super::name::split;
-use crate::record::Record;
 
 /// What a record's object is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use tidegate_audit::{ObjectRecord, RuleRecord, SubjectRecord};
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::Policy;
 
 use super::*;
-use crate::record::{ObjectRecord, RuleRecord, SubjectRecord};
 
 fn workstation() -> Arc<Policy> {
     Arc::new(Policy::preset("workstation").unwrap().policy)

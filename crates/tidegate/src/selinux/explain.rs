@@ -1,6 +1,7 @@
 //! A SELinux policy's refusal, explained: which rule it lacks, or which constraint refuses.
 
 use serde::{Deserialize, Serialize};
+use tidegate_audit::{Record, printable};
 use tidegate_policy::te::Te;
 use tidegate_policy::te::db::PolicyDb;
 use tidegate_policy::te::decide::{Because, Decider, Dormant, Refused};
@@ -8,8 +9,6 @@ use tidegate_recording::Denied;
 
 use super::need::Need;
 use crate::mend::Mending;
-use crate::output::printable;
-use crate::record::Record;
 
 /// A refusal, and all that refuses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

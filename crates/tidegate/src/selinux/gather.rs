@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use tidegate_audit::Record;
 use tidegate_policy::te::db::PolicyDb;
 
 use super::need::{Need, Unlearned};
 use crate::learn::Sum;
-use crate::record::Record;
 
 /// Kinds that are told apart.
 const KINDS: usize = 20_000;

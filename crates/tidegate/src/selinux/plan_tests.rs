@@ -1,3 +1,4 @@
+use tidegate_audit::{Record, SubjectRecord};
 use tidegate_policy::te::Te;
 use tidegate_policy::te::example::example;
 use tidegate_policy::te::policydb::pack::pack;
@@ -5,7 +6,6 @@ use tidegate_policy::te::policydb::pack::pack;
 use super::gather::Gathered;
 use super::plan::plan;
 use super::write::{Proposal, Syntax};
-use crate::record::{Record, SubjectRecord};
 
 const DOC: &str = "ann:object_r:file_t:s0";
 

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use serde::Serialize;
+use tidegate_audit::printable;
 use tidegate_policy::te::db::PolicyDb;
 
 use super::gather::Gathered;
 use super::plan::{Added, Plan, Proposed, Rules, Told};
 use crate::learn::Sum;
-use crate::output::printable;
 
 /// So many examples of each rule are shown.
 const EXAMPLES: usize = 3;
