@@ -6,16 +6,16 @@ mod selinux;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use tidegated::{DEFAULTS, Options, paths};
 
 use crate::profiles::Profiles;
-use crate::selinux::Syntax;
+use crate::setools::{Seinfo, Sesearch};
 use crate::source::Source;
 use crate::te::SelinuxPolicy;
 
 pub use self::caps::{Revoke, RunCaps};
-pub use self::selinux::{Getsebool, Seinfo, Sesearch, Setsebool};
+pub use self::selinux::{Getsebool, Setsebool};
 
 /// Mandatory access control through BPF LSM: what has touched untrusted data
 /// cannot change what you trust.
@@ -374,6 +374,24 @@ pub struct Learn {
     /// Replace the files if they are there
     #[arg(long, requires = "written")]
     pub force: bool,
+}
+
+/// How rules of a SELinux policy are written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Syntax {
+    /// CIL, which `--te` and semodule(8) take
+    Cil,
+    /// A module's source, as checkmodule(8) takes it
+    Te,
+}
+
+impl From<Syntax> for tidegate_remedy::selinux::Syntax {
+    fn from(syntax: Syntax) -> Self {
+        match syntax {
+            Syntax::Cil => Self::Cil,
+            Syntax::Te => Self::Te,
+        }
+    }
 }
 
 /// What to record.

@@ -1,18 +1,17 @@
 //! `tidegate`: mandatory access control through BPF LSM, by the command line.
 
-mod amend;
 mod bundle;
 mod cli;
 mod client;
 mod commands;
 mod doctor;
 mod exit;
-mod learn;
-mod mend;
+#[cfg(test)]
+mod layers;
 mod output;
 mod profiles;
 mod protocol;
-mod selinux;
+mod setools;
 mod source;
 mod te;
 mod upgrade;
@@ -24,7 +23,7 @@ use clap::Parser;
 use tidegated::paths;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse_from(cli::Sesearch::in_long(std::env::args_os()));
+    let cli = cli::Cli::parse_from(setools::Sesearch::in_long(std::env::args_os()));
     match commands::run(cli) {
         Ok(code) => code,
         Err(mut failure) => {

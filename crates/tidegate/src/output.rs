@@ -6,7 +6,6 @@ use std::process;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-
 use tidegate_protocol::Code;
 
 /// A line on standard output.

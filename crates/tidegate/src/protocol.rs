@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 pub use tidegate_protocol::{Ask, Manager, Status, WhyOf, You};
 
 use tidegate_audit::{Chain, Record};
-
-use crate::mend::Mending;
+use tidegate_remedy::Mending;
 
 /// An answer.
 pub type Answer = tidegate_protocol::Answer<Why>;

@@ -10,14 +10,14 @@ use indicatif::ProgressBar;
 use jiff::Timestamp;
 use tidegate_audit::{Record, Tail};
 use tidegate_policy::Policy;
+use tidegate_remedy::learn::{Counts, Gathered, Proposal, plan};
+use tidegate_remedy::{apparmor, selinux};
 use tidegated::paths;
 
 use super::{log, print_json};
 use crate::cli::Learn;
 use crate::exit::{Code, Failure, Outcome};
-use crate::learn::{Counts, Gathered, Proposal, plan};
 use crate::output::say;
-use crate::{amend, selinux};
 
 pub fn run(args: &Learn, json: bool) -> Outcome {
     let include = include(args)?;
@@ -105,23 +105,22 @@ fn selinux_rules(
         plan,
         gathered,
         &te.db,
-        args.te_syntax,
+        args.te_syntax.into(),
     ))
 }
 
 /// What the profiles lack; `None`: they refused nothing.
 fn amended(
     args: &Learn,
-    gathered: &amend::Gathered,
+    gathered: &apparmor::Gathered,
     progress: &mut Progress,
-) -> Outcome<Option<amend::Proposal>> {
+) -> Outcome<Option<apparmor::Proposal>> {
     if gathered.refusals == 0 {
         return Ok(None);
     }
-    let profiles = args.source.profiles.absolute();
-    let bench = amend::Bench::new(&profiles)?;
-    let plan = amend::plan(gathered, &bench, |what| progress.tell(|| what.to_owned()));
-    amend::Proposal::new(plan, gathered, &bench)
+    let bench = args.source.profiles.bench()?;
+    let plan = apparmor::plan(gathered, &bench, |what| progress.tell(|| what.to_owned()));
+    apparmor::Proposal::new(plan, gathered, &bench)
         .map(Some)
         .map_err(|e| Failure::io("read the profiles' files", e))
 }

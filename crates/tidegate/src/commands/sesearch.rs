@@ -3,10 +3,9 @@
 use tidegate_audit::printable;
 
 use super::print_json;
-use crate::cli::Sesearch;
 use crate::exit::Outcome;
 use crate::output::say;
-use crate::selinux::Search;
+use crate::setools::{Search, Sesearch};
 
 pub fn run(args: &Sesearch, json: bool) -> Outcome {
     let te = args.policy.load()?;

@@ -5,16 +5,17 @@ use std::path::Path;
 use rustix::process::geteuid;
 use tidegate_audit::{Record, printable};
 use tidegate_monitor::Monitor;
+use tidegate_remedy::apparmor::{Amendment, explain_by};
+use tidegate_remedy::lomac::Mend;
+use tidegate_remedy::{Mending, propose as propose_by, selinux};
 use tidegated::{Policies, paths};
 
 use super::print_json;
 use super::status::in_force;
-use crate::amend::{Amendment, Bench, explain_by};
 use crate::exit::{Code, Failure, Outcome};
-use crate::mend::{self, Mend, Mending};
 use crate::output::say;
 use crate::protocol::{Answer, Ask, Why, WhyOf};
-use crate::{cli, client, selinux};
+use crate::{cli, client};
 
 pub fn run(args: &cli::Why, json: bool) -> Outcome {
     let of = parse(&args.of, |pid| Path::new(&format!("/proc/{pid}")).exists())?;
@@ -40,9 +41,9 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
     if !args.profiles.profile.is_empty()
         && let Some(record) = why.chain.first()
     {
-        let profiles = args.profiles.absolute();
-        let bench = Bench::new(&profiles)?;
-        why.mending = explain_by(record, &bench).or(why.mending);
+        let bench = args.profiles.bench()?;
+        let of_profile = explain_by(record, &bench).map(Mending::of_profile);
+        why.mending = of_profile.or(why.mending);
     }
     if json {
         return print_json(&why);
@@ -62,7 +63,7 @@ fn propose(chain: &[Record]) -> Outcome<Option<Mending>> {
         return Ok(None);
     }
     let policy = Policies::new().get(in_force()?.seqno);
-    Ok(policy.and_then(|policy| mend::propose(chain, &policy)))
+    Ok(policy.and_then(|policy| propose_by(chain, &policy)))
 }
 
 /// The narrowest mend in a line, or all of them.
@@ -197,7 +198,7 @@ pub fn parts(why: &Why) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mend::Trust;
+    use tidegate_remedy::lomac::Trust;
 
     #[test]
     fn one_mend_is_shown_unless_it_looks_like_an_attack() {
