@@ -9,19 +9,19 @@ use tidegate_protocol::Code;
 
 use crate::bundles::Bundles;
 use crate::error::{DaemonError, Outcome};
-use crate::given::Disks;
 use crate::instance::level_files;
-use crate::left::leave_programs;
-use crate::managers::Managers;
+use crate::labels::store::Disks;
+use crate::left_programs::leave_programs;
 use crate::metrics::Counts;
+use crate::object_managers::audit::Managers;
+use crate::object_managers::decisions::Security;
 use crate::options;
-use crate::page::Page;
 use crate::queue::Queue;
-use crate::security::Security;
 use crate::sessions::Known;
-use crate::system::Governed;
+use crate::status_page::Page;
+use crate::te_system_start::Governed;
 use crate::watchdog::Pulse;
-use crate::{Left, Policies, Report, Shared, given, system};
+use crate::{Left, Policies, Report, Shared, labels::store, te_system_start};
 
 /// Brings the monitor up, or takes over the one that is there; a part of one is none.
 pub fn boot(
@@ -44,7 +44,7 @@ pub fn boot(
 }
 
 fn fresh(policy: Policy, how: &options::Options, queue: Queue) -> Outcome<(Shared, Report)> {
-    let loaded = given::load(&policy)?;
+    let loaded = store::load(&policy)?;
     let monitor = Monitor::load(Options {
         given_entries: room(how.given_entries, loaded.count()),
     })?;
@@ -118,7 +118,7 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
         .policies
         .put(monitor, &policy, Refusals::LetThrough)?;
     // before anything is given: by this file's time, of this boot's clock, a crash's suspects are told
-    let mut warnings: Vec<String> = given::save(monitor, &shared.policies, &shared.disks)
+    let mut warnings: Vec<String> = store::save(monitor, &shared.policies, &shared.disks)
         .err()
         .map(|f| format!("after a crash, what low subjects made could rise: {}", f))
         .into_iter()
@@ -143,7 +143,12 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
             let put = shared.policies.put(monitor, policy, Refusals::LetThrough);
             put.map(drop)
         };
-        governed = Some(system::govern(monitor, &shared.policies, &policy, put)?);
+        governed = Some(te_system_start::govern(
+            monitor,
+            &shared.policies,
+            &policy,
+            put,
+        )?);
     }
     monitor.set_refusals(&policy, refusals(how.permissive));
     Page::open()?.agree(monitor, Some(&policy))?;
@@ -224,22 +229,23 @@ fn take_over(
         shared.monitor.exempt_myself()?;
     }
     // another end than this one was prepared for
-    given::reopen(&shared.monitor)?;
+    store::reopen(&shared.monitor)?;
     shared.monitor.attach()?;
     // the daemon before may have died between putting a policy in force and telling of it
     let in_force = shared.policies.in_force(&shared.monitor).ok();
     Page::open()?.agree(&shared.monitor, in_force.as_deref())?;
     let mut message = "took over from a daemon that had ended".to_string();
     if let Some(policy) = policy {
-        crate::answer::reload(&shared, policy, how.permissive)?;
+        crate::handlers::reload(&shared, policy, how.permissive)?;
         message += "; the policy named is in force";
     }
     let mut warnings = Vec::new();
     if how.te_system {
         let policy = shared.policies.in_force(&shared.monitor)?;
-        let put =
-            |more: &Policy| crate::answer::reload(&shared, more.clone(), how.permissive).map(drop);
-        let governed = system::govern(&shared.monitor, &shared.policies, &policy, put)?;
+        let put = |more: &Policy| {
+            crate::handlers::reload(&shared, more.clone(), how.permissive).map(drop)
+        };
+        let governed = te_system_start::govern(&shared.monitor, &shared.policies, &policy, put)?;
         let enforcing = !shared.monitor.status()?.permissive;
         warnings = told(governed, enforcing, &mut message);
     }

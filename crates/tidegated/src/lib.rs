@@ -4,42 +4,36 @@
 //! It puts bundles in force and compiles nothing. What the command line does as root where no daemon runs, it does by this
 //! library.
 
-mod answer;
 mod ask;
 mod boot;
 mod bundles;
-mod caps_files;
+mod capability_files;
 mod chain;
 mod closing;
 mod error;
-mod filesystem;
-mod given;
-mod handle;
-mod house;
+mod events;
+mod handlers;
 mod instance;
 mod journal;
-mod left;
+mod labels;
+mod left_programs;
 mod lock;
 mod log;
-mod manager;
-mod managers;
+mod maintenance;
 mod metrics;
+mod object_managers;
 mod options;
-mod page;
 pub mod paths;
-mod policies;
+mod policy_history;
 mod queue;
 mod rate;
-mod saved;
-mod security;
-mod serve;
+mod server;
 mod sessions;
 mod settle;
 mod start;
-mod suspects;
-mod system;
+mod status_page;
+mod te_system_start;
 mod threads;
-mod watch;
 mod watchdog;
 
 use std::io::{self, Write};
@@ -51,17 +45,20 @@ use std::time::Duration;
 use tidegate_monitor::{Event, Guard, Monitor};
 use tidegate_policy::Policy;
 
-pub use self::answer::status;
+use crate::labels::store;
+use crate::object_managers::{audit, decisions};
+
 pub use self::chain::explain;
 pub use self::error::{DaemonError, Outcome};
-pub use self::given::Disks;
+pub use self::handlers::status;
 pub use self::instance::Instance;
+pub use self::labels::store::Disks;
 pub use self::metrics::managers;
 pub use self::options::{DEFAULTS, Options};
-pub use self::policies::Policies;
+pub use self::policy_history::Policies;
 pub use self::settle::fall;
 pub use self::start::{Report, run_program};
-pub use self::system::can_govern;
+pub use self::te_system_start::can_govern;
 
 /// An answer, which has a chain of records for `why`.
 type Answer = tidegate_protocol::Answer<tidegate_audit::Chain>;
@@ -94,9 +91,9 @@ pub struct Shared {
     /// What is counted.
     pub counts: metrics::Counts,
     /// What decides for object managers in user space.
-    pub security: security::Security,
+    pub security: decisions::Security,
     /// What these decided.
-    pub managers: managers::Managers,
+    pub managers: audit::Managers,
 }
 
 /// How the records stood when this daemon began.
@@ -158,10 +155,10 @@ pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outco
     if monitor.governs_everyone() {
         monitor.exempt_myself()?;
     }
-    given::save_clean(monitor, policies, disks)?;
-    let page = page::Page::open()?;
+    store::save_clean(monitor, policies, disks)?;
+    let page = status_page::Page::open()?;
     if let Err(e) = monitor.remove() {
-        given::reopen(monitor)?;
+        store::reopen(monitor)?;
         return Err(e.into());
     }
     page.end();
@@ -184,10 +181,10 @@ fn run(policy: Option<Policy>, how: &Options, ready: impl FnOnce(Report)) -> Out
         }
     })?;
     let shared = Arc::new(shared);
-    let server = serve::Server::listen()?;
-    let records = watch::start(&shared, how, receive)?;
-    house::start(&shared)?;
-    security::start(&shared)?;
+    let server = server::Server::listen()?;
+    let records = events::start(&shared, how, receive)?;
+    maintenance::start(&shared)?;
+    decisions::start(&shared)?;
     shared.monitor.set_daemon(true);
     instance::notify("READY=1");
     ready(report);
@@ -213,9 +210,9 @@ fn run(policy: Option<Policy>, how: &Options, ready: impl FnOnce(Report)) -> Out
 fn keep_given(shared: &Shared) -> Outcome {
     let state = Command::new("systemctl").arg("is-system-running").output();
     if state.is_ok_and(|s| s.stdout.trim_ascii() == b"stopping") {
-        given::save_clean(&shared.monitor, &shared.policies, &shared.disks)
+        store::save_clean(&shared.monitor, &shared.policies, &shared.disks)
     } else {
-        given::save(&shared.monitor, &shared.policies, &shared.disks)
+        store::save(&shared.monitor, &shared.policies, &shared.disks)
     }
 }
 

@@ -10,8 +10,8 @@ use tidegate_monitor::{Class, Event, Kind, Monitor, Op};
 use tidegate_protocol::{Manager, Metrics, RecordCount};
 
 use crate::Shared;
-use crate::answer::status;
 use crate::error::{DaemonError, Outcome};
+use crate::handlers::status;
 
 /// How long an answer holds: counting goes through all processes and all given levels,
 /// and who asks may be anybody.

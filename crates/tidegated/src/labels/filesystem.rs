@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open, statx};
 use tidegate_monitor::Given;
 
 use crate::error::{DaemonError, Outcome};
-use crate::handle::Handle;
+use crate::labels::file_handle::Handle;
 
 /// A mounted filesystem.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

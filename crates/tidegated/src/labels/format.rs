@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tidegate_monitor::{Given, Labelled};
 
-use crate::filesystem::{self, Filesystem};
+use crate::labels::filesystem::{self, Filesystem};
 
 /// The file's first line; and of one without contexts.
 const MAGIC: &str = "tidegate-given 3";

@@ -14,9 +14,9 @@ use tidegate_protocol::{Ask, Code, Lost, Room, Status, You};
 use crate::boot::refusals;
 use crate::error::{DaemonError, Outcome};
 use crate::metrics::metrics;
-use crate::page::denies_unknown;
-use crate::serve::Peer;
-use crate::{Answer, Policies, Shared, bundles, managers, sessions};
+use crate::server::Peer;
+use crate::status_page::denies_unknown;
+use crate::{Answer, Policies, Shared, bundles, object_managers::audit, sessions};
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,9 +96,9 @@ fn decide(
                     .collect(),
             }
         }
-        Ask::Security { question } => {
-            Answer::Security(crate::manager::answer(shared, peer, question, fd)?)
-        }
+        Ask::Security { question } => Answer::Security(crate::object_managers::query::answer(
+            shared, peer, question, fd,
+        )?),
         Ask::Stop => {
             trusted(shared, peer, "setenforce")?;
             crate::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
@@ -130,7 +130,7 @@ fn decide(
         }
         Ask::Why { of } => {
             let only = (peer.uid != 0).then_some(peer.uid);
-            Answer::Why(managers::explain(shared, of, only)?)
+            Answer::Why(audit::explain(shared, of, only)?)
         }
         Ask::Promote { level, path } => {
             trusted(shared, peer, "load_policy")?;
@@ -298,7 +298,7 @@ fn promote(
     let record = shared.monitor.give(fd.as_fd(), number, peer.pid, path)?;
     shared.note(record);
     // a level that was asked for is not to be lost with the machine's power
-    crate::given::save(&shared.monitor, &shared.policies, &shared.disks)?;
+    crate::labels::store::save(&shared.monitor, &shared.policies, &shared.disks)?;
     Ok(format!(
         "{path} is at {}",
         policy.levels[usize::from(number)]

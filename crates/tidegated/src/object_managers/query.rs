@@ -12,8 +12,8 @@ use tidegate_protocol::{Code, Question, Reply};
 
 use crate::Shared;
 use crate::error::{DaemonError, Outcome};
-use crate::security::Right;
-use crate::serve::Peer;
+use crate::object_managers::decisions::Right;
+use crate::server::Peer;
 
 /// Answers an object manager.
 pub fn answer(

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::error::{DaemonError, Outcome};
-use crate::filesystem::{changes, open_mounts};
-use crate::{Shared, given, system, threads};
+use crate::labels::filesystem::{changes, open_mounts};
+use crate::{Shared, labels::store, te_system_start, threads};
 
 /// Between two looks at the guard.
 const BEAT: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ fn keep(shared: &Shared, mounts: &File) {
         };
         let met = shared.monitor.strays();
         if met != strays {
-            match system::follow(&shared.monitor, &shared.policies) {
+            match te_system_start::follow(&shared.monitor, &shared.policies) {
                 Ok(()) => strays = met,
                 Err(failure) => complain(failure),
             }
@@ -62,10 +62,10 @@ fn keep(shared: &Shared, mounts: &File) {
         });
         if came || behind || tried.elapsed() >= SAVE {
             tried = Instant::now();
-            if let Err(failure) = given::prune(&shared.monitor, &shared.disks) {
+            if let Err(failure) = store::prune(&shared.monitor, &shared.disks) {
                 complain(failure);
             }
-            if let Err(failure) = given::save(&shared.monitor, &shared.policies, &shared.disks) {
+            if let Err(failure) = store::save(&shared.monitor, &shared.policies, &shared.disks) {
                 complain(failure);
             }
         }
@@ -74,7 +74,7 @@ fn keep(shared: &Shared, mounts: &File) {
 
 /// Looks for disks that have been mounted; whether there are.
 fn arrive(shared: &Shared) -> Outcome<bool> {
-    let Some(warnings) = given::arrive(shared)? else {
+    let Some(warnings) = store::arrive(shared)? else {
         return Ok(false);
     };
     for warning in warnings {

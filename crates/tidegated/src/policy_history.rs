@@ -14,11 +14,11 @@ use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
 use crate::boot::refusals;
-use crate::caps_files::CapsFiles;
+use crate::capability_files::CapsFiles;
 use crate::error::{DaemonError, Outcome};
 use crate::instance::{directory, write_whole};
-use crate::page::Page;
 use crate::paths;
+use crate::status_page::Page;
 
 /// Bundles that are kept: of older ones' records the rule is not known.
 const KEPT: u32 = 256;

@@ -17,10 +17,10 @@ use tidegate_flask::Sid;
 use tidegate_monitor::Monitor;
 use tidegate_protocol::Code;
 
-use crate::answer::{Then, answer};
 use crate::ask::{hear, tell};
 use crate::closing::Closing;
 use crate::error::{DaemonError, Outcome};
+use crate::handlers::{Then, answer};
 use crate::watchdog::Watchdog;
 use crate::{Answer, Shared, complain, paths};
 

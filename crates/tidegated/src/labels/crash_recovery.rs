@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, fstat, statat};
 use tidegate_policy::{Attrs, Place, Policy};
 
-use crate::filesystem::{Filesystem, device};
-use crate::handle::Handle;
-use crate::saved::Table;
+use crate::labels::file_handle::Handle;
+use crate::labels::filesystem::{Filesystem, device};
+use crate::labels::format::Table;
 
 /// Clocks that drift, and times that filesystems round, in seconds.
 const MARGIN: i64 = 2;

@@ -12,7 +12,7 @@ use tidegate_policy::te::decide::Decider;
 use tidegate_protocol::{Access, Code, Question, Reply};
 
 use crate::error::{DaemonError, Outcome};
-use crate::page::{Page, denies_unknown};
+use crate::status_page::{Page, denies_unknown};
 use crate::watchdog::Who;
 use crate::{Shared, threads};
 
