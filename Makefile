@@ -67,7 +67,7 @@ build: ## All crates, for development
 	$(CARGO) build --workspace --locked
 
 .PHONY: static
-static: ## The program as it is installed: one static binary
+static: ## The programs as they are installed: static binaries
 	@scripts/build.sh static
 
 .PHONY: lab

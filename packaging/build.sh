@@ -61,6 +61,8 @@ trees() {
 		gzip -9nc "$page" >"$OUT/trees/$program/usr/share/man/man1/${page##*/}.gz"
 	done
 	tree=$OUT/trees/tidegate
+	# the command line starts the daemon from the directory that it lies in itself
+	install -s -m 755 "$TARGET/x86_64-unknown-linux-gnu/release/tidegated" "$tree/usr/bin/tidegated"
 	documents "$tree/usr/share/man"
 	for program in tidegate tidegate-exporter; do
 		mkdir -p "$OUT/trees/$program/usr/lib/systemd/system"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds what is installed: programs and libraries in their release form. What tests need, crates/xtask builds.
-#   build.sh static              the static program; its path is the last line
+#   build.sh static              the static programs, the command line and the daemon beside it; the path of the first is the last line
 #   build.sh lab                 the lab's program, static too; beside the other
 #   build.sh install DIR [NAME]  the libraries for C (avc, restrict, service) or one, with header and what pkg-config reads, as in DIR;
 #                                PREFIX=/usr, LIBDIR=PREFIX/lib. ARCHIVES=DIR takes those that are built there
@@ -20,6 +20,8 @@ static() {
 
 man() {
 	mkdir -p "$TARGET/man" "$TARGET/completions"
+	# it has no page of its own: `tidegate start` starts it
+	static tidegated
 	for name in tidegate tidegate-exporter tidegate-lab; do
 		static "$name"
 		program=$RELEASE/$name
@@ -68,6 +70,7 @@ clean() {
 case ${1:-} in
 static)
 	static tidegate
+	static tidegated
 	echo "$RELEASE/tidegate"
 	;;
 lab)

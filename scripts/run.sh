@@ -55,7 +55,7 @@ build() {
 	scripts/xtask.sh build tidegate-lab
 	"$LAB" setup --kernel "$kernel" >"$OUT/setup" 2>&1 &
 	parts=$!
-	scripts/xtask.sh payload "$OUT/payload" tidegate
+	scripts/xtask.sh payload "$OUT/payload" tidegate tidegated
 	wait_for "$parts" "kernel and image" || {
 		cat "$OUT/setup"
 		return 1
@@ -111,7 +111,9 @@ rm -rf "$OUT"
 mkdir -p "$OUT/payload"
 if [ -n "${PROGRAMS:-}" ]; then
 	# the test run has built everything
-	strip "$PROGRAMS/tidegate" -o "$OUT/payload/tidegate"
+	for program in tidegate tidegated; do
+		strip "$PROGRAMS/$program" -o "$OUT/payload/$program"
+	done
 else
 	scripts/setup.sh
 	say "building"

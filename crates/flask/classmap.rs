@@ -2,7 +2,9 @@
 
 /// A class and its permissions, in their order.
 pub struct Class {
+    /// Its name, as policies have it.
     pub name: String,
+    /// The names of its permissions, by their bits.
     pub permissions: Vec<String>,
 }
 

@@ -50,7 +50,7 @@ host() {
 	HOST=$!
 }
 
-install -m 755 tidegate agent-host agent-tool /usr/bin
+install -m 755 tidegate tidegated agent-host agent-tool /usr/bin
 install -D -m 644 -t /etc/agent-host tools.caps tools.toml
 mkdir -p /run/agent-host /srv/in /root/.ssh
 echo "a private key" >/root/.ssh/id

@@ -56,12 +56,14 @@ manual() {
 
 # The same package of a version to come, whose monitor is another build's.
 next_version() {
-	local build dir=/tmp/next
+	local build program dir=/tmp/next
 	build=$(find /sys/fs/bpf/tidegate/maps -name 'build-*' -printf '%f\n')
 	dpkg-deb -R ./tidegate_0.1.0_amd64.deb "$dir"
 	sed -i 's/^Version: .*/Version: 99.0/' "$dir/DEBIAN/control"
-	grep -q "${build#build-}" "$dir/usr/bin/tidegate" || return
-	sed -i "s/${build#build-}/0123456789abcdef/g" "$dir/usr/bin/tidegate"
+	for program in tidegate tidegated; do
+		grep -q "${build#build-}" "$dir/usr/bin/$program" || return
+		sed -i "s/${build#build-}/0123456789abcdef/g" "$dir/usr/bin/$program"
+	done
 	echo '# what the next version has to say' >>"$dir/etc/tidegate/policy.plm"
 	dpkg-deb -b --root-owner-group "$dir" /tmp/tidegate_99.deb
 }
@@ -110,7 +112,7 @@ case $boot in
 	try "enforced after it" refused
 	try "the program is the new one" sh -c 'dpkg-query -W tidegate | grep -q 99.0'
 	try "the monitor is the old one" sh -c 'ls /sys/fs/bpf/tidegate/maps | grep build-; [ ! -e /sys/fs/bpf/tidegate/maps/build-0123456789abcdef ]'
-	try "the daemon is the old one" [ "$(readlink "/proc/$(daemon)/exe")" = /var/lib/tidegate/program ]
+	try "the daemon is the old one" [ "$(readlink "/proc/$(daemon)/exe")" = /var/lib/tidegate/tidegated ]
 	try "commands work on" sh -c 'tidegate ps && tidegate stats && tidegate status && tidegate why'
 	try "the changed policy is the administrator's" keeps_file
 	try "no service failed but the reload" sh -c '! systemctl --failed --no-legend --plain | grep -v tidegate-reload'

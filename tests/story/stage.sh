@@ -8,7 +8,7 @@ APP=$HOME_OF_ALICE/src/app
 
 stage() {
 	mkdir -p "$ASIDE"
-	[ ! -x /payload/tidegate ] || install -m 755 /payload/tidegate /usr/local/bin/tidegate
+	[ ! -x /payload/tidegate ] || install -m 755 /payload/tidegate /payload/tidegated /usr/local/bin/
 	install -m 755 "$STORY/pkg" "$STORY/helper" "$STORY/terminal" "$STORY/mapping" /usr/local/bin/
 	network
 	# Debian's kernels refuse TIOCSTI to all but root; many others do not.

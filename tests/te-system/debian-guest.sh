@@ -23,7 +23,7 @@ sleep 8
 if [ "$1" = tidegate ]; then
 	timeout 1200 /payload/tidegate start --policy /payload/flat.plm --te /etc/selinux/default --te-system --permissive
 	/payload/tidegate ps -Z
-	/payload/tidegate ps --json | sed -n 's/.*"context":"\([^"]*\)","comm":"\([^"]*\)".*/context: \2 \1/p' | grep -v ': tidegate '
+	/payload/tidegate ps --json | sed -n 's/.*"context":"\([^"]*\)","comm":"\([^"]*\)".*/context: \2 \1/p' | grep -v ': tidegated\? '
 else
 	for process in /proc/[0-9]*; do
 		if [ "$process" != /proc/$$ ] && readlink "$process/exe" >/dev/null && read -r name <"$process/comm"; then

@@ -22,11 +22,6 @@
 //!
 //! **Limits.** A question that is not in the cache is a connection to the daemon. Without the daemon what is cached goes
 //! on to count, as the policy cannot change; what is not is refused.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 mod audit;
 mod avc;

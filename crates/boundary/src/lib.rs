@@ -2,11 +2,6 @@
 //! the arguments.
 //!
 //! What C hands over is taken at its word in one thing only: a pointer that is not NULL points to what the header says.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};

@@ -3,7 +3,6 @@
 //! `kernels/` has a list for each kernel, as `tidegate census` writes it there; `decisions/` has a table for each kind of
 //! row, which is kept by hand. `docs/census.md` says how to read them. A row that nobody has decided on fails this crate's
 //! tests, and `tidegate doctor` names it on a kernel that is newer than the lists.
-#![warn(missing_docs)]
 
 mod decision;
 mod offer;

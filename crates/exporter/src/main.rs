@@ -3,7 +3,6 @@
 //! No part of what is trusted: it asks the daemon over its socket, as anybody may, so
 //! that the daemon opens no port and reads no HTTP. It takes no privilege, and goes on
 //! at the lowest level, where the network soon has it.
-#![warn(missing_docs)]
 
 /// A line on standard error, if anybody can be told: who has fallen may not write there
 /// any more.

@@ -3,11 +3,6 @@
 //! [`Image`] lays a policy out as `kernel/te/image.h` has it, with its rules expanded to a row for each source. The
 //! kernel reads that in an arena; [`Server`] asks it with the kernel's own code (`kernel/models/te.h`), compiled for user
 //! space, so that what is proved of it here is proved of what enforces.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
 

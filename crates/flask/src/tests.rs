@@ -295,7 +295,7 @@ fn each_permission_of_linux_is_asked_about_or_told() {
             text += &fs::read_to_string(path).unwrap();
         }
     }
-    let server = fs::read_to_string(crates.join("tidegate/src/daemon/manager.rs")).unwrap();
+    let server = fs::read_to_string(crates.join("tidegated/src/object_managers/query.rs")).unwrap();
     let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     let words: HashSet<&str> = text.split(is_between).collect();
     for (class, permissions) in CLASSES {

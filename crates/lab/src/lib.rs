@@ -16,7 +16,6 @@
 //! assert!(outcome.success(), "{}", outcome.explain());
 //! # anyhow::Ok(())
 //! ```
-#![warn(missing_docs)]
 
 pub mod artefact;
 pub mod bench;

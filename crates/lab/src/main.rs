@@ -1,5 +1,4 @@
 //! `tidegate-lab`: machines with stock Debian kernels.
-#![warn(missing_docs)]
 
 mod commands;
 

@@ -3,11 +3,6 @@
 //! [`Image`] lays them out as `kernel/caps/image.h` has it. The kernel reads that in an arena; [`Server`] asks it with the
 //! kernel's own code (`kernel/models/caps.h`), compiled for user space, so that what is proved of it here is proved of what
 //! enforces. [`object_id`] is by which number an object is revoked.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 mod decide;
 mod image;

@@ -13,7 +13,6 @@
 //!
 //! A [`Case`] is one subject and a few operations, asked of any policy by canonical
 //! paths: what `tidegate learn` and `why` check a proposed statement by.
-#![warn(missing_docs)]
 
 mod case;
 mod channel;

@@ -3,11 +3,6 @@
 //!
 //! The only crate that talks to BPF. Shared types come from the object's BTF,
 //! names and numbers from `kernel/abi.h`; nothing is written down twice.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 mod abi {
     #![allow(dead_code)]

@@ -2,7 +2,6 @@
 //! panics if a policy compiler, the bundle loader or the reader of compiled profiles, of SELinux's
 //! binary policies, of recordings, or of requests to services breaks a promise, or the kernel's decisions by
 //! an image of capability files do.
-#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod caps;

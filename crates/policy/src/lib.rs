@@ -16,7 +16,6 @@
 //! assert_eq!(Policy::from_bundle(&policy.to_bundle()).unwrap(), policy);
 //! # Ok::<(), tidegate_policy::MapErrors>(())
 //! ```
-#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod alias;

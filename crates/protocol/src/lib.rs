@@ -5,13 +5,9 @@
 //!
 //! A crate of its own, so that a program that only asks carries neither the daemon
 //! nor the compiler.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
 mod client;
+mod code;
 mod metrics;
 mod page;
 mod sealed;
@@ -19,6 +15,7 @@ mod security;
 mod session;
 
 pub use client::{AskError, ask};
+pub use code::Code;
 pub use metrics::{Manager, Metrics, RecordCount};
 pub use page::{PAGE, Page, PageStatus};
 pub use sealed::{Sealed, seal};

@@ -5,7 +5,6 @@
 //! at a time. [`Side`] is one policy's view of it; it decides by the kernel's own rules
 //! ([`rules`]), finds labels by the policy's look-up, and keeps of subjects and objects
 //! what the monitor would, the profiles that confine whom and the domains that they are in among it. [`Comparison`] holds two of them against each other.
-#![warn(missing_docs)]
 
 mod channel;
 mod compare;

@@ -20,7 +20,6 @@
 //! - Who is not root gives up new privileges by it (`no_new_privs`, prctl(2)), in the calling thread; the others must have done so
 //!   themselves, or been started by one that had.
 //! - It takes no line in the file: everybody may reach the daemon.
-#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod error;

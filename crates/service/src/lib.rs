@@ -25,7 +25,6 @@
 //! ```
 //!
 //! Both work without a monitor, too: then everything arrives.
-#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod client;

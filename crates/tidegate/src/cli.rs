@@ -6,16 +6,16 @@ mod selinux;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use tidegated::{DEFAULTS, Options, paths};
 
-use crate::places;
 use crate::profiles::Profiles;
-use crate::selinux::Syntax;
+use crate::setools::{Seinfo, Sesearch};
 use crate::source::Source;
 use crate::te::SelinuxPolicy;
 
 pub use self::caps::{Revoke, RunCaps};
-pub use self::selinux::{Getsebool, Seinfo, Sesearch, Setsebool};
+pub use self::selinux::{Getsebool, Setsebool};
 
 /// Mandatory access control through BPF LSM: what has touched untrusted data
 /// cannot change what you trust.
@@ -114,19 +114,10 @@ pub enum Command {
         /// To which directory
         dir: PathBuf,
     },
-    /// The daemon itself, as `start` runs it
-    #[command(hide = true)]
-    Daemon(Daemon),
     /// Attaches empty programs to the monitor's hooks until it is killed: what the lab
     /// compares with
     #[command(hide = true)]
     Floor,
-    /// Falls to a level with a pipe in hand: see daemon/boot.rs
-    #[command(hide = true)]
-    Settle {
-        /// The level
-        level: String,
-    },
 }
 
 /// What the lab's own program, `tidegate-lab`, takes.
@@ -309,7 +300,7 @@ pub struct Log {
     #[arg(short = 'n', long, value_name = "N")]
     pub last: Option<usize>,
     /// Another file than the machine's own log
-    #[arg(long, value_name = "FILE", default_value = places::LOG)]
+    #[arg(long, value_name = "FILE", default_value = paths::LOG)]
     pub file: PathBuf,
 }
 
@@ -356,7 +347,7 @@ pub struct Learn {
     #[arg(long, value_name = "PREFIX")]
     pub path: Option<String>,
     /// Another file than the machine's own log
-    #[arg(long, value_name = "FILE", default_value = places::LOG)]
+    #[arg(long, value_name = "FILE", default_value = paths::LOG)]
     pub file: PathBuf,
     /// Propose mends of what looks like an attack, too: what has heard the network reached
     /// for secrets, dotfiles, other processes or the system
@@ -383,6 +374,24 @@ pub struct Learn {
     /// Replace the files if they are there
     #[arg(long, requires = "written")]
     pub force: bool,
+}
+
+/// How rules of a SELinux policy are written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Syntax {
+    /// CIL, which `--te` and semodule(8) take
+    Cil,
+    /// A module's source, as checkmodule(8) takes it
+    Te,
+}
+
+impl From<Syntax> for tidegate_remedy::selinux::Syntax {
+    fn from(syntax: Syntax) -> Self {
+        match syntax {
+            Syntax::Cil => Self::Cil,
+            Syntax::Te => Self::Te,
+        }
+    }
 }
 
 /// What to record.
@@ -449,39 +458,34 @@ pub struct Daemon {
     #[arg(long)]
     pub te_system: bool,
     /// Objects whose level no path rule gives back: room in the kernel's table, and as much in that of labels
-    #[arg(long, value_name = "N", default_value_t = 1 << 18, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
+    #[arg(long, value_name = "N", default_value_t = DEFAULTS.given_entries, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub given_entries: u32,
     /// Bytes after which the audit log is rotated
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, value_parser = clap::value_parser!(u64).range(4096..))]
+    #[arg(long, value_name = "BYTES", default_value_t = DEFAULTS.log_size, value_parser = clap::value_parser!(u64).range(4096..))]
     pub log_size: u64,
     /// Rotated audit logs to keep
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULTS.log_keep)]
     pub log_keep: u32,
     /// Denials of one subject, object and operation to record a second; the rest is counted
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULTS.log_rate)]
     pub log_rate: u32,
     /// Milliseconds for which nobody must have needed the guard of revoked descriptors before it is detached, and of the beat
     /// that looks for that, if it is shorter than a second: tests wait for it
-    #[arg(long, value_name = "MS", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..), hide = true)]
+    #[arg(long, value_name = "MS", default_value_t = DEFAULTS.guard_quiet, value_parser = clap::value_parser!(u32).range(1..), hide = true)]
     pub guard_quiet: u32,
 }
 
 impl Daemon {
-    /// The same, as arguments.
-    pub fn to_args(&self) -> Vec<String> {
-        let mut args = vec![
-            format!("--given-entries={}", self.given_entries),
-            format!("--log-size={}", self.log_size),
-            format!("--log-keep={}", self.log_keep),
-            format!("--log-rate={}", self.log_rate),
-            format!("--guard-quiet={}", self.guard_quiet),
-        ];
-        if self.permissive {
-            args.push("--permissive".into());
+    /// Returns the same as the daemon has it.
+    pub fn options(&self) -> Options {
+        Options {
+            permissive: self.permissive,
+            te_system: self.te_system,
+            given_entries: self.given_entries,
+            log_size: self.log_size,
+            log_keep: self.log_keep,
+            log_rate: self.log_rate,
+            guard_quiet: self.guard_quiet,
         }
-        if self.te_system {
-            args.push("--te-system".into());
-        }
-        args
     }
 }

@@ -1,61 +1,14 @@
 //! Exit codes (docs/exit-codes.md) and the one way a command fails.
 
 use std::fmt;
-use std::process::ExitCode;
 
 use miette::Report;
+use tidegated::DaemonError;
+
+pub use tidegate_protocol::Code;
 
 use crate::doctor::Check;
 use crate::output::tell;
-
-/// What a command's exit status says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Code {
-    /// The question was answered with no.
-    No = 1,
-    /// The command line is wrong.
-    Usage = 2,
-    /// The policy, map or bundle is wrong.
-    Policy = 3,
-    /// This machine cannot enforce.
-    CannotEnforce = 4,
-    /// Tidegate, or its daemon, is not running.
-    NotRunning = 5,
-    /// It is running already.
-    Running = 6,
-    /// Not permitted.
-    NotPermitted = 7,
-    /// Anything else that went wrong.
-    Internal = 8,
-    /// The monitor in the kernel is another version's.
-    Foreign = 9,
-    /// It is done, but for profiles that cannot be used.
-    Partly = 10,
-}
-
-impl Code {
-    /// The code a number stands for, as a daemon reports it.
-    pub fn from_number(n: u8) -> Code {
-        match n {
-            1 => Code::No,
-            2 => Code::Usage,
-            3 => Code::Policy,
-            4 => Code::CannotEnforce,
-            5 => Code::NotRunning,
-            6 => Code::Running,
-            7 => Code::NotPermitted,
-            9 => Code::Foreign,
-            _ => Code::Internal,
-        }
-    }
-}
-
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> ExitCode {
-        ExitCode::from(code as u8)
-    }
-}
 
 /// Why a command ends early: one error, one code.
 #[derive(Debug)]
@@ -126,12 +79,7 @@ impl Failure {
 
     /// A level that the policy in force does not have; it has these, the lowest first.
     pub fn no_level(name: &str, levels: &[String]) -> Failure {
-        let known: Vec<_> = levels.iter().rev().map(String::as_str).collect();
-        let known = known.join(" > ");
-        Failure::new(
-            Code::Usage,
-            format!("there is no level `{name}`: the levels are {known}"),
-        )
+        DaemonError::no_level(name, levels).into()
     }
 
     /// A failed system call; `what` reads on after `cannot`.
@@ -146,21 +94,14 @@ impl Failure {
     }
 }
 
+impl From<DaemonError> for Failure {
+    fn from(e: DaemonError) -> Failure {
+        Failure::new(e.code(), e)
+    }
+}
+
 impl From<tidegate_monitor::Error> for Failure {
     fn from(e: tidegate_monitor::Error) -> Failure {
-        use tidegate_monitor::Error;
-        let code = match &e {
-            Error::Running => Code::Running,
-            Error::NotRunning => Code::NotRunning,
-            Error::NotPermitted(_) | Error::NewPrivileges => Code::NotPermitted,
-            Error::Unsupported(_) | Error::Load { .. } | Error::Hook { .. } => Code::CannotEnforce,
-            Error::Foreign(_) => Code::Foreign,
-            Error::LevelsDiffer { .. } => Code::Policy,
-            Error::Fixed(_) | Error::Mapped(_) | Error::Blocked(_) | Error::Capabilities(_) => {
-                Code::No
-            }
-            _ => Code::Internal,
-        };
-        Failure::new(code, e)
+        DaemonError::from(e).into()
     }
 }

@@ -1,53 +1,41 @@
 //! `tidegate`: mandatory access control through BPF LSM, by the command line.
-#![warn(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
 
-mod amend;
-mod asked;
-mod caps_record;
+mod bundle;
 mod cli;
 mod client;
 mod commands;
-mod daemon;
 mod doctor;
 mod exit;
-mod learn;
-mod mend;
-mod other;
+#[cfg(test)]
+mod layers;
 mod output;
-mod places;
 mod profiles;
-mod program;
 mod protocol;
-mod record;
-mod selinux;
+mod setools;
 mod source;
-mod tail;
 mod te;
-mod why;
+mod upgrade;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tidegated::paths;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse_from(cli::Sesearch::in_long(std::env::args_os()));
+    let cli = cli::Cli::parse_from(setools::Sesearch::in_long(std::env::args_os()));
     match commands::run(cli) {
         Ok(code) => code,
         Err(mut failure) => {
             // why nothing runs here, and never has, may be that nothing can
             if failure.code == exit::Code::NotRunning
-                && !Path::new(places::BUNDLES).exists()
+                && !Path::new(paths::BUNDLES).exists()
                 && let Some(obstacle) = doctor::obstacle()
             {
                 failure = exit::Failure::cannot_enforce(&obstacle);
             }
             if failure.code == exit::Code::Foreign {
-                failure = other::go_on(failure);
+                failure = upgrade::go_on(failure);
             }
             failure.tell();
             failure.code.into()

@@ -1,13 +1,12 @@
 //! Printing: colours on terminals only, and no panic when nobody can be told.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, Write};
 use std::process;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-
-use crate::exit::Code;
+use tidegate_protocol::Code;
 
 /// A line on standard output.
 macro_rules! say {
@@ -48,30 +47,4 @@ pub fn waiting<T>(what: &'static str, long: impl FnOnce() -> T) -> T {
     let result = long();
     bar.finish_and_clear();
     result
-}
-
-/// A name or a path without what would begin another line or move a terminal's cursor:
-/// control characters are escaped as the log has them.
-pub fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => out.push_str("\\n"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_are_escaped_and_nothing_else() {
-        assert_eq!(printable("a\nb\u{1b}[2J\tü"), "a\\nb\\u001b[2J\\u0009ü");
-    }
 }

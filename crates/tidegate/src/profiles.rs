@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::Report;
+use tidegate_audit::printable;
 use tidegate_policy::profile::{
     FEATURES, LeftOut, Parsed, Parser, ParserError, ProfileSet, Source, Statement, Unmediated,
     source,
 };
+use tidegate_remedy::apparmor::{Bench, BenchError};
 
 use crate::exit::{Code, Failure, Message, Outcome};
-use crate::output::{printable, tell, waiting};
+use crate::output::{tell, waiting};
 
 /// So many warnings are shown, and the rest is counted.
 const SHOWN: usize = 20;
@@ -72,6 +74,20 @@ impl Profiles {
             apparmor_parser: self.apparmor_parser.clone(),
             strict: self.strict,
         }
+    }
+
+    /// Compiles them to try rules on, and tells of those that do not compile.
+    pub fn bench(&self) -> Outcome<Bench> {
+        let profiles = self.absolute();
+        let (parsed, left_out) = waiting("compiling profiles", || profiles.compile())?;
+        tell_left_out(&left_out);
+        let parser = profiles.parser(&profiles.profile_base);
+        Bench::new(parser, parsed).map_err(|e| match e {
+            BenchError::Unreadable { file, source } => {
+                Failure::io(format!("read {}", file.display()), source)
+            }
+            BenchError::Link(e) => Failure::policy(Report::new(e)),
+        })
     }
 
     /// What a file of profiles says.

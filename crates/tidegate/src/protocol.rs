@@ -1,17 +1,15 @@
 //! What is said over the daemon's socket, records with it.
 
 use serde::{Deserialize, Serialize};
-pub use tidegate_protocol::{
-    Ask, MAX_ASK, Manager, Metrics, RecordCount, Room, Status, WhyOf, You,
-};
+pub use tidegate_protocol::{Ask, Manager, Status, WhyOf, You};
 
-use crate::mend::Mending;
-use crate::record::Record;
+use tidegate_audit::{Chain, Record};
+use tidegate_remedy::Mending;
 
 /// An answer.
 pub type Answer = tidegate_protocol::Answer<Why>;
 
-/// A chain of records.
+/// A chain of records, as the daemon answers, and what this program makes of it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Why {
     /// The process asked about, if it was one.
@@ -24,4 +22,15 @@ pub struct Why {
     /// What would mend it, if it begins with a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mending: Option<Mending>,
+}
+
+impl From<Chain> for Why {
+    fn from(of: Chain) -> Why {
+        Why {
+            process: of.process,
+            chain: of.chain,
+            cut: of.cut,
+            mending: None,
+        }
+    }
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::Report;
 use tidegate_policy::{PRESETS, Policy};
+use tidegated::paths;
 
+use crate::bundle::read_bundle;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::tell;
-use crate::places;
 use crate::profiles::{self, Profiles};
 use crate::te::{self, SelinuxPolicy};
 
@@ -89,12 +90,12 @@ impl Source {
         }
         match &self.policy {
             Some(path) => read_map(path),
-            None if Path::new(places::POLICY).exists() => read_map(Path::new(places::POLICY)),
+            None if Path::new(paths::POLICY).exists() => read_map(Path::new(paths::POLICY)),
             None => Err(Failure::new(
                 Code::Usage,
                 format!(
                     "no policy is named and there is no {}: use --preset, --policy or --bundle",
-                    places::POLICY
+                    paths::POLICY
                 ),
             )),
         }
@@ -133,11 +134,4 @@ fn read_map(path: &Path) -> Outcome<Policy> {
         }
     })?;
     compiled(Policy::compile_file(path))
-}
-
-/// Reads a bundle file.
-pub fn read_bundle(path: &Path) -> Outcome<Policy> {
-    let bytes = fs::read(path).map_err(|e| Failure::io(format!("read {}", path.display()), e))?;
-    Policy::from_bundle(&bytes)
-        .map_err(|e| Failure::policy(Report::new(e).wrap_err(format!("{}", path.display()))))
 }

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::Report;
+use tidegate_audit::printable;
 use tidegate_flask::{ANY_CLASS, UNMEDIATED};
 use tidegate_policy::te::cil::{Compiler, CompilerError};
 use tidegate_policy::te::contexts::FileContexts;
 use tidegate_policy::te::policydb::{NEWEST, OLDEST};
 use tidegate_policy::te::{Te, UnknownBoolean};
 
+use crate::bundle::read_bundle;
 use crate::exit::{Code, Failure, Message, Outcome};
-use crate::output::{printable, tell, waiting};
-use crate::source::read_bundle;
+use crate::output::{tell, waiting};
 
 /// The SELinux policy to use.
 #[derive(Debug, Clone, Default, Args)]

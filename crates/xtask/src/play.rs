@@ -252,7 +252,7 @@ impl Play {
             fs::remove_dir_all(&dir).with_context(|| dir.display().to_string())?;
         }
         fs::create_dir_all(&dir).with_context(|| dir.display().to_string())?;
-        for (name, binary) in [TIDEGATE].iter().chain(programs) {
+        for (name, binary) in TIDEGATE.iter().chain(programs) {
             cargo::install(&self.programs().join(binary), &dir.join(name))?;
         }
         Ok(dir)

@@ -50,7 +50,7 @@ pub struct Guest {
 pub type Program = (&'static str, &'static str);
 
 /// What every payload has.
-pub const TIDEGATE: Program = ("tidegate", "tidegate");
+pub const TIDEGATE: [Program; 2] = [("tidegate", "tidegate"), ("tidegated", "tidegated")];
 
 /// A machine: suites of one place and kernel share one, one after another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,4 @@
 //! What the host and its tools have in common: the requests of the `notes` service.
-#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 use anyhow::{Context, Result, bail};

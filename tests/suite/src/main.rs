@@ -3,7 +3,6 @@
 //! It is the program whose name its file has, or else its first word: a machine's payload has copies of it under the
 //! programs' names. Programs put further copies where they need them, and those are known by their places or by what
 //! they are told to do.
-#![warn(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 mod attack;
 #[cfg(test)]

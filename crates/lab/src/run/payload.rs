@@ -100,12 +100,18 @@ impl Payload {
         }
         if system.tidegate {
             let file = &plan.tidegate;
-            fs::copy(file, bin.join("tidegate")).with_context(|| {
-                format!(
-                    "no {}: `make static` builds it, --tidegate names another",
-                    file.display()
-                )
-            })?;
+            // the daemon's program lies beside the command line's
+            for (file, name) in [
+                (file.clone(), "tidegate"),
+                (file.with_file_name("tidegated"), "tidegated"),
+            ] {
+                fs::copy(&file, bin.join(name)).with_context(|| {
+                    format!(
+                        "no {}: `make static` builds it, --tidegate names another",
+                        file.display()
+                    )
+                })?;
+            }
         }
         if system.lab {
             fs::copy(&plan.lab, bin.join("tidegate-lab"))

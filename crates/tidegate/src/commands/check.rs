@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
+use tidegate_audit::printable;
 use tidegate_flask::{Image, Numbering};
 use tidegate_policy::profile::LeftOut;
 use tidegate_policy::te::contexts::{FileContexts, Kind};
@@ -15,7 +16,7 @@ use tidegate_policy::{Attrs, Policy, te};
 use super::{check_caps, print_json};
 use crate::cli::Check;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::{printable, say};
+use crate::output::say;
 use crate::profiles::whole;
 
 /// A policy in short.

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use miette::Report;
 use serde::Serialize;
+use tidegate_audit::printable;
 use tidegate_policy::caps::{Capabilities, Capability, Class, Needs, Object, Objects};
 
 use super::print_json;
 use crate::exit::{Failure, Outcome};
-use crate::output::{printable, say, tell};
+use crate::output::{say, tell};
 
 /// The classes that a path can be asked as.
 const OF_PATHS: [Class; 5] = [

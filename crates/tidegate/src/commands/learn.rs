@@ -8,18 +8,16 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use jiff::Timestamp;
+use tidegate_audit::{Record, Tail};
 use tidegate_policy::Policy;
+use tidegate_remedy::learn::{Counts, Gathered, Proposal, plan};
+use tidegate_remedy::{apparmor, selinux};
+use tidegated::paths;
 
 use super::{log, print_json};
-use crate::amend;
 use crate::cli::Learn;
 use crate::exit::{Code, Failure, Outcome};
-use crate::learn::{Counts, Gathered, Proposal, plan};
 use crate::output::say;
-use crate::places;
-use crate::record::Record;
-use crate::selinux;
-use crate::tail::Tail;
 
 pub fn run(args: &Learn, json: bool) -> Outcome {
     let include = include(args)?;
@@ -107,23 +105,22 @@ fn selinux_rules(
         plan,
         gathered,
         &te.db,
-        args.te_syntax,
+        args.te_syntax.into(),
     ))
 }
 
 /// What the profiles lack; `None`: they refused nothing.
 fn amended(
     args: &Learn,
-    gathered: &amend::Gathered,
+    gathered: &apparmor::Gathered,
     progress: &mut Progress,
-) -> Outcome<Option<amend::Proposal>> {
+) -> Outcome<Option<apparmor::Proposal>> {
     if gathered.refusals == 0 {
         return Ok(None);
     }
-    let profiles = args.source.profiles.absolute();
-    let bench = amend::Bench::new(&profiles)?;
-    let plan = amend::plan(gathered, &bench, |what| progress.tell(|| what.to_owned()));
-    amend::Proposal::new(plan, gathered, &bench)
+    let bench = args.source.profiles.bench()?;
+    let plan = apparmor::plan(gathered, &bench, |what| progress.tell(|| what.to_owned()));
+    apparmor::Proposal::new(plan, gathered, &bench)
         .map(Some)
         .map_err(|e| Failure::io("read the profiles' files", e))
 }
@@ -140,7 +137,7 @@ fn include(args: &Learn) -> Outcome<String> {
         return Ok(format!("include {preset}"));
     }
     let path = args.source.policy.as_deref();
-    let path = path.unwrap_or(Path::new(places::POLICY));
+    let path = path.unwrap_or(Path::new(paths::POLICY));
     let failed = |e| Failure::io(format!("read {}", path.display()), e);
     // load() tells what is wrong with one that is not there
     let Ok(whole) = path.canonicalize() else {

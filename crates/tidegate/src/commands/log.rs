@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use jiff::{Span, Timestamp};
+use tidegate_audit::{Record, Tail};
 
 use crate::cli::Log;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::say;
-use crate::record::Record;
-use crate::tail::Tail;
 
 /// Between two looks for new lines.
 const BEAT: Duration = Duration::from_millis(250);

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
 use serde::Serialize;
+use tidegate_audit::{level_name, printable};
 use tidegate_monitor::{Monitor, Object, Origin};
 use tidegate_policy::Policy;
+use tidegated::Policies;
 
 use super::check::attributes;
 use super::print_json;
 use crate::cli::Ls;
-use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::{printable, say};
-use crate::record::level_name;
+use crate::output::say;
 
 /// Files looked at by one call: each has a descriptor meanwhile.
 const BATCH: usize = 256;

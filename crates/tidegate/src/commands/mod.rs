@@ -22,7 +22,6 @@ mod run;
 mod seinfo;
 mod sesearch;
 mod sessions;
-mod settle;
 mod start;
 mod stats;
 mod status;
@@ -30,10 +29,7 @@ mod stop;
 mod top;
 mod why;
 
-use std::fs;
-use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -75,11 +71,9 @@ pub fn run(cli: Cli) -> Outcome<ExitCode> {
         Command::Replay(args) => return replay::run(&args, json),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { dir } => manual::pages(&dir),
-        Command::Daemon(how) => crate::daemon::detached(&how),
         Command::Bench(args) => lab::run(Some("bench"), &args.args),
         Command::Lab(args) => lab::run(None, &args.args),
         Command::Floor => floor::run(),
-        Command::Settle { level } => settle::run(&level),
     }
     .map(|()| ExitCode::SUCCESS)
 }
@@ -131,18 +125,4 @@ fn answered(answer: Answer, json: bool) -> Outcome {
             "the daemon gave another answer",
         )),
     }
-}
-
-/// Falls by reading a level's file. Tries again where others that must fall too were
-/// not at rest in time.
-fn fall(level: &Path) -> io::Result<()> {
-    const ATTEMPTS: u32 = 3;
-    let mut result = fs::read(level);
-    for _ in 1..ATTEMPTS {
-        match &result {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => result = fs::read(level),
-            _ => break,
-        }
-    }
-    result.map(drop)
 }

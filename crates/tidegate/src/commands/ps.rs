@@ -1,15 +1,15 @@
 //! `ps`: processes and their levels (LOMAC's lps).
 
 use serde::Serialize;
+use tidegate_audit::{level_name, printable};
 use tidegate_monitor::Monitor;
+use tidegated::Policies;
 
 use super::check::attributes;
 use super::print_json;
 use crate::cli::Ps;
-use crate::daemon::Policies;
 use crate::exit::{Failure, Outcome};
-use crate::output::{printable, say};
-use crate::record::level_name;
+use crate::output::say;
 
 /// A process.
 #[derive(Debug, Serialize)]

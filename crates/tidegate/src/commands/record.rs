@@ -17,10 +17,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use tidegate_monitor::{Monitor, Recorder, Scope, boottime};
 use tidegate_recording::{Act, Filesystem, Head, InForce, Inode, Line, VERSION, Writer, hex};
+use tidegated::Policies;
 
 use super::print_json;
 use crate::cli;
-use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{say, tell, waiting};
 

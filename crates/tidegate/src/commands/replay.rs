@@ -4,16 +4,16 @@ use std::process::ExitCode;
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::Serialize;
+use tidegate_audit::{because, verb};
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::{Mode, Policy, profile};
 use tidegate_recording::{Comparison, Domains, Error, Fall, Group, Head, Reader, Report};
+use tidegate_remedy::selinux;
 
 use super::print_json;
 use crate::cli::Replay;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{say, tell, waiting};
-use crate::record::{because, verb};
-use crate::selinux;
 use crate::source::Source;
 
 /// Kinds shown without `--all`.

@@ -1,13 +1,14 @@
 //! `revoke`: takes capabilities back from the sessions that run.
 
 use serde::Serialize;
+use tidegate_audit::printable;
 use tidegate_protocol::{Lost, Withdraw};
 
 use super::print_json;
 use crate::cli::Revoke;
 use crate::client;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::{printable, say};
+use crate::output::say;
 use crate::protocol::{Answer, Ask};
 
 /// What came of it.

@@ -11,12 +11,11 @@ use std::process::Command;
 use miette::Report;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tidegate_restrict::{Layer, RestrictError};
+use tidegated::{fall, paths};
 
-use super::fall;
 use crate::cli::Run;
 use crate::client;
 use crate::exit::{Code, Failure, Outcome};
-use crate::places;
 use crate::protocol::{Answer, Ask};
 
 pub fn run(args: &Run) -> Outcome {
@@ -106,7 +105,7 @@ fn limit(resource: u8, max: u64) -> rustix::io::Result<()> {
 }
 
 fn fall_to(level: &str) -> Outcome {
-    let dir = Path::new(places::LEVELS);
+    let dir = Path::new(paths::LEVELS);
     if !dir.exists() {
         return Err(tidegate_monitor::Error::NotRunning.into());
     }

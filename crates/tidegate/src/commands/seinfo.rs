@@ -1,10 +1,9 @@
 //! `seinfo`: what a SELinux policy has.
 
 use super::print_json;
-use crate::cli::Seinfo;
 use crate::exit::Outcome;
 use crate::output::say;
-use crate::selinux::list;
+use crate::setools::{Seinfo, list};
 
 pub fn run(args: &Seinfo, json: bool) -> Outcome {
     let te = args.policy.load()?;

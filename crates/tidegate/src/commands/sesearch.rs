@@ -1,10 +1,11 @@
 //! `sesearch`: rules of a SELinux policy.
 
+use tidegate_audit::printable;
+
 use super::print_json;
-use crate::cli::Sesearch;
 use crate::exit::Outcome;
-use crate::output::{printable, say};
-use crate::selinux::Search;
+use crate::output::say;
+use crate::setools::{Search, Sesearch};
 
 pub fn run(args: &Sesearch, json: bool) -> Outcome {
     let te = args.policy.load()?;

@@ -1,9 +1,11 @@
 //! `sessions`: who is limited by capability files.
 
+use tidegate_audit::printable;
+
 use super::print_json;
 use crate::client;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::{printable, say};
+use crate::output::say;
 use crate::protocol::{Answer, Ask};
 
 pub fn run(json: bool) -> Outcome {

@@ -1,22 +1,29 @@
 //! `start`: puts a policy in force.
 
-use std::io::Write;
+use std::env;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::geteuid;
-use tidegate_monitor::Monitor;
+use tidegate_monitor::{Error, Monitor};
 use tidegate_policy::Policy;
+use tidegate_protocol::seal;
+use tidegated::{Report, paths};
 
 use super::print_json;
+use crate::bundle::read_bundle;
 use crate::cli::Start;
-use crate::daemon::{self, Report};
 use crate::doctor;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::{say, tell, waiting};
-use crate::places;
 use crate::profiles::whole;
-use crate::source::{Source, read_bundle};
+use crate::source::Source;
+
+/// The daemon's program.
+const PROGRAM: &str = "tidegated";
 
 pub fn run(args: &Start, json: bool) -> Outcome {
     if !geteuid().is_root() {
@@ -38,28 +45,26 @@ pub fn run(args: &Start, json: bool) -> Outcome {
         Some(policy(&args.source)?)
     };
     if let Some(policy) = policy.as_ref().filter(|_| args.how.te_system) {
-        daemon::can_govern(policy)?;
+        tidegated::can_govern(policy)?;
     }
+    let bundle = policy.as_ref().map(Policy::to_bundle).unwrap_or_default();
+    let mut daemon = daemon()?;
+    daemon.args(args.how.options().to_words());
     // a service that ends is told by its end, and not by what it began with
     if args.foreground {
-        return daemon::run(policy, &args.how, |report| announce(&report, json));
+        return Err(become_it(daemon, &bundle, json));
     }
 
     let is_whole = policy
         .as_ref()
         .map_or(Ok(()), |policy| whole(&policy.profiles));
-    let failed = |e| Failure::io("start the daemon", e);
-    let me = std::env::current_exe().map_err(failed)?;
-    let mut child = Command::new(me)
-        .arg("daemon")
-        .args(args.how.to_args())
+    let mut child = daemon
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .current_dir("/")
         .spawn()
         .map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        let bundle = policy.map(|p| p.to_bundle()).unwrap_or_default();
         stdin.write_all(&bundle).map_err(failed)?;
     }
     let stdout = child.stdout.take().expect("it is piped");
@@ -80,6 +85,44 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     }
 }
 
+/// The daemon's program, which lies beside this one: both are of one version.
+fn daemon() -> Outcome<Command> {
+    let program = env::current_exe().map_err(failed)?.with_file_name(PROGRAM);
+    if !program.exists() {
+        return Err(Failure::new(
+            Code::Internal,
+            format!(
+                "the daemon's program {} is not installed",
+                program.display()
+            ),
+        ));
+    }
+    Ok(Command::new(program))
+}
+
+/// Becomes the daemon: a service manager goes on watching the process that it started. Returns why that cannot be.
+fn become_it(mut daemon: Command, bundle: &[u8], json: bool) -> Failure {
+    // only the program that was left with another version's monitor can take that over, and `main` goes on with it
+    if let Err(foreign @ Error::Foreign(_)) = Monitor::open() {
+        return foreign.into();
+    }
+    let mut bundle = match seal("bundle", bundle) {
+        Ok(memory) => File::from(memory),
+        Err(e) => return failed(e),
+    };
+    if let Err(e) = bundle.rewind() {
+        return failed(e);
+    }
+    if json {
+        daemon.arg("--json");
+    }
+    failed(daemon.arg("--foreground").stdin(bundle).exec())
+}
+
+fn failed(e: io::Error) -> Failure {
+    Failure::io("start the daemon", e)
+}
+
 /// The policy that is named. Where the machine's own map is wrong, the one that was last in
 /// force: a machine that starts without any is worse off.
 fn policy(source: &Source) -> Outcome<Policy> {
@@ -87,12 +130,12 @@ fn policy(source: &Source) -> Outcome<Policy> {
         Err(failure) if !source.is_given() => failure,
         loaded => return loaded,
     };
-    match read_bundle(Path::new(places::LAST)) {
+    match read_bundle(Path::new(paths::LAST)) {
         Ok(last) => {
             wrong.tell();
             tell!(
                 "warning: {} is wrong, so the policy that was last in force is taken: {}",
-                places::POLICY,
+                paths::POLICY,
                 last.name
             );
             Ok(last)

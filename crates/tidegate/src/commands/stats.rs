@@ -2,9 +2,9 @@
 //! Flask's Table 6.
 
 use tidegate_monitor::Monitor;
+use tidegated::managers;
 
 use super::print_json;
-use crate::daemon::managers;
 use crate::exit::Outcome;
 use crate::output::say;
 use crate::protocol::Manager;

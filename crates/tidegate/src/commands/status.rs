@@ -1,13 +1,14 @@
 //! `status`: what is in force.
 
 use rustix::process::geteuid;
+use tidegate_audit::printable;
 use tidegate_monitor::Monitor;
+use tidegated::Policies;
 
 use super::print_json;
 use crate::client;
-use crate::daemon::Policies;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output::{printable, say};
+use crate::output::say;
 use crate::protocol::{Answer, Ask, Status};
 
 pub fn run(json: bool) -> Outcome {
@@ -68,7 +69,7 @@ pub fn in_force() -> Outcome<Status> {
 fn without_daemon() -> Outcome<Status> {
     let monitor = Monitor::open()?;
     let policies = Policies::new();
-    let mut status = crate::daemon::status(&monitor, &policies)?;
+    let mut status = tidegated::status(&monitor, &policies)?;
     status.daemon = None;
     Ok(status)
 }

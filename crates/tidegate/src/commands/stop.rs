@@ -2,10 +2,10 @@
 
 use rustix::process::geteuid;
 use tidegate_monitor::Monitor;
+use tidegated::{Disks, Instance, Policies};
 
 use super::answered;
 use crate::client;
-use crate::daemon::{self, Disks, Instance, Policies};
 use crate::exit::{Code, Outcome};
 use crate::output::waiting;
 use crate::protocol::{Answer, Ask};
@@ -25,7 +25,7 @@ fn stop() -> Outcome<Answer> {
             }
             let (monitor, policies) = (Monitor::open()?, Policies::new());
             let disks = Disks::read(&monitor, &policies)?;
-            daemon::take_down(&monitor, &policies, &disks)?;
+            tidegated::take_down(&monitor, &policies, &disks)?;
             Ok(ended())
         }
         answer => answer,

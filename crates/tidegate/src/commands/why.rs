@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use rustix::process::geteuid;
+use tidegate_audit::{Record, printable};
 use tidegate_monitor::Monitor;
+use tidegate_remedy::apparmor::{Amendment, explain_by};
+use tidegate_remedy::lomac::Mend;
+use tidegate_remedy::{Mending, propose as propose_by, selinux};
+use tidegated::{Policies, paths};
 
 use super::print_json;
-use crate::amend::{Amendment, Bench, explain_by};
-use crate::cli;
-use crate::client;
-use crate::daemon::Policies;
+use super::status::in_force;
 use crate::exit::{Code, Failure, Outcome};
-use crate::mend::{Mend, Mending};
-use crate::output::{printable, say};
-use crate::places;
+use crate::output::say;
 use crate::protocol::{Answer, Ask, Why, WhyOf};
-use crate::selinux;
+use crate::{cli, client};
 
 pub fn run(args: &cli::Why, json: bool) -> Outcome {
     let of = parse(&args.of, |pid| Path::new(&format!("/proc/{pid}")).exists())?;
@@ -32,17 +32,18 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
             return Err(Failure::new(Code::No, message));
         }
         Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
-            crate::why::explain(&Monitor::open()?, &Policies::new(), of, None)?
+            tidegated::explain(&Monitor::open()?, &Policies::new(), of, None)?.into()
         }
         Err(failure) => return Err(failure),
     };
-    let mut why = why;
+    let mut why: Why = why;
+    why.mending = propose(&why.chain)?;
     if !args.profiles.profile.is_empty()
         && let Some(record) = why.chain.first()
     {
-        let profiles = args.profiles.absolute();
-        let bench = Bench::new(&profiles)?;
-        why.mending = explain_by(record, &bench).or(why.mending);
+        let bench = args.profiles.bench()?;
+        let of_profile = explain_by(record, &bench).map(Mending::of_profile);
+        why.mending = of_profile.or(why.mending);
     }
     if json {
         return print_json(&why);
@@ -52,6 +53,17 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
         say!("{line}");
     }
     Ok(())
+}
+
+/// What would let through the refusal that a chain begins with, by the policy in force now, which may be another than the one
+/// that refused. The policy is read and tried here: the daemon compiles nothing for those who ask.
+fn propose(chain: &[Record]) -> Outcome<Option<Mending>> {
+    let refused = |record: &&Record| record.is_denial() || record.is_managers_denial();
+    if chain.first().filter(refused).is_none() {
+        return Ok(None);
+    }
+    let policy = Policies::new().get(in_force()?.seqno);
+    Ok(policy.and_then(|policy| propose_by(chain, &policy)))
 }
 
 /// The narrowest mend in a line, or all of them.
@@ -111,8 +123,8 @@ fn amended(of: &Amendment) -> Vec<String> {
 
 /// What is to be done.
 fn how(mend: &Mend) -> String {
-    let map = if Path::new(places::POLICY).exists() {
-        format!("in {}; then `tidegate reload`", places::POLICY)
+    let map = if Path::new(paths::POLICY).exists() {
+        format!("in {}; then `tidegate reload`", paths::POLICY)
     } else {
         "in a map that includes the preset, as `tidegate learn` writes one".into()
     };
@@ -186,8 +198,7 @@ pub fn parts(why: &Why) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mend::Trust;
-    use crate::record::Record;
+    use tidegate_remedy::lomac::Trust;
 
     #[test]
     fn one_mend_is_shown_unless_it_looks_like_an_attack() {

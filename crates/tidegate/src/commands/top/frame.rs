@@ -5,18 +5,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde::Serialize;
+use tidegate_audit::{Record, Tail, level_name};
 use tidegate_monitor::{Kind, Monitor};
+use tidegated::{Policies, paths};
 
 use crate::commands::check::attributes;
 use crate::commands::status::in_force;
 use crate::commands::why::parts;
-use crate::daemon::{self, Policies};
 use crate::exit::{Code, Failure, Outcome};
-use crate::places;
-use crate::protocol::{Manager, Status, WhyOf};
-use crate::record::{Record, level_name};
-use crate::tail::Tail;
-use crate::why::explain;
+use crate::protocol::{Manager, Status, Why, WhyOf};
 
 /// Records that are kept to be shown.
 const RECORDS: usize = 200;
@@ -88,7 +85,7 @@ impl Source {
         Ok(Source {
             monitor: Monitor::open()?,
             policies: Policies::new(),
-            log: Tail::open_near_end(Path::new(places::LOG), BEFORE).ok(),
+            log: Tail::open_near_end(Path::new(paths::LOG), BEFORE).ok(),
             records: VecDeque::new(),
             falls: HashMap::new(),
             before: None,
@@ -102,7 +99,7 @@ impl Source {
             return Err(Failure::new(Code::NotRunning, message));
         }
         let status = in_force()?;
-        let managers = daemon::managers(&self.monitor)?;
+        let managers = tidegated::managers(&self.monitor)?;
         let (records_rate, rates) = self.rates(&status, managers);
         let (levels, processes) = self.processes(&status)?;
         self.read_log()?;
@@ -118,9 +115,10 @@ impl Source {
 
     /// The chain that led to a process's level, or why there is none.
     pub fn why(&self, pid: u32) -> Vec<String> {
-        match explain(&self.monitor, &self.policies, WhyOf::Process(pid), None) {
-            Ok(why) => parts(&why),
-            Err(failure) => vec![failure.message.to_string()],
+        let of = WhyOf::Process(pid);
+        match tidegated::explain(&self.monitor, &self.policies, of, None) {
+            Ok(chain) => parts(&Why::from(chain)),
+            Err(error) => vec![error.to_string()],
         }
     }
 
@@ -191,7 +189,7 @@ impl Source {
     /// What the daemon has written since.
     fn read_log(&mut self) -> Outcome {
         if self.log.is_none() {
-            self.log = Tail::open(Path::new(places::LOG)).ok();
+            self.log = Tail::open(Path::new(paths::LOG)).ok();
         }
         let records = &mut self.records;
         let mut keep = |record: Record, _| {
@@ -205,7 +203,7 @@ impl Source {
         match &mut self.log {
             Some(log) => log
                 .follow(&mut keep)
-                .map_err(|e| Failure::io(format!("read {}", places::LOG), e)),
+                .map_err(|e| Failure::io(format!("read {}", paths::LOG), e)),
             None => Ok(()),
         }
     }

@@ -5,11 +5,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Borders, List, ListState, Paragraph, Wrap};
+use tidegate_audit::{Record, printable};
 
 use super::frame::{Frame, Process, Rate};
 use super::state::State;
-use crate::output::printable;
-use crate::record::Record;
 
 /// The heading of [`process`]' lines.
 pub const PROCESSES: &str = "    PID    UID LEVEL        PROGRAM          FELL     BY";
@@ -262,10 +261,11 @@ fn draw_records(screen: &mut Screen<'_>, state: &State, look: Look, area: Rect) 
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::protocol::{Room, Status};
-    use crate::record::{ObjectRecord, RuleRecord, SubjectRecord};
+    use crate::protocol::Status;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use tidegate_audit::{ObjectRecord, RuleRecord, SubjectRecord};
+    use tidegate_protocol::Room;
 
     fn demotion(id: u64, comm: &str, path: &str) -> Record {
         Record {

@@ -1,0 +1,120 @@
+//! The modules of this program depend on one another in one direction: no chain of `use crate::` leads back to where it began.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+/// The modules that each top-level module uses.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// Returns the modules that a text names after `crate::`, those in braces, too.
+fn named(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let code: String = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    for (_, after) in code
+        .match_indices("crate::")
+        .map(|(at, name)| code.split_at(at + name.len()))
+    {
+        let Some(list) = after.strip_prefix('{') else {
+            found.extend(word(after));
+            continue;
+        };
+        let mut depth = 0;
+        let mut begins = true;
+        for (at, c) in list.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                c if begins && !c.is_whitespace() => {
+                    begins = false;
+                    found.extend(word(&list[at..]));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn word(text: &str) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let word = text.split(|c| !is_part(c)).next()?;
+    (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// Adds the files below a directory to a module's uses.
+fn add(graph: &mut Graph, module: &str, path: &Path) {
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            add(graph, module, &entry.unwrap().path());
+        }
+        return;
+    }
+    let mut uses = named(&fs::read_to_string(path).unwrap());
+    uses.remove(module);
+    graph.entry(module.to_owned()).or_default().extend(uses);
+}
+
+fn graph(sources: &Path) -> Graph {
+    let mut graph = Graph::new();
+    for entry in fs::read_dir(sources).unwrap() {
+        let path = entry.unwrap().path();
+        let module = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if !["main", "lib", "layers"].contains(&&*module) {
+            add(&mut graph, &module, &path);
+        }
+    }
+    graph
+}
+
+/// Returns the modules from which a chain of uses leads into a cycle; none, if there is no cycle.
+fn cycle(mut graph: Graph) -> Vec<String> {
+    loop {
+        let before = graph.len();
+        let known: BTreeSet<String> = graph.keys().cloned().collect();
+        graph.retain(|_, uses| uses.iter().any(|used| known.contains(used)));
+        if graph.len() == before {
+            return graph.into_keys().collect();
+        }
+    }
+}
+
+#[test]
+fn names_are_found_in_all_forms() {
+    let text =
+        "use crate::a::B;\nuse crate::{b, c::{d, e}, f};\n// crate::g\nlet x = crate::h::i();\n";
+    let found: Vec<String> = named(text).into_iter().collect();
+    assert_eq!(found, ["a", "b", "c", "f", "h"]);
+}
+
+#[test]
+fn a_cycle_is_found() {
+    let of = |name: &str, uses: &[&str]| {
+        let uses = uses.iter().map(|&name| name.to_owned()).collect();
+        (name.to_owned(), uses)
+    };
+    let all = [
+        of("a", &["b"]),
+        of("b", &["c"]),
+        of("c", &["b"]),
+        of("d", &[]),
+    ];
+    assert_eq!(cycle(all.into_iter().collect()), ["a", "b", "c"]);
+    let none = [of("a", &["b"]), of("b", &["d"]), of("d", &[])];
+    assert!(cycle(none.into_iter().collect()).is_empty());
+}
+
+#[test]
+fn no_module_is_used_by_what_it_uses() {
+    for sources in ["src", "../audit/src", "../remedy/src"] {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
+        let found = cycle(graph(&sources));
+        assert!(found.is_empty(), "in {}: {found:?}", sources.display());
+    }
+}

@@ -1,0 +1,190 @@
+//! Bundles that come with questions. They are sealed memory, their length and header are looked at before there is room for the
+//! rest, and users have only so many bytes of them in here at once.
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tidegate_policy::limits::{MAX_BUNDLE, MAX_CAPS_BUNDLE};
+use tidegate_policy::{BUNDLE_HEADER, check_bundle_header};
+use tidegate_protocol::{Code, Sealed};
+
+use crate::error::{DaemonError, Outcome};
+
+/// Bytes of one user's that are in here at once: the largest one, or many small ones.
+const OF_ONE: usize = MAX_CAPS_BUNDLE;
+
+/// Bytes of all users who are not root.
+const OF_USERS: usize = 2 * OF_ONE;
+
+/// How long a bundle waits for others to go.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who has how many bytes in here.
+#[derive(Debug, Default)]
+pub struct Bundles {
+    held: Mutex<BTreeMap<u32, usize>>,
+    freed: Condvar,
+}
+
+/// A bundle of capability files, whose room is its user's as long as it is here.
+#[derive(Debug)]
+pub struct Bundle<'a> {
+    /// What it is.
+    pub bytes: Vec<u8>,
+    _room: Room<'a>,
+}
+
+#[derive(Debug)]
+struct Room<'a> {
+    of: &'a Bundles,
+    uid: u32,
+    bytes: usize,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let mut held = self.of.held();
+        if let Some(bytes) = held.get_mut(&self.uid) {
+            *bytes -= self.bytes;
+            if *bytes == 0 {
+                held.remove(&self.uid);
+            }
+        }
+        self.of.freed.notify_all();
+    }
+}
+
+impl Bundles {
+    /// Reads the capability files that came with a user's question.
+    pub fn take(&self, descriptor: Option<OwnedFd>, uid: u32) -> Outcome<Bundle<'_>> {
+        let sealed = sealed(descriptor, MAX_CAPS_BUNDLE)?;
+        let room = self.room(uid, sealed.len(), PATIENCE)?;
+        Ok(Bundle {
+            bytes: read(&sealed)?,
+            _room: room,
+        })
+    }
+
+    fn room(&self, uid: u32, bytes: usize, patience: Duration) -> Outcome<Room<'_>> {
+        let fits = |held: &BTreeMap<u32, usize>| {
+            let own = held.get(&uid).copied().unwrap_or(0);
+            let users = held.iter().filter(|(uid, _)| **uid != 0);
+            let all: usize = users.map(|(_, bytes)| bytes).sum();
+            own + bytes <= OF_ONE && (uid == 0 || all + bytes <= OF_USERS)
+        };
+        let waited = self
+            .freed
+            .wait_timeout_while(self.held(), patience, |held| !fits(held));
+        let (mut held, _) = waited.unwrap_or_else(|e| e.into_inner());
+        if !fits(&held) {
+            let message = "too many large bundles come at once: ask again";
+            return Err(DaemonError::new(Code::Internal, message));
+        }
+        *held.entry(uid).or_default() += bytes;
+        Ok(Room {
+            of: self,
+            uid,
+            bytes,
+        })
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<u32, usize>> {
+        self.held.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// Reads the policy that came with the question of who may put it in force.
+pub fn policy(descriptor: Option<OwnedFd>) -> Outcome<Vec<u8>> {
+    read(&sealed(descriptor, MAX_BUNDLE)?)
+}
+
+/// What came, if it may be a bundle of so many bytes at most.
+fn sealed(descriptor: Option<OwnedFd>, most: usize) -> Outcome<Sealed> {
+    let none = || DaemonError::new(Code::Usage, "no bundle came along");
+    let open = || {
+        let message = "the bundle is no sealed memory (memfd_create(2) with F_SEAL_WRITE, F_SEAL_GROW and F_SEAL_SHRINK)";
+        DaemonError::new(Code::Usage, message)
+    };
+    let sealed = Sealed::of(descriptor.ok_or_else(none)?).ok_or_else(open)?;
+    let mut header = [0; BUNDLE_HEADER];
+    let first = sealed
+        .first(&mut header)
+        .map_err(|e| DaemonError::io("read the bundle", e))?;
+    check_bundle_header(first, sealed.len(), most)
+        .map_err(|e| DaemonError::new(Code::Policy, e))?;
+    Ok(sealed)
+}
+
+fn read(sealed: &Sealed) -> Outcome<Vec<u8>> {
+    sealed
+        .read()
+        .map_err(|e| DaemonError::io("read the bundle", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use tidegate_policy::caps::Capabilities;
+    use tidegate_protocol::seal;
+
+    fn bundle() -> Vec<u8> {
+        let compiled = Capabilities::compile_str("t.caps", "subject a {\n file /a read\n}\n");
+        compiled.unwrap().capabilities.to_bundle()
+    }
+
+    #[test]
+    fn a_sealed_bundle_is_read_and_its_room_is_given_back() {
+        let bundles = Bundles::default();
+        let bytes = bundle();
+        let taken = bundles
+            .take(Some(seal("b", &bytes).unwrap()), 1000)
+            .unwrap();
+        assert_eq!(taken.bytes, bytes);
+        assert_eq!(bundles.held()[&1000], bytes.len());
+        drop(taken);
+        assert!(bundles.held().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_sealed_memory_or_no_bundle_is_refused_unread() {
+        let bundles = Bundles::default();
+        let code = |descriptor| bundles.take(descriptor, 1000).unwrap_err().code();
+        assert_eq!(code(None), Code::Usage);
+        let device = File::open("/dev/zero").unwrap();
+        assert_eq!(code(Some(device.into())), Code::Usage);
+        assert_eq!(code(Some(seal("b", b"no bundle").unwrap())), Code::Policy);
+        // a header that promises more than is there
+        assert_eq!(
+            code(Some(seal("b", &bundle()[..60]).unwrap())),
+            Code::Policy
+        );
+        assert!(bundles.held().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_has_no_room_made_for_it() {
+        let bytes = bundle();
+        let sealed = |most| sealed(Some(seal("b", &bytes).unwrap()), most).map(|it| it.len());
+        assert_eq!(sealed(bytes.len()).unwrap(), bytes.len());
+        assert_eq!(sealed(bytes.len() - 1).unwrap_err().code(), Code::Policy);
+    }
+
+    #[test]
+    fn one_user_does_not_take_the_room_of_others() {
+        let bundles = Bundles::default();
+        let room = |uid, bytes| bundles.room(uid, bytes, Duration::ZERO);
+        let first = room(1000, OF_ONE).unwrap();
+        assert!(room(1000, 1).is_err());
+        let second = room(1001, OF_ONE).unwrap();
+        assert!(room(1002, 1).is_err());
+        let root = room(0, OF_ONE).unwrap();
+        assert!(room(0, 1).is_err());
+        drop(first);
+        assert!(room(1002, OF_ONE).is_ok());
+        drop((second, root));
+        assert!(bundles.held().is_empty());
+    }
+}

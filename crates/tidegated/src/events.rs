@@ -1,0 +1,208 @@
+//! Two threads: one answers the kernel's calls for the guard and takes the records
+//! off the ring buffer, at real-time priority; the other writes them down.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tidegate_audit::Record;
+use tidegate_monitor::{Class, Event, Events, Kind};
+
+use crate::error::Outcome;
+use crate::log::Log;
+use crate::options::Options;
+use crate::rate::Rate;
+use crate::threads::{ended_within, fatal, spawn};
+use crate::watchdog::Who;
+use crate::{Shared, paths};
+
+/// How often the threads look whether they are to end.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// How long all must have gone well before the log counts as written again.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Both threads.
+#[derive(Debug)]
+pub struct Records {
+    watch: JoinHandle<()>,
+    log: JoinHandle<()>,
+}
+
+impl Records {
+    /// Waits so long until all that has come is written down, once the daemon is to end; whether it is.
+    pub fn end(&self, shared: &Shared, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let all_came = ended_within(&self.watch, patience);
+        shared.queue.close();
+        let left = until.saturating_duration_since(Instant::now());
+        ended_within(&self.log, left) && all_came
+    }
+}
+
+/// Starts both threads.
+pub fn start(shared: &Arc<Shared>, how: &Options, records: Receiver<Event>) -> Outcome<Records> {
+    let log = Log::open(Path::new(paths::LOG), how.log_size, how.log_keep)?;
+    let rate = Rate::new(how.log_rate);
+    let log = spawn("log", shared, move |shared| {
+        write(shared, log, rate, &records)
+    })?;
+    let watch = spawn("watch", shared, watch)?;
+    Ok(Records { watch, log })
+}
+
+/// Above every other process: a demotion waits at most 10 s for the guard. What
+/// it starts is not.
+fn real_time() {
+    // SAFETY: a plain structure of integers; no pointers are kept.
+    unsafe {
+        let param = libc::sched_param {
+            sched_priority: libc::sched_get_priority_max(libc::SCHED_FIFO),
+        };
+        // where it is not permitted the daemon is only slower
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param);
+    }
+}
+
+fn watch(shared: &Arc<Shared>) {
+    real_time();
+    let ours = Arc::clone(shared);
+    let each = move |event: Event| {
+        if event.kind == Kind::Guard {
+            // for the daemon alone
+            ours.monitor.took_record();
+            ours.monitor.told_records(1);
+            let armed = match event.class {
+                Some(Class::Te) => ours.guard.arm_te(&ours.monitor),
+                Some(Class::Caps) => ours.monitor.arm_capabilities(),
+                _ => ours.guard.arm(&ours.monitor),
+            };
+            if let Err(e) = armed {
+                ours.complain(&format!("the guard cannot be attached: {e}"));
+            }
+        } else {
+            ours.log(event);
+        }
+    };
+    let events = match Events::open(each) {
+        Ok(events) => events,
+        Err(e) => fatal(&e.to_string()),
+    };
+    while !shared.ends() {
+        shared.pulse.beat(Who::Watch);
+        if let Err(e) = events.wait(BEAT) {
+            shared.complain(&e.to_string());
+            thread::sleep(BEAT);
+        }
+    }
+    // what came until now; what comes from now on waits in the kernel for the next daemon
+    if let Err(e) = events.wait(Duration::ZERO) {
+        shared.complain(&e.to_string());
+    }
+}
+
+fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
+    let mut writer = Writer {
+        shared,
+        log,
+        lost: 0,
+        failed: None,
+    };
+    loop {
+        shared.pulse.beat(Who::Log);
+        let closed = shared.queue.is_closed();
+        let beat = if closed { Duration::ZERO } else { BEAT };
+        match records.recv_timeout(beat) {
+            Ok(event) => {
+                shared.queue.took(&event);
+                shared.counts.record(&event);
+                if rate.passes(&event, Instant::now()) {
+                    let record = Record::written(&event, &shared.monitor, &shared.policies);
+                    writer.put(&record, 1);
+                }
+            }
+            // it was closed before it was found empty
+            Err(_) if closed => break,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        for dropped in rate.end(Instant::now()) {
+            writer.tell_dropped(dropped);
+        }
+        writer.tell_managers();
+        writer.tell_lost();
+    }
+    for dropped in rate.close() {
+        writer.tell_dropped(dropped);
+    }
+    writer.tell_managers();
+    writer.tell_lost();
+}
+
+/// The log's end, where nothing goes missing without being counted.
+struct Writer<'a> {
+    shared: &'a Shared,
+    log: Log,
+    /// Of [`Shared::lost`], those that the log tells of.
+    lost: u64,
+    /// When a line could not be written last, as while the disk is full; `None`: all goes well.
+    failed: Option<Instant>,
+}
+
+impl Writer<'_> {
+    /// Writes a line that stands for so many records; if that fails they are lost.
+    fn put(&mut self, record: &Record, stands_for: u64) {
+        match self.log.write(record) {
+            Ok(()) => self.wrote(stands_for),
+            Err(e) => {
+                self.shared.dropped.fetch_add(stands_for, Ordering::Relaxed);
+                if self.failed.is_none() {
+                    self.shared.complain(&format!(
+                        "the audit log cannot be written: {e}; what is not is counted, and refused all the same"
+                    ));
+                }
+                self.failed = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Tells how many of one kind were left out, and what the last of them was.
+    fn tell_dropped(&mut self, (count, last): (u64, Event)) {
+        self.shared.counts.dropped(count);
+        let last = Record::of(&last, &self.shared.policies);
+        let record = Record {
+            kind: "dropped".into(),
+            count: Some(count),
+            ..last
+        };
+        self.put(&record, count);
+    }
+
+    /// Tells how many were lost since the last time; where that cannot be written, later.
+    fn tell_lost(&mut self) {
+        let new = self.shared.lost().saturating_sub(self.lost);
+        if new > 0 && self.log.write(&Record::own("lost", new)).is_ok() {
+            self.lost += new;
+            self.wrote(new);
+        }
+    }
+
+    /// Writes what object managers sent: of the kernel's records it is none.
+    fn tell_managers(&mut self) {
+        let log = &mut self.log;
+        let managers = &self.shared.managers;
+        managers.drain(|record| log.write(record).is_ok());
+    }
+
+    fn wrote(&mut self, records: u64) {
+        self.shared.monitor.told_records(records);
+        // on a full disk a short line finds room now and then
+        if self.failed.is_some_and(|at| at.elapsed() > QUIET) {
+            self.failed = None;
+            self.shared.complain("the audit log is written again");
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! What the daemon answers.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tidegate_audit::level_name;
+use tidegate_flask::Sid;
+use tidegate_monitor::{Killed, Monitor, Why};
+use tidegate_policy::Policy;
+use tidegate_policy::te::UnknownBoolean;
+use tidegate_protocol::{Ask, Code, Lost, Room, Status, You};
+
+use crate::boot::refusals;
+use crate::error::{DaemonError, Outcome};
+use crate::metrics::metrics;
+use crate::server::Peer;
+use crate::status_page::denies_unknown;
+use crate::{Answer, Policies, Shared, bundles, object_managers::audit, sessions};
+
+/// What follows an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// The next question.
+    GoOn,
+    /// The daemon's end.
+    End,
+}
+
+/// Answers a question.
+pub fn answer(shared: &Arc<Shared>, peer: &Peer, ask: Ask, fd: Option<OwnedFd>) -> (Answer, Then) {
+    match decide(shared, peer, ask, fd) {
+        Ok(done) => done,
+        Err(f) => (
+            Answer::Error {
+                code: f.code() as u8,
+                message: f.to_string(),
+            },
+            Then::GoOn,
+        ),
+    }
+}
+
+fn decide(
+    shared: &Arc<Shared>,
+    peer: &Peer,
+    ask: Ask,
+    fd: Option<OwnedFd>,
+) -> Outcome<(Answer, Then)> {
+    // who is limited by capability files may narrow itself, and no more
+    let narrows = matches!(
+        ask,
+        Ask::Whoami | Ask::Confine { .. } | Ask::Enter { .. } | Ask::Capabilities { .. }
+    );
+    if !narrows {
+        if shared.monitor.has_capabilities(peer.pid)? {
+            let message = "this process is limited by a capability file: it may narrow itself, and ask for nothing else";
+            return Err(DaemonError::new(Code::NotPermitted, message));
+        }
+        // another process of the same number would be asked about for it
+        sessions::still_there(peer)?;
+    }
+    let answer = match ask {
+        Ask::Whoami => Answer::You(whoami(shared, peer)?),
+        Ask::Status => {
+            let mut status = status(&shared.monitor, &shared.policies)?;
+            // the kernel's, and what found no room here
+            status.events_lost += shared.dropped.load(Ordering::Relaxed);
+            Answer::Status(status)
+        }
+        Ask::Metrics => Answer::Metrics(Box::new(metrics(shared)?)),
+        Ask::Confine { profile } => Answer::Confined {
+            limits: confine(shared, peer, &profile)?,
+        },
+        Ask::Enter { context } => Answer::Done {
+            message: enter(shared, peer, &context)?,
+            warnings: Vec::new(),
+        },
+        Ask::Capabilities { subject, now } => Answer::Done {
+            message: sessions::limit(shared, peer, fd, subject.as_deref(), now)?,
+            warnings: Vec::new(),
+        },
+        Ask::Sessions => {
+            let only = (peer.uid != 0).then_some(peer.uid);
+            Answer::Sessions(sessions::list(shared, only)?)
+        }
+        Ask::Withdraw { what } => {
+            trusted(shared, peer, "load_policy")?;
+            let withdrawn = sessions::withdraw(shared, &what)?;
+            Answer::Withdrawn {
+                sessions: withdrawn.sessions,
+                killed: withdrawn
+                    .killed
+                    .into_iter()
+                    .map(|it| lost(shared, it))
+                    .collect(),
+            }
+        }
+        Ask::Security { question } => Answer::Security(crate::object_managers::query::answer(
+            shared, peer, question, fd,
+        )?),
+        Ask::Stop => {
+            trusted(shared, peer, "setenforce")?;
+            crate::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
+            let message = "nothing is enforced any more".into();
+            return Ok((
+                Answer::Done {
+                    message,
+                    warnings: Vec::new(),
+                },
+                Then::End,
+            ));
+        }
+        Ask::Reload { permissive } => {
+            trusted(shared, peer, "load_policy")?;
+            let bytes = bundles::policy(fd)?;
+            let policy =
+                Policy::from_bundle(&bytes).map_err(|e| DaemonError::new(Code::Policy, e))?;
+            let message = reload(shared, policy, permissive)?;
+            let mut warnings = revoke(shared)?;
+            warnings.extend(shared.monitor.kept_mappings()?);
+            Answer::Done { message, warnings }
+        }
+        Ask::Booleans => Answer::Booleans(booleans(shared)?),
+        Ask::SetBooleans { values } => {
+            trusted(shared, peer, "setbool")?;
+            let message = set_booleans(shared, &values)?;
+            let warnings = revoke(shared)?;
+            Answer::Done { message, warnings }
+        }
+        Ask::Why { of } => {
+            let only = (peer.uid != 0).then_some(peer.uid);
+            Answer::Why(audit::explain(shared, of, only)?)
+        }
+        Ask::Promote { level, path } => {
+            trusted(shared, peer, "load_policy")?;
+            let fd = fd.ok_or_else(|| DaemonError::new(Code::Usage, "no object came along"))?;
+            let message = promote(shared, peer, fd, level.as_deref(), &path)?;
+            Answer::Done {
+                message,
+                warnings: Vec::new(),
+            }
+        }
+    };
+    Ok((answer, Then::GoOn))
+}
+
+fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
+    let level = peer.level(&shared.monitor)?;
+    let policy = shared.policies.get(shared.monitor.status()?.seqno);
+    Ok(You {
+        pid: peer.pid,
+        number: level,
+        level: level_name(policy.as_deref(), level),
+    })
+}
+
+/// The booleans of the policy in force.
+fn booleans(shared: &Shared) -> Outcome<Vec<(String, bool)>> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let te = policy.te.as_ref().ok_or_else(no_te)?;
+    let names = te.db.booleans.iter().map(|boolean| boolean.name.clone());
+    Ok(names.zip(te.values()).collect())
+}
+
+/// Sets them, in one step.
+fn set_booleans(shared: &Shared, values: &[(String, bool)]) -> Outcome<String> {
+    let seqno = shared.policies.amend(&shared.monitor, |policy| {
+        let te = policy.te.as_mut().ok_or_else(no_te)?;
+        for (name, value) in values {
+            let unknown = |e: UnknownBoolean| DaemonError::new(Code::Usage, e.to_string());
+            te.set(name, *value).map_err(unknown)?;
+        }
+        Ok(())
+    })?;
+    Ok(format!("in force, number {seqno}"))
+}
+
+fn no_te() -> DaemonError {
+    DaemonError::new(Code::Usage, "the policy in force has no SELinux policy")
+}
+
+/// Revokes what the SELinux policy in force does not allow any more; what the administrator should know of it.
+fn revoke(shared: &Shared) -> Outcome<Vec<String>> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    if policy.te.is_none() || shared.monitor.status()?.permissive {
+        return Ok(Vec::new());
+    }
+    let revoked = shared.monitor.revoke(&shared.guard)?;
+    let mut said = Vec::new();
+    if revoked.descriptors > 0 {
+        let count = revoked.descriptors;
+        said.push(format!(
+            "{count} open descriptors are revoked: reads and writes through them are refused"
+        ));
+    }
+    said.extend(revoked.killed.into_iter().map(|killed| {
+        let Lost { pid, comm, why } = lost(shared, killed);
+        format!("{comm}({pid}) was killed: {why}")
+    }));
+    Ok(said)
+}
+
+/// Who was killed, in words.
+fn lost(shared: &Shared, killed: Killed) -> Lost {
+    let name = |sid: Sid| shared.policies.context(sid).unwrap_or_else(|| "?".into());
+    let why = match killed.why {
+        Why::Mapping { ino: 0, .. } => "it may have no memory that is executable".into(),
+        Why::Mapping { target, ino } => format!(
+            "it had inode {ino} mapped ({}), which it may not use so",
+            name(target)
+        ),
+        Why::Withdrawn { ino } => {
+            format!("it had inode {ino} mapped, which it may not use so any more")
+        }
+        Why::Ring { target } => format!(
+            "its io_uring has a descriptor that is revoked ({})",
+            name(target)
+        ),
+        Why::Busy => {
+            "what it began earlier could not be interrupted, or its memory is locked".into()
+        }
+    };
+    Lost {
+        pid: killed.pid,
+        comm: killed.comm,
+        why,
+    }
+}
+
+/// Has who asks be confined by a profile.
+fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)>> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let Some(found) = policy.profiles.find(profile) else {
+        return Err(DaemonError::new(
+            Code::Usage,
+            format!("the policy in force has no profile `{profile}`"),
+        ));
+    };
+    if !peer.confine(&shared.monitor, profile)? {
+        return Err(DaemonError::new(
+            Code::NotPermitted,
+            "this process is confined by a profile already",
+        ));
+    }
+    let limits = policy.profiles.profiles[found].rlimits.iter();
+    Ok(limits.map(|limit| (limit.resource, limit.max)).collect())
+}
+
+/// Brings who asks under the SELinux policy: by a context that this has, and that may be an entry. Who chooses it is not
+/// governed, so no rule is asked; from then on rules are.
+fn enter(shared: &Shared, peer: &Peer, context: &str) -> Outcome<String> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let Some(te) = &policy.te else {
+        let message = "the policy in force has no SELinux policy: start or reload with --te";
+        return Err(DaemonError::new(Code::Usage, message));
+    };
+    if peer.is_governed(&shared.monitor)? {
+        return Err(already());
+    }
+    let known = te.db.context(context);
+    let known = known.map_err(|e| DaemonError::new(Code::Usage, e.to_string()))?;
+    // as it is written by the kernel: a range has one text
+    let context = &te.db.context_text(&known);
+    let sid = shared
+        .policies
+        .sid_of(&shared.monitor, context, peer.uid == 0)?;
+    let sid =
+        sid.ok_or_else(|| DaemonError::new(Code::Internal, format!("`{context}` has no number")))?;
+    if !peer.enter(&shared.monitor, sid)? {
+        return Err(already());
+    }
+    Ok(context.to_owned())
+}
+
+fn already() -> DaemonError {
+    DaemonError::new(
+        Code::NotPermitted,
+        "this process has a context already: it changes by the policy's transitions alone",
+    )
+}
+
+/// Gives an object a level.
+fn promote(
+    shared: &Shared,
+    peer: &Peer,
+    fd: OwnedFd,
+    level: Option<&str>,
+    path: &str,
+) -> Outcome<String> {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let number = match level {
+        None => policy.top(),
+        Some(name) => policy
+            .level(name)
+            .ok_or_else(|| DaemonError::no_level(name, &policy.levels))?,
+    };
+    // who has it open for writing from below is revoked
+    shared.guard.arm(&shared.monitor)?;
+    let record = shared.monitor.give(fd.as_fd(), number, peer.pid, path)?;
+    shared.note(record);
+    // a level that was asked for is not to be lost with the machine's power
+    crate::labels::store::save(&shared.monitor, &shared.policies, &shared.disks)?;
+    Ok(format!(
+        "{path} is at {}",
+        policy.levels[usize::from(number)]
+    ))
+}
+
+/// Root at the top level, confined by nothing, or nobody. `permission`: the one that SELinux has for the like.
+fn trusted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
+    let top = shared.monitor.status()?.top;
+    if peer.uid != 0 || peer.level(&shared.monitor)? < top {
+        return Err(DaemonError::new(
+            Code::NotPermitted,
+            "this takes root at the top level, as a root login or run0 has it: \
+             sudo keeps the level of who calls it",
+        ));
+    }
+    if peer.is_confined(&shared.monitor)? {
+        return Err(DaemonError::new(
+            Code::NotPermitted,
+            "this takes a process that no profile confines",
+        ));
+    }
+    match shared.monitor.governs_everyone() {
+        true => permitted(shared, peer, permission),
+        // who is governed is no administrator, where others are
+        false if peer.is_governed(&shared.monitor)? => Err(DaemonError::new(
+            Code::NotPermitted,
+            "this takes a process that the SELinux policy does not govern",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Where everybody is governed, who has this permission of the class `security` under the policy in force; whose
+/// connection it is, too.
+fn permitted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
+    let policy = shared.policies.in_force(&shared.monitor)?;
+    let Some(te) = &policy.te else {
+        return Ok(());
+    };
+    if shared.monitor.status()?.permissive {
+        return Ok(());
+    }
+    let db = &te.db;
+    let class = db.class("security");
+    let bit = class.and_then(|class| Some((class, db.permission(class, permission)?)));
+    let target = db.initial_sid("security");
+    let decider = te.decider();
+    for sid in peer.sids(&shared.monitor)? {
+        let text = shared.policies.context(sid).unwrap_or_default();
+        let unlabeled = || db.initial_sid("unlabeled").cloned();
+        let source = db.context(&text).ok().or_else(unlabeled);
+        let allowed = match (bit, source.zip(target)) {
+            (Some((class, bit)), Some((source, target))) => {
+                let access = decider.access(&source, target, class);
+                access.permissive || access.allowed & bit != 0
+            }
+            _ => !denies_unknown(&policy),
+        };
+        if !allowed {
+            let message = format!("{text} may not {{ {permission} }} security, which this takes");
+            return Err(DaemonError::new(Code::NotPermitted, message));
+        }
+    }
+    Ok(())
+}
+
+/// What is in force.
+pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
+    let s = monitor.status()?;
+    let policy = policies.get(s.seqno);
+    Ok(Status {
+        policy: policy
+            .as_ref()
+            .map_or_else(|| "unknown".into(), |p| p.name.clone()),
+        levels: policy.as_ref().map_or_else(Vec::new, |p| p.levels.clone()),
+        left_out: policy.map_or_else(Vec::new, |p| {
+            let each = p.profiles.left_out.iter();
+            each.map(ToString::to_string).collect()
+        }),
+        seqno: s.seqno,
+        permissive: s.permissive,
+        daemon: (s.daemon != 0).then_some(s.daemon),
+        attached: s.attached,
+        guard_armed: s.guard_armed,
+        given: Room {
+            used: monitor.given_used()?,
+            max: s.given_max.into(),
+        },
+        labels: Room {
+            used: s.labels_used,
+            max: s.given_max.into(),
+        },
+        records: s.records,
+        events_lost: s.events_lost,
+        labels_failed: s.labels_failed,
+    })
+}
+
+/// Puts another policy in force.
+pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<String> {
+    let before = shared.policies.get(shared.monitor.status()?.seqno);
+    if let Some(before) = before.filter(|b| b.levels != policy.levels) {
+        let list = |p: &Policy| {
+            let names: Vec<_> = p.levels.iter().rev().map(String::as_str).collect();
+            names.join(" > ")
+        };
+        return Err(tidegate_monitor::Error::LevelsDiffer {
+            running: list(&before),
+            wanted: list(&policy),
+        }
+        .into());
+    }
+    // what was open for writing may be above its holder now
+    shared.guard.arm(&shared.monitor)?;
+    let seqno = shared
+        .policies
+        .put(&shared.monitor, &policy, refusals(permissive))?;
+    let permissive = shared.monitor.status()?.permissive;
+    let mode = if permissive { " (permissive)" } else { "" };
+    Ok(format!("{} is in force{mode}, number {seqno}", policy.name))
+}

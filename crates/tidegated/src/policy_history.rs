@@ -1,0 +1,224 @@
+//! The policies that were in force lately: a record names its rule by the policy's
+//! sequence number and an index.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tidegate_audit::{Placed, PolicyNames};
+use tidegate_flask::{Numbering, Sid};
+use tidegate_lava::Place;
+use tidegate_monitor::{Monitor, Refusals};
+use tidegate_policy::Policy;
+use tidegate_protocol::Code;
+
+use crate::boot::refusals;
+use crate::capability_files::CapsFiles;
+use crate::error::{DaemonError, Outcome};
+use crate::instance::{directory, write_whole};
+use crate::paths;
+use crate::status_page::Page;
+
+/// Bundles that are kept: of older ones' records the rule is not known.
+const KEPT: u32 = 256;
+
+/// Ranges that contexts may be asked for with, those of policies among them.
+const RANGES: usize = 1 << 14;
+
+/// Policies held in memory; others are read again when a record asks.
+const HELD: usize = 8;
+
+/// The bundles in `/run/tidegate/policy`, the newest [`KEPT`].
+#[derive(Debug, Default)]
+pub struct Policies {
+    /// Held while one is put in force: the next would fill the same tables.
+    putting: Mutex<()>,
+    read: Mutex<BTreeMap<u32, Arc<Policy>>>,
+    /// The names of contexts that have been asked for so far.
+    numbering: Mutex<Numbering>,
+    /// The capability files that sessions have.
+    pub caps: CapsFiles,
+}
+
+/// Makes room for one more, but not at the cost of a newer one than need be: records come in
+/// the order of their policies.
+fn hold<T>(read: &mut BTreeMap<u32, T>, seqno: u32, policy: T) {
+    while read.len() >= HELD {
+        read.pop_first();
+    }
+    read.insert(seqno, policy);
+}
+
+impl Policies {
+    /// None read yet.
+    pub fn new() -> Policies {
+        Policies::default()
+    }
+
+    fn read(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Policy>>> {
+        self.read.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn numbering(&self) -> MutexGuard<'_, Numbering> {
+        self.numbering.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn path(seqno: u32) -> PathBuf {
+        PathBuf::from(paths::BUNDLES).join(format!("{seqno}.bundle"))
+    }
+
+    /// The policy of a number; `None` if its bundle is gone or damaged, or cannot be read just now.
+    pub fn get(&self, seqno: u32) -> Option<Arc<Policy>> {
+        if let Some(policy) = self.read().get(&seqno) {
+            return Some(Arc::clone(policy));
+        }
+        // not held meanwhile: others ask for the policy in force
+        let bytes = fs::read(Self::path(seqno)).ok()?;
+        let policy = Arc::new(Policy::from_bundle(&bytes).ok()?);
+        hold(&mut self.read(), seqno, Arc::clone(&policy));
+        Some(policy)
+    }
+
+    /// The policy in force.
+    ///
+    /// # Errors
+    /// Its bundle is gone, or cannot be read just now.
+    pub fn in_force(&self, monitor: &Monitor) -> Outcome<Arc<Policy>> {
+        let policy = self.get(monitor.status()?.seqno);
+        policy.ok_or_else(|| DaemonError::new(Code::Internal, "the policy's bundle is gone"))
+    }
+
+    /// The context behind a SID; `None` if it is not known, or cannot be read just now.
+    pub fn context(&self, sid: Sid) -> Option<String> {
+        self.named(|numbering| numbering.context(sid))
+    }
+
+    /// What the names of contexts say; of what is not among those read so far, they are read again.
+    fn named<T>(&self, ask: impl Fn(&Numbering) -> Option<T>) -> Option<T> {
+        let mut numbering = self.numbering();
+        if let Some(found) = ask(&numbering) {
+            return Some(found);
+        }
+        // names come with policies, and keep their numbers
+        *numbering = Numbering::read(&fs::read(paths::CONTEXTS).ok()?)?;
+        ask(&numbering)
+    }
+
+    /// The SID of a context that the policy in force has; its range, if it is new, gets a number by putting the policy in
+    /// force anew.
+    pub fn sid_of(&self, monitor: &Monitor, context: &str, by_root: bool) -> Outcome<Option<Sid>> {
+        if let Some(sid) = self.sid(context) {
+            return Ok(Some(sid));
+        }
+        // it takes a second, and everybody's decisions are made anew
+        if !by_root {
+            let message = "a range that nobody has asked for before takes root";
+            return Err(DaemonError::new(Code::NotPermitted, message));
+        }
+        // whoever asks may ask for others without end
+        if self.numbering().ranges.len() > RANGES {
+            let message = format!(
+                "{RANGES} ranges of levels have been asked for since the monitor was loaded"
+            );
+            return Err(DaemonError::new(Code::NotPermitted, message));
+        }
+        if let Some(range) = context.splitn(4, ':').nth(3) {
+            self.amend(monitor, |policy| {
+                if let Some(te) = &mut policy.te {
+                    te.ranges.push(range.to_owned());
+                }
+                Ok(())
+            })?;
+        }
+        Ok(self.sid(context))
+    }
+
+    /// The SID of a context; `None` if one of its parts has no number.
+    pub fn sid(&self, context: &str) -> Option<Sid> {
+        self.named(|numbering| numbering.sid(context))
+    }
+
+    /// Puts a policy in force, one at a time; its number.
+    pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        self.put_alone(monitor, policy, refusals)
+    }
+
+    /// Puts the policy in force anew, with a change; its number.
+    pub fn amend(
+        &self,
+        monitor: &Monitor,
+        change: impl FnOnce(&mut Policy) -> Outcome,
+    ) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let mut policy = (*self.in_force(monitor)?).clone();
+        change(&mut policy)?;
+        let refusals = refusals(monitor.status()?.permissive);
+        self.put_alone(monitor, &policy, refusals)
+    }
+
+    /// Puts the policy in force anew: what objects remember of their levels holds no more.
+    pub fn renew(&self, monitor: &Monitor) -> Outcome<u32> {
+        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let refusals = refusals(monitor.status()?.permissive);
+        self.put_alone(monitor, &*self.in_force(monitor)?, refusals)
+    }
+
+    /// It is kept first: its records come at once.
+    fn put_alone(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
+        let bundle = policy.to_bundle();
+        self.keep(monitor.next_policy(), policy, &bundle)?;
+        let page = Page::open()?;
+        let seqno = monitor.put_policy(policy, refusals)?;
+        let named = match policy.te {
+            Some(_) => monitor
+                .numbering()
+                .map_err(DaemonError::from)
+                .and_then(|numbering| write_whole(paths::CONTEXTS, &numbering.to_bytes(), 0o600)),
+            None => Ok(()),
+        };
+        // it is in force, whatever could not be written
+        page.renew(monitor, policy)?;
+        named?;
+        directory(paths::STATE, 0o700)?;
+        // for the next boot; a full disk is no reason to go without a policy now
+        let _ = write_whole(paths::LAST, &bundle, 0o600);
+        Ok(seqno)
+    }
+
+    fn keep(&self, seqno: u32, policy: &Policy, bundle: &[u8]) -> Outcome {
+        write_whole(&Self::path(seqno).to_string_lossy(), bundle, 0o644)?;
+        hold(&mut self.read(), seqno, Arc::new(policy.clone()));
+        let _ = fs::remove_file(Self::path(seqno.wrapping_sub(KEPT)));
+        Ok(())
+    }
+}
+
+impl PolicyNames for Policies {
+    fn policy(&self, seqno: u32) -> Option<Arc<Policy>> {
+        self.get(seqno)
+    }
+
+    fn context(&self, sid: Sid) -> Option<String> {
+        self.named(|numbering| numbering.context(sid))
+    }
+
+    fn capability(&self, place: u32) -> Option<(Arc<Placed>, Place)> {
+        self.caps.at(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_are_held_and_the_last_always() {
+        let mut read = BTreeMap::new();
+        for seqno in (1..1000).chain([5, 6]) {
+            hold(&mut read, seqno, ());
+            assert!(read.contains_key(&seqno) && read.len() <= HELD);
+        }
+    }
+}

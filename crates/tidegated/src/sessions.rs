@@ -1,0 +1,359 @@
+//! Sessions of capability files: how who asks is limited, who there is, and what is taken back.
+
+use std::collections::HashMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tidegate_audit::{Placed, wall_clock};
+use tidegate_lava::{Image, object_id};
+use tidegate_monitor::{When, Withdrawn};
+use tidegate_policy::RuleSource;
+use tidegate_policy::caps::{Capabilities, Class, Object, Service, SocketType, permission};
+use tidegate_protocol::{Code, Session, Withdraw};
+
+use crate::Shared;
+use crate::error::{DaemonError, Outcome};
+use crate::server::Peer;
+
+/// Names of objects that are remembered, at most.
+const NAMES: usize = 1 << 12;
+/// Bytes of the name of a service's object, at most (`CAPS_WIRE_NAME`).
+const MAX_NAME: usize = 255;
+
+/// What is known of sessions besides what the kernel knows.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What objects are called that were taken back, by their numbers.
+    objects: Mutex<HashMap<u64, String>>,
+}
+
+/// Has who asks be limited by a subject of the capability files whose bundle came along.
+pub fn limit(
+    shared: &Shared,
+    peer: &Peer,
+    bundle: Option<OwnedFd>,
+    subject: Option<&str>,
+    now: bool,
+) -> Outcome<String> {
+    // the kernel looks again, a thread at a time; here it is known before anything is done
+    if peer.uid != 0 && !has_no_new_privs(peer.pid)? {
+        return Err(tidegate_monitor::Error::NewPrivileges.into());
+    }
+    let bundle = shared.bundles.take(bundle, peer.uid)?;
+    let caps =
+        Capabilities::from_bundle(&bundle.bytes).map_err(|e| DaemonError::new(Code::Policy, e))?;
+    let number = match subject {
+        None => 0,
+        Some(name) => caps.subject(name).ok_or_else(|| no_subject(name, &caps))?,
+    };
+    let subject = &caps.subjects[number as usize];
+    let when = match now {
+        true => When::Now,
+        false => When::Executed,
+    };
+    let mut sessions = shared.monitor.capabilities();
+    let hash = *blake3::hash(&bundle.bytes).as_bytes();
+    let image = sessions.place(hash, peer.uid, |at| Image::of(&caps, at))?;
+    shared
+        .policies
+        .caps
+        .keep(image.at, image.number, &bundle.bytes)?;
+    let layer = tidegate_monitor::Layer {
+        place: tidegate_lava::Places::of(&caps, image.at).subject(number),
+        is_watched: is_watched(&caps),
+        has_services: !caps.services.is_empty(),
+        has_streams: caps.services.iter().any(may_be_stream),
+    };
+    // it is still the one that asked, and not another of the same number
+    still_there(peer)?;
+    let session = match shared.monitor.has_capabilities(peer.pid)? {
+        true => {
+            sessions.narrow(layer, peer.pid, peer.uid, when)?;
+            None
+        }
+        false => Some(sessions.begin(layer, peer.pid, peer.uid, when)?),
+    };
+    still_there(peer)?;
+    let name = format!("{} ({})", subject.name, subject.source.file);
+    Ok(match session {
+        Some(session) => format!("session {session}: {name}"),
+        None => format!("limited by {name}, too"),
+    })
+}
+
+fn may_be_stream(service: &Service) -> bool {
+    service.socket_type != Some(SocketType::Seqpacket)
+}
+
+/// Whether something in it is checked at each use, or ends by itself. So is what may be appended to and not written, as not each
+/// write appends.
+fn is_watched(caps: &Capabilities) -> bool {
+    const WRITES: u32 = permission::WRITE | permission::APPEND;
+    let controls = caps.subjects.iter().any(|it| !it.control.is_empty());
+    let appends = |rights: u32| rights & WRITES == permission::APPEND;
+    let mut capabilities = caps.capabilities.iter();
+    controls || capabilities.any(|it| !it.lasts() || appends(it.rights))
+}
+
+fn no_subject(name: &str, caps: &Capabilities) -> DaemonError {
+    let known: Vec<&str> = caps.subjects.iter().map(|it| &*it.name).collect();
+    let known = known.join(", ");
+    let message = format!("the file has no subject `{name}`: it has {known}");
+    DaemonError::new(Code::Usage, message)
+}
+
+/// Whether all threads of a process have given up to get new privileges.
+fn has_no_new_privs(pid: u32) -> Outcome<bool> {
+    let path = format!("/proc/{pid}/task");
+    let failed = |e| DaemonError::io(format!("read {path}"), e);
+    let has = |thread: fs::DirEntry| {
+        // one that has ended meanwhile has no file any more
+        let status = fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        let value = |line: &str| Some(line.strip_prefix("NoNewPrivs:")?.trim() == "1");
+        status.lines().find_map(value).unwrap_or(true)
+    };
+    let threads: Vec<_> = fs::read_dir(&path)
+        .and_then(Iterator::collect)
+        .map_err(failed)?;
+    Ok(threads.into_iter().all(has))
+}
+
+pub(super) fn still_there(peer: &Peer) -> Outcome {
+    let process = peer.process();
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    match poll(&mut ended, Some(&Timespec::default())) {
+        Ok(0) => Ok(()),
+        _ => Err(DaemonError::new(Code::Internal, "who asked has ended")),
+    }
+}
+
+/// The sessions that there are, of one user or of all.
+pub fn list(shared: &Shared, only: Option<u32>) -> Outcome<Vec<Session>> {
+    let monitor = &shared.monitor;
+    let (domains, mut taken) = (monitor.domains(), monitor.withdrawn()?);
+    let objects = shared.sessions.objects.lock();
+    let objects = objects.unwrap_or_else(|e| e.into_inner());
+    let files = &shared.policies.caps;
+    let told = |what: &tidegate_monitor::Withdraw| match *what {
+        tidegate_monitor::Withdraw::Session(_) => "all".to_owned(),
+        tidegate_monitor::Withdraw::Subject(place) => {
+            format!("subject {}", files.subject_name(place))
+        }
+        tidegate_monitor::Withdraw::Capability(place) => files.capability_name(place),
+        tidegate_monitor::Withdraw::Object(id) => match objects.get(&id) {
+            Some(name) => name.clone(),
+            None => format!("object {id:016x}"),
+        },
+    };
+    let sessions = monitor.sessions().into_iter();
+    let wanted = sessions.filter(|s| s.tasks > 0 && only.is_none_or(|uid| uid == s.uid));
+    let session = |s: tidegate_monitor::Session| {
+        let own = domains.iter().filter(|domain| domain.session == s.place);
+        let mut layers: Vec<u32> = own.flat_map(|domain| domain.layers.clone()).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        let mut revoked: Vec<String> = taken
+            .remove(&s.place)
+            .unwrap_or_default()
+            .iter()
+            .map(told)
+            .collect();
+        revoked.sort_unstable();
+        Session {
+            number: s.number,
+            uid: s.uid,
+            since: format!("{:.0}", wall_clock(s.started)),
+            tasks: s.tasks,
+            subjects: layers.iter().map(|&at| files.subject_name(at)).collect(),
+            revoked,
+        }
+    };
+    let mut all: Vec<Session> = wanted.map(session).collect();
+    all.sort_unstable_by_key(|session| session.number);
+    Ok(all)
+}
+
+/// Takes capabilities back.
+pub fn withdraw(shared: &Shared, what: &Withdraw) -> Outcome<Withdrawn> {
+    use tidegate_monitor::Withdraw as Kernel;
+    let no = |text: String| DaemonError::new(Code::No, text);
+    let files = shared.policies.caps.all();
+    let is_of = |source: &RuleSource, file: &str| {
+        source.file == file || source.file.ends_with(&format!("/{file}"))
+    };
+    let what = match what {
+        Withdraw::Session { number } => {
+            let sessions = shared.monitor.sessions();
+            let known = |s: &tidegate_monitor::Session| s.number == *number && s.tasks > 0;
+            if !sessions.iter().any(known) {
+                return Err(no(format!("there is no session {number}")));
+            }
+            vec![Kernel::Session(*number)]
+        }
+        Withdraw::Subject { file, name } => {
+            let mut found = Vec::new();
+            for placed in &files {
+                for (number, subject) in (0..).zip(&placed.caps.subjects) {
+                    let is_file = |file: &String| is_of(&subject.source, file);
+                    if subject.name == *name && file.as_ref().is_none_or(is_file) {
+                        found.push(Kernel::Subject(placed.places.subject(number)));
+                    }
+                }
+            }
+            if found.is_empty() {
+                return Err(no(format!("no session's files have a subject `{name}`")));
+            }
+            found
+        }
+        Withdraw::Capability { file, line } => {
+            let mut found = Vec::new();
+            for placed in &files {
+                for (number, capability) in (0..).zip(&placed.caps.capabilities) {
+                    let source = &capability.source;
+                    if source.line == *line && is_of(source, file) {
+                        found.push(Kernel::Capability(placed.places.capability(number)));
+                    }
+                }
+            }
+            if found.is_empty() {
+                let text = format!("no session's files have a capability at {file}:{line}");
+                return Err(no(text));
+            }
+            found
+        }
+        Withdraw::Object { class, name } => {
+            let ids = match class.as_str() {
+                "service" => of_services(name, &files)?,
+                _ => {
+                    let object =
+                        object(class, name).map_err(|e| DaemonError::new(Code::Usage, e))?;
+                    vec![object_id(&object, 0)]
+                }
+            };
+            let objects = shared.sessions.objects.lock();
+            let mut objects = objects.unwrap_or_else(|e| e.into_inner());
+            for &id in ids.iter().take(NAMES.saturating_sub(objects.len())) {
+                objects.insert(id, format!("{class} {name}"));
+            }
+            ids.into_iter().map(Kernel::Object).collect()
+        }
+    };
+    Ok(shared.monitor.capabilities().revoke(&what)?)
+}
+
+/// The numbers of `SERVICE:NAME`, an object of a service of that name: one for each file that describes such a service.
+fn of_services(name: &str, files: &[Arc<Placed>]) -> Outcome<Vec<u64>> {
+    let parts = name.split_once(':');
+    let parts = parts.filter(|(_, object)| (1..=MAX_NAME).contains(&object.len()));
+    let (service, object) = parts.ok_or_else(|| {
+        let text = format!(
+            "`{name}` is no SERVICE:NAME of an object of a service, whose name has 1 to {MAX_NAME} bytes"
+        );
+        DaemonError::new(Code::Usage, text)
+    })?;
+    let mut found = Vec::new();
+    for placed in files {
+        let services = (0..).zip(&placed.caps.services);
+        let named = services.filter(|(_, known)| known.name == service);
+        found.extend(
+            named.map(|(number, _)| {
+                object_id(&Object::Of(number, object.into()), placed.places.base)
+            }),
+        );
+    }
+    match found.is_empty() {
+        true => {
+            let text = format!("no session's files have a service `{service}`");
+            Err(DaemonError::new(Code::No, text))
+        }
+        false => Ok(found),
+    }
+}
+
+/// An object by its class's word and its name.
+fn object(class: &str, name: &str) -> Result<Object, String> {
+    let known = Class::WORDS.into_iter().find(|(word, _)| *word == class);
+    let words = || Class::WORDS.map(|(word, _)| word).join(", ") + ", service";
+    let (_, class) = known.ok_or_else(|| format!("`{class}` is none of {}", words()))?;
+    match class {
+        Class::Tcp | Class::Udp => {
+            let address: SocketAddr = name.parse().map_err(|_| {
+                format!("`{name}` is no ADDRESS:PORT, as 192.0.2.1:443 and [::1]:80 are")
+            })?;
+            Ok(Object::Inet(
+                class,
+                address.ip().to_canonical(),
+                address.port(),
+            ))
+        }
+        _ if name.starts_with('/') => Ok(Object::Path(class, name.into())),
+        Class::Unix if name.starts_with('@') => Ok(Object::Unix(name.into())),
+        _ => Err(format!("`{name}` is no absolute path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_by_class() {
+        assert!(matches!(
+            object("file", "/srv/a"),
+            Ok(Object::Path(Class::File, _))
+        ));
+        assert!(matches!(object("unix", "@a"), Ok(Object::Unix(_))));
+        let v4 = object("tcp", "[::ffff:10.0.0.1]:80").unwrap();
+        assert_eq!(v4, object("tcp", "10.0.0.1:80").unwrap());
+        for (class, name) in [
+            ("fil", "/a"),
+            ("file", "a"),
+            ("tcp", "10.0.0.1"),
+            ("file", "@a"),
+        ] {
+            assert!(object(class, name).is_err(), "{class} {name}");
+        }
+    }
+
+    #[test]
+    fn objects_of_services_are_found_in_each_file_that_has_one_of_that_name() {
+        let placed = |text: &str, base| {
+            let caps = Capabilities::compile_str("t.caps", text)
+                .unwrap()
+                .capabilities;
+            let places = tidegate_lava::Places::of(&caps, base);
+            Arc::new(Placed { caps, places })
+        };
+        let service = "service notes on /run/n {\n permission read\n operation 1 ping free\n}\n";
+        let subject = "subject a {\n file /a read\n}\n";
+        let files = [
+            placed(&format!("{subject}{service}"), 0x1000),
+            placed(subject, 0x2000),
+            placed(&format!("{service}{subject}"), 0x3000),
+        ];
+        let found = of_services("notes:pub:a", &files).unwrap();
+        let object = Object::Of(0, b"pub:a".to_vec());
+        let expected = [0x1000, 0x3000].map(|image| object_id(&object, image));
+        assert_eq!(found, expected);
+        for (name, code) in [
+            ("other:a", Code::No),
+            ("notes", Code::Usage),
+            ("notes:", Code::Usage),
+        ] {
+            assert_eq!(
+                of_services(name, &files).unwrap_err().code(),
+                code,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn this_process_says_whether_it_has_given_up_new_privileges() {
+        assert!(has_no_new_privs(std::process::id()).is_ok());
+        assert!(has_no_new_privs(u32::MAX).is_err());
+    }
+}
