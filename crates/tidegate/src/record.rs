@@ -1,5 +1,5 @@
 //! An audit record: a line of the log, and what it says in words.
-//! docs/audit-log.md is its schema.
+//! docs/reference/audit-log.md is its schema.
 
 use std::fmt;
 
