@@ -1,6 +1,6 @@
 #!/bin/bash
 # A day of who writes software on a Debian workstation under `workstation`, enforcing from
-# early boot: everything is to work, nothing but what docs/explain/limitations.md names to be refused,
+# early boot: everything is to work, nothing but what docs/how-to/compatibility.md names to be refused,
 # and what came from elsewhere to stay untrusted and harmless.
 set -u
 cd /payload || exit

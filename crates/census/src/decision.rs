@@ -40,7 +40,7 @@ pub enum Verdict {
     Neutral,
     /// It is refused below the top, by the hooks that are named; scenarios play it.
     Refused,
-    /// It is known to be open: the scenarios show that, and docs/explain/limitations.md says what it means.
+    /// It is known to be open: the scenarios show that, and docs/explain/what-gets-past.md says what it means.
     Gap,
 }
 

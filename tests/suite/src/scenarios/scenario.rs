@@ -41,7 +41,7 @@ pub struct Scenario {
     pub about: &'static str,
     /// Plays it, in a process at the top level.
     pub play: fn() -> Outcome,
-    /// The entry of docs/explain/limitations.md that says why it fails.
+    /// The entry of docs/explain/what-gets-past.md that says why it fails.
     pub gap: Option<&'static str>,
     /// It ends enforcement or changes it for all: played after the others.
     pub last: bool,
@@ -74,7 +74,7 @@ impl Scenario {
         self
     }
 
-    /// It fails, as this entry of docs/explain/limitations.md says.
+    /// It fails, as this entry of docs/explain/what-gets-past.md says.
     pub const fn gap(mut self, entry: &'static str) -> Self {
         self.gap = Some(entry);
         self
@@ -133,7 +133,7 @@ mod tests {
 
     const LOMAC: &str = include_str!("../../../../docs/reference/lomac.md");
     const BYPASSES: &str = include_str!("../../../../docs/dev/bypasses.md");
-    const LIMITATIONS: &str = include_str!("../../../../docs/explain/limitations.md");
+    const LIMITATIONS: &str = include_str!("../../../../docs/explain/what-gets-past.md");
     const SHARED: &str = include_str!("../../../../docs/reference/shared-state.md");
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
             );
             assert!(
                 LIMITATIONS.contains(s.name),
-                "{} is not named in docs/explain/limitations.md",
+                "{} is not named in docs/explain/what-gets-past.md",
                 s.name
             );
         }
