@@ -54,7 +54,7 @@ apparmor: ## AppArmor's own tests whole: all cases that are generated, all regre
 	@CASES_EACH=1 REGRESSION=all scripts/xtask.sh test apparmor-cases apparmor-$(KERNEL)
 
 .PHONY: selinux
-selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux (an hour and a half; docs/reference/selinux.md)
+selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux (an hour and a half; docs/dev/testing-selinux.md)
 	@scripts/xtask.sh test te-$(KERNEL) te-debian-6.12 te-enforced-$(KERNEL) te-live-7.2 te-system-$(KERNEL) te-system-debian-6.12 record-te-$(KERNEL)
 
 .PHONY: caps

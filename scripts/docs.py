@@ -19,7 +19,8 @@ WIDTH = 88
 README_LINES = 90
 OLD = {
     "docs/dev": ["bypasses", "census", "dependencies", "lab", "te-file-contexts", "testing", "testing-apparmor",
-                 "testing-capability", "testing-core", "testing-long"],
+                 "testing-capability", "testing-core", "testing-long", "testing-selinux",
+                 "cost-of-models"],
     "docs/explain": ["architecture", "break-ins", "cost"],
     "docs/how-to": ["fix-a-refusal", "metrics", "try-on-recorded-work"],
     "docs/reference": ["audit-log", "budgets", "capability", "capability-files", "exit-codes", "lomac", "map-language",
