@@ -23,7 +23,7 @@ OLD = {
                  "cost-of-models"],
     "docs/explain": ["architecture", "break-ins", "cost"],
     "docs/how-to": ["fix-a-refusal", "metrics", "try-on-recorded-work"],
-    "docs/reference": ["audit-log", "budgets", "capability", "capability-files", "exit-codes", "lomac", "map-language",
+    "docs/reference": ["audit-log", "budgets", "capability-files", "exit-codes", "lomac", "map-language",
                        "object-managers", "profiles", "selinux", "service-monitor", "shared-state"],
     "examples/agent-host": ["README"],
     "examples/docstore": ["README"],
