@@ -22,7 +22,7 @@ OLD = {
                  "testing-capability", "testing-core", "testing-long", "testing-selinux",
                  "cost-of-models"],
     "docs/explain": ["architecture", "break-ins", "cost"],
-    "docs/how-to": ["fix-a-refusal", "metrics", "try-on-recorded-work"],
+    "docs/how-to": ["metrics", "try-on-recorded-work"],
     "docs/reference": ["audit-log", "budgets", "capability-files", "exit-codes", "lomac", "map-language",
                        "object-managers", "profiles", "selinux", "service-monitor", "shared-state"],
     "examples/agent-host": ["README"],
