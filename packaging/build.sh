@@ -21,20 +21,26 @@ documents() {
 	local man=$1
 	mkdir -p "$man/man5" "$man/man7"
 	page reference/map-language 5 tidegate-map "$man/man5"
+	page reference/capability-files 5 tidegate-caps "$man/man5"
 	page reference/audit-log 5 tidegate-audit "$man/man5"
 	page reference/lomac 7 tidegate-lomac "$man/man7"
-	page start/install 7 tidegate-install "$man/man7"
-	page how-to/fix-a-refusal 7 tidegate-mending "$man/man7"
+	page reference/capability 7 tidegate-capability "$man/man7"
 	page reference/object-managers 7 tidegate-object-managers "$man/man7"
+	page start/install 7 tidegate-install "$man/man7"
+	page start/before-you-enforce 7 tidegate-enforcing "$man/man7"
+	page how-to/fix-a-refusal 7 tidegate-refusals "$man/man7"
+	page how-to/troubleshooting 7 tidegate-troubleshooting "$man/man7"
 }
 
-# page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description.
+# page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description. A link is left with its text, as the page
+# that it leads to has another name in the manual, or none.
 page() {
 	{
 		echo "% $3 $2 \"Tidegate $VERSION\""
 		echo "# NAME"
 		echo "$3 - $(sed -n '1s/^# //p' "docs/$1.md")"
-		sed '1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /' "docs/$1.md"
+		sed '1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /; s/\[\([^]]*\)\]([^)]*)/\1/g' "docs/$1.md"
+		printf '\n# SEE ALSO\n**tidegate**(1), and all documents: /usr/share/doc/tidegate/docs/README.md\n'
 	} | go-md2man | gzip -9n >"$4/$3.$2.gz"
 }
 
