@@ -37,7 +37,7 @@ fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECO
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: cost
-cost: ## What each MAC costs, in instructions: measures and writes docs/cost.md (three quarters of an hour on two cores)
+cost: ## What each MAC costs, in instructions: measures and writes docs/dev/cost.md (three quarters of an hour on two cores)
 	@scripts/cost.sh $(KERNEL)
 
 .PHONY: days
@@ -50,15 +50,15 @@ long: ## Long runs under load and faults: reloads, deaths, floods, no room, a so
 		long-memory long-clock long-soak)
 
 .PHONY: apparmor
-apparmor: ## AppArmor's own tests whole: all cases that are generated, all regression tests (an hour; docs/testing-apparmor.md)
+apparmor: ## AppArmor's own tests whole: all cases that are generated, all regression tests (an hour; docs/dev/testing-apparmor.md)
 	@CASES_EACH=1 REGRESSION=all scripts/xtask.sh test apparmor-cases apparmor-$(KERNEL)
 
 .PHONY: selinux
-selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux (an hour and a half; docs/te.md)
+selinux: ## Type enforcement on both kernels, and whole comparisons with SELinux (an hour and a half; docs/dev/testing-selinux.md)
 	@scripts/xtask.sh test te-$(KERNEL) te-debian-6.12 te-enforced-$(KERNEL) te-live-7.2 te-system-$(KERNEL) te-system-debian-6.12 record-te-$(KERNEL)
 
 .PHONY: caps
-caps: ## Capability files on both kernels, where `make test` has one, and longer random sequences (half an hour; docs/testing-capability.md)
+caps: ## Capability files on both kernels, where `make test` has one, and longer random sequences (half an hour; docs/dev/testing-capability.md)
 	@CAPS_COUNT=30 scripts/xtask.sh test --minutes 100 caps-service-6.12 narrow-7.2 caps-models-7.2 agent-host-6.12 caps-random-7.2
 
 ##@ Build it

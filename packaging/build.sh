@@ -20,21 +20,27 @@ need() {
 documents() {
 	local man=$1
 	mkdir -p "$man/man5" "$man/man7"
-	page map-language 5 tidegate-map "$man/man5"
-	page audit-log 5 tidegate-audit "$man/man5"
-	page lomac 7 tidegate-lomac "$man/man7"
-	page install 7 tidegate-install "$man/man7"
-	page learn 7 tidegate-mending "$man/man7"
-	page object-managers 7 tidegate-object-managers "$man/man7"
+	page reference/map-language 5 tidegate-map "$man/man5"
+	page reference/capability-files 5 tidegate-caps "$man/man5"
+	page reference/audit-log 5 tidegate-audit "$man/man5"
+	page reference/lomac 7 tidegate-lomac "$man/man7"
+	page reference/capability 7 tidegate-capability "$man/man7"
+	page reference/object-managers 7 tidegate-object-managers "$man/man7"
+	page start/install 7 tidegate-install "$man/man7"
+	page start/before-you-enforce 7 tidegate-enforcing "$man/man7"
+	page how-to/fix-a-refusal 7 tidegate-refusals "$man/man7"
+	page how-to/troubleshooting 7 tidegate-troubleshooting "$man/man7"
 }
 
-# page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description.
+# page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description. A link is left with its text, as the page
+# that it leads to has another name in the manual, or none.
 page() {
 	{
 		echo "% $3 $2 \"Tidegate $VERSION\""
 		echo "# NAME"
 		echo "$3 - $(sed -n '1s/^# //p' "docs/$1.md")"
-		sed '1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /' "docs/$1.md"
+		sed '1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /; s/\[\([^]]*\)\]([^)]*)/\1/g' "docs/$1.md"
+		printf '\n# SEE ALSO\n**tidegate**(1), and all documents: /usr/share/doc/tidegate/docs/README.md\n'
 	} | go-md2man | gzip -9n >"$4/$3.$2.gz"
 }
 
@@ -71,20 +77,21 @@ trees() {
 	install -m 644 packaging/systemd/tidegate-exporter.service "$OUT/trees/tidegate-exporter/usr/lib/systemd/system"
 	install -D -m 644 packaging/etc/policy.plm "$tree/etc/tidegate/policy.plm"
 	install -D -m 644 packaging/etc/default "$tree/etc/default/tidegate"
-	install -m 644 README.md CHANGELOG.md LICENSE LICENSE-GPL-3 LICENSE-LGPL crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
+	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE LICENSE-GPL-3 LICENSE-LGPL crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
 	# as in the tree, so that what links to one another does so there; what it costs comes with the lab
-	install -D -m 644 -t "$tree/usr/share/doc/tidegate/docs" docs/*.md
-	install -m 644 docs/lab.md docs/cost.* "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
-	for page in docs/cost.*; do
-		ln -sf "../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
+	find docs -name '*.md' -exec cp --parents -t "$tree/usr/share/doc/tidegate" {} +
+	chmod -R u=rwX,go=rX "$tree/usr/share/doc/tidegate"
+	install -m 644 docs/dev/lab.md docs/dev/cost.* "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
+	for page in docs/dev/cost.*; do
+		ln -sf "../../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
 	done
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-avc" avc
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-service" service
-	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/object-managers.md examples/check-access/check-access.c
-	install -D -m 644 -t "$OUT/trees/libtidegate-service/usr/share/doc/libtidegate-service" docs/service-monitor.md examples/notes/notes.c examples/notes/notes.caps
+	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/reference/object-managers.md examples/check-access/check-access.c
+	install -D -m 644 -t "$OUT/trees/libtidegate-service/usr/share/doc/libtidegate-service" docs/reference/service-monitor.md examples/notes/notes.c examples/notes/notes.caps
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-restrict" restrict
-	install -D -m 644 -t "$OUT/trees/libtidegate-restrict/usr/share/doc/libtidegate-restrict" docs/capability.md examples/narrow/narrow.c
-	install -m 644 docs/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
+	install -D -m 644 -t "$OUT/trees/libtidegate-restrict/usr/share/doc/libtidegate-restrict" docs/reference/capability.md examples/narrow/narrow.c
+	install -m 644 docs/how-to/metrics.md "$OUT/trees/tidegate-exporter/usr/share/doc/tidegate-exporter"
 	for program in tidegate-exporter tidegate-lab libtidegate-restrict; do
 		install -m 644 LICENSE LICENSE-GPL-3 "$OUT/trees/$program/usr/share/doc/$program"
 	done

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Shows that the attacker of tests/suite/src/attack finds a hook that is left out (docs/testing.md): detaches the monitor's program on
+# Shows that the attacker of tests/suite/src/attack finds a hook that is left out (docs/dev/testing.md): detaches the monitor's program on
 # each of these hooks before the attack, which has to find something then.
 #   attack-faults.sh [KERNEL [HOOK…]]
 set -u

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Writes the lists of crates/census/kernels anew, by what the machines' kernels offer (docs/census.md).
+# Writes the lists of crates/census/kernels anew, by what the machines' kernels offer (docs/dev/census.md).
 #   census.sh [SERIES…]   6.12 and 7.2 if none is given
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measures what mandatory access control costs and writes it down: docs/cost.json, and from
-# it docs/cost.md and docs/cost.html. What is in docs/cost.json and still holds is not
+# Measures what mandatory access control costs and writes it down: docs/dev/cost.json, and from
+# it docs/dev/cost.md and docs/dev/cost.html. What is in docs/dev/cost.json and still holds is not
 # measured again: cost.sh [6.12|7.2] [ARGUMENTS of `tidegate lab run`]
 set -eu
 
@@ -21,6 +21,6 @@ program=$(scripts/build.sh static | tail -n 1)
 # somebody else may have changed them meanwhile
 [ "$commit" = "$(source_commit)" ] || commit=
 "$lab" run --kernel "$kernel" --systems all --items all --boots 3 --tidegate "$program" \
-	--json docs/cost.json ${commit:+--commit "$commit"} "$@" >/dev/null || good=no
-"$lab" report docs/cost.json --markdown docs/cost.md --html docs/cost.html
+	--json docs/dev/cost.json ${commit:+--commit "$commit"} "$@" >/dev/null || good=no
+"$lab" report docs/dev/cost.json --markdown docs/dev/cost.md --html docs/dev/cost.html
 [ "$good" = yes ]

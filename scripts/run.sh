@@ -101,7 +101,7 @@ tell_cost() {
 		What enforcement costs: instructions of one operation on this kernel without
 		Tidegate, and how many more with it, for a subject at the top level that has
 		touched nothing lower, and for one at the level user. Instructions, not time;
-		docs/cost.md compares with SELinux, AppArmor and others.
+		docs/dev/cost.md compares with SELinux, AppArmor and others.
 
 	END
 	cat "$OUT/cost"

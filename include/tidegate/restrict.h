@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A program limits itself by a subject of a capability file, as by Landlock: from then on it may do what the subject gives, and
- * nothing else. What limits it already goes on to do so, and nothing is ever gained by it. docs/capability.md.
+ * nothing else. What limits it already goes on to do so, and nothing is ever gained by it. docs/reference/capability.md.
  *
  * When a function returns 0, all threads of the process are limited, and so is whatever it starts. What is open or mapped stays
  * as it is. There is no way back; 16 layers limit a process at most.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Requests to services over Unix sockets, in the form that Tidegate's service monitor authorises (docs/service-monitor.md): the
+ * Requests to services over Unix sockets, in the form that Tidegate's service monitor authorises (docs/reference/service-monitor.md): the
  * client's end, tg_client_*, and the service's, tg_connection_*. Both work without a monitor, too: then everything arrives.
  *
  * Functions that return int return 0 if nothing else is said, or -1 with errno set; those that return a handle NULL. errno is

@@ -3,7 +3,7 @@
  * The service monitor of the `capability` model: connections (conn.h) begin and end, and what services are at their other ends.
  * request.h authorises a request, packet.h and stream.h see to it that nothing else comes through; message.h is what is asked of each
  * message. The programs that are attached while there are services are called caps_service_* and caps_stream_*:
- * docs/service-monitor.md.
+ * docs/reference/service-monitor.md.
  */
 #ifndef TIDEGATE_CAPS_SERVICE_H
 #define TIDEGATE_CAPS_SERVICE_H

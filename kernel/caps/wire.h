@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How requests to services, and their replies, lie in messages over a Unix socket: docs/service-monitor.md. All numbers are
+ * How requests to services, and their replies, lie in messages over a Unix socket: docs/reference/service-monitor.md. All numbers are
  * little endian, and what has no meaning is zero. User space includes this too.
  *
  * A request is a head, its operands one after the other, and a payload, of which the service alone knows what it is. A reply

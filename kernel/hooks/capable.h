@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Object manager: root's privilege. Below the top level no capability over what all share is
- * of use but those of LOMAC_CAPS (docs/lomac.md has the reason of each), and none but limits
+ * of use but those of LOMAC_CAPS (docs/reference/lomac.md has the reason of each), and none but limits
  * by CAP_SYS_RESOURCE. So what root may do that others may not needs no list of calls: the
  * kernel asks for a capability.
  */

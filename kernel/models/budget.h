@@ -2,7 +2,7 @@
 /*
  * Shares: how much of a table a user may fill at a level, what is reserved for higher levels, and whose turn at the
  * demotion transaction's lock ends, and comes next. Pure functions, the same source in the kernel and in tests/core
- * (docs/budgets.md).
+ * (docs/reference/budgets.md).
  */
 #ifndef TIDEGATE_BUDGET_MODEL_H
 #define TIDEGATE_BUDGET_MODEL_H

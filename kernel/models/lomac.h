@@ -2,7 +2,7 @@
 /*
  * Low water-mark integrity: the decisions, and nothing else. Pure functions of
  * levels and attributes, the same source in the kernel, in the unit tests, under
- * the fuzzer and before the model checker (docs/lomac.md is their contract).
+ * the fuzzer and before the model checker (docs/reference/lomac.md is their contract).
  */
 #ifndef TIDEGATE_LOMAC_H
 #define TIDEGATE_LOMAC_H

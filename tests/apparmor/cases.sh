@@ -4,14 +4,14 @@
 # it refuses and says why.
 #   cases.sh LAB DIR   the lab's program; a directory with tidegate, for what is made here
 # CASES_EACH=1 plays all generated cases, and not a part of them. Whose answer differs stands in
-# docs/testing-apparmor.md: another one that does, or one of those that does not, has failed.
+# docs/dev/testing-apparmor.md: another one that does, or one of those that does not, has failed.
 # The last line is `N passed, N failed`.
 set -eu
 lab=$1
 CASES=$(realpath "$2")
 export CASES
 here=$(cd "$(dirname "$0")" && pwd)
-table=$here/../../docs/testing-apparmor.md
+table=$here/../../docs/dev/testing-apparmor.md
 source=$("$lab" apparmor-parser --source)
 
 # a copy, as cases are generated beside the others, which name each other by these directories

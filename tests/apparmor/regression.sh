@@ -3,13 +3,13 @@
 # kernel's AppArmor is off.
 #   regression.sh LAB PAYLOAD KERNEL   the lab's program; a directory with tidegate and profile-ops
 # Plays all but those that take long; REGRESSION=all plays those, too, and REGRESSION='NAME…' the named ones.
-# What does not pass stands in docs/testing-apparmor.md: another script that does not has failed, and so has
+# What does not pass stands in docs/dev/testing-apparmor.md: another script that does not has failed, and so has
 # one of those that comes out otherwise. SYSTEM=apparmor plays under the kernel's AppArmor instead, and only tells.
 # The last line is `N passed, N failed`: checks that passed, and scripts.
 set -eu
 lab=$1 payload=$2 kernel=$3
 here=$(cd "$(dirname "$0")" && pwd)
-table=$here/../../docs/testing-apparmor.md
+table=$here/../../docs/dev/testing-apparmor.md
 LONG="capabilities i18n aa_policy_cache mount unix_socket_abstract unix_socket_autobind"
 
 case ${REGRESSION:-} in

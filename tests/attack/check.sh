@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every system call at the lowest level, by an attacker of our own (docs/testing.md). ATTACK_SEED, ATTACK_SECONDS, ATTACK_CALLS and
+# Every system call at the lowest level, by an attacker of our own (docs/dev/testing.md). ATTACK_SEED, ATTACK_SECONDS, ATTACK_CALLS and
 # ATTACK_LEAVE_OUT are what the words --seed, --seconds, --calls and --leave-out say, too.
 set -u
 cd "$(dirname "$0")" || exit 1

@@ -1,4 +1,4 @@
-# Requests and replies as docs/service-monitor.md lays them out, and sockets whose calls give an errno's name where they fail.
+# Requests and replies as docs/reference/service-monitor.md lays them out, and sockets whose calls give an errno's name where they fail.
 import errno
 import os
 import select

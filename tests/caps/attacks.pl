@@ -1,4 +1,4 @@
-# Attacks from within a session, each by its name: `open` if it got through, `shut` if not. Each is a row of docs/bypasses.md.
+# Attacks from within a session, each by its name: `open` if it got through, `shut` if not. Each is a row of docs/dev/bypasses.md.
 # System calls are x86-64's, by their numbers: the machine has no library for some of them.
 use strict;
 use warnings;

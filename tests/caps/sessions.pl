@@ -1,5 +1,5 @@
 # Attacks that take sessions of several kinds, or what an outside of them has made: begins those, has them do things, and says of each attack
-# on a line of its own `shut` if nothing got through, else what came of it. Each is a row of docs/bypasses.md.
+# on a line of its own `shut` if nothing got through, else what came of it. Each is a row of docs/dev/bypasses.md.
 # System calls are x86-64's, by their numbers, as in attacks.pl.
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * docs/lomac.md as tables: what each decision must be, read from the contract and
+ * docs/reference/lomac.md as tables: what each decision must be, read from the contract and
  * not from the code. The first row that fits decides. A row says what it asks of
  * the object's attributes (any of them; 0: nothing), the subject's, and whether
  * the object's label is known.

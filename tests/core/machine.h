@@ -12,7 +12,7 @@
  *   lowwrite              what the object holds counts as its own level, while the
  *                         object is where the rule says so
  * Neutral objects and those of the kernel carry no bytes from writer to reader
- * (docs/lomac.md, Objects); that is assumed, not shown.
+ * (docs/reference/lomac.md, Objects); that is assumed, not shown.
  *
  * Steps are those of the hooks; the model checker (proofs_lomac.c) and the fuzzer
  * (fuzz_lomac.c) choose them.
@@ -111,7 +111,7 @@ static inline void machine_make(struct party *s, struct lomac_object dir, struct
  * rename, link: the object is under the rule of its new place. Where `lowwrite`
  * alone lets the subject at the object, the contract lets it carry off what it
  * wrote to a place where it is trusted no less. The claim excepts that
- * (docs/testing-core.md).
+ * (docs/dev/testing-core.md).
  */
 static inline void machine_move(struct party *s, struct lomac_object dir, struct thing *o,
 				struct lomac_object seen, struct lomac_object place, u8 top)

@@ -4,7 +4,7 @@
 #   run.sh fuzz     libFuzzer, FUZZ_SECONDS (15) for each target
 #   run.sh prove    cbmc, from the lab's tree of Debian trixie
 #   run.sh all      all three
-# The last line is `N passed, N failed`. docs/testing-core.md says what is shown.
+# The last line is `N passed, N failed`. docs/dev/testing-core.md says what is shown.
 set -eu
 
 cd "$(dirname "$0")/../.."

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A server's day with break-ins: the same ones where nothing is enforced and then under `server`,
-# enforcing from early boot. What each reached is docs/break-ins.md's table.
+# enforcing from early boot. What each reached is docs/explain/break-ins.md's table.
 set -u
 cd /payload || exit
 # shellcheck source=tests/day/lib.sh
@@ -177,7 +177,7 @@ case $boot in
 	: >"$STATE/with"
 	play with
 	try "still enforcing" enforcing
-	try "what was reached is what docs/break-ins.md says" same_table
+	try "what was reached is what docs/explain/break-ins.md says" same_table
 	table
 	for in in $BREAKINS; do
 		echo "--- $in"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A day of a Debian server under `server`, enforcing from early boot: everything is to work,
-# and nothing but what docs/limitations.md names to be refused. It restarts itself twice: under
+# and nothing but what docs/how-to/compatibility.md names to be refused. It restarts itself twice: under
 # enforcement, and into a newer kernel.
 set -u
 cd /payload || exit
@@ -9,7 +9,7 @@ cd /payload || exit
 # shellcheck source=tests/day/repository.sh
 . ./repository.sh
 
-# What stays refused (docs/limitations.md, Refusals that a program may not expect).
+# What stays refused (docs/how-to/compatibility.md).
 NGINX="nginx untrusted may not remove /run/nginx.pid"
 PHP="php8.4-fpm-reop untrusted may not signal process N"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # A day of who writes software on a Debian workstation under `workstation`, enforcing from
-# early boot: everything is to work, nothing but what docs/limitations.md names to be refused,
+# early boot: everything is to work, nothing but what docs/how-to/compatibility.md names to be refused,
 # and what came from elsewhere to stay untrusted and harmless.
 set -u
 cd /payload || exit
@@ -31,7 +31,7 @@ set_up() {
 	node_registry
 	rust_registry
 	repository 1.0
-	# what docs/install.md says of a workstation
+	# what docs/start/install.md says of a workstation
 	echo 'kernel.io_uring_disabled = 1' >/etc/sysctl.d/60-io_uring.conf
 	cat >/home/alice/.config/containers/containers.conf <<-'CONF'
 		[containers]

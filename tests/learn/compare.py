@@ -1,7 +1,7 @@
 """Holds what `replay` predicted of a profile against the `would` records of the same work.
 
 compare.py PREDICTED.json WOULD.jsonl: prints `same`, or what one has and the other has not, and
-ends with 1. What replay does not decide is left out: docs/replay.md.
+ends with 1. What replay does not decide is left out: docs/how-to/try-on-recorded-work.md.
 """
 
 import json

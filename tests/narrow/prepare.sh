@@ -26,7 +26,7 @@ cc -O2 -Wall -Wextra -Werror "$here/ops.c" -o "$payload/ops" -static $(pkg-confi
 rm -rf "$installed"
 
 # what the catalogue of bypasses says is played
-sed -n '/^## Programs that limit themselves/,$p' "$here/../../docs/bypasses.md" | grep '^| B' | cut -d'|' -f5 | grep -o '[a-z-]\+' >"$payload/scenes"
+sed -n '/^## Programs that limit themselves/,$p' "$here/../../docs/dev/bypasses.md" | grep '^| B' | cut -d'|' -f5 | grep -o '[a-z-]\+' >"$payload/scenes"
 while read -r scene; do
 	if ! grep -q "strcmp(how, \"$scene\")" "$here/ops.c" || ! grep -q "\"\$O\" $scene " "$here/check.sh"; then
 		echo "FAILED  nothing plays $scene"

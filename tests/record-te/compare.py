@@ -2,7 +2,7 @@
 
 compare.py PREDICTED.json WOULD.jsonl: prints `same`, or what one has and the other has not, and ends with 1. Each
 permission of each program on each object counts. What a recording does not have is left out of the records: it is listed
-here, and in docs/replay.md.
+here, and in docs/how-to/try-on-recorded-work.md.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Holds what `replay` predicted against the `would` records of the same work.
 
 compare.py PREDICTED.json WOULD.jsonl: prints `same`, or what one has and the other has
-not, and ends with 1. What may differ is listed here, and in docs/replay.md.
+not, and ends with 1. What may differ is listed here, and in docs/how-to/try-on-recorded-work.md.
 """
 
 import json

@@ -164,7 +164,7 @@ impl Record {
     }
 
     /// The same as it is written down: a refusal's with the program. To look for it takes the task's
-    /// lock, right after a fall, when its next one may be one that cannot wait (limitations.md).
+    /// lock, right after a fall, when its next one may be one that cannot wait (docs/how-to/compatibility.md).
     pub fn written(event: &Event, monitor: &Monitor, names: &impl PolicyNames) -> Record {
         match event.kind {
             Kind::Denied | Kind::Would => Record::with_program(event, monitor, names),

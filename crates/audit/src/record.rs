@@ -1,4 +1,4 @@
-//! An audit record: a line of the log. docs/audit-log.md is its schema.
+//! An audit record: a line of the log. docs/reference/audit-log.md is its schema.
 
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 use serde::{Deserialize, Serialize};

@@ -52,7 +52,7 @@ fn is_turned_away(e: &io::Error) -> bool {
 }
 
 fn reply(answer: Result<Answer<IgnoredAny>, AskError>) -> Result<Reply, AvcError> {
-    // docs/exit-codes.md
+    // docs/reference/exit-codes.md
     match answer {
         Ok(Answer::Security(reply)) => Ok(reply),
         Ok(Answer::Error { code: 2, message }) => Err(AvcError::Invalid(message)),

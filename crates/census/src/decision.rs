@@ -40,7 +40,7 @@ pub enum Verdict {
     Neutral,
     /// It is refused below the top, by the hooks that are named; scenarios play it.
     Refused,
-    /// It is known to be open: the scenarios show that, and docs/limitations.md says what it means.
+    /// It is known to be open: the scenarios show that, and docs/explain/what-gets-past.md says what it means.
     Gap,
 }
 
@@ -267,7 +267,7 @@ mod tests {
         none("hooks that Tidegate is on, called neutral", idle);
     }
 
-    /// The table of docs/census.md: how many rows of each kind have which decision.
+    /// The table of docs/dev/census.md: how many rows of each kind have which decision.
     fn counts(table: &Table) -> String {
         let mut all = BTreeMap::<Kind, Vec<Option<Verdict>>>::new();
         for (row, decision) in table.iter() {
@@ -291,8 +291,8 @@ mod tests {
     fn the_page_has_how_many_rows_are_decided_how() {
         let counts = counts(&table());
         assert!(
-            include_str!("../../../docs/census.md").contains(&counts),
-            "docs/census.md should have these lines:\n{counts}"
+            include_str!("../../../docs/dev/census.md").contains(&counts),
+            "docs/dev/census.md should have these lines:\n{counts}"
         );
     }
 

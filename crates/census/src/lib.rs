@@ -1,7 +1,7 @@
 //! The census: what each supported kernel offers, and what has been decided about each row of that.
 //!
 //! `kernels/` has a list for each kernel, as `tidegate census` writes it there; `decisions/` has a table for each kind of
-//! row, which is kept by hand. `docs/census.md` says how to read them. A row that nobody has decided on fails this crate's
+//! row, which is kept by hand. `docs/dev/census.md` says how to read them. A row that nobody has decided on fails this crate's
 //! tests, and `tidegate doctor` names it on a kernel that is newer than the lists.
 
 mod decision;

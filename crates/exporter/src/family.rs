@@ -1,5 +1,5 @@
 //! The metrics, each with its name, its meaning and how it is read: the one list that
-//! every form of exposition is made from. docs/metrics.md has it as a table.
+//! every form of exposition is made from. docs/how-to/metrics.md has it as a table.
 
 use tidegate_protocol::{Manager, Metrics};
 
@@ -332,7 +332,7 @@ pub mod tests {
 
     #[test]
     fn the_documentation_lists_what_there_is() {
-        let text = include_str!("../../../docs/metrics.md");
+        let text = include_str!("../../../docs/how-to/metrics.md");
         for f in &FAMILIES {
             let unit = f.unit.map_or_else(String::new, |u| format!("_{u}"));
             let total = if f.kind == Kind::Counter {
@@ -341,7 +341,7 @@ pub mod tests {
                 ""
             };
             let name = format!("| `{}{unit}{total}", f.name);
-            assert!(text.contains(&name), "docs/metrics.md lacks {name}");
+            assert!(text.contains(&name), "docs/how-to/metrics.md lacks {name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The reference model of `lomac`: what `docs/lomac.md` says, as a program.
+//! The reference model of `lomac`: what `docs/reference/lomac.md` says, as a program.
 //!
 //! A [`World`] is a small machine: processes, files, channels and memory, each
 //! with its level. [`World::step`] tries one [`Op`] in it, says whether the

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 bitflags! {
     /// A rule's attributes, as the kernel sees them.
     ///
-    /// Each covers what `docs/map-language.md` says of it; the compiler has
+    /// Each covers what `docs/reference/map-language.md` says of it; the compiler has
     /// already cut them to the path itself ([`Node::own`](crate::Node::own)) or
     /// to what is below it ([`Node::below`](crate::Node::below)).
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Tidegate's policy compiler.
 //!
 //! A policy of the `lomac` model is a *path-level map* (PLM), a text file that
-//! gives integrity levels to paths and networks; `docs/map-language.md` is its
-//! reference and `docs/lomac.md` says what the levels mean. This crate turns a
+//! gives integrity levels to paths and networks; `docs/reference/map-language.md` is its
+//! reference and `docs/reference/lomac.md` says what the levels mean. This crate turns a
 //! map into a [`Policy`], a trie that the kernel walks without backtracking,
 //! and a policy into a [bundle](BundleError), the one checksummed file that the
 //! monitor loads.

@@ -63,7 +63,7 @@ impl Policy {
         u8::try_from(self.levels.len().saturating_sub(1)).unwrap_or(u8::MAX)
     }
 
-    /// The rule for a canonical path (`docs/lomac.md`, Objects).
+    /// The rule for a canonical path (`docs/reference/lomac.md`, Objects).
     ///
     /// Walks from the root: the exact edge, else the star, else stops. A path
     /// that ends on a node has the node's own rule, one that goes on has the

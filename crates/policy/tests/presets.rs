@@ -167,7 +167,7 @@ fn no_preset_trusts_a_network() {
 
 #[test]
 fn the_manuals_examples_compile() {
-    let manual = include_str!("../../../docs/map-language.md");
+    let manual = include_str!("../../../docs/reference/map-language.md");
     let maps: Vec<_> = manual.split("```").skip(1).step_by(2).collect();
     assert_eq!(maps.len(), 2);
     for map in maps {

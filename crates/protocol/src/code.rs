@@ -1,4 +1,4 @@
-//! What kind of failure an answer tells, and a command's exit status (docs/exit-codes.md).
+//! What kind of failure an answer tells, and a command's exit status (docs/reference/exit-codes.md).
 
 use std::process::ExitCode;
 

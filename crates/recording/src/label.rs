@@ -1,4 +1,4 @@
-//! Labels of objects: by kind, as given, by the policy's rule (docs/lomac.md, Objects).
+//! Labels of objects: by kind, as given, by the policy's rule (docs/reference/lomac.md, Objects).
 
 use tidegate_policy::Attrs;
 

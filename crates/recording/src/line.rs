@@ -1,4 +1,4 @@
-//! The lines of a recording: `docs/replay.md` is their reference.
+//! The lines of a recording: `docs/how-to/try-on-recorded-work.md` is their reference.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,5 +1,5 @@
 //! A program limits itself, as by Landlock: from then on it may do what a subject of a capability file gives, and nothing else.
-//! What it is limited by already goes on to limit it, so nothing is ever gained by it: `docs/capability.md`.
+//! What it is limited by already goes on to limit it, so nothing is ever gained by it: `docs/reference/capability.md`.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,7 +43,7 @@ pub use self::rules::Rules;
 /// How long the daemon may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The daemon's answers, by the exit codes of its command (`docs/exit-codes.md`).
+/// The daemon's answers, by the exit codes of its command (`docs/reference/exit-codes.md`).
 const NO: u8 = 1;
 const NOT_PERMITTED: u8 = 7;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
-/// What a subject is given, a line of a capability file each (docs/capability-files.md): objects by a pattern, and what may be
+/// What a subject is given, a line of a capability file each (docs/reference/capability-files.md): objects by a pattern, and what may be
 /// done with them. Patterns are AppArmor's globbing; a path that is to stand for itself goes through [`literal`](crate::literal).
 #[derive(Debug, Clone, Default)]
 pub struct Rules {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why bytes are no message. See `docs/service-monitor.md`.
+/// Why bytes are no message. See `docs/reference/service-monitor.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Its length is another than its head says, or less than a head.

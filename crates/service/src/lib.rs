@@ -1,4 +1,4 @@
-//! Requests to services over Unix sockets, in the form that Tidegate's service monitor authorises: `docs/service-monitor.md`.
+//! Requests to services over Unix sockets, in the form that Tidegate's service monitor authorises: `docs/reference/service-monitor.md`.
 //! What is in a request for the monitor is its operation and its operands; the payload is the service's own.
 //!
 //! ```no_run

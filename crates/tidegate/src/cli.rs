@@ -250,7 +250,7 @@ pub struct Promote {
     pub level: Option<String>,
 }
 
-/// What a record may be of, as docs/audit-log.md tells.
+/// What a record may be of, as docs/reference/audit-log.md tells.
 const KINDS: [&str; 12] = [
     "denied",
     "would",

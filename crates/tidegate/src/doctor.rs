@@ -267,7 +267,7 @@ fn namespace() -> Check {
 }
 
 const UNDECIDED: &str = "what takes a capability, and what has no label, is refused below the top all the same; \
-                         `tidegate census --undecided` lists all (docs/census.md)";
+                         `tidegate census --undecided` lists all (docs/dev/census.md)";
 
 fn census() -> Check {
     let what = "census";

@@ -1,4 +1,4 @@
-//! Exit codes (docs/exit-codes.md) and the one way a command fails.
+//! Exit codes (docs/reference/exit-codes.md) and the one way a command fails.
 
 use std::fmt;
 

@@ -11,7 +11,7 @@ use tidegate_audit::{Record, printable};
 /// The journal's socket.
 const SOCKET: &str = "/run/systemd/journal/socket";
 
-/// What `journalctl MESSAGE_ID=…` finds each kind by (docs/audit-log.md).
+/// What `journalctl MESSAGE_ID=…` finds each kind by (docs/reference/audit-log.md).
 const MESSAGE_IDS: [(&str, &str); 12] = [
     ("denied", "381fb61e1b334fd188cf4d3c74c13d33"),
     ("would", "3d136b103c4d44879b09f93a8ac65929"),

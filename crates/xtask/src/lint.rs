@@ -42,6 +42,7 @@ pub fn checks(target: &Path) -> Vec<Check> {
                 "git ls-files -z '*.sh' .ci/run ':!crates/lab/guest/*.sh' | xargs -0 shellcheck --external-sources",
             ),
         ),
+        check("documentation", shell("scripts/docs.py")),
         check("licences, sources and advisories", deny),
     ]
 }

@@ -2,7 +2,7 @@
 //!
 //! A suite on a kernel is a part. Parts need steps: programs that are built, images of machines, trees of other programs.
 //! Parts that are played in a machine of one kind share one. Everything runs as soon as all that it needs is there, as
-//! many jobs at a time as there are processors; nothing is tried twice. docs/testing.md describes it.
+//! many jobs at a time as there are processors; nothing is tried twice. docs/dev/testing.md describes it.
 
 mod cargo;
 mod counts;

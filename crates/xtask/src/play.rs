@@ -25,7 +25,7 @@ const STEP: Duration = Duration::from_secs(60 * 60);
 /// How long a machine may take until its first part begins, and from the last one's end to its own.
 const BOOT: Duration = Duration::from_secs(10 * 60);
 
-/// What may be handed to a machine's parts by the environment, as docs/testing.md says.
+/// What may be handed to a machine's parts by the environment, as docs/dev/testing.md says.
 const PASSED_ON: &[&str] = &[
     "ATTACK_CALLS",
     "ATTACK_LEAVE_OUT",

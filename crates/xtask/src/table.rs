@@ -421,7 +421,7 @@ const fn day(name: &'static str, play: &'static str) -> Suite {
                 "tests/day/reach.sh",
                 "tests/day/registries.sh",
                 "tests/day/repository.sh",
-                "docs/break-ins.md",
+                "docs/explain/break-ins.md",
             ],
             prepare: Some("tests/day/prepare.sh"),
             ..guest(Place::Whole, play)
@@ -429,7 +429,7 @@ const fn day(name: &'static str, play: &'static str) -> Suite {
     )
 }
 
-/// A long run under load and faults; the environment says how long (docs/testing-long.md).
+/// A long run under load and faults; the environment says how long (docs/dev/testing-long.md).
 const fn long(name: &'static str, play: &'static str) -> Suite {
     machine(
         name,

@@ -1,6 +1,6 @@
 //! The catalogue of bypasses, for the tests of those who play what it names.
 
-const BYPASSES: &str = include_str!("../../../docs/bypasses.md");
+const BYPASSES: &str = include_str!("../../../docs/dev/bypasses.md");
 
 /// Checks that each row of a section, by its heading, names what plays it, and that all of that is known.
 ///

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Requests to a small service over Unix sockets, in the form of docs/service-monitor.md: the service, and its client. The
+ * Requests to a small service over Unix sockets, in the form of docs/reference/service-monitor.md: the service, and its client. The
  * same bytes go over the socket whoever authorises them, or nobody.
  *
  * The service is at DIR/packets and DIR/stream. A client goes there too, or to the sockets of the same names in the directory

@@ -1,4 +1,4 @@
-//! Capability files: the policy of the `capability` model. `docs/capability-files.md` is the language's reference.
+//! Capability files: the policy of the `capability` model. `docs/reference/capability-files.md` is the language's reference.
 //!
 //! A subject holds *authorization capabilities*: patterns of objects, and what may be done with those. A *bind operation* names
 //! an object, and is authorised by them once; what it leaves bound is an *active capability*, by which *access operations* are

@@ -1,4 +1,4 @@
-//! The map language: text to [`Policy`]. `docs/map-language.md` is its
+//! The map language: text to [`Policy`]. `docs/reference/map-language.md` is its
 //! reference.
 
 mod builtin;

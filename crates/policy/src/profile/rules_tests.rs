@@ -2,7 +2,7 @@
 //! nothing.
 //!
 //! What the parser of this machine does not read is left to `loss.rs`, whose tables have the same forms by their text, and to
-//! AppArmor's own cases (docs/testing-apparmor.md), which another parser reads.
+//! AppArmor's own cases (docs/dev/testing-apparmor.md), which another parser reads.
 
 use std::process::Command;
 

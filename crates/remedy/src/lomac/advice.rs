@@ -43,7 +43,7 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "close what it has mapped shared and writable before it reads this, or read it in a process of its own"
         }
         Reason::Async => {
-            "read this in a process without io_uring, AIO and the like (docs/limitations.md)"
+            "read this in a process without io_uring, AIO and the like (docs/how-to/developer.md)"
         }
         Reason::Busy if matches!(refusal.op, Op::Rename | Op::Unlink | Op::Link) => {
             "somebody has it open: close it, and try again"
@@ -52,7 +52,7 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "try again: another thread was inside a call that could not be waited for; read this in a process of its own if it lasts"
         }
         Reason::NoLabel => {
-            "it has no label: its filesystem is mounted in another namespace only, or its tree is too deep (docs/limitations.md)"
+            "it has no label: its filesystem is mounted in another namespace only, or its tree is too deep (docs/how-to/compatibility.md)"
         }
         Reason::Channel => {
             "it would read what a lower one writes: have it opened by who is to read it"

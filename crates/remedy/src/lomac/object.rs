@@ -67,7 +67,7 @@ impl Ground<'_> {
             return Vec::new();
         };
         if path.starts_with("/proc/") || path.starts_with("/sys/") {
-            return Vec::new(); // not the map's: docs/lomac.md
+            return Vec::new(); // not the map's: docs/reference/lomac.md
         }
         match (r.op, r.reason) {
             (_, Reason::Noopen) => self.open(path),

@@ -722,7 +722,7 @@ pub const OPS: &[Op] = ops![
 ];
 
 /// Those that Tidegate decides by design otherwise than AppArmor, by the profile that they are played
-/// under: each is done if it goes as docs/profile.md says.
+/// under: each is done if it goes as docs/reference/profiles.md says.
 pub const OTHERWISE: &[(&str, &[Op])] = &[
     ("mount-all", SOURCES),
     ("traces-exec", UNSAFE),

@@ -2,7 +2,7 @@
 //!
 //! Runs as root in a machine of its own, beside the `tidegate` program: starts
 //! it with a policy for the purpose, plays every scenario in processes of its
-//! own, and says what came of each. `docs/lomac.md` is what it judges by.
+//! own, and says what came of each. `docs/reference/lomac.md` is what it judges by.
 
 mod check;
 mod compat;

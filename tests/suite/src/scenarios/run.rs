@@ -92,7 +92,7 @@ fn begin_enforcing() -> io::Result<()> {
     Err(io::Error::other(format!("tidegate does not start: {said}")))
 }
 
-/// Plays one in a process of its own, and clears up after it. A known gap has to fail, as docs/limitations.md says, and
+/// Plays one in a process of its own, and clears up after it. A known gap has to fail, as docs/explain/what-gets-past.md says, and
 /// does not count.
 fn one(scenario: &Scenario) -> Result<Completion, Failed> {
     let before = children();

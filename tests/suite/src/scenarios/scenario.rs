@@ -10,7 +10,7 @@ pub enum Kind {
     Allow,
     /// What a row of the mediation table refuses, or whom it demotes.
     Deny,
-    /// An attack out of docs/bypasses.md.
+    /// An attack out of docs/dev/bypasses.md.
     Bypass,
     /// How Tidegate itself behaves.
     Life,
@@ -35,13 +35,13 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it shows.
     pub kind: Kind,
-    /// Beginning of the row of docs/lomac.md's table that it is about, or empty.
+    /// Beginning of the row of docs/reference/lomac.md's table that it is about, or empty.
     pub row: &'static str,
     /// In one line.
     pub about: &'static str,
     /// Plays it, in a process at the top level.
     pub play: fn() -> Outcome,
-    /// The entry of docs/limitations.md that says why it fails.
+    /// The entry of docs/explain/what-gets-past.md that says why it fails.
     pub gap: Option<&'static str>,
     /// It ends enforcement or changes it for all: played after the others.
     pub last: bool,
@@ -74,7 +74,7 @@ impl Scenario {
         self
     }
 
-    /// It fails, as this entry of docs/limitations.md says.
+    /// It fails, as this entry of docs/explain/what-gets-past.md says.
     pub const fn gap(mut self, entry: &'static str) -> Self {
         self.gap = Some(entry);
         self
@@ -131,10 +131,10 @@ mod tests {
 
     use super::*;
 
-    const LOMAC: &str = include_str!("../../../../docs/lomac.md");
-    const BYPASSES: &str = include_str!("../../../../docs/bypasses.md");
-    const LIMITATIONS: &str = include_str!("../../../../docs/limitations.md");
-    const SHARED: &str = include_str!("../../../../docs/shared-state.md");
+    const LOMAC: &str = include_str!("../../../../docs/reference/lomac.md");
+    const BYPASSES: &str = include_str!("../../../../docs/dev/bypasses.md");
+    const LIMITATIONS: &str = include_str!("../../../../docs/explain/what-gets-past.md");
+    const SHARED: &str = include_str!("../../../../docs/reference/shared-state.md");
 
     #[test]
     fn names_are_unique_and_plain() {
@@ -217,7 +217,7 @@ mod tests {
         for s in all().iter().filter(|s| s.kind == Kind::Bypass) {
             assert!(
                 listed.contains(s.name),
-                "{} is not in docs/bypasses.md",
+                "{} is not in docs/dev/bypasses.md",
                 s.name
             );
         }
@@ -278,7 +278,7 @@ mod tests {
             );
             assert!(
                 LIMITATIONS.contains(s.name),
-                "{} is not named in docs/limitations.md",
+                "{} is not named in docs/explain/what-gets-past.md",
                 s.name
             );
         }

@@ -100,7 +100,7 @@ pub fn finish(part: impl FnOnce() -> Outcome) -> ! {
 }
 
 /// Makes a call by which this process falls; up to three times, as `tidegate run --level` does, where
-/// others are not at rest in time, which the call says by `busy` (docs/limitations.md).
+/// others are not at rest in time, which the call says by `busy` (docs/how-to/compatibility.md).
 pub fn falling<T>(busy: Errno, call: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
     for _ in 0..2 {
         match call() {

@@ -2,7 +2,7 @@
 //!
 //! The files are those of file_contexts(5), and the answers are those of selabel_lookup(3) of libselinux 3.8, which Debian
 //! 13 has. libselinux asks one pattern after another; here all patterns and substitutions are compiled into a few automata,
-//! so that the kernel can tell a path's context by one step in each for each byte. `docs/te-file-contexts.md` has the rules.
+//! so that the kernel can tell a path's context by one step in each for each byte. `docs/dev/te-file-contexts.md` has the rules.
 //!
 //! ```
 //! use tidegate_policy::te::contexts::{FileContexts, Kind, Text, Texts};

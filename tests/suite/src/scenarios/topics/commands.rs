@@ -19,7 +19,7 @@ use crate::sys::c;
 
 use Level::{System, Untrusted, User};
 
-/// docs/exit-codes.md
+/// docs/reference/exit-codes.md
 const USAGE: i32 = 2;
 const POLICY: i32 = 3;
 const RUNNING: i32 = 6;

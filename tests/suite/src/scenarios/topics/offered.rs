@@ -1,4 +1,4 @@
-//! Capabilities that ordinary work seldom needs, which the census lists (docs/census.md).
+//! Capabilities that ordinary work seldom needs, which the census lists (docs/dev/census.md).
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};

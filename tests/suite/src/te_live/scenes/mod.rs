@@ -79,7 +79,7 @@ pub fn make() {
     }
 }
 
-/// A scene, by the name that docs/bypasses.md has for it.
+/// A scene, by the name that docs/dev/bypasses.md has for it.
 type Scene = (&'static str, fn(&mut Checks));
 
 const SCENES: &[Scene] = &[

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Checks the documentation, and prints a line for each thing that is wrong: docs.py
+
+- A link leads to a file of the tree, and to a heading that is there.
+- A page that a file of the tree names (`docs/DIR/PAGE.md`) exists.
+- Each page below docs/ is in the map of pages, docs/README.md.
+- No line is longer than WIDTH, but tables, code, and words that cannot be broken. README.md has no exceptions.
+- No sentence has a headless `who` as its subject or object: "a process that …" says which.
+
+Pages that were written before the last two rules are in OLD. A page leaves that list once it keeps to them.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+WIDTH = 88
+README_LINES = 90
+OLD = {
+    "docs/dev": ["bypasses", "census", "dependencies", "lab", "te-file-contexts", "testing", "testing-apparmor",
+                 "testing-capability", "testing-core", "testing-long", "testing-selinux",
+                 "cost-of-models"],
+    "docs/explain": ["architecture"],
+    "docs/reference": ["budgets", "profiles", "selinux", "service-monitor", "shared-state"],
+    "crates/policy-fuzz": ["README"],
+    ".": ["CHANGELOG"],
+}
+# The lab writes it.
+GENERATED = Path("docs/dev/cost.md")
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+PAGE = re.compile(r"(?<![\w/-])docs/(?:[a-z-]+/)*[a-z-]+\.(?:md|html|json)")
+HEADLESS = re.compile(r"(?:^|[.;:,(] |\b(?:to|of|by|for|from|and|or|that|as|is|with) )[Ww]ho(?:ever|m)? (?!\w+ you\b)")
+
+
+def tracked():
+    """All files of the tree, those that are new too."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split("\0")
+    return sorted({Path(name) for name in names if name and Path(name).is_file()})
+
+
+def anchor(heading):
+    """What a heading is called in links, as the common renderers have it."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
+    return re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+
+
+def lines(page):
+    """The page's lines: number, text, and whether it is prose, neither code nor a table's row."""
+    fenced = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        prose = not (fenced or fence or line.startswith(("    ", "|", "#")))
+        yield number, line, prose
+        fenced ^= fence
+
+
+def headings(page):
+    """The names of all headings of a page."""
+    fenced, found = False, set()
+    for _, line, _ in lines(page):
+        fenced ^= line.lstrip().startswith("```")
+        if not fenced and re.match(r"#+ ", line):
+            found.add(anchor(line.lstrip("#")))
+    return found
+
+
+def broken_links(pages):
+    """Links that lead nowhere."""
+    known = {page: headings(page) for page in pages}
+    for page in pages:
+        for number, line, _ in lines(page):
+            for target in LINK.findall(line):
+                if re.match(r"[a-z]+:", target):
+                    continue
+                path, _, heading = target.partition("#")
+                # without `..`, as the pages' names are
+                to = Path(*((page.parent / path).resolve().relative_to(Path.cwd()).parts)) if path else page
+                if not to.exists():
+                    yield f"{page}:{number}: there is no {to}"
+                elif heading and to in known and heading not in known[to]:
+                    yield f"{page}:{number}: {to} has no heading #{heading}"
+
+
+def missing_pages(files):
+    """Pages that a file names and that are not there."""
+    for file in files:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            for name in PAGE.findall(line):
+                if not Path(name).exists():
+                    yield f"{file}:{number}: there is no {name}"
+
+
+def unmapped(pages):
+    """Pages below docs/ that the map of pages does not have."""
+    mapped = Path("docs/README.md")
+    text = mapped.read_text(encoding="utf-8")
+    targets = {target.partition("#")[0] for target in LINK.findall(text)}
+    for page in pages:
+        if page.parts[0] == "docs" and page != mapped and str(page.relative_to("docs")) not in targets:
+            yield f"{mapped}: {page} is not in it"
+
+
+def too_long(page):
+    """Lines of a page that are longer than they may be."""
+    strict = page == Path("README.md")
+    for number, line, prose in lines(page):
+        breakable = prose and len(LINK.sub("", line).split()) > 1
+        if len(line) > WIDTH and (strict or breakable):
+            yield f"{page}:{number}: {len(line)} columns, of {WIDTH}"
+    if strict and number > README_LINES:
+        yield f"{page}: {number} lines, of {README_LINES}"
+
+
+def headless(page):
+    """Sentences with a `who` that has no noun before it. Questions may have one."""
+    for number, line, prose in lines(page):
+        if prose and HEADLESS.search(line) and "?" not in line:
+            yield f"{page}:{number}: a headless `who`: {line.strip()}"
+
+
+def main():
+    """Prints what is wrong, and ends with 1 if anything is."""
+    files = tracked()
+    pages = [file for file in files if file.suffix == ".md" and file != GENERATED]
+    old = {Path(directory) / f"{name}.md" for directory, names in OLD.items() for name in names}
+    wrong = [*broken_links(pages), *missing_pages(files), *unmapped(pages)]
+    wrong += [f"scripts/docs.py: there is no {page} to be in OLD" for page in sorted(old - set(pages))]
+    for page in pages:
+        if page not in old:
+            wrong += [*too_long(page), *headless(page)]
+    print("\n".join(wrong) or f"{len(pages)} pages")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
