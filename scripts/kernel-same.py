@@ -388,7 +388,7 @@ def compare(source, before, after, rename):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("before")
     parser.add_argument("after", nargs="?", default=TREE)
     parser.add_argument("--rename", action="append", default=[])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bind operations of the `capability` model: what all layers of a domain say of an object by its name, which is its canonical
- * path (walk.h), or a key: an address and a port, an abstract socket's name.
+ * path (lib/path_walk.h), or a key: an address and a port, an abstract socket's name.
  */
 #ifndef TIDEGATE_CAPS_ASK_H
 #define TIDEGATE_CAPS_ASK_H
@@ -22,7 +22,7 @@ static __always_inline u32 caps_taken_from(u32 session, u32 kind, u64 of)
 #define caps_taken_at(a, capability) \
 	caps_taken_from((a)->session, CAPS_TAKEN_CAPABILITY, capability)
 
-#include "models/caps.h"
+#include "caps/rules.h"
 
 /* Of a question to all layers, what each of them said is kept: for what is bound by it. */
 struct caps_question {

@@ -327,7 +327,7 @@ int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 {
 	struct tg_confined *c = confined_current();
 
-	/* who is confined has not asked, nor has it kept what it asked for before that (change.h) */
+	/* who is confined has not asked, nor has it kept what it asked for before that (self.h) */
 	if (!c || !c->at)
 		bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
 	if (!c)

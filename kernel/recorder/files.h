@@ -97,7 +97,7 @@ int BPF_PROG(file_permission, struct file *file, int mask)
 	return tell_file(file, &n);
 }
 
-/* As the monitor asks of whatever could change a disk, a device or a file (hooks/attr.h). */
+/* As the monitor asks of whatever could change a disk, a device or a file (lomac/attr.h). */
 SEC("fexit/security_file_ioctl")
 int BPF_PROG(file_ioctl, struct file *file)
 {
@@ -165,7 +165,7 @@ int BPF_PROG(inode_getxattr, struct dentry *dentry, const char *name)
 {
 	char head[16] = {};
 
-	/* as the monitor asks (hooks/attr.h) */
+	/* as the monitor asks (lomac/attr.h) */
 	bpf_probe_read_kernel_str(head, sizeof(head), name);
 	if (__builtin_memcmp(head, "user.", 5) && __builtin_memcmp(head, "trusted.", 8))
 		return 0;

@@ -16,7 +16,7 @@
 #undef BPF_PROG
 #define SEC(name) static __always_inline __attribute__((unused))
 #define BPF_PROG(name, args...) name(args)
-#include "../hooks/system.h"
+#include "lomac/system.h"
 #pragma pop_macro("SEC")
 #pragma pop_macro("BPF_PROG")
 

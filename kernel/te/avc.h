@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The access vector cache, and what is asked of it. A decision is remembered by its two SIDs, its class and the policy's
- * number, so none outlives its policy. What is not remembered is decided by the policy's tables (models/te.h).
+ * number, so none outlives its policy. What is not remembered is decided by the policy's tables (rules.h).
  */
 #ifndef TIDEGATE_TE_AVC_H
 #define TIDEGATE_TE_AVC_H

@@ -29,7 +29,7 @@ int BPF_PROG(te_key_permission, void *key_ref, const struct cred *cred, int need
 	/* KEY_NEED_VIEW to KEY_NEED_SETATTR, in the order of the class's permissions */
 	if (!who.subject || need < 1 || need > KEY_NEED_SETATTR)
 		return 0;
-	/* as in hooks/ipc.h */
+	/* as in lomac/ipc.h */
 	bpf_probe_read_kernel(&key, sizeof(key), ctx);
 	return te_may(who.sid, te_ipc_sid(key & ~1ull), SECCLASS_KEY, 1u << ((need - 1) & 7), &n);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The security server (models/te.h) in the kernel: what it is asked over an image in the arena. */
+/* The security server (rules.h) in the kernel: what it is asked over an image in the arena. */
 #ifndef TIDEGATE_TE_SERVER_H
 #define TIDEGATE_TE_SERVER_H
 
@@ -35,6 +35,6 @@ __noinline bool te_text_is(u64 text, u32 own, u32 len)
 	return true;
 }
 
-#include "models/te.h"
+#include "te/rules.h"
 
 #endif

@@ -13,10 +13,10 @@
 #define __type(name, type) type *name
 #define __array(name, type) type *name[2]
 
-#include "types.h"
-#include "abi.h"
-#include "maps.h"
-#include "models/lomac.h"
+#include "lib/kernel_types.h"
+#include "abi/monitor.h"
+#include "core/maps.h"
+#include "lomac/rules.h"
 
 /* A claim that is broken ends the program: the sanitizers and the fuzzer report it. */
 #define CLAIM(condition)                                                                \

@@ -2,7 +2,7 @@
 /* Drives a fuzzer's target by random input. */
 #include <stdio.h>
 
-#include "types.h"
+#include "lib/kernel_types.h"
 #include "fuzz.h"
 
 #define RUNS 20000

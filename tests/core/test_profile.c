@@ -16,8 +16,8 @@ static void *part(u32 offset, size_t size)
 #define AT(type) type
 #define PART(type, offset) ((type *)part(offset, sizeof(type)))
 
-#include "profile/image.h"
-#include "models/profile.h"
+#include "abi/profile_image.h"
+#include "profile/rules.h"
 
 static void compare(const char *what, u64 *cases, u32 got, u32 want, u32 one, u32 two)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The decisions of kernel/models/te.h over an image in memory, to be called from Rust (decide.rs). */
+/* The decisions of kernel/te/rules.h over an image in memory, to be called from Rust (decide.rs). */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static const void *part(u32 at)
 #define PART(type, offset) ((const type *)part(offset))
 
 #include "te_classes.h"
-#include "te/image.h"
+#include "abi/te_image.h"
 
 #define te_byte(at) (*(const u8 *)(at))
 
@@ -48,7 +48,7 @@ static bool te_text_is(u64 text, u32 own, u32 len)
 	return !memcmp((const void *)text, PART(u8, own), len);
 }
 
-#include "models/te.h"
+#include "te/rules.h"
 
 void tidegate_te_image(const u8 *at, u32 end)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The decisions of kernel/models/caps.h over an image in memory, to be called from Rust (decide.rs). */
+/* The decisions of kernel/caps/rules.h over an image in memory, to be called from Rust (decide.rs). */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ static const void *part(u32 at)
 
 #define PART(type, offset) ((const type *)part(offset))
 
-#include "caps/image.h"
+#include "abi/caps_image.h"
 
 /* What was taken from the session that asks, and by which revocation. */
 struct caps_taken {
@@ -51,7 +51,7 @@ static u32 caps_taken_at(struct caps_asked *a, u32 capability)
 	return 0;
 }
 
-#include "models/caps.h"
+#include "caps/rules.h"
 
 void tidegate_caps_image(const u8 *at, u32 end, const struct caps_taken *list, u32 count)
 {

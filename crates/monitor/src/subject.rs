@@ -44,13 +44,13 @@ impl Drop for Held<'_> {
 /// for the guard.
 const TRANSACTION: Duration = Duration::from_secs(2);
 
-/// In the lock's word: it is the kernel's (`TX_KERNEL` of kernel/turn.h).
+/// In the lock's word: it is the kernel's (`TX_KERNEL` of kernel/lomac/demote/lock.h).
 const KERNEL: u32 = 1 << 31;
 
 /// And its holder does not wait for others just now (`TX_INSIDE`): nobody may take it from that one.
 const INSIDE: u32 = 1 << 30;
 
-/// How long a holder that waits is left alone: `TURN_HIGHER_NS` of kernel/models/budget.h.
+/// How long a holder that waits is left alone: `TURN_HIGHER_NS` of kernel/lib/budget.h.
 const TURN: Duration = Duration::from_millis(50);
 
 impl Monitor {

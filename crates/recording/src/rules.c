@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The decisions of kernel/models/lomac.h, to be called from Rust (rules.rs). */
+/* The decisions of kernel/lomac/rules.h, to be called from Rust (rules.rs). */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,8 +10,8 @@ typedef uint64_t u64;
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 
-#include "abi.h"
-#include "models/lomac.h"
+#include "abi/monitor.h"
+#include "lomac/rules.h"
 
 u8 tidegate_observe(struct lomac_subject s, struct lomac_object o)
 {

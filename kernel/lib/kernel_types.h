@@ -1,0 +1,758 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel types the monitor reads, and no more of each than it reads.
+ * CO-RE moves every access to where the running kernel keeps the field, so
+ * one object serves 6.12 and later; a field that was renamed between kernels
+ * is a `___` flavour beside its type.
+ */
+#ifndef TIDEGATE_LIB_KERNEL_TYPES_H
+#define TIDEGATE_LIB_KERNEL_TYPES_H
+
+#include <linux/types.h>
+#include <linux/version.h>
+
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+
+typedef unsigned int fmode_t;
+typedef unsigned short umode_t;
+
+/* The kernel's own headers have it since then. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+struct bpf_iter_num {
+	u64 opaque[1];
+} __attribute__((aligned(8)));
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head {
+	struct list_head *next, *prev;
+};
+struct hlist_node {
+	struct hlist_node *next;
+};
+struct hlist_head {
+	struct hlist_node *first;
+};
+struct hlist_bl_node {
+	struct hlist_bl_node *next, **pprev;
+};
+struct rb_node {
+	struct rb_node *rb_right, *rb_left;
+};
+struct rb_root {
+	struct rb_node *rb_node;
+};
+struct rb_root_cached {
+	struct rb_root rb_root;
+};
+typedef struct {
+	int counter;
+} atomic_t;
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct seqcount {
+	unsigned int sequence;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+struct user_namespace {
+	struct user_namespace *parent;
+	int level;
+	kuid_t owner;
+};
+/* Since it has the field, global functions may be called while preemption is off. */
+struct bpf_subprog_info {
+	u32 might_sleep : 1;
+};
+struct mnt_namespace {
+	struct ns_common ns;
+	struct user_namespace *user_ns;
+};
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
+struct qstr {
+	union {
+		struct {
+			u32 hash;
+			u32 len;
+		};
+		u64 hash_len;
+	};
+	const unsigned char *name;
+};
+
+struct file_system_type {
+	const char *name;
+	int fs_flags;
+};
+
+struct super_block {
+	unsigned int s_dev;
+	unsigned long s_flags;
+	unsigned long s_magic;
+	struct dentry *s_root;
+	struct file_system_type *s_type;
+	struct user_namespace *s_user_ns;
+	void *s_encoding; /* with CONFIG_UNICODE */
+	struct list_head s_mounts;
+};
+/* Since 6.18 a superblock's mounts are a plain singly linked list. */
+struct super_block___6_18 {
+	struct mount *s_mounts;
+};
+
+struct inode;
+struct address_space {
+	struct inode *host;
+	struct rb_root_cached i_mmap;
+};
+
+struct pipe_inode_info {
+	unsigned int readers;
+	unsigned int writers;
+};
+
+struct file;
+struct file_lock_core {
+	struct list_head flc_list;
+	struct file *flc_file;
+};
+struct file_lock_context {
+	struct list_head flc_lease;
+};
+
+struct inode {
+	umode_t i_mode;
+	kuid_t i_uid;
+	unsigned int i_flags;
+	struct super_block *i_sb;
+	struct address_space *i_mapping;
+	unsigned long i_ino;
+	unsigned int i_nlink;
+	unsigned int i_rdev;
+	u32 i_generation;
+	struct pipe_inode_info *i_pipe;
+	struct file_lock_context *i_flctx;
+	struct hlist_head i_dentry;
+	atomic_t i_readcount;
+	atomic_t i_writecount;
+};
+/* The state flags: an integer in 6.12, then an enumeration, then wrapped in a structure. */
+struct inode___6_12 {
+	u32 i_state;
+};
+enum inode_state_flags_t { I_NEW_ = 1 };
+struct inode___6_18 {
+	enum inode_state_flags_t i_state;
+};
+enum inode_state_flags_enum { I_NEW__ = 1 };
+struct inode_state_flags {
+	enum inode_state_flags_enum __state;
+};
+struct inode___7_0 {
+	struct inode_state_flags i_state;
+};
+
+/* Until Linux had this as an enum it was 0x10000; what else the two bits were then is no harm where it is asked for. */
+enum dentry_flags { DCACHE_MOUNTED = 0x8000 };
+#define DENTRY_IS_MOUNTED                                                 \
+	(bpf_core_enum_value_exists(enum dentry_flags, DCACHE_MOUNTED) ?  \
+		 bpf_core_enum_value(enum dentry_flags, DCACHE_MOUNTED) : \
+		 0x18000)
+struct lockref {
+	int count;
+};
+struct dentry {
+	struct lockref d_lockref;
+	unsigned int d_flags;
+	struct {
+		struct seqcount seqcount;
+	} d_seq;
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+	struct super_block *d_sb;
+	void *d_fsdata;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+};
+/* No member of a union any more. */
+struct dentry___7_2 {
+	struct hlist_node d_alias;
+};
+
+struct mnt_idmap;
+struct vfsmount {
+	struct dentry *mnt_root;
+	struct super_block *mnt_sb;
+	int mnt_flags;
+	struct mnt_idmap *mnt_idmap;
+};
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+	struct list_head mnt_instance;
+	struct mnt_namespace *mnt_ns;
+	u64 mnt_id_unique;
+};
+struct mount___6_18 {
+	struct mount *mnt_next_for_sb;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	fmode_t f_mode;
+	unsigned int f_flags;
+	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
+	const struct cred *f_cred;
+};
+
+struct file___6_12 {
+	struct {
+		s64 counter;
+	} f_count;
+};
+struct file___6_13 {
+	struct {
+		struct {
+			s64 counter;
+		} refcnt;
+	} f_ref;
+};
+
+/* What is behind another's file, and that one's path. */
+struct backing_file {
+	struct file file;
+	struct path user_path;
+};
+
+struct io_uring_cmd {
+	struct file *file;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+	unsigned long *open_fds;
+};
+struct files_struct {
+	atomic_t count;
+	struct fdtable *fdt;
+};
+struct io_context {
+	atomic_t active_ref;
+};
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+struct sem_undo_list {
+	refcount_t refcnt;
+};
+struct sysv_sem {
+	struct sem_undo_list *undo_list;
+};
+struct fs_struct {
+	int users;
+	struct path root;
+	struct path pwd;
+};
+
+/* A look-up of a path. */
+struct filename {
+	const char *name;
+};
+struct nameidata {
+	struct filename *name;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	void *anon_vma;
+	unsigned long vm_flags;
+	void *vm_ops;
+	struct file *vm_file;
+	struct mm_struct *vm_mm;
+	struct {
+		struct rb_node rb;
+	} shared;
+};
+struct kioctx;
+struct kioctx_table {
+	unsigned int nr;
+	struct kioctx *table[];
+};
+struct mm_struct {
+	atomic_t mm_count;
+	atomic_t mm_users;
+	int map_count;
+	unsigned long arg_start;
+	unsigned long start_brk;
+	unsigned long brk;
+	unsigned long start_stack;
+	struct kioctx_table *ioctx_table;
+	struct task_struct *owner; /* with CONFIG_MEMCG */
+};
+struct completion;
+struct key {
+	s32 serial;
+	kuid_t uid;
+};
+struct kern_ipc_perm;
+struct msg_queue {
+	struct list_head q_messages;
+};
+struct sockaddr {
+	unsigned short sa_family;
+};
+/* Until Linux did without DCCP. */
+struct dccp_hdr {
+	u16 dccph_sport;
+};
+struct kernel_siginfo;
+struct rlimit {
+	unsigned long rlim_max;
+};
+struct bpf_map;
+struct bpf_prog;
+struct iattr {
+	unsigned int ia_valid;
+};
+struct bio_vec;
+struct iovec {
+	void *iov_base;
+	u64 iov_len;
+};
+struct iov_iter {
+	u8 iter_type;
+	u64 iov_offset;
+	const struct iovec *__iov;
+	const struct bio_vec *bvec;
+	void *ubuf;
+	u64 count;
+	u64 nr_segs;
+};
+struct msghdr {
+	void *msg_name;
+	int msg_namelen;
+	struct iov_iter msg_iter;
+	void *msg_control;
+	unsigned int msg_flags;
+	u64 msg_controllen;
+};
+struct timespec64;
+struct perf_event_attr;
+struct linux_binprm;
+struct msg_msg;
+struct sembuf;
+
+struct userfaultfd_ctx {
+	struct mm_struct *mm;
+};
+struct upid {
+	int nr;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+struct proc_inode {
+	struct pid *pid;
+	struct inode vfs_inode;
+};
+struct xarray {
+	void *xa_head;
+};
+struct io_uring_task {
+	struct xarray xa;
+};
+struct signal_struct {
+	int nr_threads;
+	atomic_t live;
+	unsigned int flags;
+	struct pid *pids[4];
+	struct rlimit rlim[16];
+};
+struct tty_struct {
+	struct {
+		struct pid *session;
+	} ctrl;
+	struct tty_struct *link; /* the other end of a pty */
+};
+struct tty_file_private {
+	struct tty_struct *tty;
+};
+struct cred;
+struct thread_info {
+	u32 status;
+};
+struct sigpending {
+	struct {
+		unsigned long sig[1];
+	} signal;
+};
+
+struct bpf_local_storage;
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int flags;
+	int exit_state;
+	int pdeath_signal;
+	int pid;
+	int tgid;
+	unsigned int personality;
+	unsigned long atomic_flags;
+	u64 start_boottime;
+	struct mm_struct *mm;
+	struct fs_struct *fs;
+	struct io_context *io_context;
+	struct sysv_sem sysvsem;
+	struct nameidata *nameidata;
+	struct files_struct *files;
+	struct nsproxy *nsproxy;
+	struct bpf_local_storage *bpf_storage;
+	struct io_uring_task *io_uring;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	unsigned int __state;
+	struct task_struct *real_parent;
+	struct task_struct *parent;
+	unsigned int ptrace;
+	struct list_head ptraced;
+	struct completion *vfork_done;
+	struct signal_struct *signal;
+	int exit_code;
+	struct sigpending pending;
+	const struct cred *real_cred;
+	const struct cred *cred;
+	char comm[16];
+};
+
+struct pt_regs {
+	unsigned long orig_ax;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long bx;
+	unsigned long cx;
+};
+
+struct cred {
+	kuid_t uid;
+	kuid_t suid;
+	kuid_t euid;
+	kuid_t fsuid;
+	struct {
+		u64 val;
+	} cap_effective;
+	struct user_namespace *user_ns;
+};
+
+struct linux_binprm {
+	struct file *executable;
+	struct file *interpreter;
+	struct file *file;
+	struct cred *cred;
+	unsigned int unsafe; /* LSM_UNSAFE_* */
+	const char *filename;
+};
+
+struct in6_addr {
+	u8 bytes[16];
+};
+struct in_ifaddr {
+	struct in_ifaddr *ifa_next;
+	u32 ifa_local; /* big endian */
+};
+struct in_device {
+	struct in_ifaddr *ifa_list;
+};
+struct inet6_ifaddr {
+	struct in6_addr addr;
+	struct list_head if_list;
+};
+struct inet6_dev {
+	struct list_head addr_list;
+};
+struct net_device {
+	struct list_head dev_list;
+	struct in_device *ip_ptr;
+	struct inet6_dev *ip6_ptr;
+};
+struct net {
+	struct user_namespace *user_ns;
+	struct list_head dev_base_head;
+};
+struct sock_common {
+	u32 skc_daddr;
+	u32 skc_rcv_saddr;
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	struct {
+		struct net *net;
+	} skc_net;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+	struct {
+		s64 counter;
+	} skc_cookie;
+	u16 skc_dport; /* big endian */
+	u16 skc_num;
+};
+struct sk_buff {
+	struct sk_buff *next;
+	struct sock *sk;
+	char cb[48];
+	unsigned int len;
+	unsigned int data_len;
+	unsigned int end;
+	unsigned char *head;
+	unsigned char *data;
+};
+struct skb_frag {
+	u64 netmem;
+	unsigned int len;
+	unsigned int offset;
+};
+struct skb_shared_info {
+	u8 nr_frags;
+	struct skb_frag frags[17];
+};
+struct unix_skb_parms {
+	u32 consumed;
+};
+struct page {
+	u64 flags;
+	struct list_head lru;
+	struct address_space *mapping;
+};
+struct bio_vec {
+	struct page *bv_page;
+};
+struct sk_buff_head {
+	struct sk_buff *next;
+};
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_type;
+	u16 sk_protocol;
+	struct sk_buff_head sk_receive_queue;
+	struct pid *sk_peer_pid;
+	struct socket *sk_socket;
+	int sk_rx_dst_ifindex;
+	u8 sk_shutdown;
+};
+struct socket {
+	short type;
+	struct file *file;
+	struct sock *sk;
+};
+struct socket_alloc {
+	struct socket socket;
+	struct inode vfs_inode;
+};
+struct flowi4 {
+	u32 daddr;
+};
+struct flowi6 {
+	struct in6_addr daddr;
+};
+struct flowi {
+	union {
+		struct flowi4 ip4;
+		struct flowi6 ip6;
+	} u;
+};
+struct inet_cork_full {
+	struct flowi fl;
+};
+struct inet_sock {
+	struct inet_cork_full cork;
+};
+struct udp_sock {
+	struct inet_sock inet;
+	int pending;
+};
+struct sockaddr_un {
+	unsigned short sun_family;
+	char sun_path[108];
+};
+struct unix_address {
+	int len;
+	struct sockaddr_un name[0];
+};
+struct unix_vertex;
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct path path;
+	struct sock *peer;
+	struct unix_vertex *vertex; /* of one that a message carries */
+};
+
+/* What iterators are called with. */
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
+};
+struct bpf_iter__task_vma {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	struct vm_area_struct *vma;
+};
+struct mm_struct___ps {
+	struct file *exe_file;
+};
+
+#pragma clang attribute pop
+
+/* From the kernel's own headers; unchanged for decades unless said. */
+#define SOCK_STREAM 1
+#define SOCK_DGRAM 2
+#define SOCK_SEQPACKET 5
+#define SHUTDOWN_BOTH 3
+#define RCV_SHUTDOWN 1
+#define MSG_OOB 0x1
+#define MSG_PEEK 0x2
+#define MSG_SPLICE_PAGES 0x8000000
+#define ITER_UBUF 0
+#define ITER_IOVEC 1
+#define ITER_BVEC 2
+#define TCP_SYN_SENT 2
+#define TCP_CLOSE 7
+#define TCP_LISTEN 10
+#define AF_UNIX 1
+#define AF_INET 2
+#define AF_INET6 10
+#define I_NEW (1 << 0)
+#define I_LINKABLE (1 << 11)
+#define I_CREATING (1 << 15)
+/* As an integer, the values were others. */
+#define I_LINKABLE_6_12 (1 << 10)
+#define I_CREATING_6_12 (1 << 14)
+#define PROT_READ_FLAG 1
+#define PROT_WRITE_FLAG 2
+#define MAP_TYPE_SHARED 1 /* MAP_SHARED and MAP_SHARED_VALIDATE, not MAP_PRIVATE */
+#define F_SETFL 4
+#define ENOENT 2
+/* PER_CLEAR_ON_SETID: no address randomization, the old layout, data executable, page zero */
+#define PERSONALITY_UNSAFE 0x0740000u
+#define PROT_EXEC_FLAG 4
+#define F_WRLCK 1
+#define RENAME_EXCHANGE_FLAG 2
+#define SB_NOUSER (1ul << 31)
+#define MNT_INTERNAL 0x4000
+#define LSM_UNSAFE_PTRACE 2
+#define LSM_UNSAFE_NO_NEW_PRIVS 4
+#define O_CREAT 0100
+#define O_TRUNC 01000
+#define O_APPEND 02000
+#define O_TMPFILE_FLAG 020000000      /* __O_TMPFILE */
+#define FMODE_CREATED_FLAG (1u << 20) /* in f_mode: this open has created it */
+#define FS_REQUIRES_DEV 1
+#define FS_BINARY_MOUNTDATA 2
+#define MS_REMOUNT (1ul << 5)
+#define MS_BIND (1ul << 12)
+#define MS_MOVE (1ul << 13)
+#define MS_REC (1ul << 14)
+#define MS_SILENT (1ul << 15)
+#define MS_PROPAGATION (0xful << 17) /* MS_UNBINDABLE, MS_PRIVATE, MS_SLAVE, MS_SHARED */
+/* AA_MS_IGNORE_MASK: MS_KERNMOUNT, MS_NOSEC, MS_BORN, MS_ACTIVE */
+#define MS_IGNORED (1ul << 22 | 7ul << 28)
+#define MS_MGC_VAL 0xc0ed0000ul
+#define MS_MGC_MSK 0xffff0000ul
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define S_IFLNK 0120000
+#define S_IFREG 0100000
+#define S_IFBLK 0060000
+#define S_IFDIR 0040000
+#define S_IFCHR 0020000
+#define S_IFIFO 0010000
+#define TASK_INTERRUPTIBLE 1
+#define TASK_STOPPED 4 /* __TASK_STOPPED */
+#define TASK_TRACED 8  /* __TASK_TRACED */
+#define TS_COMPAT 2    /* in a 32-bit call */
+#define PTRACE_EVENT_STOP 128
+#define PIDTYPE_SID 3
+#define S_PRIVATE (1 << 9)
+#define S_CASEFOLD (1 << 15)
+#define DCACHE_OP_COMPARE_FLAG 2u
+#define SB_KERNMOUNT (1 << 22)
+#define PF_EXITING 0x00000004
+#define SIGNAL_GROUP_EXIT 0x00000004 /* in signal->flags */
+#define PF_DUMPCORE 0x00000200
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD 0x00200000
+/* linux/fcntl.h */
+#define F_SETOWN 8
+#define F_SETOWN_EX 15
+#define VM_READ 0x00000001
+#define VM_WRITE 0x00000002
+#define VM_EXEC 0x00000004
+#define VM_SHARED 0x00000008
+#define VM_MAYWRITE 0x00000020
+#define FMODE_READ 1u
+#define FMODE_WRITE 2u
+#define FMODE_PATH 0x4000u
+#define FMODE_OPENED (1u << 19)
+#define FMODE_STREAM (1u << 21)
+#define CLONE_VM 0x00000100
+#define CLONE_FILES 0x00000400
+
+#define PFA_NO_NEW_PRIVS_BIT 1ul /* in task->atomic_flags */
+
+#define EPERM 1
+#define EIO 5
+#define ECHILD 10
+#define EAGAIN 11
+#define ENOMEM 12
+#define EACCES 13
+#define ESRCH 3
+#define E2BIG 7
+#define EBUSY 16
+#define EXDEV 18
+#define EINVAL 22
+#define ENOSPC 28
+#define EPROTO 71
+#define EOPNOTSUPP 95
+#define EAFNOSUPPORT 97
+#define EISCONN 106
+#define ENOTCONN 107
+#define ECONNREFUSED 111
+#define ENAMETOOLONG 36
+
+#endif

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The security server of the `te` model: access and labelling decisions over a policy's tables (abi/te_image.h). Pure
+ * functions of an image, the same source in the kernel and in the tests, where PART(type, offset) is a place in the
+ * image. The rules are those of security/selinux/ss/services.c: context_struct_compute_av(), security_compute_sid().
+ */
+#ifndef TIDEGATE_TE_RULES_H
+#define TIDEGATE_TE_RULES_H
+
+#include "lib/automaton.h"
+
+/*
+ * A SID is a context's numbers in one word, so that no table of contexts can be full or race:
+ * bits 0..15 type, 16..27 role, 28..39 user, 40..63 range. A type is never 0, so neither is a SID.
+ */
+static __always_inline u32 sid_type(u64 sid)
+{
+	return sid & 0xffff;
+}
+static __always_inline u32 sid_role(u64 sid)
+{
+	return sid >> 16 & 0xfff;
+}
+static __always_inline u32 sid_user(u64 sid)
+{
+	return sid >> 28 & 0xfff;
+}
+static __always_inline u32 sid_range(u64 sid)
+{
+	return sid >> 40;
+}
+
+static __always_inline u64 sid_make(u32 user, u32 role, u32 type, u32 range)
+{
+	return (u64)range << 40 | (u64)(user & 0xfff) << 28 | (u64)(role & 0xfff) << 16 |
+	       (type & 0xffff);
+}
+
+/* A policy: where its struct te_image is. */
+#define TE(p) PART(struct te_image, p)
+
+/* What a decision says. */
+struct te_decision {
+	u32 allow;
+	u32 auditallow;
+	u32 auditdeny;
+};
+
+static __always_inline bool te_in(u32 bitmap, u32 n)
+{
+	return bitmap && PART(u32, bitmap)[n >> 5] >> (n & 31) & 1;
+}
+
+static __always_inline AT(struct te_class) *te_class_of(u32 p, u32 class)
+{
+	return &PART(struct te_class, TE(p)->class_at)[class];
+}
+
+static __always_inline AT(struct te_range) *te_range_of(u32 p, u32 range)
+{
+	return &PART(struct te_range, TE(p)->range_at)[range < TE(p)->ranges ? range : 0];
+}
+
+/* Is one level at least the other: in its sensitivity, and with all its categories? */
+static __always_inline bool te_dominates(u32 p, u32 high, u32 low)
+{
+	AT(struct te_level) *h = &PART(struct te_level, TE(p)->level_at)[high];
+	AT(struct te_level) *l = &PART(struct te_level, TE(p)->level_at)[low];
+	u32 words = TE(p)->category_words, i;
+
+	if (high == low)
+		return true;
+	if (h->sensitivity < l->sensitivity)
+		return false;
+	te_for(i, words)
+		if (PART(u32, l->categories)[i] & ~PART(u32, h->categories)[i])
+			return false;
+	return true;
+}
+
+static __always_inline bool te_range_contains(u32 p, u32 outer, u32 inner)
+{
+	AT(struct te_range) *o = te_range_of(p, outer), *i = te_range_of(p, inner);
+
+	return te_dominates(p, i->low, o->low) && te_dominates(p, o->high, i->high);
+}
+
+/* Does the policy know all of the context, and let its parts go together? policydb_context_isvalid(). */
+te_function bool te_is_valid(u32 p, u64 sid)
+{
+	u32 type = sid_type(sid), role = sid_role(sid), user = sid_user(sid),
+	    range = sid_range(sid);
+
+	if (!type || type >= TE(p)->types || !role || role >= TE(p)->roles || !user ||
+	    user >= TE(p)->users || range >= TE(p)->ranges || !te_range_of(p, range)->valid)
+		return false;
+	/* what is no process's may have any type, user and range that there is: those have their bits here */
+	if (!te_in(PART(u32, TE(p)->role_types)[role], type) ||
+	    !te_in(PART(u32, TE(p)->user_roles)[user], role))
+		return false;
+	return !TE(p)->mls || role == TE(p)->object_r ||
+	       te_range_contains(p, PART(u32, TE(p)->user_ranges)[user], range);
+}
+
+/* The number of what is called so; 0: nothing is. */
+te_function u32 te_number_of(u32 p, u32 which, u64 text, u32 len)
+{
+	u32 mask = TE(p)->texts_mask, at = te_text_hash(text, len) + which, i;
+
+	te_for(i, mask + 1) {
+		AT(struct te_text) *t = &PART(struct te_text, TE(p)->texts)[(at + i) & mask];
+
+		if (!t->len)
+			break;
+		if (t->part == which && t->len == len && te_text_is(text, t->text, len))
+			return t->number;
+	}
+	return 0;
+}
+
+#define TE_CONTEXT 4096 /* bytes of a context's text, at most */
+
+/* Where the next colon is, or the end. */
+te_function u32 te_colon(u64 text, u32 from, u32 len)
+{
+	u32 i, at = len;
+
+	te_for(i, len) {
+		if (i >= from && te_byte(text + i) == ':') {
+			at = i;
+			break;
+		}
+	}
+	return at;
+}
+
+/* The SID of a context's text, as the policy writes it; 0: it is none, or not one that may be. security_context_to_sid() */
+te_function u64 te_parse(u32 p, u64 text, u32 len)
+{
+	u32 one, two, three, user, role, type, range = 0;
+	u64 sid;
+
+	if (len > TE_CONTEXT)
+		return 0;
+	one = te_colon(text, 0, len);
+	two = te_colon(text, one + 1, len);
+	three = te_colon(text, two + 1, len);
+	/* without MLS there is no range, with it there is one */
+	if (two >= len || (three < len) != !!TE(p)->mls)
+		return 0;
+	user = te_number_of(p, TE_PART_USER, text, one);
+	role = te_number_of(p, TE_PART_ROLE, text + one + 1, two - one - 1);
+	type = te_number_of(p, TE_PART_TYPE, text + two + 1, three - two - 1);
+	if (three < len)
+		range = te_number_of(p, TE_PART_RANGE, text + three + 1, len - three - 1);
+	if (!user || !role || !type || (TE(p)->mls && !range))
+		return 0;
+	sid = sid_make(user, role, type, range);
+	return te_is_valid(p, sid) ? sid : 0;
+}
+
+/* A context that the policy does not know is taken for unlabeled, as the kernel's is after a load. */
+#define TE_SID_KERNEL 1
+#define TE_SID_UNLABELED 3
+
+static __always_inline u64 te_initial(u32 p, u32 which)
+{
+	return PART(u64, TE(p)->initial)[which & 31];
+}
+
+static __always_inline bool te_compare_levels(u32 p, u32 one, u32 two, u32 operator)
+{
+	switch (operator) {
+	case TE_EQUAL:
+		return one == two;
+	case TE_DIFFERS:
+		return one != two;
+	case TE_DOMINATES:
+		return te_dominates(p, one, two);
+	case TE_DOMINATED_BY:
+		return te_dominates(p, two, one);
+	default:
+		return !te_dominates(p, one, two) && !te_dominates(p, two, one);
+	}
+}
+
+static __always_inline bool te_compare_roles(u32 p, u32 one, u32 two, u32 operator)
+{
+	bool over = te_in(PART(u32, TE(p)->role_dominates)[one], two),
+	     under = te_in(PART(u32, TE(p)->role_dominates)[two], one);
+
+	switch (operator) {
+	case TE_EQUAL:
+		return one == two;
+	case TE_DIFFERS:
+		return one != two;
+	case TE_DOMINATES:
+		return over;
+	case TE_DOMINATED_BY:
+		return under;
+	default:
+		return !over && !under;
+	}
+}
+
+/* The contexts of a decision; the third is who changes a context. */
+struct te_sides {
+	u64 source;
+	u64 target;
+	u64 third;
+};
+
+te_function bool te_compare(u32 p, struct te_sides *s __arg_nonnull, u32 attribute, u32 operator)
+{
+	AT(struct te_range) *one = te_range_of(p, sid_range(s->source)),
+			    *two = te_range_of(p, sid_range(s->target));
+
+	switch (attribute) {
+	case TE_USERS:
+		return (sid_user(s->source) == sid_user(s->target)) == (operator== TE_EQUAL);
+	case TE_TYPES:
+		return (sid_type(s->source) == sid_type(s->target)) == (operator== TE_EQUAL);
+	case TE_ROLES:
+		return te_compare_roles(p, sid_role(s->source), sid_role(s->target), operator);
+	case TE_LOW1_LOW2:
+		return te_compare_levels(p, one->low, two->low, operator);
+	case TE_LOW1_HIGH2:
+		return te_compare_levels(p, one->low, two->high, operator);
+	case TE_HIGH1_LOW2:
+		return te_compare_levels(p, one->high, two->low, operator);
+	case TE_HIGH1_HIGH2:
+		return te_compare_levels(p, one->high, two->high, operator);
+	case TE_LOW1_HIGH1:
+		return te_compare_levels(p, one->low, one->high, operator);
+	default:
+		return te_compare_levels(p, two->low, two->high, operator);
+	}
+}
+
+static __always_inline bool te_among(struct te_sides *s, u32 word, u32 bitmap)
+{
+	u32 side = word >> 24, symbol = word >> 8 & 0xff;
+	u64 sid = side == TE_SIDE_SOURCE ? s->source :
+		  side == TE_SIDE_TARGET ? s->target :
+					   s->third;
+	u32 n = symbol == TE_USER ? sid_user(sid) :
+		symbol == TE_ROLE ? sid_role(sid) :
+				    sid_type(sid);
+
+	return te_in(bitmap, n) == ((word >> 16 & 0xff) == TE_EQUAL);
+}
+
+/* A constraint's expression; the values are a bit each. */
+static __always_inline bool te_holds(u32 p, struct te_sides *s, u32 expression, u32 words)
+{
+	u32 stack = 0, i, word, last, next = 0;
+
+	te_for(i, words) {
+		if (i < next)
+			continue;
+		word = PART(u32, expression)[i];
+		last = stack & 1;
+		switch (word & 0xff) {
+		case TE_NOT:
+			stack ^= 1;
+			break;
+		case TE_AND:
+			stack >>= 1;
+			stack &= ~1u | last;
+			break;
+		case TE_OR:
+			stack >>= 1;
+			stack |= last;
+			break;
+		case TE_COMPARE:
+			stack = stack << 1 | te_compare(p, s, word >> 8 & 0xff, word >> 16 & 0xff);
+			break;
+		default:
+			stack = stack << 1 | te_among(s, word, PART(u32, expression)[i + 1]);
+			next = i + 2;
+		}
+	}
+	return stack & 1;
+}
+
+/* The permissions that a list of constraints takes away; of validations 1 if one does not hold. */
+te_function u32 te_constrained(u32 p, struct te_sides *s __arg_nonnull, u32 list)
+{
+	u32 count = PART(u32, list)[0], at = list + 4, taken = 0, i;
+
+	te_for(i, count) {
+		u32 permissions = PART(u32, at)[0], words = PART(u32, at)[1];
+
+		if (!te_holds(p, s, at + 8, words))
+			taken |= permissions;
+		at += 8 + 4 * words;
+	}
+	return taken;
+}
+
+/*
+ * The same of the types that bound these: who is bounded may no more than what bounds it, constraints and all. Of the
+ * rules that is in the tables. type_attribute_bounds_av()
+ */
+#define TE_BOUNDS 16
+te_function u32 te_constrained_above(u32 p, struct te_sides *s __arg_nonnull, u32 list)
+{
+	struct te_sides above = *s;
+	u32 taken = 0, i, source, target;
+
+	te_for(i, TE_BOUNDS) {
+		source = PART(u32, TE(p)->bounds)[sid_type(above.source)];
+		if (!source)
+			break;
+		target = PART(u32, TE(p)->bounds)[sid_type(above.target)];
+		above.source = (above.source & ~0xffffull) | source;
+		if (target)
+			above.target = (above.target & ~0xffffull) | target;
+		taken |= te_constrained(p, &above, list);
+	}
+	return taken;
+}
+
+/* What the rules alone say of a triple. */
+static __always_inline AT(struct te_av) *te_rule(u32 p, u32 source, u32 target, u32 class)
+{
+	u32 row, column, block, cell, at;
+
+	if (source >= TE(p)->types || target >= TE(p)->types)
+		return NULL;
+	row = PART(u32, TE(p)->rows)[source];
+	column = PART(u32, TE(p)->columns)[target];
+	block = row ? PART(u32, row)[column / TE_BLOCK] : 0;
+	cell = block ? PART(u32, block)[column % TE_BLOCK] : 0;
+	if (!cell)
+		return NULL;
+	at = PART(u16, cell)[class];
+	return at ? &PART(struct te_av, cell + 2 * TE(p)->cell_width)[at - 1] : NULL;
+}
+
+#define PROCESS__CHANGES (PROCESS__TRANSITION | PROCESS__DYNTRANSITION)
+
+/* An access decision. Both contexts are valid ones, and there is such a class. */
+static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class,
+				     struct te_decision *d)
+{
+	AT(struct te_class) *c = te_class_of(p, class);
+	AT(struct te_av) *av = te_rule(p, sid_type(source), sid_type(target), class);
+	struct te_sides sides = { .source = source, .target = target };
+
+	d->allow = 0;
+	d->auditallow = 0;
+	d->auditdeny = ~0u;
+	if (av) {
+		d->allow = av->allow;
+		d->auditallow = av->auditallow;
+		d->auditdeny = av->auditdeny;
+	}
+	if (c->constraints && d->allow) {
+		d->allow &= ~te_constrained(p, &sides, c->constraints);
+		if (TE(p)->bounds)
+			d->allow &= ~te_constrained_above(p, &sides, c->constraints);
+	}
+	if (class == TE(p)->process && d->allow & PROCESS__CHANGES &&
+	    sid_role(source) != sid_role(target) &&
+	    !te_in(PART(u32, TE(p)->role_allows)[sid_role(source)], sid_role(target)))
+		d->allow &= ~PROCESS__CHANGES;
+	d->allow |= c->unknown;
+	return 0;
+}
+
+/* A single ioctl or message, and of which types. */
+struct te_single {
+	u32 source;
+	u32 target;
+	u32 number;  /* its two lower bytes count */
+	u32 message; /* whether it is one */
+};
+
+/* What rules on single ioctls or messages say of one, by its two bytes: TE_SPEAKS and its like. */
+te_function u32 te_extended_of(u32 p, struct te_single *one __arg_nonnull, u32 class)
+{
+	u32 list = TE(p)->extended ? PART(u32, TE(p)->extended)[class] : 0, count, says = 0, i;
+	u32 upper = one->number >> 8 & 0xff, lower = one->number & 0xff, bit;
+
+	if (!list)
+		return 0;
+	count = PART(u32, list)[0];
+	te_for(i, count) {
+		AT(struct te_extended) *rule = &PART(struct te_extended, list + 8)[i];
+
+		if ((rule->of == TE_MESSAGES) != one->message ||
+		    !te_in(rule->sources, one->source) || !te_in(rule->targets, one->target))
+			continue;
+		says |= TE_SPEAKS;
+		bit = rule->of == TE_DRIVERS ? upper : lower;
+		if ((rule->of == TE_DRIVERS || rule->driver == upper) &&
+		    rule->bits[bit >> 5] >> (bit & 31) & 1)
+			says |= rule->says;
+	}
+	return says;
+}
+
+/* Does `validatetrans` let a task change an object's context? */
+te_function bool te_validates(u32 p, u64 old, u64 new, u64 task, u32 class)
+{
+	struct te_sides sides = { .source = old, .target = new, .third = task };
+	u32 list = te_class_of(p, class)->validations;
+
+	return !list || !te_constrained(p, &sides, list);
+}
+
+static __always_inline u64 te_key(u32 kind, u32 class, u32 source, u32 target)
+{
+	return (u64)kind << 60 | (u64)(class & 0xfff) << 40 | (u64)(source & 0xfffff) << 20 |
+	       (target & 0xfffff);
+}
+
+static __always_inline u32 te_hash(u64 key)
+{
+	return key * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+/* The value under a key; 0: there is none. */
+te_function u32 te_entry_of(u32 p, u64 key)
+{
+	u32 mask = TE(p)->entries_mask, at = te_hash(key), i;
+
+	te_for(i, mask + 1) {
+		AT(struct te_entry) *e = &PART(struct te_entry, TE(p)->entries)[(at + i) & mask];
+
+		if (e->key == key)
+			return e->value;
+		if (!e->key)
+			break;
+	}
+	return 0;
+}
+
+/* In place of a range's number: there is no such range, so that what would have it has no label. */
+#define TE_NO_RANGE 0xffffffu
+
+/* The number of a range of these levels. */
+te_function u32 te_range_find(u32 p, u32 low, u32 high)
+{
+	u32 count = TE(p)->ranges, i;
+
+	te_for(i, count) {
+		AT(struct te_range) *r = &PART(struct te_range, TE(p)->range_at)[i];
+
+		if (r->valid && r->low == low && r->high == high)
+			return i;
+	}
+	return TE_NO_RANGE;
+}
+
+/* Is it the level of this sensitivity with the categories that both have? */
+te_function bool te_is_common(u32 p, u32 level, u32 sensitivity, u32 one, u32 two)
+{
+	AT(struct te_level) *levels = PART(struct te_level, TE(p)->level_at);
+	u32 words = TE(p)->category_words, i;
+
+	if (levels[level].sensitivity != sensitivity)
+		return false;
+	te_for(i, words) {
+		u32 common =
+			PART(u32, levels[one].categories)[i] & PART(u32, levels[two].categories)[i];
+
+		if (PART(u32, levels[level].categories)[i] != common)
+			return false;
+	}
+	return true;
+}
+
+/* What two ranges have in common: mls_context_glblub(). It is looked for among those that there are. */
+te_function u32 te_range_common(u32 p, u32 one, u32 two)
+{
+	AT(struct te_range) *a = te_range_of(p, one), *b = te_range_of(p, two);
+	AT(struct te_level) *levels = PART(struct te_level, TE(p)->level_at);
+	u32 low = levels[a->low].sensitivity, high = levels[a->high].sensitivity,
+	    count = TE(p)->ranges, i;
+
+	if (levels[b->low].sensitivity > low)
+		low = levels[b->low].sensitivity;
+	if (levels[b->high].sensitivity < high)
+		high = levels[b->high].sensitivity;
+	if (low > high)
+		return TE_NO_RANGE;
+	te_for(i, count) {
+		AT(struct te_range) *r = &PART(struct te_range, TE(p)->range_at)[i];
+
+		if (r->valid && te_is_common(p, r->low, low, a->low, b->low) &&
+		    te_is_common(p, r->high, high, a->high, b->high))
+			return i;
+	}
+	return TE_NO_RANGE;
+}
+
+/* mls_compute_sid() */
+static __always_inline u32 te_new_range(u32 p, u32 kind, u64 source, u64 target, u32 class,
+					u32 flags)
+{
+	AT(struct te_range) *s = te_range_of(p, sid_range(source)),
+			    *t = te_range_of(p, sid_range(target));
+	u32 found;
+
+	if (!TE(p)->mls)
+		return sid_range(source);
+	if (kind == TE_TRANSITION) {
+		found = te_entry_of(p, te_key(TE_RANGE, class, sid_type(source), sid_type(target)));
+		if (found)
+			return found - 1;
+		switch (te_class_of(p, class)->default_range) {
+		case TE_SOURCE_LOW:
+			return s->lowest;
+		case TE_SOURCE_HIGH:
+			return te_range_find(p, s->high, s->high);
+		case TE_SOURCE_LOW_HIGH:
+			return sid_range(source);
+		case TE_TARGET_LOW:
+			return t->lowest;
+		case TE_TARGET_HIGH:
+			return te_range_find(p, t->high, t->high);
+		case TE_TARGET_LOW_HIGH:
+			return sid_range(target);
+		case TE_GREATEST_LOWEST:
+			return te_range_common(p, sid_range(source), sid_range(target));
+		}
+	}
+	if (kind == TE_MEMBER || !(flags & (TE_CLASS_PROCESS | TE_CLASS_SOCKET)))
+		return s->lowest;
+	return sid_range(source);
+}
+
+/* What is made: by whom, where, and of which class and name. */
+struct te_made {
+	u64 source;
+	u64 target;
+	u64 name; /* text, or 0 */
+	u32 len;
+	u32 class;
+};
+
+/* The type of what has this name; 0: no rule names it. `name` is of the kernel's. */
+te_function u32 te_named(u32 p, struct te_made *m __arg_nonnull)
+{
+	u64 key = te_key(TE_TRANSITION, m->class, 0, sid_type(m->target));
+	u32 mask = TE(p)->names_mask, at = te_hash(key ^ te_text_hash(m->name, m->len)), i;
+
+	te_for(i, mask + 1) {
+		AT(struct te_name) *n = &PART(struct te_name, TE(p)->names)[(at + i) & mask];
+
+		if (!n->key)
+			break;
+		if (n->key == key && n->len == m->len && te_in(n->sources, sid_type(m->source)) &&
+		    te_text_is(m->name, n->name, m->len))
+			return n->becomes;
+	}
+	return 0;
+}
+
+/* A labelling decision: TE_TRANSITION, TE_MEMBER, TE_CHANGE. The context may be one that is not valid. */
+te_function u64 te_label(u32 p, u32 kind, struct te_made *m __arg_nonnull)
+{
+	AT(struct te_class) *c = te_class_of(p, m->class);
+	u32 own = c->flags & (TE_CLASS_PROCESS | TE_CLASS_SOCKET), class = m->class;
+	u64 source = m->source, target = m->target;
+	u32 user = sid_user(source), role, type, found;
+
+	if (kind == TE_MEMBER || c->default_user == TE_TARGET)
+		user = sid_user(target);
+	if (c->default_role)
+		role = sid_role(c->default_role == TE_SOURCE ? source : target);
+	else
+		role = own ? sid_role(source) : TE(p)->object_r;
+	if (c->default_type)
+		type = sid_type(c->default_type == TE_SOURCE ? source : target);
+	else
+		type = sid_type(own ? source : target);
+	found = te_entry_of(p, te_key(kind, class, sid_type(source), sid_type(target)));
+	if (found)
+		type = found;
+	if (m->name && kind == TE_TRANSITION) {
+		found = te_named(p, m);
+		if (found)
+			type = found;
+	}
+	if (kind == TE_TRANSITION) {
+		found = te_entry_of(
+			p, te_key(TE_ROLE_TRANSITION, class, sid_role(source), sid_type(target)));
+		if (found)
+			role = found;
+	}
+	return sid_make(user, role, type, te_new_range(p, kind, source, target, class, own));
+}
+
+/* What a state says of a kind of file. */
+static __always_inline u32 te_said(u32 automaton, u32 state, u32 kind)
+{
+	AT(struct tg_automaton) *a = PART(struct tg_automaton, automaton);
+
+	return PART(u32, a->answers)[automaton_answer(automaton, state) * TE_FILE_KINDS +
+				     (kind & (TE_FILE_KINDS - 1))];
+}
+
+/* What lines say together of which these stand behind others: Said::over(). */
+static __always_inline u32 te_over(u32 own, u32 before)
+{
+	u32 rank = own >> 16 & 0xff, none = own >> 24, rank_before = before >> 16 & 0xff,
+	    none_before = before >> 24;
+	bool ends = none_before > rank;
+	u32 line = !rank || (ends && !none) ? before & 0xffff : own & 0xffff;
+
+	if (rank_before > rank)
+		rank = rank_before;
+	if (ends && none_before > none)
+		none = none_before;
+	return line | rank << 16 | none << 24;
+}
+
+/* The SID by which a line labels. */
+static __always_inline u64 te_line_sid(u32 p, u32 said)
+{
+	return PART(u64, TE(p)->lines)[said & 0xffff];
+}
+
+#endif
