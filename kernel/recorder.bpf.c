@@ -6,13 +6,18 @@
  * each, the monitor's verdict included.
  */
 #include "lib/kernel_types.h"
+#include "lib/kernel_net.h"
+#include "lib/iterators.h"
+#include "lib/uapi.h"
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include "lib/kfuncs.h"
-#include "abi/monitor.h"
+#include "abi/policy.h"
+#include "abi/record.h"
+#include "abi/ps.h"
 #include "abi/recorder.h"
 #include "recorder/maps.h"
 #include "lomac/rules.h"

@@ -18,6 +18,7 @@ fn main() {
         "abi/te_image.h",
         "lib/automaton.h",
         "te/rules.h",
+        "te/labelling.h",
     ] {
         println!("cargo:rerun-if-changed={}", kernel.join(file).display());
     }

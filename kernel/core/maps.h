@@ -256,7 +256,7 @@ struct tg_charged {
 	u32 level;
 	u32 payer;
 	u32 at;     /* the account's level */
-	u32 serial; /* of a key, once it has been seen: see lomac/ipc.h; */
+	u32 serial; /* of a key, once it has been seen: see lomac/key.h; */
 	u32 born;   /* and when it was made, in ticks, never 0; 0: it is no key */
 };
 

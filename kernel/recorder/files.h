@@ -97,7 +97,7 @@ int BPF_PROG(file_permission, struct file *file, int mask)
 	return tell_file(file, &n);
 }
 
-/* As the monitor asks of whatever could change a disk, a device or a file (lomac/attr.h). */
+/* As the monitor asks of whatever could change a disk, a device or a file (lomac/ioctl.h). */
 SEC("fexit/security_file_ioctl")
 int BPF_PROG(file_ioctl, struct file *file)
 {

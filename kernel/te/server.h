@@ -36,5 +36,6 @@ __noinline bool te_text_is(u64 text, u32 own, u32 len)
 }
 
 #include "te/rules.h"
+#include "te/labelling.h"
 
 #endif

@@ -14,7 +14,12 @@
 #define __array(name, type) type *name[2]
 
 #include "lib/kernel_types.h"
-#include "abi/monitor.h"
+#include "lib/kernel_net.h"
+#include "lib/iterators.h"
+#include "lib/uapi.h"
+#include "abi/policy.h"
+#include "abi/record.h"
+#include "abi/ps.h"
 #include "core/maps.h"
 #include "lomac/rules.h"
 

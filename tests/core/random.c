@@ -3,6 +3,9 @@
 #include <stdio.h>
 
 #include "lib/kernel_types.h"
+#include "lib/kernel_net.h"
+#include "lib/iterators.h"
+#include "lib/uapi.h"
 #include "fuzz.h"
 
 #define RUNS 20000

@@ -49,6 +49,7 @@ static bool te_text_is(u64 text, u32 own, u32 len)
 }
 
 #include "te/rules.h"
+#include "te/labelling.h"
 
 void tidegate_te_image(const u8 *at, u32 end)
 {

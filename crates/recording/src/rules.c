@@ -10,7 +10,9 @@ typedef uint64_t u64;
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 
-#include "abi/monitor.h"
+#include "abi/policy.h"
+#include "abi/record.h"
+#include "abi/ps.h"
 #include "lomac/rules.h"
 
 u8 tidegate_observe(struct lomac_subject s, struct lomac_object o)
