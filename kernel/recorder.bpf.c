@@ -23,7 +23,7 @@
 #include "lomac/rules.h"
 #include "lib/path_walk.h"
 #include "lib/inode_kind.h"
-#include "core/privilege.h"
+#include "lomac/privilege.h"
 #include "recorder/emit.h"
 #include "recorder/files.h"
 #include "recorder/names.h"

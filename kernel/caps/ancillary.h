@@ -3,15 +3,7 @@
 #ifndef TIDEGATE_CAPS_ANCILLARY_H
 #define TIDEGATE_CAPS_ANCILLARY_H
 
-#define IPPROTO_IPV6 41
-#define IP_OPTIONS 4
-#define IP_RETOPTS 7
-#define IPV6_2292RTHDR 5
-#define IPV6_2292PKTOPTIONS 6
-#define IPV6_FLOWLABEL_MGR 32
-#define IPV6_RTHDR 57
 #define CAPS_SCM_FDS 253 /* SCM_MAX_FD */
-#define SCM_RIGHTS 1
 /* control messages in as much as sysctl net.core.optmem_max could be */
 #define CAPS_CONTROLS (1 << 16)
 

@@ -130,7 +130,7 @@ int BPF_PROG(caps_file_open, struct file *file)
 		return 0;
 	class = caps_class_of_mode(file->f_inode->i_mode);
 	wanted = caps_mode_of(file, class);
-	if (file->f_flags & TE_TMPFILE)
+	if (file->f_flags & O_TMPFILE_FLAG)
 		wanted |= CAPS_CREATE;
 	return caps_open_asked(file, wanted);
 }

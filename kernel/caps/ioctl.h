@@ -3,9 +3,6 @@
 #ifndef TIDEGATE_CAPS_IOCTL_H
 #define TIDEGATE_CAPS_IOCTL_H
 
-#define TIOCSTI 0x5412
-#define TIOCLINUX 0x541c
-
 static __always_inline int caps_ioctl_asked(struct file *file, u32 cmd)
 {
 	if (!caps_me())

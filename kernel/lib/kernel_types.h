@@ -8,18 +8,9 @@
 #ifndef TIDEGATE_LIB_KERNEL_TYPES_H
 #define TIDEGATE_LIB_KERNEL_TYPES_H
 
-#include <linux/types.h>
 #include <linux/version.h>
 
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
-typedef __s32 s32;
-typedef __s64 s64;
-typedef _Bool bool;
-#define true 1
-#define false 0
+#include "abi/types.h"
 
 typedef unsigned int fmode_t;
 typedef unsigned short umode_t;

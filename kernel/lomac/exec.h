@@ -3,8 +3,6 @@
 #ifndef TIDEGATE_LOMAC_EXEC_H
 #define TIDEGATE_LOMAC_EXEC_H
 
-#define CLONE_INTO_CGROUP 0x200000000ull
-
 /* A governed parent's child is governed from its first instant, or is not born. */
 SEC("lsm.s/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)

@@ -3,10 +3,6 @@
 #ifndef TIDEGATE_LOMAC_FILE_H
 #define TIDEGATE_LOMAC_FILE_H
 
-#define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
-#define O_EXCL_FLAG 0200
-#define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC in f_flags: opened to be executed */
-
 /* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
 static __noinline int create_unnamed(struct file *file)
 {

@@ -7,9 +7,6 @@
 #ifndef TIDEGATE_LOMAC_GUARD_H
 #define TIDEGATE_LOMAC_GUARD_H
 
-#define MAY_WRITE 2
-#define MAY_APPEND 8
-
 SEC("lsm/file_permission")
 int BPF_PROG(guard_file_permission, struct file *file, int mask)
 {

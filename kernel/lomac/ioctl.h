@@ -3,53 +3,6 @@
 #ifndef TIDEGATE_LOMAC_IOCTL_H
 #define TIDEGATE_LOMAC_IOCTL_H
 
-#define FS_IOC_SETVERSION 0x40087602
-#define FS_IOC_SETVERSION_EXT4 0x40086604
-#define FS_IOC_SETFLAGS 0x40086602
-#define FS_IOC_FSSETXATTR 0x401c5820
-#define FIONBIO 0x5421
-#define FIOASYNC 0x5452
-#define FIOSETOWN 0x8901
-#define SIOCSPGRP 0x8902
-#define FS_IOC_ENABLE_VERITY 0x40806685
-#define FS_IOC_SET_ENCRYPTION_POLICY 0x800c6613
-#define BTRFS_IOCTL_MAGIC 0x94
-#define XFS_IOCTL_MAGIC 'X'
-#define IOC_WRITE (1u << 30)
-#define EXT4_IOC_MOVE_EXT 0xc028660f
-#define EXT4_IOC_MIGRATE 0x6609
-#define FS_IOC_REMOVE_ENCRYPTION_KEY 0xc0406618
-#define KDSKBDIACR 0x4b4b
-#define KDSKBDIACRUC 0x4bfb
-#define KDSIGACCEPT 0x4b4e
-#define TIOCSTI 0x5412
-#define TIOCLINUX 0x541c
-#define TIOCSETD 0x5423
-#define TIOCSIG 0x40045436
-#define KDSETMODE 0x4b3a
-#define KDSKBMODE 0x4b45
-#define KDSKBMETA 0x4b63
-#define KDSKBLED 0x4b65
-#define KDSETLED 0x4b32
-#define KDFONTOP 0x4b72
-#define PIO_FONT 0x4b61
-#define PIO_FONTX 0x4b6c
-#define PIO_FONTRESET 0x4b6d
-#define PIO_SCRNMAP 0x4b41
-#define PIO_UNISCRNMAP 0x4b6a
-#define PIO_UNIMAP 0x4b67
-#define PIO_UNIMAPCLR 0x4b68
-#define PIO_CMAP 0x4b71
-#define VT_SETMODE 0x5602
-#define VT_RELDISP 0x5605
-#define VT_ACTIVATE 0x5606
-#define VT_RESIZE 0x5609
-#define VT_RESIZEX 0x560a
-#define VT_SETACTIVATE 0x560f
-#define FS_IOC32_SETVERSION 0x40047602
-#define FS_IOC32_SETVERSION_EXT4 0x40046604
-#define FS_IOC32_SETFLAGS 0x40046602
-
 /*
  * Subvolumes of btrfs are made, copied and removed, and xattrs of XFS set, by ioctls that no
  * other hook tells of. What clones and compares is asked for as a write; what is done to a

@@ -158,12 +158,6 @@ int BPF_PROG(hook_msg_queue_msgrcv, struct kern_ipc_perm *perm, struct msg_msg *
 	return deny(subject_current(), &n, -EPERM);
 }
 
-#define IPC_SET 1
-#define SHM_LOCK 11
-#define SHM_UNLOCK 12
-#define SETVAL 16
-#define SETALL 17
-
 static __always_inline int ipc_control(struct kern_ipc_perm *perm, bool changes)
 {
 	return perm && changes ? use(address(perm), false, true, TG_OP_IPC) : 0;

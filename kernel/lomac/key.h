@@ -3,9 +3,6 @@
 #ifndef TIDEGATE_LOMAC_KEY_H
 #define TIDEGATE_LOMAC_KEY_H
 
-#define KEY_NEED_WRITE 3
-#define KEY_NEED_SETATTR 6
-
 #define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
 
 /*
@@ -43,9 +40,6 @@ int BPF_PROG(hook_key_alloc, void *key)
 	}
 	return err == -ENOSPC ? objects_full() : err;
 }
-
-#define KEYCTL_SESSION_TO_PARENT 18
-#define KEYCTL_INVALIDATE 21
 
 /* Is it this operation of keyctl (250; of i386 288)? */
 static __always_inline bool keyctl_is(u32 operation)

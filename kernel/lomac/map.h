@@ -9,21 +9,6 @@
 #include "lib/path_walk.h"
 #include "lib/inode_kind.h"
 
-/*
- * The policy in force. Its number says also where its maps are, so that one store puts it in
- * force whole. Nodes are numbered anew by each: what was found by way of a node counts only
- * if the number is still the same afterwards.
- */
-static __always_inline u32 policy_number(void)
-{
-	return *(volatile u32 *)&policy.seqno;
-}
-
-static __always_inline u32 policy_slot(void)
-{
-	return policy_number() & 1;
-}
-
 /* The walk's layer: the maps of the slot in force, and the kernel's names. */
 static __always_inline void *plm_table(void)
 {

@@ -3,11 +3,6 @@
 #ifndef TIDEGATE_LOMAC_MMAP_H
 #define TIDEGATE_LOMAC_MMAP_H
 
-#define PROT_READ 1
-#define PROT_EXEC 4
-#define MAP_TYPE 0xf
-#define MAP_PRIVATE 2
-
 /*
  * No hook tells of the mapping of the inode behind an overlay. It has been opened by a
  * name of its own, but to be executed: an ELF interpreter is observed here.

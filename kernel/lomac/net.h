@@ -3,17 +3,6 @@
 #ifndef TIDEGATE_LOMAC_NET_H
 #define TIDEGATE_LOMAC_NET_H
 
-#define NETLINK_CONNECTOR 11
-#define NETLINK_KOBJECT_UEVENT 15
-#define MSG_FASTOPEN 0x20000000
-#define SOCK_RAW 3
-#define IPPROTO_ICMP 1
-#define IPPROTO_TCP 6
-#define IPPROTO_UDP 17
-#define IPPROTO_ICMPV6 58
-#define IPPROTO_UDPLITE 136
-#define IPPROTO_MPTCP 262
-
 /*
  * What connects, sends and receives by the hooks below, with the addresses that they look at (0: the type's own). SCTP
  * connects and sends without a hook; SMC's connection is another socket's; of L2TP, and what is to come, nothing is known.

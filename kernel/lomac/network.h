@@ -3,13 +3,6 @@
 #ifndef TIDEGATE_LOMAC_NETWORK_H
 #define TIDEGATE_LOMAC_NETWORK_H
 
-#define AF_KEY 15
-#define AF_NETLINK 16
-#define AF_PACKET 17
-#define AF_ALG 38
-#define AF_VSOCK 40
-#define AF_XDP 44
-
 struct net_peer {
 	u8 family;
 	u8 addr[16];

@@ -3,12 +3,6 @@
 #ifndef TIDEGATE_LOMAC_OWN_H
 #define TIDEGATE_LOMAC_OWN_H
 
-#define IPPROTO_IP 0
-#define IPPROTO_IPV6 41
-#define IPPROTO_SCTP 132
-#define IP_PKTINFO 8
-#define IPV6_2292PKTINFO 2
-#define IPV6_PKTINFO 50
 #define LOOPBACK_IFINDEX 1 /* in every network namespace */
 
 /* A socket bound to a loopback address is reached by this machine alone: then that is the network. SCTP has more addresses. */

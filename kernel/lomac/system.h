@@ -79,14 +79,6 @@ int BPF_PROG(hook_quotactl, int cmds)
 	return top_only(TG_OP_SYSTEM);
 }
 
-#define PR_SET_MM 35
-#define PR_SET_MM_EXE_FILE 13
-#define PR_SET_MM_MAP 14 /* with a file, or without: it is in the caller's memory, and may change */
-
-#define PR_SCHED_CORE 62
-#define PR_SCHED_CORE_GET 0
-#define PR_SCHED_CORE_PROCESS_GROUP 2
-
 /*
  * Which program it is, is no process's to say: records name it, and the next start trusts by it. With whom another one
  * shares a processor is not either, nor to share one with it; its own group may be higher ones'.

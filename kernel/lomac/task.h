@@ -49,8 +49,6 @@ int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info,
 	return act(p, TG_OP_SIGNAL);
 }
 
-#define PTRACE_MODE_ATTACH 2
-
 /* ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd, kcmp. The tracer reads what it holds. */
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int mode)
@@ -95,17 +93,6 @@ int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
 	return act(p, TG_OP_SIGNAL);
 }
 
-#define F_SETFL 4
-#define FASYNC 020000
-#define F_SETSIG 10
-#define F_SETLEASE 1024
-#define F_SETPIPE_SZ 1031
-#define F_SET_RW_HINT 1036
-#define F_SETDELEG 1040
-
-#define O_NONBLOCK 04000
-#define O_DIRECT 040000
-#define O_NOATIME 01000000
 #define SETFL_MASK (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | FASYNC)
 
 /* Does it change the description: its flags, who is told of it and how, what its pipe holds? */
@@ -205,8 +192,6 @@ int BPF_PROG(hook_task_movememory, struct task_struct *p)
 {
 	return act(p, TG_OP_SCHED);
 }
-
-#define LSM_PRLIMIT_WRITE 2
 
 /*
  * The hook is told credentials, not the process: whoever has them is looked for. Only

@@ -17,7 +17,6 @@ static __noinline int floors_full(struct tg_subject *s)
 	return deny(s, &n, -EAGAIN);
 }
 
-#define CAP_SETUID 7
 #define SPEAKS_AS_ROOT 0x80 /* beside a level */
 
 /*

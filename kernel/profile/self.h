@@ -7,9 +7,6 @@
 #ifndef TIDEGATE_PROFILE_SELF_H
 #define TIDEGATE_PROFILE_SELF_H
 
-#define LSM_ID_UNDEF 0 /* attr/current, of whatever module is the first */
-#define LSM_ID_APPARMOR 104
-
 #define HATS 16 /* names of hats in one request */
 
 /* Set by user space: the kernel's own AppArmor is at work, too. */

@@ -6,7 +6,6 @@
 #ifndef TIDEGATE_PROFILE_TASK_H
 #define TIDEGATE_PROFILE_TASK_H
 
-#define PTRACE_MODE_READ_FLAG 1
 #define CAP_SYS_PTRACE_ 19
 #define CAP_MAC_ADMIN_ 33
 
@@ -203,10 +202,6 @@ int BPF_PROG(profile_ptrace_traceme, struct task_struct *parent)
  * Who is confined does not get at the monitor by bpf(2): what is loaded there, by its path
  * or its number, takes the capability mac_admin, as AppArmor's policy does.
  */
-#define BPF_OBJ_GET_CMD 7
-#define BPF_PROG_BY_ID_CMD 13
-#define BPF_MAP_BY_ID_CMD 14
-#define BPF_LINK_BY_ID_CMD 30
 SEC("lsm/bpf")
 int BPF_PROG(profile_bpf, int cmd)
 {

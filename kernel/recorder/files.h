@@ -3,13 +3,6 @@
 #ifndef TIDEGATE_RECORDER_FILES_H
 #define TIDEGATE_RECORDER_FILES_H
 
-#define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
-#define FMODE_EXEC_FLAG 0x20     /* __FMODE_EXEC in f_flags: opened to be executed */
-#define PROT_READ 1
-#define PROT_EXEC 4
-#define MAP_TYPE 0xf
-#define MAP_PRIVATE 2
-
 static __always_inline int tell_file(struct file *file, struct tr_note *n)
 {
 	n->what = TR_ACCESS;
@@ -73,8 +66,6 @@ int BPF_PROG(file_receive, struct file *file)
 	return tell_file(file, &n);
 }
 
-#define MAY_WRITE 2
-
 /*
  * Going on to write what was opened before: what the monitor's guard is asked once its
  * writer has fallen. The one program on a path that every read and write takes.
@@ -124,9 +115,6 @@ static __always_inline int tell_dentry(struct dentry *dentry, u8 op, u32 flags, 
 	n.dentry = address(dentry);
 	return tell(&n);
 }
-
-/* Mode, user, group, and times that are given, or set by utimes(2): ATTR_* of linux/fs.h. */
-#define ATTR_SET (1 << 0 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 16)
 
 SEC("fexit/security_inode_setattr")
 int BPF_PROG(inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)

@@ -3,11 +3,6 @@
 #ifndef TIDEGATE_RECORDER_SOCKETS_H
 #define TIDEGATE_RECORDER_SOCKETS_H
 
-#define AF_PACKET 17
-#define AF_VSOCK 40
-#define AF_XDP 44
-#define SOCK_RAW 3
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sock___recorder {
 	struct pid *sk_peer_pid;

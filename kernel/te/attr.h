@@ -13,15 +13,6 @@ static __always_inline int te_attr_asked(struct dentry *dentry, u32 request, u8 
 	return te_may_inode(inode, address(dentry), request, &n);
 }
 
-#define ATTR_MODE (1 << 0)
-#define ATTR_SIZE (1 << 3)
-#define ATTR_FORCE (1 << 9)
-#define ATTR_KILL_SUID (1 << 11)
-#define ATTR_KILL_SGID (1 << 12)
-#define ATTR_FILE (1 << 13)
-/* mode, user, group, times that are given, and what utimes(2) and touch(1) set */
-#define ATTR_SET (ATTR_MODE | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 16)
-
 SEC("lsm/inode_setattr")
 int BPF_PROG(te_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {

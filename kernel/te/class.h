@@ -23,15 +23,6 @@ static __always_inline u32 te_class_of_mode(u32 mode)
 	return SECCLASS_FILE;
 }
 
-#define SOCK_RAW 3
-#define IPPROTO_ICMP 1
-#define IPPROTO_IP 0
-#define IPPROTO_TCP 6
-#define IPPROTO_UDP 17
-#define IPPROTO_ICMPV6 58
-#define IPPROTO_SCTP 132
-#define IPPROTO_MPTCP 262
-
 static __always_inline u32 te_inet_class(u32 type, u32 protocol)
 {
 	switch (type) {
@@ -83,8 +74,6 @@ static const u8 te_family_classes[64] = {
 	[42] = SECCLASS_QIPCRTR_SOCKET,    [43] = SECCLASS_SMC_SOCKET,
 	[44] = SECCLASS_XDP_SOCKET,        [45] = SECCLASS_MCTP_SOCKET,
 };
-
-#define AF_NETLINK 16
 
 __noinline u32 te_socket_class(u32 family, u32 type, u32 protocol)
 {

@@ -43,8 +43,6 @@ static __noinline int te_file_asked(struct file *file, u32 request, u8 op)
 	return te_may_inode(inode, file_dentry(file), request, &n);
 }
 
-#define TE_TMPFILE 020000000 /* __O_TMPFILE */
-
 /* A file without a name gets its label when it is opened, as no hook is told of its making. */
 static __noinline int te_unnamed(struct file *file)
 {
@@ -84,7 +82,7 @@ int BPF_PROG(te_file_open, struct file *file)
 
 	if (!te_me().subject)
 		return 0;
-	if (file->f_flags & TE_TMPFILE) {
+	if (file->f_flags & O_TMPFILE_FLAG) {
 		err = te_unnamed(file);
 		if (err)
 			return err;
@@ -113,18 +111,6 @@ int BPF_PROG(te_file_lock, struct file *file)
 {
 	return te_me().subject ? te_file_asked(file, FILE__LOCK, TG_OP_LOCK) : 0;
 }
-
-#define F_GETFL 3
-#define F_GETLK 5
-#define F_SETLKW 7
-#define F_GETOWN 9
-#define F_GETSIG 11
-#define F_GETOWNER_UIDS 17
-#define F_OFD_GETLK 36
-#define F_OFD_SETLKW 38
-
-#define FIOSETOWN 0x8901
-#define SIOCSPGRP 0x8902
 
 /*
  * Whoever is ready first has the kernel send the owner of a descriptor a signal, in whose name cannot be told then. So a governed task

@@ -3,18 +3,6 @@
 #ifndef TIDEGATE_TE_IOCTL_H
 #define TIDEGATE_TE_IOCTL_H
 
-#define FIBMAP 1
-#define FIGETBSZ 2
-#define FIONREAD 0x541b
-#define FIONBIO 0x5421
-#define FIONCLEX 0x5450
-#define FIOCLEX 0x5451
-#define FS_IOC_GETFLAGS 0x80086601
-#define FS_IOC_GETVERSION 0x80087601
-#define FS_IOC32_GETFLAGS 0x80046601
-#define FS_IOC32_SETFLAGS 0x40046602
-#define FS_IOC32_GETVERSION 0x80047601
-
 /* What a request to a device or a file is, where that is told by its number. */
 static __always_inline u32 te_ioctl_request(u32 cmd)
 {
@@ -41,8 +29,6 @@ static __always_inline u32 te_ioctl_request(u32 cmd)
 
 /* The policy capability ioctl_skip_cloexec. */
 #define TE_CAP_SKIP_CLOEXEC 7
-#define KDSKBENT 0x4b47
-#define KDSKBSENT 0x4b49
 
 /* ioctl_has_perm(), under a policy with rules on single ioctls. */
 static __noinline int te_single_ioctl(struct file *file, u32 cmd)

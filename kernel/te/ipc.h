@@ -71,11 +71,6 @@ static __always_inline int te_ipc_info(void)
 			     0;
 }
 
-#define IPC_RMID 0
-#define IPC_SET 1
-#define IPC_STAT 2
-#define IPC_INFO 3
-
 /* What IPC_* say alike of each class; 0: something else. */
 static __always_inline u32 te_ipc_request(int cmd)
 {
@@ -222,8 +217,6 @@ int BPF_PROG(te_shm_shmctl, struct kern_ipc_perm *shm, int cmd)
 		request = SHM__GETATTR | SHM__ASSOCIATE;
 	return request ? te_ipc_asked(address(shm), SECCLASS_SHM, request) : 0;
 }
-
-#define SHM_RDONLY 010000
 
 SEC("lsm/shm_shmat")
 int BPF_PROG(te_shm_shmat, struct kern_ipc_perm *shm, char *at, int flags)

@@ -28,12 +28,6 @@ static __always_inline u64 te_alias(struct inode *inode)
 	return node - bpf_core_field_offset(struct dentry, d_u.d_alias);
 }
 
-#define MAY_EXEC_MASK 1
-#define MAY_WRITE_MASK 2
-#define MAY_READ_MASK 4
-#define MAY_APPEND_MASK 8
-#define MAY_OPEN_MASK 0x20
-
 /* selinux_inode_permission(), of all that is not opened: that is asked about when it is. file_mask_to_av() */
 SEC("lsm/inode_permission")
 int BPF_PROG(te_sight_permission, struct inode *inode, int mask)

@@ -308,9 +308,6 @@ int BPF_PROG(te_socket_connect, struct socket *sock, struct sockaddr *at, int le
 	return err || !s.class ? err : te_connect_asked(sock->sk, &s, address(at), len, &n);
 }
 
-#define SCTP_SET_PEER_PRIMARY_ADDR 5
-#define SCTP_PRIMARY_ADDR 6
-#define SCTP_SOCKOPT_BINDX_ADD 100
 #define TE_SCTP_ADDRESSES 4096 /* more than a message or an option has */
 
 /* Addresses that SCTP takes by options, and with a message: selinux_sctp_bind_connect(). */

@@ -158,8 +158,6 @@ int ps_te_vma(struct bpf_iter__task_vma *ctx)
 	return 0;
 }
 
-#define MAY_READ 4
-
 /* The guard: what is read and written through descriptors of an earlier policy. selinux_file_permission() */
 SEC("lsm/file_permission")
 int BPF_PROG(te_guard_file_permission, struct file *file, int mask)

@@ -7,8 +7,6 @@
 #ifndef TIDEGATE_TE_SELF_H
 #define TIDEGATE_TE_SELF_H
 
-#define LSM_ID_SELINUX 101
-
 /* The SID of a text in the kernel's memory by the policy in force; 0: it is none that may be. */
 __noinline u64 te_context(u64 text, u32 len)
 {

@@ -15,10 +15,6 @@ static __always_inline int te_task_asked(struct task_struct *target, u32 request
 	return te_may(who.sid, te_sid_of(target), SECCLASS_PROCESS, request, &n);
 }
 
-#define SIGKILL_NUMBER 9
-#define SIGCHLD_NUMBER 17
-#define SIGSTOP_NUMBER 19
-
 static __always_inline u32 te_signal_request(int sig)
 {
 	switch (sig) {
@@ -135,9 +131,6 @@ int BPF_PROG(te_task_setrlimit, struct task_struct *p, unsigned int resource, st
 		return 0;
 	return te_task_asked(p, PROCESS__SETRLIMIT, TG_OP_SCHED);
 }
-
-#define LSM_PRLIMIT_READ 1
-#define LSM_PRLIMIT_WRITE 2
 
 /* Of another's limits only its credentials are told. */
 SEC("lsm/task_prlimit")

@@ -3,10 +3,8 @@
  * What the kernel's questions for a capability are about. The monitor refuses by it, and
  * the recorder tells by it.
  */
-#ifndef TIDEGATE_CORE_PRIVILEGE_H
-#define TIDEGATE_CORE_PRIVILEGE_H
-
-#define CAP_OPT_NOAUDIT 2
+#ifndef TIDEGATE_LOMAC_PRIVILEGE_H
+#define TIDEGATE_LOMAC_PRIVILEGE_H
 
 /*
  * Does the kernel act by credentials that are not the task's? An overlay does so behind its
