@@ -15,6 +15,10 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include "lib/kfuncs.h"
+#include "lib/verifier.h"
+#include "lib/memory.h"
+#include "lib/inode_kind.h"
+#include "lib/file.h"
 #include "abi/policy.h"
 #include "abi/record.h"
 #include "abi/ps.h"

@@ -11,7 +11,7 @@ static __always_inline bool caps_is_nameless(struct inode *inode)
 {
 	u64 magic = inode->i_sb->s_magic;
 
-	if (inode->i_flags & S_PRIVATE || te_is_anonymous(magic))
+	if (inode->i_flags & S_PRIVATE || fs_is_anonymous(magic))
 		return true;
 	if (magic == PIPEFS_MAGIC || magic == SOCKFS_MAGIC || magic == NSFS_MAGIC ||
 	    magic == PIDFS_MAGIC || magic == DMA_BUF_MAGIC)
@@ -63,7 +63,7 @@ static __always_inline u32 caps_mode_of(struct file *file, u32 class)
 static __noinline bool caps_guard(void)
 {
 	struct tg_note n = { .kind = TG_E_GUARD, .class = TG_C_CAPS, .source = ~0u };
-	u64 until = bpf_ktime_get_ns() + TX_GUARD_NS;
+	u64 until = bpf_ktime_get_ns() + GUARD_WAIT_NS;
 	u32 i;
 
 	if (__sync_fetch_and_or(&caps_guard_armed, 0))

@@ -113,9 +113,9 @@ static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct c
 				      u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
-	struct te_address a = {};
+	struct inet_address a = {};
 	struct caps_inet key;
-	bool known = te_read_address(at, len, &a);
+	bool known = read_inet_address(at, len, &a);
 
 	/* __inet_bind() takes AF_UNSPEC for AF_INET */
 	if (!known && a.family && a.family != AF_INET)

@@ -220,7 +220,7 @@ static __noinline bool caps_hand_all(u32 domain, u32 from)
 	u32 i, max = fdt->max_fds;
 	bool part = false;
 
-	if (max > TX_FDS)
+	if (max > FDTABLE_MAX)
 		return false;
 	bpf_for(i, 0, max) {
 		u64 at = 0;

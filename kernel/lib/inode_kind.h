@@ -173,4 +173,31 @@ static __always_inline u32 mode_bound(struct inode *inode, u32 mode)
 									   mode;
 }
 
+/*
+ * Is the inode being made just now? A creation that failed leaves its note behind;
+ * it must not lower an old object that is merely looked up. Where the filesystem
+ * evicts inodes it also marks the new ones.
+ */
+static __always_inline bool inode_is_new(struct inode *inode)
+{
+	u64 magic = inode->i_sb->s_magic;
+
+	if (fs_is_memory(magic))
+		return true;
+	return inode_state(inode, false);
+}
+
+static __always_inline bool is_directory(struct dentry *d)
+{
+	struct inode *inode = d->d_inode;
+
+	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
+}
+
+/* What has no name anywhere, and its maker's label: anon_inode_make_secure_inode() */
+static __always_inline bool fs_is_anonymous(u64 magic)
+{
+	return magic == ANON_INODE_MAGIC || magic == SECRETMEM_MAGIC;
+}
+
 #endif

@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_LIB_ITERATORS_H
 #define TIDEGATE_LIB_ITERATORS_H
 
+#include "lib/kernel_types.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
 /* What iterators are called with. */
 struct seq_file;
 struct bpf_iter_meta {

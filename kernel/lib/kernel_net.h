@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_LIB_KERNEL_NET_H
 #define TIDEGATE_LIB_KERNEL_NET_H
 
+#include "lib/kernel_types.h"
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
 struct in6_addr {
 	u8 bytes[16];
 };
@@ -135,5 +139,7 @@ struct unix_sock {
 	struct sock *peer;
 	struct unix_vertex *vertex; /* of one that a message carries */
 };
+
+#pragma clang attribute pop
 
 #endif

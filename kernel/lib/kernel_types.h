@@ -471,4 +471,6 @@ struct linux_binprm {
 	const char *filename;
 };
 
+#pragma clang attribute pop
+
 #endif

@@ -14,65 +14,6 @@
 
 #include "lib/ksyms.h"
 
-#define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
-
-/*
- * The same object, to be read only. At each load of a pointer through one that the verifier trusts, 6.12's looks through all of
- * the kernel's BTF up to four times, whether that is to be trusted, too: with such loads in what walks over tasks it took twice as long
- * to load the monitor.
- */
-#define UNTRUSTED(p) CAST(typeof(*(p)), p)
-
-/* The kernel's words at any address; what is not there is 0. */
-static __always_inline u64 name_word(u64 at)
-{
-	return CAST(struct qstr, at)->hash_len;
-}
-
-/* What is read or written before is read or written before, on every processor. */
-static __always_inline void in_order(void)
-{
-#ifdef __TARGET_ARCH_x86
-	asm volatile("" ::: "memory");
-#else
-	u64 own = 0;
-
-	__sync_fetch_and_add(&own, 0);
-#endif
-}
-
-/*
- * An entry that several may write at once, each in place of what another remembered: its version is odd while
- * somebody writes, and who comes then does not.
- */
-static __always_inline bool entry_begin(u32 *version)
-{
-	u32 now = *(volatile u32 *)version;
-
-	return !(now & 1) && __sync_val_compare_and_swap(version, now, now + 1) == now;
-}
-
-static __always_inline void entry_end(u32 *version)
-{
-	__sync_fetch_and_add(version, 1);
-}
-
-/* Its version before it is read; */
-static __always_inline u32 entry_version(u32 *version)
-{
-	u32 now = *(volatile u32 *)version;
-
-	in_order();
-	return now;
-}
-
-/* and afterwards, whether nobody has written it meanwhile. */
-static __always_inline bool entry_is_whole(u32 *version, u32 before)
-{
-	in_order();
-	return !(before & 1) && *(volatile u32 *)version == before;
-}
-
 /* A seqlock's first word is its sequence; odd while a writer is in. */
 static __always_inline u64 path_sequence(void)
 {
@@ -114,50 +55,6 @@ static __noinline u64 path_settled(void)
 
 /* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
 #define TG_MOUNTS (1 << 17)
-
-/*
- * In the condition of a loop whose end the verifier does not see: false after eight million turns. It
- * takes four instructions a turn, and bpf_for() twenty. What counts the turns must begin with what the
- * verifier does not know, or it looks at each turn.
- */
-#define MAY_LOOP                                                     \
-	({                                                           \
-		__label__ over, on;                                  \
-		bool may = true;                                     \
-		asm goto volatile("may_goto %l[over]" : : : : over); \
-		goto on;                                             \
-	over:                                                        \
-		may = false;                                         \
-	on:;                                                         \
-		may;                                                 \
-	})
-
-/* 0, but the verifier does not know. */
-u32 zero;
-#define UNKNOWN_ZERO (*(volatile u32 *)&zero)
-
-/* As bpf_for(i, 0, n), at a sixth of its cost: a call of the kernel's each step. */
-#define EACH(i, n) for (i = UNKNOWN_ZERO; i < (n) && MAY_LOOP; i++)
-
-/*
- * A kernel pointer as a number, which alone a global function takes. Negation
- * makes the verifier forget that it was a pointer; twice, it changes nothing.
- */
-static __always_inline u64 address(const void *p)
-{
-	u64 a = (u64)p;
-
-	asm volatile("%0 = -%0; %0 = -%0" : "+r"(a));
-	return a;
-}
-
-/* An index below a power of two, where the verifier cannot overlook the bound. */
-#define BOUND(n, size)                                                      \
-	({                                                                  \
-		u64 bound_n = (n);                                          \
-		asm volatile("%0 &= %1" : "+r"(bound_n) : "i"((size) - 1)); \
-		bound_n;                                                    \
-	})
 
 static __always_inline struct tg_scratch *scratch_try(u32 slot)
 {

@@ -21,11 +21,6 @@ static __always_inline struct lomac_subject observer(struct tg_subject *s)
 	return l;
 }
 
-static __always_inline u64 file_dentry(struct file *file)
-{
-	return address(file->f_path.dentry);
-}
-
 static __always_inline void count_query(u32 class)
 {
 	struct tg_stats *st = stats_of(class);
@@ -44,18 +39,6 @@ static __always_inline void note_object(struct tg_note *n, struct inode *inode, 
 	n->object = label_level(label);
 	n->source = memo ? memo->rule : ~0u;
 	n->reason = label & LABEL_UNKNOWN ? TG_R_NO_LABEL : TG_R_RULE;
-}
-
-/*
- * What a function with a body of its own has decided, of which the verifier does not know
- * what it can be: nothing beyond an errno.
- */
-static __always_inline int verdict_of(int err)
-{
-	asm volatile("" : "+r"(err));
-	if (err >= 0)
-		return 0;
-	return err < -4095 ? -EPERM : err;
 }
 
 /* Lowers the current subject; the verdict of the operation that made it fall. */

@@ -170,7 +170,7 @@ static __noinline u8 inherited(u8 level, u8 attrs)
 	struct file **fds = fdt->fd;
 	u32 i, max = fdt->max_fds;
 
-	if (max > TX_FDS)
+	if (max > FDTABLE_MAX)
 		return 0;
 	bpf_for(i, 0, max) {
 		u64 f = 0;

@@ -46,12 +46,6 @@ const struct tg_ps *type_ps;
 const struct tg_held *type_held;
 const struct tg_code *type_code;
 
-/* Was a process's program opened by an execution? No other open has this flag (linux/fcntl.h, VALID_OPEN_FLAGS). */
-static __always_inline bool exe_is_executed(struct file *exe)
-{
-	return exe->f_flags & FMODE_EXEC_FLAG;
-}
-
 static __always_inline void held_socket(struct tg_held *line, struct file *f,
 					struct lomac_subject who, bool own)
 {

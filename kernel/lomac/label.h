@@ -46,9 +46,4 @@ static __always_inline u64 label_make(u8 level, u16 attrs, u8 origin, u32 seqno)
 	return (u64)seqno << 32 | (u32)origin << 24 | (u32)attrs << 8 | level;
 }
 
-static __always_inline struct tg_stats *stats_of(u32 class)
-{
-	return bpf_map_lookup_elem(&stats, &class);
-}
-
 #endif

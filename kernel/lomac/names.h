@@ -201,20 +201,6 @@ int BPF_PROG(hook_inode_mknod, struct inode *dir, struct dentry *dentry, umode_t
 	return create(dir, dentry, type == S_IFCHR || type == S_IFBLK, false);
 }
 
-/*
- * Is the inode being made just now? A creation that failed leaves its note behind;
- * it must not lower an old object that is merely looked up. Where the filesystem
- * evicts inodes it also marks the new ones.
- */
-static __always_inline bool inode_is_new(struct inode *inode)
-{
-	u64 magic = inode->i_sb->s_magic;
-
-	if (fs_is_memory(magic))
-		return true;
-	return inode_state(inode, false);
-}
-
 /* What is moved or linked is not made: a note that is still there is of a creation that failed. */
 static __always_inline void create_is_over(struct tg_subject *s)
 {

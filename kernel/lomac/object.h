@@ -7,17 +7,7 @@
 #define TIDEGATE_LOMAC_OBJECT_H
 
 #include "lib/overlay.h"
-#include "core/budget.h"
-
-static __always_inline struct tg_given_key given_key(struct inode *inode)
-{
-	struct tg_given_key k = {
-		.ino = inode->i_ino,
-		.dev = inode->i_sb->s_dev,
-		.generation = inode->i_generation,
-	};
-	return k;
-}
+#include "lomac/budget.h"
 
 /* A label that the object's kind decides; 0: the map does. */
 __noinline u64 label_of_kind(u64 addr, u32 seqno)

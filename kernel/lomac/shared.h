@@ -22,7 +22,7 @@ __noinline bool table_has(u64 table, u64 file)
 	struct file **fds = fdt->fd;
 	unsigned long *open = fdt->open_fds;
 
-	if (max > TX_FDS)
+	if (max > FDTABLE_MAX)
 		return true;
 	bpf_for(i, 0, max / 64) {
 		u64 word = 0;

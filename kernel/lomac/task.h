@@ -20,26 +20,6 @@ static __always_inline int act(struct task_struct *target, u8 op)
 	return deny(s, &n, -EPERM);
 }
 
-/* Does the current process end, and not only this thread of it? */
-static __always_inline bool process_ends(void)
-{
-	struct task_struct *me = bpf_get_current_task_btf();
-
-	return me->flags & PF_EXITING &&
-	       (!me->signal->live.counter || me->signal->flags & SIGNAL_GROUP_EXIT);
-}
-
-/*
- * The signal that a process asked for itself at its parent's end (PR_SET_PDEATHSIG) is news,
- * as SIGCHLD is, and no act of the parent's: only the kernel sends it, without a siginfo, and
- * from nobody but who is exiting. It does so at the end of each thread that is the parent in
- * turn; those a parent could end as it likes.
- */
-static __always_inline bool asked_for(struct task_struct *p, struct kernel_siginfo *info, int sig)
-{
-	return !address(info) && p->pdeath_signal == sig && process_ends();
-}
-
 /* Signal 0 only asks whether the process exists. Threads of a process have one level. */
 SEC("lsm/task_kill")
 int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)

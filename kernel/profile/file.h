@@ -61,13 +61,6 @@ static __always_inline bool has_path(struct dentry *d)
 	return !(d->d_sb->s_flags & SB_NOUSER);
 }
 
-static __always_inline bool is_directory(struct dentry *d)
-{
-	struct inode *inode = d->d_inode;
-
-	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
-}
-
 /* What becomes of a request that is not simply allowed. */
 static __noinline int file_says(struct tg_asked *a, struct tg_name *name, struct tg_who *who,
 				long state)

@@ -7,21 +7,10 @@
 #ifndef TIDEGATE_PROFILE_SUBJECT_H
 #define TIDEGATE_PROFILE_SUBJECT_H
 
-#define __arena __attribute__((address_space(1)))
-#define AT(type) type __arena
-#define PART(type, offset) ((type __arena *)(u64)(offset))
-
+#include "lib/arena.h"
 #include "lib/task_slots.h"
 #include "abi/profile_image.h"
 #include "profile/rules.h"
-
-/* Two images: the policy's in force, and the one being loaded. A page is there once it was written to. */
-struct {
-	__uint(type, 33);        /* BPF_MAP_TYPE_ARENA */
-	__uint(map_flags, 1024); /* BPF_F_MMAPABLE */
-	__uint(max_entries, TG_ARENA_PAGES);
-	__ulong(map_extra, 0x1ull << 44); /* where user space has it, in every process */
-} arena SEC(".maps");
 
 /* In place of a profile's id: no profile. */
 #define TG_UNCONFINED (~0ull)
@@ -75,13 +64,7 @@ const struct tg_profile *type_profile;
 const struct tg_table *type_table;
 const struct tg_pair *type_pair;
 
-/* The image of a policy by its number; half an arena's first page is nobody's, so that 0 is none. */
-static __always_inline struct tg_image __arena *image_of(u32 number)
-{
-	/* makes the arena this program's */
-	asm volatile("" ::"r"(&arena));
-	return PART(struct tg_image, 4096 + (number & 1) * TG_ARENA_HALF);
-}
+#include "core/image.h"
 
 /* A profile by its id; 0: it is not in this policy. */
 __noinline u32 profile_by_id(u32 number, u64 id)

@@ -78,13 +78,6 @@ static __always_inline u64 unix_address_of(u64 sk)
 	return address(CAST(struct unix_sock, sk)->addr);
 }
 
-/* The text of an address, which is no string: a name that begins with a 0 is abstract. */
-static __always_inline u64 unix_text(u64 addr)
-{
-	return addr + bpf_core_field_offset(struct unix_address, name) +
-	       bpf_core_field_offset(struct sockaddr_un, sun_path);
-}
-
 static __always_inline bool unix_has_path(u64 sk)
 {
 	u64 addr = unix_address_of(sk);

@@ -92,12 +92,6 @@ __noinline u32 te_socket_class(u32 family, u32 type, u32 protocol)
 	return class && family < 64 ? class : SECCLASS_SOCKET;
 }
 
-/* What has no name anywhere, and its maker's label: anon_inode_make_secure_inode() */
-static __always_inline bool te_is_anonymous(u64 magic)
-{
-	return magic == ANON_INODE_MAGIC || magic == SECRETMEM_MAGIC;
-}
-
 /* The class of a socket's inode. */
 static __always_inline u32 te_class_of_socket(u64 inode)
 {
@@ -116,7 +110,7 @@ __noinline u32 te_class_of_inode(u64 inode)
 
 	if (magic == SOCKFS_MAGIC)
 		return te_class_of_socket(inode);
-	return te_is_anonymous(magic) ? SECCLASS_ANON_INODE : te_class_of_mode(i->i_mode);
+	return fs_is_anonymous(magic) ? SECCLASS_ANON_INODE : te_class_of_mode(i->i_mode);
 }
 
 #endif

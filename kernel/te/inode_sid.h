@@ -338,7 +338,7 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 /* Has it no name that could be the last one? Its label goes with it. */
 static __always_inline bool te_is_nameless(u64 magic)
 {
-	return magic == PIPEFS_MAGIC || magic == SOCKFS_MAGIC || te_is_anonymous(magic);
+	return magic == PIPEFS_MAGIC || magic == SOCKFS_MAGIC || fs_is_anonymous(magic);
 }
 
 /* The SID that an object was given; 0: none. */
@@ -380,7 +380,7 @@ static __always_inline u64 te_sought(u32 p, struct inode *inode, u64 dentry, boo
 	sid = te_given_sid(inode);
 	if (sid)
 		return sid;
-	return te_is_anonymous(inode->i_sb->s_magic) ? te_initial(p, TE_SID_KERNEL) :
+	return fs_is_anonymous(inode->i_sb->s_magic) ? te_initial(p, TE_SID_KERNEL) :
 						       te_place_sid(p, address(inode), dentry);
 }
 

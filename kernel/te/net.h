@@ -135,13 +135,8 @@ __noinline u64 te_port_sid(u32 class, u32 port)
 
 /* Of an address: security_node_sid(). */
 #define TE_SID_NODE 12
-struct te_address {
-	u32 words[4];
-	u32 family; /* AF_INET, AF_INET6 */
-	u32 port;
-};
 
-__noinline u64 te_node_sid(struct te_address *a)
+__noinline u64 te_node_sid(struct inet_address *a)
 {
 	u32 p = te_tables(policy_number()), i, k, count;
 
@@ -203,19 +198,6 @@ static __always_inline int te_bound_sock_asked(struct socket *sock, u32 request,
 	return known ? verdict_of(te_bound_asked(known, &n)) : 0;
 }
 
-/* An address of the kernel's copy, which is read as IPv4's unless it is IPv6's; false: of another family, or too short. */
-static __always_inline bool te_read_address(u64 at, int len, struct te_address *a)
-{
-	/* two bytes each: the family, and the port in the network's order */
-	if (len < 16 || bpf_probe_read_kernel(&a->family, sizeof(a->family), (void *)at))
-		return false;
-	a->port = bpf_ntohs(a->family >> 16);
-	a->family &= 0xffff;
-	if (a->family != AF_INET6)
-		return !bpf_probe_read_kernel(a->words, 4, (void *)at + 4) && a->family == AF_INET;
-	return len >= 24 && !bpf_probe_read_kernel(a->words, 16, (void *)at + 8);
-}
-
 static __always_inline bool te_has_ports(u32 class)
 {
 	return class == SECCLASS_TCP_SOCKET || class == SECCLASS_UDP_SOCKET ||
@@ -245,13 +227,13 @@ static __always_inline int te_bind_asked(struct sock *sk, struct te_sock *s, u64
 					 struct tg_note *n)
 {
 	u32 family = CAST(struct sock, address(sk))->__sk_common.skc_family;
-	struct te_address a = {};
+	struct inet_address a = {};
 	int err = 0;
 
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	/* __inet_bind() takes AF_UNSPEC for AF_INET */
-	if (!te_read_address(at, len, &a) && (a.family || family != AF_INET || len < 16))
+	if (!read_inet_address(at, len, &a) && (a.family || family != AF_INET || len < 16))
 		return -EINVAL;
 	if (!a.family)
 		a.family = AF_INET;
@@ -283,13 +265,13 @@ int BPF_PROG(te_socket_bind, struct socket *sock, struct sockaddr *at, int len)
 static __always_inline int te_connect_asked(struct sock *sk, struct te_sock *s, u64 at, int len,
 					    struct tg_note *n)
 {
-	struct te_address a = {};
+	struct inet_address a = {};
 	int err;
 
 	if (s->class != SECCLASS_TCP_SOCKET && s->class != SECCLASS_SCTP_SOCKET &&
 	    s->class != SECCLASS_DCCP_SOCKET)
 		return 0;
-	if (!te_read_address(at, len, &a))
+	if (!read_inet_address(at, len, &a))
 		return 0;
 	n->port = a.port;
 	err = te_may(s->sid, te_port_sid(s->class, a.port), s->class, TCP_SOCKET__NAME_CONNECT, n);

@@ -191,7 +191,7 @@ static __noinline bool te_inherits(u64 sid)
 	struct file **fds = fdt->fd;
 	u32 i, max = fdt->max_fds;
 
-	if (max > TX_FDS)
+	if (max > FDTABLE_MAX)
 		return true;
 	bpf_for(i, 0, max) {
 		struct tg_te_held held = { .source = sid };
@@ -227,7 +227,7 @@ static __noinline bool te_guard_now(void)
 /* Has it attached; false: it was not in time. */
 static __noinline bool te_guard(void)
 {
-	u64 until = bpf_ktime_get_ns() + TX_GUARD_NS;
+	u64 until = bpf_ktime_get_ns() + GUARD_WAIT_NS;
 	u32 i;
 
 	if (te_guard_now())

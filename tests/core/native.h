@@ -21,6 +21,7 @@
 #include "abi/record.h"
 #include "abi/ps.h"
 #include "core/maps.h"
+#include "lomac/maps.h"
 #include "lomac/rules.h"
 
 /* A claim that is broken ends the program: the sanitizers and the fuzzer report it. */

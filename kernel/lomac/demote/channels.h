@@ -5,8 +5,6 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_CHANNELS_H
 #define TIDEGATE_LOMAC_DEMOTE_CHANNELS_H
 
-#define TX_FDS (1 << 20) /* entries of a descriptor table that is looked at */
-
 /*
  * Bounds on what is done under the lock. Channels of those who fall or join: they, and nobody else, are refused. And
  * places in all tables together, of which a processor sees a hundred million a second.
@@ -166,93 +164,6 @@ __noinline int channel_send(u64 sock, u8 level, bool falls)
 		tx.changed = 1;
 	}
 	return 0;
-}
-
-/* What one descriptor means to the transaction. */
-enum tx_kind {
-	TX_OTHER,
-	TX_SHARED,
-	TX_PIPE,
-	TX_UNIX,
-	TX_MEMORY,
-	TX_FILE,
-	TX_RING,
-	TX_FAULTS,
-	TX_PROCESS,
-	TX_MASTER
-};
-
-__noinline u32 tx_kind_anonymous(u64 dentry)
-{
-	struct dentry *d = CAST(struct dentry, dentry);
-	char name[8] = {};
-
-	bpf_probe_read_kernel(name, sizeof(name), d->d_name.name);
-	/* a seccomp listener answers another's calls; a read of fanotify installs a descriptor */
-	if (!__builtin_memcmp(name, "[io_urin", 8) || !__builtin_memcmp(name, "seccomp ", 8) ||
-	    !__builtin_memcmp(name, "[fanotif", 8))
-		return TX_RING;
-	/* a page that all who hold it may map */
-	if (!__builtin_memcmp(name, "[perf_ev", 8) || !__builtin_memcmp(name, "kvm-vcpu", 8) ||
-	    !__builtin_memcmp(name, "bpf-map", 8))
-		return TX_SHARED;
-	/* what one of its holders asks to be told, in words of his own, another is told */
-	if (!__builtin_memcmp(name, "[eventpo", 8) || !__builtin_memcmp(name, "inotify", 8))
-		return TX_SHARED;
-	/* of which signals, and when */
-	if (!__builtin_memcmp(name, "[signalf", 8) || !__builtin_memcmp(name, "[timerfd", 8))
-		return TX_SHARED;
-	/* rules that one adds confine the other, and what one mounts the other says */
-	if (!__builtin_memcmp(name, "[landloc", 8) || !__builtin_memcmp(name, "[fsconte", 8))
-		return TX_SHARED;
-	if (!__builtin_memcmp(name, "[userfau", 8))
-		return TX_FAULTS;
-	return TX_OTHER;
-}
-
-/* /proc/PID/mem: no other file of procfs has that name. */
-__noinline bool is_process_memory(u64 dentry)
-{
-	struct dentry *d = CAST(struct dentry, dentry);
-	char name[4] = {};
-
-	bpf_probe_read_kernel(name, sizeof(name), d->d_name.name);
-	return !__builtin_memcmp(name, "mem", 4);
-}
-
-static __always_inline enum tx_kind tx_kind_of(struct file *f)
-{
-	struct inode *inode = CAST(struct inode, f->f_inode);
-	u16 type = inode->i_mode & S_IFMT;
-
-	if (inode->i_sb->s_magic == ANON_INODE_MAGIC)
-		return tx_kind_anonymous(address(f->f_path.dentry));
-	if (inode->i_sb->s_magic == DMA_BUF_MAGIC)
-		return TX_SHARED;
-	if (type == S_IFIFO || inode->i_sb->s_magic == MQUEUE_MAGIC)
-		return TX_PIPE;
-	if (type == S_IFSOCK) {
-		struct socket *sock = CAST(struct socket, f->private_data);
-		struct sock *sk = CAST(struct sock, sock->sk);
-
-		if (!sock->sk || sk->__sk_common.skc_family == AF_INET ||
-		    sk->__sk_common.skc_family == AF_INET6)
-			return TX_OTHER;
-		/* what the kernel answers one, another who has it reads, too */
-		return sk->__sk_common.skc_family == AF_UNIX ? TX_UNIX : TX_PIPE;
-	}
-	if (type == S_IFREG && inode->i_sb->s_magic == PROC_MAGIC &&
-	    is_process_memory(address(f->f_path.dentry)))
-		return TX_PROCESS;
-	if (type == S_IFREG)
-		return inode_is_memory(inode) ? TX_MEMORY : TX_FILE;
-	if (type == S_IFBLK)
-		return TX_FILE;
-	if (type == S_IFCHR && device_is_master(inode->i_rdev))
-		return TX_MASTER;
-	if (type == S_IFCHR)
-		return device_is_neutral(inode->i_rdev) ? TX_OTHER : TX_FILE;
-	return TX_OTHER;
 }
 
 static __always_inline bool is_pipe(struct file *f)

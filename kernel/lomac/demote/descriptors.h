@@ -206,7 +206,7 @@ __noinline u8 tx_files(u64 table, u8 level, bool falls)
 	u32 max = fdt->max_fds, i, j;
 
 	tx.looked += max;
-	if (max > TX_FDS || tx.looked > TX_LOOKS) {
+	if (max > FDTABLE_MAX || tx.looked > TX_LOOKS) {
 		tx.failed = 1;
 		return level;
 	}

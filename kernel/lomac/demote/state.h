@@ -6,7 +6,6 @@
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
 #define TX_LOOK_NS 250000000ull    /* for who holds something to come into sight */
 #define TX_SPIN_NS 5000000ull      /* for any of these, where the hook may not sleep */
-#define TX_GUARD_NS 10000000000ull /* for the daemon to attach the guard */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 
 /* What a pass over descriptors and mappings is for. */

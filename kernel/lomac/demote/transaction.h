@@ -61,7 +61,7 @@ static __always_inline int tx_guard(bool may_sleep, u32 mine)
 	audit(&tx_note);
 	if (!may_sleep)
 		return -EAGAIN;
-	tx.deadline = bpf_ktime_get_ns() + TX_GUARD_NS;
+	tx.deadline = bpf_ktime_get_ns() + GUARD_WAIT_NS;
 	bpf_for(i, 0, TX_PAUSES) {
 		if (tx_armed()) {
 			tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;

@@ -69,9 +69,6 @@ struct {
 	__type(value, struct tg_remembered);
 } remembered SEC(".maps");
 
-/* Set when the monitor is loaded, odd, and never shown. */
-u64 secrets[4];
-
 /* In place of a first state: not a state is remembered, but the profile that is for the program. */
 #define NAME_ATTACH 0x80000000u
 

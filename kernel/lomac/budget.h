@@ -4,8 +4,8 @@
  * account it is, and gives that back when it goes. Users whose numbers are alike modulo TG_ACCOUNTS have one account,
  * so that there is no table of accounts which could be full.
  */
-#ifndef TIDEGATE_CORE_BUDGET_H
-#define TIDEGATE_CORE_BUDGET_H
+#ifndef TIDEGATE_LOMAC_BUDGET_H
+#define TIDEGATE_LOMAC_BUDGET_H
 
 #include "lib/budget.h"
 
