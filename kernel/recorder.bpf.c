@@ -5,16 +5,7 @@
  * kernel's security_* functions, so that it needs no `bpf` in lsm= and sees what came of
  * each, the monitor's verdict included.
  */
-#include "lib/kernel_types.h"
-#include "lib/kernel_net.h"
-#include "lib/iterators.h"
-#include "lib/uapi.h"
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_endian.h>
-#include "lib/kfuncs.h"
+#include "lib/bpf.h"
 #include "lib/verifier.h"
 #include "lib/memory.h"
 #include "lib/inode_kind.h"

@@ -1,15 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The reference monitor. What each part does stands at its head. */
-#include "lib/kernel_types.h"
-#include "lib/kernel_net.h"
-#include "lib/iterators.h"
-#include "lib/uapi.h"
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_endian.h>
-#include "lib/kfuncs.h"
+#include "lib/bpf.h"
 #include "lib/verifier.h"
 #include "lib/memory.h"
 #include "lib/seqcache.h"

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_ABI_AUTOMATON_H
 #define TIDEGATE_ABI_AUTOMATON_H
 
+#include "abi/types.h"
+
 struct tg_automaton {
 	u32 width;
 	u32 start;

@@ -7,7 +7,7 @@
 #ifndef TIDEGATE_ABI_CAPS_IMAGE_H
 #define TIDEGATE_ABI_CAPS_IMAGE_H
 
-#include "abi/automaton.h"
+#include "abi/types.h"
 
 /* Classes: crates/policy/src/caps/class.rs. A service's objects have automata of their own. */
 enum caps_class {

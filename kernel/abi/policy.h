@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_ABI_POLICY_H
 #define TIDEGATE_ABI_POLICY_H
 
+#include "abi/types.h"
+
 #define TG_LEVELS 16     /* levels a policy may have */
 #define TG_CHUNK 52      /* bytes of a path component in one edge key */
 #define TG_PATH 256      /* bytes of a path kept in a record, its end */

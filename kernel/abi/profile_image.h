@@ -8,6 +8,8 @@
 #ifndef TIDEGATE_ABI_PROFILE_IMAGE_H
 #define TIDEGATE_ABI_PROFILE_IMAGE_H
 
+#include "abi/types.h"
+
 /* What a state allows: crates/policy/src/profile/perms.rs, Perms. */
 struct tg_perms {
 	u32 allow;

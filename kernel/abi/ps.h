@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_ABI_PS_H
 #define TIDEGATE_ABI_PS_H
 
+#include "abi/types.h"
+
 /* A line of `tidegate ps`, written by the task iterator. */
 struct tg_ps {
 	u32 pid; /* thread group id */

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_ABI_RECORD_H
 #define TIDEGATE_ABI_RECORD_H
 
+#include "abi/policy.h"
+
 enum tg_hook_class {
 	TG_C_FILE,
 	TG_C_DIR,

@@ -10,7 +10,7 @@
 #ifndef TIDEGATE_ABI_TE_IMAGE_H
 #define TIDEGATE_ABI_TE_IMAGE_H
 
-#include "abi/automaton.h"
+#include "abi/types.h"
 
 /* What a rule's triple allows, by the bits of its class. */
 struct te_av {

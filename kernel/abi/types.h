@@ -11,8 +11,12 @@ typedef __u32 u32;
 typedef __u64 u64;
 typedef __s32 s32;
 typedef __s64 s64;
+#ifdef __bpf__
 typedef _Bool bool;
 #define true 1
 #define false 0
+#else
+#include <stdbool.h>
+#endif
 
 #endif

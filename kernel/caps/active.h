@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_CAPS_ACTIVE_H
 #define TIDEGATE_CAPS_ACTIVE_H
 
+#include "caps/ask.h"
+
 #define CAPS_ANCESTORS 8
 #define CAPS_ACTIVES (1 << 18)    /* entries of all sessions, and one of each file, */
 #define CAPS_ACTIVES_OF_ONE 16384 /* that a session may have, if that is not */

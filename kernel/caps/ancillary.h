@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CAPS_ANCILLARY_H
 #define TIDEGATE_CAPS_ANCILLARY_H
 
+#include "caps/net.h"
+
 #define CAPS_SCM_FDS 253 /* SCM_MAX_FD */
 /* control messages in as much as sysctl net.core.optmem_max could be */
 #define CAPS_CONTROLS (1 << 16)

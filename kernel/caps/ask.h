@@ -6,6 +6,10 @@
 #ifndef TIDEGATE_CAPS_ASK_H
 #define TIDEGATE_CAPS_ASK_H
 
+#include "lib/automaton_feed.h"
+#include "core/record.h"
+#include "lomac/subject.h"
+
 /* The revocation that took something from a session; 0: none has. */
 static __always_inline u32 caps_taken_from(u32 session, u32 kind, u64 of)
 {

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CAPS_ATTR_H
 #define TIDEGATE_CAPS_ATTR_H
 
+#include "caps/names.h"
+#include "caps/use.h"
+
 static __always_inline int caps_attr_asked(struct dentry *dentry, u32 wanted, u8 op)
 {
 	struct inode *inode = dentry->d_inode;

@@ -6,6 +6,10 @@
 #ifndef TIDEGATE_CAPS_EXEC_H
 #define TIDEGATE_CAPS_EXEC_H
 
+#include "caps/narrow.h"
+#include "caps/service/request_ctx.h"
+#include "caps/transfer.h"
+
 /* A child is what its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")
 int BPF_PROG(caps_task_alloc, struct task_struct *task)

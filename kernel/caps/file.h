@@ -3,6 +3,12 @@
 #ifndef TIDEGATE_CAPS_FILE_H
 #define TIDEGATE_CAPS_FILE_H
 
+#include "lib/file.h"
+#include "lib/inode_kind.h"
+#include "core/guard_wait.h"
+#include "caps/active.h"
+#include "lomac/demote/lock.h"
+
 /* Set by user space once the guard is attached, cleared before it goes. */
 u32 caps_guard_armed;
 

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CAPS_GUARD_H
 #define TIDEGATE_CAPS_GUARD_H
 
+#include "caps/use.h"
+
 /* The kernel would send the owner of a descriptor a signal in whoever's name: only one's own process. Appending may not end. */
 SEC("lsm/file_fcntl")
 int BPF_PROG(caps_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)

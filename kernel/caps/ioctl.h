@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CAPS_IOCTL_H
 #define TIDEGATE_CAPS_IOCTL_H
 
+#include "caps/use.h"
+
 static __always_inline int caps_ioctl_asked(struct file *file, u32 cmd)
 {
 	if (!caps_me())

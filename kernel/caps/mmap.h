@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CAPS_MMAP_H
 #define TIDEGATE_CAPS_MMAP_H
 
+#include "caps/exec.h"
+#include "caps/use.h"
+
 /* The program that a process runs: its text may be mapped again. */
 static __always_inline bool caps_is_program(struct file *file)
 {

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CAPS_NAMES_H
 #define TIDEGATE_CAPS_NAMES_H
 
+#include "caps/file.h"
+
 static __always_inline int caps_dir_asked(struct dentry *dentry, u32 class, u32 wanted, u8 op)
 {
 	return caps_asks() ? caps_named_asked(address(dentry), class, wanted, op) : 0;

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CAPS_NARROW_H
 #define TIDEGATE_CAPS_NARROW_H
 
+#include "lib/arena.h"
+#include "caps/session.h"
+
 /* A process is given a layer more. */
 struct caps_change {
 	u32 pid;

@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_CAPS_NET_H
 #define TIDEGATE_CAPS_NET_H
 
+#include "lib/sockaddr.h"
+#include "caps/transfer.h"
+
 /* What automata read of an address and a port: crates/policy/src/caps/object.rs, Object::key(). */
 struct caps_inet {
 	u8 bytes[24];

@@ -8,6 +8,8 @@
 #ifndef TIDEGATE_CAPS_REVOKE_H
 #define TIDEGATE_CAPS_REVOKE_H
 
+#include "caps/transfer.h"
+
 /* A mapping that its holder may not use any more. */
 struct tg_caps_held {
 	u64 ino;

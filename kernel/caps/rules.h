@@ -8,6 +8,7 @@
 #ifndef TIDEGATE_CAPS_RULES_H
 #define TIDEGATE_CAPS_RULES_H
 
+#include "abi/caps_image.h"
 #include "lib/automaton.h"
 
 /* A question to the layers of a domain, one after the other. */

@@ -8,6 +8,7 @@
 #define TIDEGATE_CAPS_SESSION_H
 
 #include "abi/caps_image.h"
+#include "lib/task_slots.h"
 
 #define CAPS_LAYERS 16 /* as many as Landlock has */
 #define CAPS_SESSIONS 4096

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CAPS_SYSTEM_H
 #define TIDEGATE_CAPS_SYSTEM_H
 
+#include "caps/ask.h"
+
 #define CAPS_NEVER(hook, op, class)                                         \
 	SEC("lsm/" #hook)                                                   \
 	int caps_##hook(void *ctx)                                          \

@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_CAPS_TASK_H
 #define TIDEGATE_CAPS_TASK_H
 
+#include "lib/signals.h"
+#include "caps/active.h"
+#include "caps/narrow.h"
+
 /* May a domain reach into a task? Only of its session, and one that may no more than itself (as Landlock has it). */
 static __noinline bool caps_reaches(struct caps_domain *me, struct task_struct *target)
 {

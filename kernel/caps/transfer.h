@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CAPS_TRANSFER_H
 #define TIDEGATE_CAPS_TRANSFER_H
 
+#include "lib/fdtable.h"
+#include "caps/file.h"
+
 /* How a file came to be a task's that did not open it. */
 enum caps_handed {
 	CAPS_HANDED = 1,

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CAPS_USE_H
 #define TIDEGATE_CAPS_USE_H
 
+#include "caps/transfer.h"
+
 /* A use of an open file. */
 static __noinline int caps_use(u64 file, u32 right, u8 op)
 {

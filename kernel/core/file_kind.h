@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CORE_FILE_KIND_H
 #define TIDEGATE_CORE_FILE_KIND_H
 
+#include "lib/inode_kind.h"
+#include "lib/verifier.h"
+
 /* What one descriptor means to the transaction. */
 enum tx_kind {
 	TX_OTHER,

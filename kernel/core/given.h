@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CORE_GIVEN_H
 #define TIDEGATE_CORE_GIVEN_H
 
+#include "abi/policy.h"
+#include "lib/bpf.h"
+
 static __always_inline struct tg_given_key given_key(struct inode *inode)
 {
 	struct tg_given_key k = {

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CORE_MAPS_H
 #define TIDEGATE_CORE_MAPS_H
 
+#include "abi/record.h"
+#include "lib/bpf.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TG_HISTORY);

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CORE_MOUNTS_H
 #define TIDEGATE_CORE_MOUNTS_H
 
+#include "lib/path_walk.h"
+#include "core/maps.h"
+
 /*
  * The mount to go on from: where the kernel lists a filesystem's oldest last, the one found
  * before while it is still there. An older one has not come since, but for one that the top

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CORE_POLICY_H
 #define TIDEGATE_CORE_POLICY_H
 
+#include "core/maps.h"
+
 /*
  * The policy in force. Its number says also where its maps are, so that one store puts it in
  * force whole. Nodes are numbered anew by each: what was found by way of a node counts only

@@ -7,6 +7,14 @@
 #ifndef TIDEGATE_CORE_RECORD_H
 #define TIDEGATE_CORE_RECORD_H
 
+#include "core/mounts.h"
+#include "core/stats.h"
+#include "caps/session.h"
+#include "lomac/maps.h"
+#include "lomac/subject.h"
+#include "profile/subject.h"
+#include "te/subject.h"
+
 /* What a hook knows of an event; the rest is the current task's. */
 struct tg_note {
 	union {

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CORE_SECRETS_H
 #define TIDEGATE_CORE_SECRETS_H
 
+#include "lib/bpf.h"
+
 /* Set when the monitor is loaded, odd, and never shown. */
 u64 secrets[4];
 

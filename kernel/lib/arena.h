@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_LIB_ARENA_H
 #define TIDEGATE_LIB_ARENA_H
 
+#include "abi/policy.h"
+#include "lib/bpf.h"
+
 #define __arena __attribute__((address_space(1)))
 #define AT(type) type __arena
 #define PART(type, offset) ((type __arena *)(u64)(offset))

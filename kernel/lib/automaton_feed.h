@@ -3,7 +3,9 @@
 #ifndef TIDEGATE_LIB_AUTOMATON_FEED_H
 #define TIDEGATE_LIB_AUTOMATON_FEED_H
 
+#include "lib/arena.h"
 #include "lib/automaton.h"
+#include "lib/memory.h"
 
 /* The state after a text. */
 static __always_inline u32 automaton_feed(u32 automaton, u32 state, u64 text, u32 len)

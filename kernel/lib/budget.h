@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_LIB_BUDGET_H
 #define TIDEGATE_LIB_BUDGET_H
 
+#include "abi/types.h"
+
 /* How a place is asked for. */
 #define BUDGET_LAST 1u   /* what cannot be refused any more: a little more than the share */
 #define BUDGET_OTHER 2u  /* for somebody else's account: that one's share is not asked about */

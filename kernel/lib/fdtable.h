@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_FDTABLE_H
 #define TIDEGATE_LIB_FDTABLE_H
 
+#include "lib/bpf.h"
+
 #define FDTABLE_MAX (1 << 20) /* entries of a descriptor table that is looked at */
 
 #endif

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_FILE_H
 #define TIDEGATE_LIB_FILE_H
 
+#include "lib/verifier.h"
+
 static __always_inline u64 file_dentry(struct file *file)
 {
 	return address(file->f_path.dentry);

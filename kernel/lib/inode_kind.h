@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_LIB_INODE_KIND_H
 #define TIDEGATE_LIB_INODE_KIND_H
 
+#include "lib/bpf.h"
+
 #define TMPFS_MAGIC 0x01021994
 #define RAMFS_MAGIC 0x858458f6
 #define HUGETLBFS_MAGIC 0x958458f6

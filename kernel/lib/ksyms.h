@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_LIB_KSYMS_H
 #define TIDEGATE_LIB_KSYMS_H
 
+#include "lib/bpf.h"
+
 struct tg_symbols {
 	u64 rename_lock;
 	u64 mount_lock;

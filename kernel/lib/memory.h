@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_MEMORY_H
 #define TIDEGATE_LIB_MEMORY_H
 
+#include "lib/verifier.h"
+
 /* The kernel's words at any address; what is not there is 0. */
 static __always_inline u64 name_word(u64 at)
 {

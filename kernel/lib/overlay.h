@@ -7,6 +7,7 @@
 #define TIDEGATE_LIB_OVERLAY_H
 
 #include "lib/inode_kind.h"
+#include "lib/memory.h"
 
 /* as 6.12.118 and 7.2 have it; before 6.12 took it over from 6.14 it was another bit */
 #define FMODE_BACKING (1u << 24)

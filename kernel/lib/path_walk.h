@@ -12,7 +12,9 @@
 #ifndef TIDEGATE_LIB_PATH_WALK_H
 #define TIDEGATE_LIB_PATH_WALK_H
 
+#include "abi/policy.h"
 #include "lib/ksyms.h"
+#include "lib/verifier.h"
 
 /* A seqlock's first word is its sequence; odd while a writer is in. */
 static __always_inline u64 path_sequence(void)

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_SEQCACHE_H
 #define TIDEGATE_LIB_SEQCACHE_H
 
+#include "lib/memory.h"
+
 /*
  * An entry that several may write at once, each in place of what another remembered: its version is odd while
  * somebody writes, and who comes then does not.

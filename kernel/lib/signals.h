@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_SIGNALS_H
 #define TIDEGATE_LIB_SIGNALS_H
 
+#include "lib/verifier.h"
+
 /* Does the current process end, and not only this thread of it? */
 static __always_inline bool process_ends(void)
 {

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_SOCKADDR_H
 #define TIDEGATE_LIB_SOCKADDR_H
 
+#include "lib/bpf.h"
+
 /* The text of an address, which is no string: a name that begins with a 0 is abstract. */
 static __always_inline u64 unix_text(u64 addr)
 {

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_STORAGE_H
 #define TIDEGATE_LIB_STORAGE_H
 
+#include "lib/bpf.h"
+
 /*
  * What is kept of a task, an inode or a sock, made if there is nothing yet; NULL: there is no memory. Of two who
  * make it at once the kernel has one fail, with the same NULL: the one who looks again finds it. That may happen

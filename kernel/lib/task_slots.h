@@ -10,6 +10,9 @@
 #ifndef TIDEGATE_LIB_TASK_SLOTS_H
 #define TIDEGATE_LIB_TASK_SLOTS_H
 
+#include "lib/storage.h"
+#include "lib/verifier.h"
+
 #define TASK_SLOTS(of, value_type, bits)                                                \
 	value_type of##_slots[1 << (bits)];                                             \
                                                                                         \

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LIB_VERIFIER_H
 #define TIDEGATE_LIB_VERIFIER_H
 
+#include "lib/bpf.h"
+
 #define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
 
 /*

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_LOMAC_ATTR_H
 #define TIDEGATE_LOMAC_ATTR_H
 
+#include "lomac/shared.h"
+#include "lomac/terminal.h"
+
 /* Of what changes: whose an object is, and who may open it, rather than what it holds or when. */
 enum { HOLDS, OWNED, OWNER };
 

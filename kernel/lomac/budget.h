@@ -8,6 +8,9 @@
 #define TIDEGATE_LOMAC_BUDGET_H
 
 #include "lib/budget.h"
+#include "lib/verifier.h"
+#include "core/maps.h"
+#include "lomac/maps.h"
 
 #define TG_ACCOUNTS 4096
 

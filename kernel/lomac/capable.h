@@ -8,6 +8,9 @@
 #ifndef TIDEGATE_LOMAC_CAPABLE_H
 #define TIDEGATE_LOMAC_CAPABLE_H
 
+#include "lomac/namespace.h"
+#include "lomac/privilege.h"
+
 /* A function of its own: who is at the top does not come here. */
 static __noinline int refuse_capability(u32 cap)
 {

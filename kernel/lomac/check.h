@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_LOMAC_CHECK_H
 #define TIDEGATE_LOMAC_CHECK_H
 
+#include "lib/file.h"
+#include "lomac/demote/transaction.h"
+
 static __always_inline struct lomac_subject subject(struct tg_subject *s)
 {
 	struct lomac_subject l = { .level = subject_level(s), .attrs = s ? s->attrs : 0 };

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_EXEC_H
 #define TIDEGATE_LOMAC_EXEC_H
 
+#include "lomac/network.h"
+
 /* A governed parent's child is governed from its first instant, or is not born. */
 SEC("lsm.s/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)

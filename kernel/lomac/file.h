@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_FILE_H
 #define TIDEGATE_LOMAC_FILE_H
 
+#include "lomac/network.h"
+
 /* O_TMPFILE makes a file without asking for a name: its level is that of a creation. */
 static __noinline int create_unnamed(struct file *file)
 {

@@ -7,6 +7,9 @@
 #ifndef TIDEGATE_LOMAC_GUARD_H
 #define TIDEGATE_LOMAC_GUARD_H
 
+#include "lomac/check.h"
+#include "lomac/terminal.h"
+
 SEC("lsm/file_permission")
 int BPF_PROG(guard_file_permission, struct file *file, int mask)
 {

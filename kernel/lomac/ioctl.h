@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_LOMAC_IOCTL_H
 #define TIDEGATE_LOMAC_IOCTL_H
 
+#include "lomac/shared.h"
+#include "lomac/terminal.h"
+
 /*
  * Subvolumes of btrfs are made, copied and removed, and xattrs of XFS set, by ioctls that no
  * other hook tells of. What clones and compares is asked for as a write; what is done to a

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_IPC_H
 #define TIDEGATE_LOMAC_IPC_H
 
+#include "lomac/check.h"
+
 static __always_inline struct lomac_object kernel_object(u64 key)
 {
 	struct tg_charged *entry = bpf_map_lookup_elem(&kernel_objects, &key);

@@ -7,6 +7,13 @@
 #ifndef TIDEGATE_LOMAC_ITER_H
 #define TIDEGATE_LOMAC_ITER_H
 
+#include "abi/ps.h"
+#include "caps/table.h"
+#include "lomac/network.h"
+#include "lomac/terminal.h"
+#include "profile/subject.h"
+#include "te/subject.h"
+
 /*
  * A descriptor or a mapping that a subject would have fallen by, or through
  * which it could change something above it; of the asking process, all.

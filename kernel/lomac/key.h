@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_KEY_H
 #define TIDEGATE_LOMAC_KEY_H
 
+#include "lomac/ipc.h"
+
 #define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
 
 /*

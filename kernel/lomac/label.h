@@ -13,6 +13,8 @@
 #ifndef TIDEGATE_LOMAC_LABEL_H
 #define TIDEGATE_LOMAC_LABEL_H
 
+#include "lib/bpf.h"
+
 enum tg_origin {
 	TG_FROM_RULE = 1,  /* its path's rule */
 	TG_FROM_GIVEN = 2, /* given at creation, by a fall or by promotion */

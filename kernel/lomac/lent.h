@@ -7,6 +7,9 @@
 #ifndef TIDEGATE_LOMAC_LENT_H
 #define TIDEGATE_LOMAC_LENT_H
 
+#include "lib/inode_kind.h"
+#include "core/record.h"
+
 #define LENT_PAGES 32 /* splice(2) lends 16 at a time */
 #define PAGE_ODD 3    /* in `mapping`: no file's, but a process's own */
 #define MASK_TOP 24   /* of an address of a page these highest bits are not all set */

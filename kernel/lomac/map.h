@@ -6,8 +6,10 @@
 #ifndef TIDEGATE_LOMAC_MAP_H
 #define TIDEGATE_LOMAC_MAP_H
 
-#include "lib/path_walk.h"
 #include "lib/inode_kind.h"
+#include "core/mounts.h"
+#include "core/policy.h"
+#include "lomac/maps.h"
 
 /* The walk's layer: the maps of the slot in force, and the kernel's names. */
 static __always_inline void *plm_table(void)

@@ -18,6 +18,8 @@
 #ifndef TIDEGATE_LOMAC_MAP_WALK_H
 #define TIDEGATE_LOMAC_MAP_WALK_H
 
+#include "abi/policy.h"
+
 /* What the map says of a path. */
 struct tg_found {
 	struct tg_rule rule;

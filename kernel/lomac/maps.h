@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_LOMAC_MAPS_H
 #define TIDEGATE_LOMAC_MAPS_H
 
+#include "abi/policy.h"
+#include "lib/bpf.h"
+
 /*
  * A task's part of its subject's label. Tasks that share memory or a
  * descriptor table form one subject; the demotion transaction keeps their

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_MMAP_H
 #define TIDEGATE_LOMAC_MMAP_H
 
+#include "lomac/check.h"
+
 /*
  * No hook tells of the mapping of the inode behind an overlay. It has been opened by a
  * name of its own, but to be executed: an ELF interpreter is observed here.

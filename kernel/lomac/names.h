@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_NAMES_H
 #define TIDEGATE_LOMAC_NAMES_H
 
+#include "lomac/check.h"
+
 /*
  * What the map says of a name in a directory, whose label is remembered. Where the
  * directory's path has left the map's nodes behind it is what it says of the directory.

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_LOMAC_NAMESPACE_H
 #define TIDEGATE_LOMAC_NAMESPACE_H
 
+#include "lomac/check.h"
+
 /*
  * What all in a user namespace share, and no other hook is asked about: NET_ADMIN and NET_RAW (its networks), SYS_ADMIN
  * (mounts, names, and who enters), SYS_BOOT (its processes). Of files the kernel asks for others, and often.

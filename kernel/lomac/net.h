@@ -3,6 +3,11 @@
 #ifndef TIDEGATE_LOMAC_NET_H
 #define TIDEGATE_LOMAC_NET_H
 
+#include "lomac/guard.h"
+#include "lomac/ioctl.h"
+#include "lomac/lent.h"
+#include "lomac/own.h"
+
 /*
  * What connects, sends and receives by the hooks below, with the addresses that they look at (0: the type's own). SCTP
  * connects and sends without a hook; SMC's connection is another socket's; of L2TP, and what is to come, nothing is known.

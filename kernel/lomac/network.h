@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_NETWORK_H
 #define TIDEGATE_LOMAC_NETWORK_H
 
+#include "lomac/check.h"
+
 struct net_peer {
 	u8 family;
 	u8 addr[16];

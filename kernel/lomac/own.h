@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_OWN_H
 #define TIDEGATE_LOMAC_OWN_H
 
+#include "lomac/network.h"
+
 #define LOOPBACK_IFINDEX 1 /* in every network namespace */
 
 /* A socket bound to a loopback address is reached by this machine alone: then that is the network. SCTP has more addresses. */

@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_LOMAC_PRIVILEGE_H
 #define TIDEGATE_LOMAC_PRIVILEGE_H
 
+#include "lib/verifier.h"
+#include "lomac/rules.h"
+
 /*
  * Does the kernel act by credentials that are not the task's? An overlay does so behind its
  * files, by those of who mounted it. A ring's worker does so too, by the task's own of before.

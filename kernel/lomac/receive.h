@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_LOMAC_RECEIVE_H
 #define TIDEGATE_LOMAC_RECEIVE_H
 
+#include "lomac/file.h"
+#include "lomac/net.h"
+
 /* A connection handed over: to a network, its data is read without any further hook; to a higher server, it is a connect. */
 static __noinline int receive_socket(struct file *file)
 {

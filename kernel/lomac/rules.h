@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_LOMAC_RULES_H
 #define TIDEGATE_LOMAC_RULES_H
 
+#include "abi/policy.h"
+
 struct lomac_object {
 	u8 level;
 	u16 attrs;  /* enum tg_attr */

@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_LOMAC_SHARED_H
 #define TIDEGATE_LOMAC_SHARED_H
 
+#include "lomac/check.h"
+
 /* May somebody else have it? Where threads share a table, the call under way has a reference of its own. */
 static __always_inline bool file_is_shared(u64 file)
 {

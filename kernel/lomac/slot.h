@@ -8,6 +8,9 @@
 #ifndef TIDEGATE_LOMAC_SLOT_H
 #define TIDEGATE_LOMAC_SLOT_H
 
+#include "abi/policy.h"
+#include "lib/bpf.h"
+
 #define SLOT_BORN 0x80ull
 #define SLOT_LABEL 0x1fffull /* all but the address */
 #define SLOT_ATTRS (TG_PERMISSIVE | TG_NODEMOTE | TG_NONETDEMOTE)

@@ -23,6 +23,10 @@
 #ifndef TIDEGATE_LOMAC_SUBJECT_H
 #define TIDEGATE_LOMAC_SUBJECT_H
 
+#include "lib/storage.h"
+#include "lib/verifier.h"
+#include "core/maps.h"
+#include "lomac/maps.h"
 #include "lomac/slot.h"
 
 #define TG_SLOT_BITS 15

@@ -8,6 +8,9 @@
 #ifndef TIDEGATE_LOMAC_SYSTEM_H
 #define TIDEGATE_LOMAC_SYSTEM_H
 
+#include "abi/record.h"
+#include "lib/verifier.h"
+
 /* Mounting in a mount namespace that an unprivileged user made changes nobody's view but theirs who are in it. */
 static __always_inline int mounts(void)
 {

@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_LOMAC_TASK_H
 #define TIDEGATE_LOMAC_TASK_H
 
+#include "lib/signals.h"
+#include "lomac/shared.h"
+#include "lomac/terminal.h"
+
 static __always_inline int act(struct task_struct *target, u8 op)
 {
 	struct tg_subject *s = subject_current();

@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_LOMAC_UNIX_H
 #define TIDEGATE_LOMAC_UNIX_H
 
+#include "lomac/check.h"
+
 /* What would be said could not be told from what is said at the top. */
 static __noinline int floors_full(struct tg_subject *s)
 {

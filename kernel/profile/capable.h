@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_PROFILE_CAPABLE_H
 #define TIDEGATE_PROFILE_CAPABLE_H
 
+#include "profile/verdict.h"
+
 SEC("lsm/capable")
 int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns, int cap,
 	     unsigned int opts)

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_PROFILE_EXEC_H
 #define TIDEGATE_PROFILE_EXEC_H
 
+#include "profile/file.h"
+
 /* A child is confined as its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")
 int BPF_PROG(profile_task_alloc, struct task_struct *task)

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_PROFILE_FILE_H
 #define TIDEGATE_PROFILE_FILE_H
 
+#include "profile/path/fast.h"
+
 /* A file, or a name that a file is to have, and what is asked for. */
 struct tg_asked {
 	u64 dentry;

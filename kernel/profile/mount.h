@@ -10,6 +10,9 @@
 #ifndef TIDEGATE_PROFILE_MOUNT_H
 #define TIDEGATE_PROFILE_MOUNT_H
 
+#include "profile/capable.h"
+#include "profile/file.h"
+
 /* What is mounted. */
 enum mount_source {
 	SOURCE_NONE, /* nothing, or what is nowhere mounted */

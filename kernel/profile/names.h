@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_PROFILE_NAMES_H
 #define TIDEGATE_PROFILE_NAMES_H
 
+#include "lib/inode_kind.h"
+#include "profile/file.h"
+
 /* A name that is to be made; its owner will be the task. */
 static __always_inline int name_made(struct path *dir, struct dentry *dentry, bool is_dir)
 {

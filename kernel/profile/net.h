@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_PROFILE_NET_H
 #define TIDEGATE_PROFILE_NET_H
 
+#include "profile/unix.h"
+
 /* May the current task use sockets of this kind so? `kind` is the type, and the protocol above it. */
 __noinline int net_asked(struct tg_confined *c, u32 family, u32 kind, u32 request, u8 op)
 {

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_PROFILE_RLIMIT_H
 #define TIDEGATE_PROFILE_RLIMIT_H
 
+#include "profile/verdict.h"
+
 #define CAP_SYS_RESOURCE_ 24
 
 /* What of a record has no letter. */

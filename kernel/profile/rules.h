@@ -7,6 +7,9 @@
 #ifndef TIDEGATE_PROFILE_RULES_H
 #define TIDEGATE_PROFILE_RULES_H
 
+#include "abi/profile_image.h"
+#include "abi/record.h"
+
 /* Classes of rules: AA_CLASS_* of security/apparmor/include/apparmor.h. */
 enum profile_class {
 	PROFILE_CLASS_MOUNT = 7,

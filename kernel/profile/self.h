@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_PROFILE_SELF_H
 #define TIDEGATE_PROFILE_SELF_H
 
+#include "profile/exec.h"
+
 #define HATS 16 /* names of hats in one request */
 
 /* Set by user space: the kernel's own AppArmor is at work, too. */

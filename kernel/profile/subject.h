@@ -7,10 +7,9 @@
 #ifndef TIDEGATE_PROFILE_SUBJECT_H
 #define TIDEGATE_PROFILE_SUBJECT_H
 
-#include "lib/arena.h"
+#include "abi/record.h"
+#include "lib/memory.h"
 #include "lib/task_slots.h"
-#include "abi/profile_image.h"
-#include "profile/rules.h"
 
 /* In place of a profile's id: no profile. */
 #define TG_UNCONFINED (~0ull)

@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_PROFILE_TASK_H
 #define TIDEGATE_PROFILE_TASK_H
 
+#include "lib/seqcache.h"
+#include "profile/capable.h"
+
 #define CAP_SYS_PTRACE_ 19
 #define CAP_MAC_ADMIN_ 33
 

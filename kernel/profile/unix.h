@@ -12,6 +12,10 @@
 #ifndef TIDEGATE_PROFILE_UNIX_H
 #define TIDEGATE_PROFILE_UNIX_H
 
+#include "lib/sockaddr.h"
+#include "profile/capable.h"
+#include "profile/file.h"
+
 /* What is kept of a unix socket that a confined task has bound, paired or connected, or sent by. */
 struct tg_unix_label {
 	u64 profile; /* whose it is, by the profile's id, 0: nobody's who was confined */

@@ -3,6 +3,11 @@
 #ifndef TIDEGATE_PROFILE_VERDICT_H
 #define TIDEGATE_PROFILE_VERDICT_H
 
+#include "core/policy.h"
+#include "core/record.h"
+#include "lomac/subject.h"
+#include "profile/rules.h"
+
 /* The current task as the profile model decides about it. */
 struct tg_who {
 	struct tg_confined *subject;

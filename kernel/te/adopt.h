@@ -7,6 +7,10 @@
 #ifndef TIDEGATE_TE_ADOPT_H
 #define TIDEGATE_TE_ADOPT_H
 
+#include "lib/file.h"
+#include "te/cred.h"
+#include "te/net.h"
+
 /* A thread, and its program. */
 struct tg_te_task {
 	u64 start;   /* nanoseconds of CLOCK_BOOTTIME */

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_ATTR_H
 #define TIDEGATE_TE_ATTR_H
 
+#include "te/file.h"
+
 static __always_inline int te_attr_asked(struct dentry *dentry, u32 request, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_FILE };

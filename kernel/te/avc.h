@@ -6,6 +6,11 @@
 #ifndef TIDEGATE_TE_AVC_H
 #define TIDEGATE_TE_AVC_H
 
+#include "lib/seqcache.h"
+#include "core/policy.h"
+#include "te/labelling.h"
+#include "te/subject.h"
+
 struct te_avc {
 	u64 source;
 	u64 target;

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_CAPABLE_H
 #define TIDEGATE_TE_CAPABLE_H
 
+#include "te/task.h"
+
 SEC("lsm/capget")
 int BPF_PROG(te_capget, const struct task_struct *target)
 {

@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_TE_CLASS_H
 #define TIDEGATE_TE_CLASS_H
 
+#include "te_classes.h"
+#include "lib/inode_kind.h"
+#include "lib/verifier.h"
+
 /* The class of a file. */
 static __always_inline u32 te_class_of_mode(u32 mode)
 {

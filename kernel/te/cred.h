@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_TE_CRED_H
 #define TIDEGATE_TE_CRED_H
 
+#include "te/verdict.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

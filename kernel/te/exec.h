@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_TE_EXEC_H
 #define TIDEGATE_TE_EXEC_H
 
+#include "te/revoke.h"
+
 /* A child is what its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")
 int BPF_PROG(te_task_alloc, struct task_struct *task)

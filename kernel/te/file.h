@@ -3,6 +3,11 @@
 #ifndef TIDEGATE_TE_FILE_H
 #define TIDEGATE_TE_FILE_H
 
+#include "lib/file.h"
+#include "core/file_kind.h"
+#include "te/cred.h"
+#include "te/inode_sid.h"
+
 /* Has it a label? */
 static __always_inline bool te_is_file(struct inode *inode)
 {

@@ -8,6 +8,13 @@
 #ifndef TIDEGATE_TE_INODE_SID_H
 #define TIDEGATE_TE_INODE_SID_H
 
+#include "lib/automaton_feed.h"
+#include "core/given.h"
+#include "core/secrets.h"
+#include "te/class.h"
+#include "te/server.h"
+#include "te/verdict.h"
+
 /*
  * A label remembered in an inode, and the hint: what was simply allowed to whom, last. Several may write at once, so each
  * of the two is sealed with what it holds for: of what two have written by halves nothing is read.

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_IOCTL_H
 #define TIDEGATE_TE_IOCTL_H
 
+#include "te/file.h"
+
 /* What a request to a device or a file is, where that is told by its number. */
 static __always_inline u32 te_ioctl_request(u32 cmd)
 {

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_IPC_H
 #define TIDEGATE_TE_IPC_H
 
+#include "te/verdict.h"
+
 struct te_ipc {
 	u64 sid;
 	u32 class;

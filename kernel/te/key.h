@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_KEY_H
 #define TIDEGATE_TE_KEY_H
 
+#include "te/ipc.h"
+
 /* Keys have their labels with IPC's objects, by their addresses. */
 SEC("lsm/key_alloc")
 int BPF_PROG(te_key_alloc, void *key)

@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_TE_LABELLING_H
 #define TIDEGATE_TE_LABELLING_H
 
+#include "lib/automaton.h"
+#include "te/rules.h"
+
 static __always_inline u64 te_key(u32 kind, u32 class, u32 source, u32 target)
 {
 	return (u64)kind << 60 | (u64)(class & 0xfff) << 40 | (u64)(source & 0xfffff) << 20 |

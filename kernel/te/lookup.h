@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_LOOKUP_H
 #define TIDEGATE_TE_LOOKUP_H
 
+#include "te/file.h"
+
 /* stat(2) of every file, and each component of a path that is looked up: attached on demand, as they cost everybody. */
 SEC("lsm/inode_getattr")
 int BPF_PROG(te_sight_getattr, struct path *path)

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_TE_MMAP_H
 #define TIDEGATE_TE_MMAP_H
 
+#include "lib/overlay.h"
+#include "te/file.h"
+
 /* Memory without a file, or whose file is the kernel's own: System V shared memory. */
 static __always_inline bool te_is_nobodys(u64 file)
 {

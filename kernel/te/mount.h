@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_MOUNT_H
 #define TIDEGATE_TE_MOUNT_H
 
+#include "te/inode_sid.h"
+
 static __always_inline int te_super_asked(u64 super, u32 request)
 {
 	struct tg_note n = { .op = TG_OP_MOUNT, .class = TG_C_SYSTEM };

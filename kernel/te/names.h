@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_TE_NAMES_H
 #define TIDEGATE_TE_NAMES_H
 
+#include "te/inode_sid.h"
+
 /* What is done with a name. The kernel asks to write the directory before it asks for that. */
 static __always_inline int te_dir_asked(struct inode *dir, struct dentry *dentry, u32 request,
 					u8 op)

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_TE_NET_H
 #define TIDEGATE_TE_NET_H
 
+#include "lib/sockaddr.h"
+#include "te/inode_sid.h"
+
 /*
  * A socket's labels: sk_security_struct of security/selinux. Without, it was made by somebody who is not governed. A
  * connection's end is what listened for it: the storage is cloned.

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_TE_NETLINK_H
 #define TIDEGATE_TE_NETLINK_H
 
+#include "te/net.h"
+
 enum {
 	TE_NL_UNKNOWN,
 	TE_NL_READ,

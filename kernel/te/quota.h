@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_TE_QUOTA_H
 #define TIDEGATE_TE_QUOTA_H
 
+#include "te/mount.h"
+#include "te/names.h"
+
 SEC("lsm/quota_on")
 int BPF_PROG(te_quota_on, struct dentry *dentry)
 {

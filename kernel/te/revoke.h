@@ -12,6 +12,12 @@
 #ifndef TIDEGATE_TE_REVOKE_H
 #define TIDEGATE_TE_REVOKE_H
 
+#include "lib/fdtable.h"
+#include "lib/overlay.h"
+#include "core/guard_wait.h"
+#include "lomac/demote/lock.h"
+#include "te/file.h"
+
 /* What a governed task holds, and may not use under the policy in force; and all files of the process that asks. */
 struct tg_te_held {
 	u64 source;

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_RING_H
 #define TIDEGATE_TE_RING_H
 
+#include "te/inode_sid.h"
+
 /* An anonymous inode of a kind that has labels: userfaultfd, io_uring, secret memory. */
 SEC("lsm/inode_init_security_anon")
 int BPF_PROG(te_inode_init_security_anon, struct inode *inode, const struct qstr *name,

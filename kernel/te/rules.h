@@ -7,7 +7,8 @@
 #ifndef TIDEGATE_TE_RULES_H
 #define TIDEGATE_TE_RULES_H
 
-#include "lib/automaton.h"
+#include "te_classes.h"
+#include "abi/te_image.h"
 
 /*
  * A SID is a context's numbers in one word, so that no table of contexts can be full or race:

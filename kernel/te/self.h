@@ -7,6 +7,9 @@
 #ifndef TIDEGATE_TE_SELF_H
 #define TIDEGATE_TE_SELF_H
 
+#include "te/attr.h"
+#include "te/exec.h"
+
 /* The SID of a text in the kernel's memory by the policy in force; 0: it is none that may be. */
 __noinline u64 te_context(u64 text, u32 len)
 {

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_TE_SERVER_H
 #define TIDEGATE_TE_SERVER_H
 
+#include "lib/arena.h"
+#include "lib/memory.h"
+
 #define te_function __noinline
 #define te_for(i, n) bpf_for(i, 0, n)
 

@@ -7,8 +7,9 @@
 #ifndef TIDEGATE_TE_SUBJECT_H
 #define TIDEGATE_TE_SUBJECT_H
 
-#include "te_classes.h"
 #include "abi/te_image.h"
+#include "lib/task_slots.h"
+#include "core/image.h"
 
 struct te_subject {
 	u64 task;       /* its address; 0: a slot that is free */

@@ -3,6 +3,11 @@
 #ifndef TIDEGATE_TE_SYSTEM_H
 #define TIDEGATE_TE_SYSTEM_H
 
+#include "lib/file.h"
+#include "te/cred.h"
+#include "te/inode_sid.h"
+#include "te/ipc.h"
+
 SEC("lsm/syslog")
 int BPF_PROG(te_syslog, int type)
 {

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_TASK_H
 #define TIDEGATE_TE_TASK_H
 
+#include "te/cred.h"
+
 /* May the current task do this to another? */
 static __always_inline int te_task_asked(struct task_struct *target, u32 request, u8 op)
 {

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_UNIX_H
 #define TIDEGATE_TE_UNIX_H
 
+#include "te/net.h"
+
 SEC("lsm/unix_stream_connect")
 int BPF_PROG(te_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {

@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_TE_VERDICT_H
 #define TIDEGATE_TE_VERDICT_H
 
+#include "core/record.h"
+#include "lomac/subject.h"
+#include "te/avc.h"
+
 /* Records a decision; the verdict. */
 __noinline int te_record(struct te_query *q, struct te_known *k, struct tg_note *n)
 {

@@ -13,6 +13,8 @@
 #define __type(name, type) type *name
 #define __array(name, type) type *name[2]
 
+/* libbpf's helpers are not for this machine. */
+#define TIDEGATE_LIB_BPF_H
 #include "lib/kernel_types.h"
 #include "lib/kernel_net.h"
 #include "lib/iterators.h"

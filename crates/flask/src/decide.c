@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The decisions of kernel/te/rules.h over an image in memory, to be called from Rust (decide.rs). */
-#include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>
 #include <string.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
+#include "abi/types.h"
+
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #define __arg_nonnull

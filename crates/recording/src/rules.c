@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The decisions of kernel/lomac/rules.h, to be called from Rust (rules.rs). */
-#include <stdbool.h>
 #include <stdint.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
+#include "abi/types.h"
+
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_CAPS_SERVICE_AUTHORISE_H
 #define TIDEGATE_CAPS_SERVICE_AUTHORISE_H
 
+#include "caps/service/objects.h"
+
 /* Objects' ids: of the image that describes the service, the service's number from 0, and the object's name. */
 #define CAPS_ID_SERVICE (CAPS_ID_PATH + 4)
 

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_CAPS_SERVICE_BIND_H
 #define TIDEGATE_CAPS_SERVICE_BIND_H
 
+#include "caps/service/authorise.h"
+
 /* What is bound for a layer of a room's. */
 static __noinline bool caps_bound_active(struct caps_room *r, struct caps_bound *b, u32 slot, u32 k)
 {

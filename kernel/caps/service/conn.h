@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_CAPS_SERVICE_CONN_H
 #define TIDEGATE_CAPS_SERVICE_CONN_H
 
+#include "caps/service/request_ctx.h"
+
 #define CAPS_CONNS (1 << 14)
 #define CAPS_SLOTS 1024 /* objects that a connection may have bound */
 #define CAPS_ASKED 64   /* requests of a connection to bind one that are not answered yet */

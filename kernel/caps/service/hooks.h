@@ -8,6 +8,10 @@
 #ifndef TIDEGATE_CAPS_SERVICE_HOOKS_H
 #define TIDEGATE_CAPS_SERVICE_HOOKS_H
 
+#include "lib/seqcache.h"
+#include "caps/net.h"
+#include "caps/service/objects.h"
+
 /* The domain for which a connected socket leads to no service. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);

@@ -6,6 +6,10 @@
 #ifndef TIDEGATE_CAPS_SERVICE_MESSAGE_H
 #define TIDEGATE_CAPS_SERVICE_MESSAGE_H
 
+#include "caps/ancillary.h"
+#include "caps/service/stream.h"
+#include "lomac/net.h"
+
 /* A socket without a state: it was connected by somebody else, or before. What leads to a service takes one. */
 static __noinline int caps_stateless(struct caps_domain *d, struct sock *sk, u64 peer)
 {

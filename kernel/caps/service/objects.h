@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CAPS_SERVICE_OBJECTS_H
 #define TIDEGATE_CAPS_SERVICE_OBJECTS_H
 
+#include "caps/active.h"
+#include "caps/service/conn.h"
+
 /*
  * An object of a service that was asked for, or is bound. Of each layer that gave it there is a struct caps_active: that of the first
  * one here, as mostly there is no other, and those of others in a map.

@@ -7,6 +7,9 @@
 #ifndef TIDEGATE_CAPS_SERVICE_PACKET_H
 #define TIDEGATE_CAPS_SERVICE_PACKET_H
 
+#include "caps/service/bind.h"
+#include "caps/service/hooks.h"
+
 #define CAPS_IOVECS 8 /* that a head may be spread over */
 #define CAPS_SHORT 64
 

@@ -7,6 +7,8 @@
 #define TIDEGATE_CAPS_SERVICE_REQUEST_CTX_H
 
 #include "abi/caps_wire.h"
+#include "caps/rules.h"
+#include "caps/session.h"
 
 #define CAPS_HEAD 4096 /* more than head and operands of a request: a bound, */
 #define CAPS_PART 2048 /* that of what is copied at once, */

@@ -9,6 +9,8 @@
 #ifndef TIDEGATE_CAPS_SERVICE_STREAM_H
 #define TIDEGATE_CAPS_SERVICE_STREAM_H
 
+#include "caps/service/packet.h"
+
 #define CAPS_FRAGS 17
 
 /*

@@ -5,6 +5,9 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_CHANNELS_H
 #define TIDEGATE_LOMAC_DEMOTE_CHANNELS_H
 
+#include "lomac/demote/state.h"
+#include "lomac/object.h"
+
 /*
  * Bounds on what is done under the lock. Channels of those who fall or join: they, and nobody else, are refused. And
  * places in all tables together, of which a processor sees a hundred million a second.

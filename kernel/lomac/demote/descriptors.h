@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_DESCRIPTORS_H
 #define TIDEGATE_LOMAC_DEMOTE_DESCRIPTORS_H
 
+#include "lib/fdtable.h"
+#include "core/file_kind.h"
+#include "lomac/demote/channels.h"
+
 /* References to an open file. Since Linux 6.13 the first one counts as none. */
 static __always_inline u64 file_references(u64 file)
 {

@@ -11,6 +11,8 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_FIFO_H
 #define TIDEGATE_LOMAC_DEMOTE_FIFO_H
 
+#include "lomac/demote/state.h"
+
 #define TX_CROWD_NS 10000000000ull /* for a reader that found no room to be counted by its pipe */
 
 /*

@@ -12,6 +12,9 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_LOCK_H
 #define TIDEGATE_LOMAC_DEMOTE_LOCK_H
 
+#include "lomac/budget.h"
+#include "lomac/demote/state.h"
+
 #define TX_KERNEL (1u << 31)
 #define TX_INSIDE (1u << 30)
 #define TX_LOST (-EBUSY) /* the turn went to another: everything is as before it */

@@ -9,6 +9,8 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_PIPELINE_H
 #define TIDEGATE_LOMAC_DEMOTE_PIPELINE_H
 
+#include "lomac/demote/lock.h"
+
 #define PIPELINE_NS 250000000ull
 #define PIPELINE_FOREFATHERS 4
 #define PIPELINE_FDS 64 /* the first of its descriptors that are looked at */

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_QUIESCE_H
 #define TIDEGATE_LOMAC_DEMOTE_QUIESCE_H
 
+#include "lib/verifier.h"
+
 #define TX_CALL(nr) (1ull << ((nr) & 63))
 const u64 tx_calls_at_rest[8] = {
 	/* read, poll, pread64, readv, select, sched_yield, pause, nanosleep, accept, recvfrom, wait4 */

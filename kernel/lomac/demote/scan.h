@@ -6,6 +6,10 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_SCAN_H
 #define TIDEGATE_LOMAC_DEMOTE_SCAN_H
 
+#include "lomac/demote/descriptors.h"
+#include "lomac/demote/fifo.h"
+#include "lomac/demote/quiesce.h"
+
 /* Has it a ring that is not torn down, or an AIO context? */
 __noinline bool tx_asynchronous(u64 task)
 {

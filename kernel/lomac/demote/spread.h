@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_SPREAD_H
 #define TIDEGATE_LOMAC_DEMOTE_SPREAD_H
 
+#include "lomac/demote/descriptors.h"
+#include "lomac/demote/fifo.h"
+
 /* Marks a task to fall with this transaction. */
 static __always_inline void tx_mark(struct task_struct *t, u8 level)
 {

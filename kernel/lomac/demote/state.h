@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_STATE_H
 #define TIDEGATE_LOMAC_DEMOTE_STATE_H
 
+#include "lib/budget.h"
+#include "core/record.h"
+
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
 #define TX_LOOK_NS 250000000ull    /* for who holds something to come into sight */
 #define TX_SPIN_NS 5000000ull      /* for any of these, where the hook may not sleep */

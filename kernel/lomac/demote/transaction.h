@@ -34,6 +34,11 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_TRANSACTION_H
 #define TIDEGATE_LOMAC_DEMOTE_TRANSACTION_H
 
+#include "core/guard_wait.h"
+#include "lomac/demote/pipeline.h"
+#include "lomac/demote/scan.h"
+#include "lomac/demote/spread.h"
+
 #define TX_ROUNDS 16
 #define TX_STAY 0xff /* the level it has */
 

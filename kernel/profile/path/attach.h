@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_PROFILE_PATH_ATTACH_H
 #define TIDEGATE_PROFILE_PATH_ATTACH_H
 
+#include "profile/path/walk.h"
+
 /* States that a match looks back: WB_HISTORY_SIZE. */
 #define TG_LOOKED_BACK 32
 

@@ -7,6 +7,10 @@
 #ifndef TIDEGATE_PROFILE_PATH_CACHE_H
 #define TIDEGATE_PROFILE_PATH_CACHE_H
 
+#include "lib/path_walk.h"
+#include "lib/seqcache.h"
+#include "profile/path/walk.h"
+
 /*
  * A place, whole: addresses are used again, but not while all of this stays as it is. The inode's
  * address, number and generation tell what is there. What is left is another name of the same file, at the

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_PROFILE_PATH_FAST_H
 #define TIDEGATE_PROFILE_PATH_FAST_H
 
+#include "profile/path/state.h"
+#include "profile/verdict.h"
+
 /*
  * The quick way, without a frame of its own: is all of this simply allowed, whoever's the object is, by what is
  * remembered of it, or of the directory that the name is in? What is not known is asked in full.

@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_PROFILE_PATH_STATE_H
 #define TIDEGATE_PROFILE_PATH_STATE_H
 
+#include "core/policy.h"
+#include "profile/path/attach.h"
+#include "profile/path/cache.h"
+
 static __always_inline bool name_connects(struct tg_name *n)
 {
 	return n->connected || n->flags & PATH_CONNECT;

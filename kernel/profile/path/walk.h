@@ -19,6 +19,12 @@
 #ifndef TIDEGATE_PROFILE_PATH_WALK_H
 #define TIDEGATE_PROFILE_PATH_WALK_H
 
+#include "lib/arena.h"
+#include "lib/memory.h"
+#include "core/maps.h"
+#include "core/secrets.h"
+#include "profile/rules.h"
+
 /* A path to walk, and by what. */
 struct tg_name {
 	u64 dentry;
