@@ -12,7 +12,7 @@ Where the preprocessed sources of both are the same, the objects are, too, and n
 Otherwise both are compiled, without inlining being changed in any way, and compared:
   - each function: its section, size, linkage and instructions. A call, a map or a variable counts by the name of what it refers to
     and by its content where it is a constant; a CO-RE relocation counts by the type and the path in it. Names of functions,
-    source lines and the order in the object do not count: a function that has another name is found by its instructions,
+    source lines, numbers of types and the order in the object do not count: a function that has another name is found by its instructions,
     and the script prints which one it took for which. Only the functions that differ by themselves are printed, not their callers;
   - each map and each variable: its size, its section and its first content;
   - BTF: each type that has a name (the maps' definitions and the types that user space shares are among these), each function's
@@ -295,6 +295,8 @@ class Object:
                     yield ("call" if symbol[0] in self.functions else "extern", symbol[0])
             elif code == 0x18:
                 high = struct.unpack_from("<i", self.data, h[4] + at + 12)[0]
+                if core and core[2] in (6, 7):  # a type's number, which the loader puts in: `core` has its name
+                    imm = 0
                 if symbol is None:
                     yield ("load", registers, imm, high, core)
                 else:
