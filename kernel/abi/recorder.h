@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_ABI_RECORDER_H
 #define TIDEGATE_ABI_RECORDER_H
 
+#include "abi/types.h"
+
 #define TR_PATH 4096 /* bytes of a path; what is longer is cut at its end */
 #define TR_ENDS 128  /* ends of channels told of one task */
 

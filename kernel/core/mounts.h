@@ -3,8 +3,8 @@
 #ifndef TIDEGATE_CORE_MOUNTS_H
 #define TIDEGATE_CORE_MOUNTS_H
 
-#include "lib/path_walk.h"
 #include "core/maps.h"
+#include "lib/path_walk.h"
 
 /*
  * The mount to go on from: where the kernel lists a filesystem's oldest last, the one found

@@ -8,7 +8,7 @@
 
 #include "lib/seqcache.h"
 #include "core/policy.h"
-#include "te/labelling.h"
+#include "te/server.h"
 #include "te/subject.h"
 
 struct te_avc {

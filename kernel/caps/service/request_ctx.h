@@ -7,7 +7,7 @@
 #define TIDEGATE_CAPS_SERVICE_REQUEST_CTX_H
 
 #include "abi/caps_wire.h"
-#include "caps/rules.h"
+#include "caps/ask.h"
 #include "caps/session.h"
 
 #define CAPS_HEAD 4096 /* more than head and operands of a request: a bound, */

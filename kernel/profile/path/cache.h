@@ -7,7 +7,7 @@
 #ifndef TIDEGATE_PROFILE_PATH_CACHE_H
 #define TIDEGATE_PROFILE_PATH_CACHE_H
 
-#include "lib/path_walk.h"
+#include "core/mounts.h"
 #include "lib/seqcache.h"
 #include "profile/path/walk.h"
 
