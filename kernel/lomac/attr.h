@@ -106,7 +106,8 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 
 /* chmod, chown, utimes, truncate and ftruncate. The first argument differs by kernel. */
 SEC("lsm/inode_setattr")
-int BPF_PROG(hook_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
+int BPF_PROG(lomac_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry,
+	     struct iattr *attr)
 {
 	u32 valid = CAST(struct iattr, address(attr))->ia_valid;
 
@@ -118,37 +119,37 @@ int BPF_PROG(hook_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry,
 
 /* Flags and project by file_setattr(2); attached where the kernel has it, since 6.17. */
 SEC("?lsm/inode_file_setattr")
-int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
+int BPF_PROG(lomac_inode_file_setattr, struct dentry *dentry)
 {
 	return modify_dentry(dentry, TG_OP_SETATTR, OWNED);
 }
 
 SEC("lsm/inode_setxattr")
-int BPF_PROG(hook_inode_setxattr, struct mnt_idmap *idmap, struct dentry *dentry)
+int BPF_PROG(lomac_inode_setxattr, struct mnt_idmap *idmap, struct dentry *dentry)
 {
 	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm/inode_removexattr")
-int BPF_PROG(hook_inode_removexattr, struct mnt_idmap *idmap, struct dentry *dentry)
+int BPF_PROG(lomac_inode_removexattr, struct mnt_idmap *idmap, struct dentry *dentry)
 {
 	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm/inode_set_acl")
-int BPF_PROG(hook_inode_set_acl, struct mnt_idmap *idmap, struct dentry *dentry)
+int BPF_PROG(lomac_inode_set_acl, struct mnt_idmap *idmap, struct dentry *dentry)
 {
 	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm/inode_remove_acl")
-int BPF_PROG(hook_inode_remove_acl, struct mnt_idmap *idmap, struct dentry *dentry)
+int BPF_PROG(lomac_inode_remove_acl, struct mnt_idmap *idmap, struct dentry *dentry)
 {
 	return modify_dentry(dentry, TG_OP_XATTR, OWNED);
 }
 
 SEC("lsm.s/inode_getxattr")
-int BPF_PROG(hook_inode_getxattr, struct dentry *dentry, const char *name)
+int BPF_PROG(lomac_inode_getxattr, struct dentry *dentry, const char *name)
 {
 	char head[16] = {};
 
@@ -162,7 +163,7 @@ int BPF_PROG(hook_inode_getxattr, struct dentry *dentry, const char *name)
 }
 
 SEC("lsm.s/inode_readlink")
-int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
+int BPF_PROG(lomac_inode_readlink, struct dentry *dentry)
 {
 	struct inode *inode = dentry->d_inode;
 

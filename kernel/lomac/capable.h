@@ -25,7 +25,7 @@ static __noinline int refuse_capability(u32 cap)
 }
 
 SEC("lsm/capable")
-int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, int cap,
+int BPF_PROG(lomac_capable, const struct cred *cred, struct user_namespace *ns, int cap,
 	     unsigned int opts)
 {
 	struct lomac_subject who = {};
@@ -35,7 +35,7 @@ int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, i
 	if (!is_privilege(cred, ns, cap))
 		return 0;
 	who.level = level_modifies();
-	if (lomac_capable(who, cap, policy.net_highest, policy.top))
+	if (lomac_has_capability(who, cap, policy.net_highest, policy.top))
 		return 0;
 	if (is_no_news(cred, cap, opts))
 		return policy.permissive ? 0 : -EPERM;
@@ -47,7 +47,7 @@ int BPF_PROG(hook_capable, const struct cred *cred, struct user_namespace *ns, i
  * acts by those, as it does for an overlay: below the top they may have no privilege.
  */
 SEC("lsm/uring_override_creds")
-int BPF_PROG(hook_uring_override_creds, const struct cred *new)
+int BPF_PROG(lomac_uring_override_creds, const struct cred *new)
 {
 	if (new->user_ns->level || !(new->cap_effective.val & ~LOMAC_CAPS))
 		return 0;

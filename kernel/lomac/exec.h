@@ -7,7 +7,7 @@
 
 /* A governed parent's child is governed from its first instant, or is not born. */
 SEC("lsm.s/task_alloc")
-int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
+int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_flags)
 {
 	struct tg_label label = subject_label(bpf_get_current_task_btf());
 	int err;
@@ -120,14 +120,14 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 }
 
 SEC("lsm.s/bprm_creds_for_exec")
-int BPF_PROG(hook_bprm_creds_for_exec, struct linux_binprm *bprm)
+int BPF_PROG(lomac_bprm_creds_for_exec, struct linux_binprm *bprm)
 {
 	return exec_observe(bprm, true);
 }
 
 /* Comes again for the interpreter of a script. */
 SEC("lsm.s/bprm_check_security")
-int BPF_PROG(hook_bprm_check_security, struct linux_binprm *bprm)
+int BPF_PROG(lomac_bprm_check_security, struct linux_binprm *bprm)
 {
 	return exec_observe(bprm, false);
 }
@@ -186,7 +186,7 @@ static __noinline u8 inherited(u8 level, u8 attrs)
 
 /* Past the point of no return: new memory, one thread, a descriptor table of its own. */
 SEC("lsm.s/bprm_committing_creds")
-int BPF_PROG(hook_bprm_committing_creds, struct linux_binprm *bprm)
+int BPF_PROG(lomac_bprm_committing_creds, struct linux_binprm *bprm)
 {
 	struct tg_subject *s = subject_current();
 	struct file *file = bprm->file;

@@ -121,7 +121,7 @@ static __always_inline int binds_place(struct file *file, u8 op)
 
 /* open, openat, O_TMPFILE, reopening through /proc; io_uring's opens too. */
 SEC("lsm.s/file_open")
-int BPF_PROG(hook_file_open, struct file *file)
+int BPF_PROG(lomac_file_open, struct file *file)
 {
 	struct inode *inode = file->f_inode;
 	u16 type = inode->i_mode & S_IFMT;

@@ -11,7 +11,7 @@
 #include "lomac/terminal.h"
 
 SEC("lsm/file_permission")
-int BPF_PROG(guard_file_permission, struct file *file, int mask)
+int BPF_PROG(lomac_guard_file_permission, struct file *file, int mask)
 {
 	struct tg_subject *s;
 	struct inode *inode;

@@ -123,21 +123,21 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 }
 
 SEC("lsm.s/file_ioctl")
-int BPF_PROG(hook_file_ioctl, struct file *file, unsigned int cmd)
+int BPF_PROG(lomac_file_ioctl, struct file *file, unsigned int cmd)
 {
 	return control(file, cmd);
 }
 
 /* A 32-bit call's. */
 SEC("lsm/file_ioctl_compat")
-int BPF_PROG(hook_file_ioctl_compat, struct file *file, unsigned int cmd)
+int BPF_PROG(lomac_file_ioctl_compat, struct file *file, unsigned int cmd)
 {
 	return control(file, cmd);
 }
 
 /* What ioctl() asks of a device or a file, a ring can ask, too. */
 SEC("lsm/uring_cmd")
-int BPF_PROG(hook_uring_cmd, struct io_uring_cmd *command)
+int BPF_PROG(lomac_uring_cmd, struct io_uring_cmd *command)
 {
 	struct tg_subject *s = subject_current();
 	struct file *file = command->file;

@@ -90,39 +90,39 @@ static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
 }
 
 SEC("lsm/shm_alloc_security")
-int BPF_PROG(hook_shm_alloc, struct kern_ipc_perm *perm)
+int BPF_PROG(lomac_shm_alloc, struct kern_ipc_perm *perm)
 {
 	return ipc_make(address(perm));
 }
 
 SEC("lsm/sem_alloc_security")
-int BPF_PROG(hook_sem_alloc, struct kern_ipc_perm *perm)
+int BPF_PROG(lomac_sem_alloc, struct kern_ipc_perm *perm)
 {
 	return ipc_make(address(perm));
 }
 
 SEC("lsm/msg_queue_alloc_security")
-int BPF_PROG(hook_msg_alloc, struct kern_ipc_perm *perm)
+int BPF_PROG(lomac_msg_alloc, struct kern_ipc_perm *perm)
 {
 	return ipc_make(address(perm));
 }
 
 SEC("lsm/shm_free_security")
-int BPF_PROG(hook_shm_free, struct kern_ipc_perm *perm)
+int BPF_PROG(lomac_shm_free, struct kern_ipc_perm *perm)
 {
 	kernel_object_free(address(perm));
 	return 0;
 }
 
 SEC("lsm/sem_free_security")
-int BPF_PROG(hook_sem_free, struct kern_ipc_perm *perm)
+int BPF_PROG(lomac_sem_free, struct kern_ipc_perm *perm)
 {
 	kernel_object_free(address(perm));
 	return 0;
 }
 
 SEC("lsm/msg_queue_free_security")
-int BPF_PROG(hook_msg_free, struct kern_ipc_perm *perm)
+int BPF_PROG(lomac_msg_free, struct kern_ipc_perm *perm)
 {
 	kernel_object_free(address(perm));
 	return 0;
@@ -130,7 +130,7 @@ int BPF_PROG(hook_msg_free, struct kern_ipc_perm *perm)
 
 /* shmat, semop, msgsnd, msgrcv and the *get calls all ask here: msgrcv to read. */
 SEC("lsm/ipc_permission")
-int BPF_PROG(hook_ipc_permission, struct kern_ipc_perm *perm, short flag)
+int BPF_PROG(lomac_ipc_permission, struct kern_ipc_perm *perm, short flag)
 {
 	return use(address(perm), flag & 0444, flag & 0222, TG_OP_IPC);
 }
@@ -143,7 +143,7 @@ int BPF_PROG(hook_ipc_permission, struct kern_ipc_perm *perm, short flag)
  * record is that of the queue's first message.
  */
 SEC("lsm/msg_queue_msgrcv")
-int BPF_PROG(hook_msg_queue_msgrcv, struct kern_ipc_perm *perm, struct msg_msg *msg,
+int BPF_PROG(lomac_msg_queue_msgrcv, struct kern_ipc_perm *perm, struct msg_msg *msg,
 	     struct task_struct *target, long type, int mode)
 {
 	struct tg_note n = { .op = TG_OP_IPC, .class = TG_C_IPC, .source = ~0u };
@@ -166,19 +166,19 @@ static __always_inline int ipc_control(struct kern_ipc_perm *perm, bool changes)
 }
 
 SEC("lsm/shm_shmctl")
-int BPF_PROG(hook_shm_shmctl, struct kern_ipc_perm *perm, int cmd)
+int BPF_PROG(lomac_shm_shmctl, struct kern_ipc_perm *perm, int cmd)
 {
 	return ipc_control(perm, cmd <= IPC_SET || cmd == SHM_LOCK || cmd == SHM_UNLOCK);
 }
 
 SEC("lsm/sem_semctl")
-int BPF_PROG(hook_sem_semctl, struct kern_ipc_perm *perm, int cmd)
+int BPF_PROG(lomac_sem_semctl, struct kern_ipc_perm *perm, int cmd)
 {
 	return ipc_control(perm, cmd <= IPC_SET || cmd == SETVAL || cmd == SETALL);
 }
 
 SEC("lsm/msg_queue_msgctl")
-int BPF_PROG(hook_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
+int BPF_PROG(lomac_msg_queue_msgctl, struct kern_ipc_perm *perm, int cmd)
 {
 	return ipc_control(perm, cmd <= IPC_SET);
 }

@@ -31,7 +31,7 @@ static long key_gone(struct bpf_map *map, u64 *key, struct tg_charged *entry, vo
 }
 
 SEC("lsm/key_alloc")
-int BPF_PROG(hook_key_alloc, void *key)
+int BPF_PROG(lomac_key_alloc, void *key)
 {
 	int err = kernel_object_make(address(key), true);
 
@@ -66,7 +66,7 @@ static __always_inline bool key_is_own(u64 key, u32 fsuid)
  * below the top changes what was made at its level or below.
  */
 SEC("lsm/key_permission")
-int BPF_PROG(hook_key_permission, void *key_ref, const struct cred *cred, int need)
+int BPF_PROG(lomac_key_permission, void *key_ref, const struct cred *cred, int need)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };

@@ -32,7 +32,7 @@ static __noinline int map_overlay(struct file *file, bool writes, bool executes)
 
 /* A mapping is bound here once; its loads and stores are never seen again. */
 SEC("lsm.s/mmap_file")
-int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
+int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
 	     unsigned long flags)
 {
 	struct inode *inode;

@@ -178,25 +178,25 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 }
 
 SEC("lsm.s/inode_create")
-int BPF_PROG(hook_inode_create, struct inode *dir, struct dentry *dentry)
+int BPF_PROG(lomac_inode_create, struct inode *dir, struct dentry *dentry)
 {
 	return create(dir, dentry, false, true);
 }
 
 SEC("lsm/inode_mkdir")
-int BPF_PROG(hook_inode_mkdir, struct inode *dir, struct dentry *dentry)
+int BPF_PROG(lomac_inode_mkdir, struct inode *dir, struct dentry *dentry)
 {
 	return create(dir, dentry, false, false);
 }
 
 SEC("lsm.s/inode_symlink")
-int BPF_PROG(hook_inode_symlink, struct inode *dir, struct dentry *dentry)
+int BPF_PROG(lomac_inode_symlink, struct inode *dir, struct dentry *dentry)
 {
 	return create(dir, dentry, false, false);
 }
 
 SEC("lsm.s/inode_mknod")
-int BPF_PROG(hook_inode_mknod, struct inode *dir, struct dentry *dentry, umode_t mode)
+int BPF_PROG(lomac_inode_mknod, struct inode *dir, struct dentry *dentry, umode_t mode)
 {
 	u16 type = mode & S_IFMT;
 
@@ -212,7 +212,7 @@ static __always_inline void create_is_over(struct tg_subject *s)
 
 /* The new inode: it gets the level that its creation noted, and none above what its maker has now. */
 SEC("lsm/d_instantiate")
-int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
+int BPF_PROG(lomac_d_instantiate, struct dentry *dentry, struct inode *inode)
 {
 	struct tg_subject *s;
 	u8 level;
@@ -263,7 +263,7 @@ int BPF_PROG(hook_d_instantiate, struct dentry *dentry, struct inode *inode)
 
 /* Its number may be used again by another object. */
 SEC("lsm/inode_free_security")
-int BPF_PROG(hook_inode_free_security, struct inode *inode)
+int BPF_PROG(lomac_inode_free_security, struct inode *inode)
 {
 	struct tg_inode *memo;
 	struct tg_given_key key;
@@ -347,13 +347,13 @@ static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 }
 
 SEC("lsm.s/inode_unlink")
-int BPF_PROG(hook_inode_unlink, struct inode *dir, struct dentry *dentry)
+int BPF_PROG(lomac_inode_unlink, struct inode *dir, struct dentry *dentry)
 {
 	return remove(dir, dentry);
 }
 
 SEC("lsm.s/inode_rmdir")
-int BPF_PROG(hook_inode_rmdir, struct inode *dir, struct dentry *dentry)
+int BPF_PROG(lomac_inode_rmdir, struct inode *dir, struct dentry *dentry)
 {
 	return remove(dir, dentry);
 }
@@ -472,7 +472,7 @@ static __always_inline u64 label_moved(struct tg_inode *parent, struct dentry *d
 }
 
 SEC("lsm.s/inode_rename")
-int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
+int BPF_PROG(lomac_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
 	     struct inode *new_dir, struct dentry *new_dentry)
 {
 	struct lomac_subject who = subject(subject_current());
@@ -504,7 +504,7 @@ int BPF_PROG(hook_inode_rename, struct inode *old_dir, struct dentry *old_dentry
 }
 
 SEC("lsm/inode_link")
-int BPF_PROG(hook_inode_link, struct dentry *old_dentry, struct inode *dir,
+int BPF_PROG(lomac_inode_link, struct dentry *old_dentry, struct inode *dir,
 	     struct dentry *new_dentry)
 {
 	struct tg_subject *s = subject_current();

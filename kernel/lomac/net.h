@@ -34,7 +34,7 @@ static __always_inline bool protocol_is_known(int type, int protocol)
 
 /* Raw traffic, and every family whose addresses no rule can tell apart: the network's lowest. */
 SEC("lsm.s/socket_create")
-int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
+int BPF_PROG(lomac_socket_create, int family, int type, int protocol, int kern)
 {
 	struct net_peer p = { .family = family };
 
@@ -58,7 +58,7 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
  * can reach the listener.
  */
 SEC("lsm.s/socket_accept")
-int BPF_PROG(hook_socket_accept, struct socket *sock, struct socket *newsock)
+int BPF_PROG(lomac_socket_accept, struct socket *sock, struct socket *newsock)
 {
 	struct sock *sk = sock->sk;
 	struct net_peer p = {};
@@ -97,7 +97,7 @@ static __always_inline int receives(struct sock *sk)
 }
 
 SEC("lsm.s/socket_recvmsg")
-int BPF_PROG(hook_socket_recvmsg, struct socket *sock)
+int BPF_PROG(lomac_socket_recvmsg, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
@@ -227,7 +227,7 @@ static __always_inline int changes_ends(struct socket *sock)
  * (AF_UNSPEC). Who else has it hears others then.
  */
 SEC("lsm.s/socket_connect")
-int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *name, int len)
+int BPF_PROG(lomac_socket_connect, struct socket *sock, struct sockaddr *name, int len)
 {
 	struct net_peer p = {};
 	struct sock *sk = sock->sk;
@@ -399,7 +399,7 @@ static __always_inline int sends(u64 *ctx, struct sock *sk)
 }
 
 SEC("lsm.s/socket_sendmsg")
-int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
+int BPF_PROG(lomac_socket_sendmsg, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
@@ -407,20 +407,20 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock)
 }
 
 SEC("lsm/socket_setsockopt")
-int BPF_PROG(hook_socket_setsockopt, struct socket *sock)
+int BPF_PROG(lomac_socket_setsockopt, struct socket *sock)
 {
 	return changes_ends(sock);
 }
 
 SEC("lsm/socket_shutdown")
-int BPF_PROG(hook_socket_shutdown, struct socket *sock)
+int BPF_PROG(lomac_socket_shutdown, struct socket *sock)
 {
 	return changes_ends(sock);
 }
 
 /* SCTP binds and connects by options, too, to several addresses at once. Its sockets are the top's, and one may be kept over a fall. */
 SEC("lsm/sctp_bind_connect")
-int BPF_PROG(hook_sctp_bind_connect, struct sock *sk)
+int BPF_PROG(lomac_sctp_bind_connect, struct sock *sk)
 {
 	return top_only(TG_OP_CONNECT);
 }

@@ -54,7 +54,7 @@ static __noinline bool acts_for_others(struct file *file, enum tx_kind kind)
 
 /* A descriptor received through a socket or by pidfd_getfd binds what it names. */
 SEC("lsm.s/file_receive")
-int BPF_PROG(hook_file_receive, struct file *file)
+int BPF_PROG(lomac_file_receive, struct file *file)
 {
 	struct inode *inode = file->f_inode;
 	u16 type = inode->i_mode & S_IFMT;

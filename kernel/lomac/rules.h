@@ -124,7 +124,8 @@ static __always_inline u8 lomac_rename(struct lomac_object o, struct lomac_objec
  * May the subject use a capability in the initial user namespace? A raw socket speaks from any
  * address, so it is a modification of the highest network that the map names.
  */
-static __always_inline bool lomac_capable(struct lomac_subject s, u32 cap, u8 networks, u8 top)
+static __always_inline bool lomac_has_capability(struct lomac_subject s, u32 cap, u8 networks,
+						 u8 top)
 {
 	if (s.level >= top)
 		return true;

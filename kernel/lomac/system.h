@@ -23,61 +23,61 @@ static __always_inline int mounts(void)
 }
 
 SEC("lsm.s/sb_mount")
-int BPF_PROG(hook_sb_mount, const char *dev, const struct path *path)
+int BPF_PROG(lomac_sb_mount, const char *dev, const struct path *path)
 {
 	return mounts();
 }
 
 SEC("lsm.s/sb_umount")
-int BPF_PROG(hook_sb_umount, struct vfsmount *mnt)
+int BPF_PROG(lomac_sb_umount, struct vfsmount *mnt)
 {
 	return mounts();
 }
 
 SEC("lsm/sb_pivotroot")
-int BPF_PROG(hook_sb_pivotroot, const struct path *old_path, const struct path *new_path)
+int BPF_PROG(lomac_sb_pivotroot, const struct path *old_path, const struct path *new_path)
 {
 	return mounts();
 }
 
 SEC("lsm/move_mount")
-int BPF_PROG(hook_move_mount, const struct path *from, const struct path *to)
+int BPF_PROG(lomac_move_mount, const struct path *from, const struct path *to)
 {
 	return mounts();
 }
 
 SEC("lsm/sb_remount")
-int BPF_PROG(hook_sb_remount, struct super_block *sb)
+int BPF_PROG(lomac_sb_remount, struct super_block *sb)
 {
 	return mounts();
 }
 
 SEC("lsm/kernel_load_data")
-int BPF_PROG(hook_kernel_load_data, int id)
+int BPF_PROG(lomac_kernel_load_data, int id)
 {
 	return top_only(TG_OP_MODULE);
 }
 
 SEC("lsm.s/kernel_read_file")
-int BPF_PROG(hook_kernel_read_file, struct file *file, int id)
+int BPF_PROG(lomac_kernel_read_file, struct file *file, int id)
 {
 	return top_only(TG_OP_MODULE);
 }
 
 SEC("lsm.s/bpf")
-int BPF_PROG(hook_bpf, int cmd)
+int BPF_PROG(lomac_bpf, int cmd)
 {
 	return top_only(TG_OP_BPF);
 }
 
 SEC("lsm/settime")
-int BPF_PROG(hook_settime, const struct timespec64 *ts)
+int BPF_PROG(lomac_settime, const struct timespec64 *ts)
 {
 	return top_only(TG_OP_SYSTEM);
 }
 
 SEC("lsm/quotactl")
-int BPF_PROG(hook_quotactl, int cmds)
+int BPF_PROG(lomac_quotactl, int cmds)
 {
 	return top_only(TG_OP_SYSTEM);
 }
@@ -87,7 +87,7 @@ int BPF_PROG(hook_quotactl, int cmds)
  * shares a processor is not either, nor to share one with it; its own group may be higher ones'.
  */
 SEC("lsm/task_prctl")
-int BPF_PROG(hook_task_prctl, int option, unsigned long what, unsigned long who,
+int BPF_PROG(lomac_task_prctl, int option, unsigned long what, unsigned long who,
 	     unsigned long reach)
 {
 	if (option == PR_SCHED_CORE)
@@ -102,7 +102,7 @@ int BPF_PROG(hook_task_prctl, int option, unsigned long what, unsigned long who,
 #define PERF_SECURITY_TRACEPOINT 3 /* probes, too */
 
 SEC("lsm/perf_event_open")
-int BPF_PROG(hook_perf_event_open, struct perf_event_attr *attr, int type)
+int BPF_PROG(lomac_perf_event_open, struct perf_event_attr *attr, int type)
 {
 	return type == PERF_SECURITY_TRACEPOINT ? top_only(TG_OP_BPF) : 0;
 }

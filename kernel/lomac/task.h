@@ -26,7 +26,7 @@ static __always_inline int act(struct task_struct *target, u8 op)
 
 /* Signal 0 only asks whether the process exists. Threads of a process have one level. */
 SEC("lsm/task_kill")
-int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)
+int BPF_PROG(lomac_task_kill, struct task_struct *p, struct kernel_siginfo *info, int sig)
 {
 	if (!sig || p->tgid == bpf_get_current_task_btf()->tgid || asked_for(p, info, sig))
 		return 0;
@@ -35,7 +35,7 @@ int BPF_PROG(hook_task_kill, struct task_struct *p, struct kernel_siginfo *info,
 
 /* ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd, kcmp. The tracer reads what it holds. */
 SEC("lsm/ptrace_access_check")
-int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int mode)
+int BPF_PROG(lomac_ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
@@ -56,7 +56,7 @@ int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int m
 
 /* A tracer writes and reads its tracee: who asks to be traced has to be at its level. */
 SEC("lsm/ptrace_traceme")
-int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
+int BPF_PROG(lomac_ptrace_traceme, struct task_struct *parent)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
@@ -72,7 +72,7 @@ int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 
 /* A descriptor's owner gets a signal when somebody else makes it ready: SIGIO, or F_SETSIG's. */
 SEC("lsm/file_send_sigiotask")
-int BPF_PROG(hook_file_send_sigiotask, struct task_struct *p)
+int BPF_PROG(lomac_file_send_sigiotask, struct task_struct *p)
 {
 	return act(p, TG_OP_SIGNAL);
 }
@@ -97,7 +97,7 @@ static __always_inline bool changes_description(struct file *file, unsigned int 
 
 /* The writer that sets it off may be higher than who chose the owner: below the top one owns it oneself. */
 SEC("lsm/file_fcntl")
-int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
+int BPF_PROG(lomac_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tg_subject *s = subject_current();
 	struct task_struct *me = bpf_get_current_task_btf();
@@ -138,7 +138,7 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
  * then, unless the guard is there. A lock by flock(2) is the description's, and so is its end.
  */
 SEC("lsm/file_lock")
-int BPF_PROG(hook_file_lock, struct file *file, unsigned int cmd)
+int BPF_PROG(lomac_file_lock, struct file *file, unsigned int cmd)
 {
 	bool exclusive = cmd == F_WRLCK && (!(file->f_mode & FMODE_WRITE) || tx.guard_armed);
 
@@ -148,31 +148,31 @@ int BPF_PROG(hook_file_lock, struct file *file, unsigned int cmd)
 }
 
 SEC("lsm/task_setpgid")
-int BPF_PROG(hook_task_setpgid, struct task_struct *p)
+int BPF_PROG(lomac_task_setpgid, struct task_struct *p)
 {
 	return act(p, TG_OP_SIGNAL);
 }
 
 SEC("lsm/task_setnice")
-int BPF_PROG(hook_task_setnice, struct task_struct *p)
+int BPF_PROG(lomac_task_setnice, struct task_struct *p)
 {
 	return act(p, TG_OP_SCHED);
 }
 
 SEC("lsm/task_setioprio")
-int BPF_PROG(hook_task_setioprio, struct task_struct *p)
+int BPF_PROG(lomac_task_setioprio, struct task_struct *p)
 {
 	return act(p, TG_OP_SCHED);
 }
 
 SEC("lsm/task_setscheduler")
-int BPF_PROG(hook_task_setscheduler, struct task_struct *p)
+int BPF_PROG(lomac_task_setscheduler, struct task_struct *p)
 {
 	return act(p, TG_OP_SCHED);
 }
 
 SEC("lsm/task_movememory")
-int BPF_PROG(hook_task_movememory, struct task_struct *p)
+int BPF_PROG(lomac_task_movememory, struct task_struct *p)
 {
 	return act(p, TG_OP_SCHED);
 }
@@ -182,7 +182,7 @@ int BPF_PROG(hook_task_movememory, struct task_struct *p)
  * threads of one process share them.
  */
 SEC("lsm/task_prlimit")
-int BPF_PROG(hook_task_prlimit, const struct cred *cred, const struct cred *tcred,
+int BPF_PROG(lomac_task_prlimit, const struct cred *cred, const struct cred *tcred,
 	     unsigned int flags)
 {
 	struct tg_subject *s = subject_current();

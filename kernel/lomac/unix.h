@@ -103,7 +103,7 @@ static __always_inline int unix_bind_peer(struct sock *other)
 }
 
 SEC("lsm/unix_stream_connect")
-int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
+int BPF_PROG(lomac_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
 	u8 level, admits;
 	int err = unix_bind_peer(other);
@@ -123,7 +123,7 @@ int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, st
 }
 
 SEC("lsm/unix_may_send")
-int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
+int BPF_PROG(lomac_unix_may_send, struct socket *sock, struct socket *other)
 {
 	struct sock *sk = other->sk;
 
@@ -135,7 +135,7 @@ int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 }
 
 SEC("lsm/socket_socketpair")
-int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
+int BPF_PROG(lomac_socket_socketpair, struct socket *a, struct socket *b)
 {
 	struct tg_subject *s = subject_current();
 	u8 level = subject_level(s);
@@ -150,7 +150,7 @@ int BPF_PROG(hook_socket_socketpair, struct socket *a, struct socket *b)
 }
 
 SEC("lsm/sk_free_security")
-int BPF_PROG(hook_sk_free, struct sock *sk)
+int BPF_PROG(lomac_sk_free, struct sock *sk)
 {
 	u16 family = sk->__sk_common.skc_family;
 

@@ -82,7 +82,7 @@ static __always_inline int caps_service_sends(struct socket *sock, struct sock *
 	return err;
 }
 
-/* All that is asked of a message. While this is attached hook_socket_sendmsg and caps_socket_sendmsg are not. */
+/* All that is asked of a message. While this is attached lomac_socket_sendmsg and caps_socket_sendmsg are not. */
 SEC("lsm.s/socket_sendmsg")
 int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 {
@@ -99,7 +99,7 @@ int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *ms
 	return verdict_of(err);
 }
 
-/* All that is asked of a message that is received. While this is attached hook_socket_recvmsg is not. */
+/* All that is asked of a message that is received. While this is attached lomac_socket_recvmsg is not. */
 SEC("lsm.s/socket_recvmsg")
 int BPF_PROG(caps_stream_socket_recvmsg, struct socket *sock, struct msghdr *msg, int size,
 	     int flags)
