@@ -26,7 +26,7 @@ static __noinline int modify_owned(struct dentry *dentry, struct inode *inode, u
 			       refuse(inode, address(dentry), label, op, TG_C_FILE) :
 			       0;
 	label &= ~((u64)(TG_NEUTRAL | TG_LOWWRITE) << 8);
-	return modify(subject(s), inode, address(dentry), label, op, TG_C_FILE);
+	return modify(lomac_subject_modifying(s), inode, address(dentry), label, op, TG_C_FILE);
 }
 
 /*
@@ -68,7 +68,7 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 	type = inode->i_mode & S_IFMT;
 	if (what != HOLDS && (type == S_IFCHR || type == S_IFBLK || type == S_IFSOCK))
 		return modify_owned(dentry, inode, label, op);
-	return modify(subject(s), inode, address(dentry), label, op, TG_C_FILE);
+	return modify(lomac_subject_modifying(s), inode, address(dentry), label, op, TG_C_FILE);
 }
 
 static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
@@ -85,22 +85,23 @@ static __always_inline int observe_dentry(struct dentry *dentry, u8 op)
 	count_query(TG_C_FILE);
 	label = label_of(inode, address(dentry), TG_C_FILE);
 	/* of what may not be opened; names, which links are, are no data, but what is not known may be anything */
-	if ((op == TG_OP_XATTR || !object(label).known) &&
-	    !lomac_open(subject(s), object(label), policy.top))
+	if ((op == TG_OP_XATTR || !lomac_object_of_label(label).known) &&
+	    !lomac_open(lomac_subject_modifying(s), lomac_object_of_label(label), policy.top))
 		return refuse(inode, address(dentry), label, op, TG_C_FILE);
-	to = lomac_observe(observer(s), object(label));
+	to = lomac_observe(lomac_subject_observing(s), lomac_object_of_label(label));
 	if (to >= subject_observes(s))
 		return 0;
 	if (label & LABEL_LATER)
-		return sank(op, TG_C_FILE);
+		return refuse_label_changed(op, TG_C_FILE);
 	note_object(&n, inode, address(dentry), label);
 	err = fall(s, to, &n, true);
 	if (err)
 		return err;
 	s = subject_current();
 	label = label_of(inode, address(dentry), TG_C_FILE);
-	return lomac_observe(observer(s), object(label)) < subject_observes(s) ?
-		       sank(op, TG_C_FILE) :
+	return lomac_observe(lomac_subject_observing(s), lomac_object_of_label(label)) <
+			       subject_observes(s) ?
+		       refuse_label_changed(op, TG_C_FILE) :
 		       0;
 }
 

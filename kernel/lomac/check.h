@@ -9,7 +9,7 @@
 #include "lib/file.h"
 #include "lomac/demote/transaction.h"
 
-static __always_inline struct lomac_subject subject(struct tg_subject *s)
+static __always_inline struct lomac_subject lomac_subject_modifying(struct tg_subject *s)
 {
 	struct lomac_subject l = { .level = subject_level(s), .attrs = s ? s->attrs : 0 };
 
@@ -17,7 +17,7 @@ static __always_inline struct lomac_subject subject(struct tg_subject *s)
 }
 
 /* A subject as what it observes is decided by. */
-static __always_inline struct lomac_subject observer(struct tg_subject *s)
+static __always_inline struct lomac_subject lomac_subject_observing(struct tg_subject *s)
 {
 	struct lomac_subject l = { .level = subject_observes(s), .attrs = s ? s->attrs : 0 };
 
@@ -47,7 +47,7 @@ static __always_inline void note_object(struct tg_note *n, struct inode *inode, 
 /* Lowers the current subject; the verdict of the operation that made it fall. */
 static __always_inline int fall(struct tg_subject *s, u8 to, struct tg_note *n, bool may_sleep)
 {
-	int err = may_sleep ? TX_TRIED(demote_held(to, n)) : TX_TRIED(demote_now(to, n));
+	int err = may_sleep ? TX_TRIED(demote_sleepable(to, n)) : TX_TRIED(demote_atomic(to, n));
 
 	if (!err)
 		return 0;
@@ -71,7 +71,8 @@ static __noinline int refuse(struct inode *inode, u64 dentry, u64 label, u8 op, 
 	struct tg_subject *s = subject_current();
 
 	note_object(&n, inode, dentry, label);
-	if (object(label).known && !lomac_open(subject(s), object(label), policy.top))
+	if (lomac_object_of_label(label).known &&
+	    !lomac_open(lomac_subject_modifying(s), lomac_object_of_label(label), policy.top))
 		n.reason = TG_R_NOOPEN;
 	return deny(s, &n, refusal(&n, label));
 }
@@ -104,23 +105,23 @@ static __always_inline int fall_to(struct inode *inode, u64 dentry, u64 label, u
  * While the current subject waited for its fall, what it is about to observe, or itself,
  * became lower than was decided; or how low that is cannot be told now.
  */
-__noinline int sank_asked(u8 op, u8 class)
+__noinline int record_label_changed(u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class, .source = ~0u, .reason = TG_R_BUSY };
 
 	return deny(subject_current(), &n, -EAGAIN);
 }
 
-static __always_inline int sank(u8 op, u8 class)
+static __always_inline int refuse_label_changed(u8 op, u8 class)
 {
-	return verdict_of(sank_asked(op, class));
+	return verdict_of(record_label_changed(op, class));
 }
 
 /* modify(s, o), and the record of a refusal. */
 static __always_inline int modify(struct lomac_subject who, struct inode *inode, u64 dentry,
 				  u64 label, u8 op, u8 class)
 {
-	if (lomac_modify(who, object(label), policy.top))
+	if (lomac_modify(who, lomac_object_of_label(label), policy.top))
 		return 0;
 	return refuse(inode, dentry, label, op, class);
 }
@@ -133,14 +134,15 @@ static __always_inline bool is_early(struct lomac_subject who, u64 label, u32 mo
 {
 	return label & LABEL_LATER &&
 	       (subject_level(subject_current()) < policy.top ||
-		(mode & FMODE_READ && lomac_observe(who, object(label)) < who.level));
+		(mode & FMODE_READ &&
+		 lomac_observe(who, lomac_object_of_label(label)) < who.level));
 }
 
 /* Is it too early to execute what has no label now, as that would lower the subject? */
 __noinline bool exec_early(u64 label)
 {
 	return label & LABEL_LATER && subject_observes(subject_current()) &&
-	       sank(TG_OP_EXEC, TG_C_EXEC);
+	       refuse_label_changed(TG_OP_EXEC, TG_C_EXEC);
 }
 
 /* The label that a file is bound by. What somebody else opened is not opened behind an overlay any more. */
@@ -156,14 +158,15 @@ static __noinline int bind_decide(struct file *file, u32 mode, u16 what)
 {
 	struct inode *inode = file->f_inode;
 	u64 dentry = file_dentry(file), label = label_bound(inode, dentry, what);
-	struct lomac_object o = object(label);
-	struct lomac_subject who = observer(subject_current());
+	struct lomac_object o = lomac_object_of_label(label);
+	struct lomac_subject who = lomac_subject_observing(subject_current());
 	/* who opens from the top what has no label is not there any more when he has it; and a mapping opens nothing */
-	bool unknown = !o.known && ((u8)what == TG_OP_MMAP ||
-				    lomac_open(subject(subject_current()), o, policy.top));
+	bool unknown =
+		!o.known && ((u8)what == TG_OP_MMAP ||
+			     lomac_open(lomac_subject_modifying(subject_current()), o, policy.top));
 
 	if (is_early(who, label, mode))
-		return sank(what, what >> 8);
+		return refuse_label_changed(what, what >> 8);
 	if (mode & FMODE_READ && (unknown || lomac_open(who, o, policy.top))) {
 		u8 to = lomac_observe(who, o);
 
@@ -173,13 +176,13 @@ static __noinline int bind_decide(struct file *file, u32 mode, u16 what)
 			if (err)
 				return err;
 			label = label_bound(inode, dentry, what);
-			o = object(label);
-			who = observer(subject_current());
+			o = lomac_object_of_label(label);
+			who = lomac_subject_observing(subject_current());
 			if (is_early(who, label, mode) || lomac_observe(who, o) < who.level)
-				return sank(what, what >> 8);
+				return refuse_label_changed(what, what >> 8);
 		}
 	}
-	who = subject(subject_current());
+	who = lomac_subject_modifying(subject_current());
 	if (!(unknown && !o.known) && !lomac_open(who, o, policy.top))
 		return refuse(inode, dentry, label, what, what >> 8);
 	if (!(mode & FMODE_WRITE) || lomac_modify(who, o, policy.top))
@@ -203,8 +206,8 @@ static __always_inline int bind(struct file *file, u32 mode, u8 op, u8 class)
 		/* reading what is at the top changes nobody: no need to ask who it is */
 		if (mode & FMODE_WRITE || label_level(label) < policy.top)
 			who.level = level_current();
-		if (who.level != LEVEL_UNSURE &&
-		    lomac_plain(who, object(label), mode & FMODE_READ, mode & FMODE_WRITE))
+		if (who.level != LEVEL_UNSURE && lomac_plain(who, lomac_object_of_label(label),
+							     mode & FMODE_READ, mode & FMODE_WRITE))
 			return 0;
 	}
 	return bind_decide(file, mode, op | class << 8);
@@ -219,9 +222,9 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 
 	n.object = o.level;
 	if (o.level == LEVEL_UNSURE)
-		return sank(TG_OP_MMAP, TG_C_MMAP);
+		return refuse_label_changed(TG_OP_MMAP, TG_C_MMAP);
 	if (mode & FMODE_READ) {
-		u8 to = lomac_observe(observer(s), o);
+		u8 to = lomac_observe(lomac_subject_observing(s), o);
 
 		if (to < subject_observes(s)) {
 			int err = fall(s, to, &n, true);
@@ -231,15 +234,16 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 			s = subject_current();
 			o.level = memory_level(inode, dentry, TG_C_MMAP);
 			if (o.level == LEVEL_UNSURE ||
-			    lomac_observe(observer(s), o) < subject_observes(s) ||
+			    lomac_observe(lomac_subject_observing(s), o) < subject_observes(s) ||
 			    (mode & FMODE_WRITE && subject_level(s) < to))
-				return sank(TG_OP_MMAP, TG_C_MMAP);
+				return refuse_label_changed(TG_OP_MMAP, TG_C_MMAP);
 		}
 	}
 	if (!(mode & FMODE_WRITE))
 		return 0;
 	/* a System V segment's level is its key's: ipc_permission has decided */
-	if (!(inode->i_flags & S_PRIVATE) && !lomac_modify(subject(s), o, policy.top))
+	if (!(inode->i_flags & S_PRIVATE) &&
+	    !lomac_modify(lomac_subject_modifying(s), o, policy.top))
 		return deny(s, &n, -EPERM);
 	if (!floor_lower(address(inode), subject_level(subject_current())))
 		return 0;

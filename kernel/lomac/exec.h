@@ -86,20 +86,20 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	if (exec_early(label))
 		return -EAGAIN;
 	/* a top-level interpreter lowers nobody */
-	if (!first && object(label).known && label_level(label) == policy.top)
+	if (!first && lomac_object_of_label(label).known && label_level(label) == policy.top)
 		return 0;
 	s = subject_current();
 	if (s == &subject_lost)
 		return -ENOMEM;
 	who.level = subject_observes(s);
-	to = lomac_observe(who, object(label));
+	to = lomac_observe(who, lomac_object_of_label(label));
 	if (first && reads_a_core())
 		to = 0;
 	if (first) {
 		u16 rule = label_attrs(label);
 
 		/* of programs that nobody below the top could have changed */
-		if (label_level(label) == policy.top && object(label).known)
+		if (label_level(label) == policy.top && lomac_object_of_label(label).known)
 			attrs = rule & (TG_PERMISSIVE | TG_NODEMOTE | TG_NONETDEMOTE);
 	}
 	if (!s) {
@@ -159,8 +159,8 @@ __noinline u8 inherited_file(u64 file, u8 level, u8 attrs)
 		return lomac_observe_net(who, policy.net_default);
 	if ((type != S_IFREG && type != S_IFBLK && type != S_IFCHR) || inode_is_memory(inode))
 		return level;
-	return lomac_observe(
-		who, object(label_held(address(inode), address(f->f_path.dentry), &source)));
+	return lomac_observe(who, lomac_object_of_label(label_held(
+					  address(inode), address(f->f_path.dentry), &source)));
 }
 
 /* Trust ends with its program: what that leaves open, the next one observes. */
@@ -208,7 +208,7 @@ int BPF_PROG(lomac_bprm_committing_creds, struct linux_binprm *bprm)
 	if (to >= subject_observes(s))
 		to = TX_STAY;
 	note_object(&n, inode, file_dentry(file), exec_label(file));
-	if ((to != TX_STAY || before) && TX_TRIED(demote_held(to, &n))) {
+	if ((to != TX_STAY || before) && TX_TRIED(demote_sleepable(to, &n))) {
 		/* it cannot be refused any more, so it does not live to see the data */
 		deny(s, &n, -EACCES);
 		if (!policy.permissive)

@@ -19,7 +19,7 @@ static __noinline int create_unnamed(struct file *file)
 	if (!s)
 		return 0;
 	label = label_peek(address(dir->d_inode), address(dir), &n.source);
-	if (!lomac_names(subject(s), object(label), policy.top)) {
+	if (!lomac_names(lomac_subject_modifying(s), lomac_object_of_label(label), policy.top)) {
 		n.inode = address(dir->d_inode);
 		n.dentry = address(dir);
 		n.object = label_level(label);
@@ -27,9 +27,9 @@ static __noinline int create_unnamed(struct file *file)
 	}
 	label = label_of(inode, file_dentry(file), TG_C_FILE);
 	if (label & LABEL_LATER)
-		return sank(TG_OP_CREATE, TG_C_FILE);
-	place = object(label);
-	level = lomac_create(subject(s), place);
+		return refuse_label_changed(TG_OP_CREATE, TG_C_FILE);
+	place = lomac_object_of_label(label);
+	level = lomac_create(lomac_subject_modifying(s), place);
 	if (!place.known || place.attrs & TG_NEUTRAL || level == place.level)
 		return 0;
 	note_object(&n, inode, file_dentry(file), label);
@@ -97,7 +97,7 @@ static __noinline int open_executed(struct file *file)
 	label = label_of(inode, file_dentry(file), TG_C_EXEC);
 	if (exec_early(label))
 		return -EAGAIN;
-	o = object(label);
+	o = lomac_object_of_label(label);
 	level = o.known ? o.level : 0;
 	if (level >= policy.top || o.attrs & TG_NEUTRAL)
 		return 0;

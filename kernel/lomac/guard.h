@@ -31,7 +31,7 @@ int BPF_PROG(lomac_guard_file_permission, struct file *file, int mask)
 	if (inode_is_memory(inode) && memory_admits(address(inode), file_dentry(file), s->level))
 		return 0;
 	label = label_of(inode, file_dentry(file), TG_C_FILE);
-	if (lomac_modify(subject(s), object(label), policy.top) &&
+	if (lomac_modify(lomac_subject_modifying(s), lomac_object_of_label(label), policy.top) &&
 	    !(type == S_IFCHR && device_is_master(inode->i_rdev) &&
 	      master_is_higher(file, s->level)))
 		return 0;

@@ -27,8 +27,8 @@ static __noinline int modify_file(struct tg_subject *s, struct file *file)
 {
 	u64 dentry = file_dentry(file);
 
-	return modify(subject(s), file->f_inode, dentry, label_of(file->f_inode, dentry, TG_C_FILE),
-		      TG_OP_SETATTR, TG_C_FILE);
+	return modify(lomac_subject_modifying(s), file->f_inode, dentry,
+		      label_of(file->f_inode, dentry, TG_C_FILE), TG_OP_SETATTR, TG_C_FILE);
 }
 
 /*
@@ -36,7 +36,7 @@ static __noinline int modify_file(struct tg_subject *s, struct file *file)
  * noted; the key of encrypted files is of use to everybody. TIOCSTI and TIOCLINUX type into somebody's terminal, TIOCSIG
  * interrupts; of a console its session has the keyboard, the letters and when it is shown, and all share the rest.
  */
-static __always_inline int control(struct file *file, unsigned int cmd)
+static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_TTY, .class = TG_C_TASK, .reason = TG_R_TOP_ONLY };
@@ -125,14 +125,14 @@ static __always_inline int control(struct file *file, unsigned int cmd)
 SEC("lsm.s/file_ioctl")
 int BPF_PROG(lomac_file_ioctl, struct file *file, unsigned int cmd)
 {
-	return control(file, cmd);
+	return lomac_ioctl(file, cmd);
 }
 
 /* A 32-bit call's. */
 SEC("lsm/file_ioctl_compat")
 int BPF_PROG(lomac_file_ioctl_compat, struct file *file, unsigned int cmd)
 {
-	return control(file, cmd);
+	return lomac_ioctl(file, cmd);
 }
 
 /* What ioctl() asks of a device or a file, a ring can ask, too. */

@@ -65,7 +65,7 @@ static __always_inline int ipc_make(u64 perm)
 	return err == -ENOSPC ? objects_full() : err;
 }
 
-static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
+static __always_inline int lomac_ipc_access(u64 key, bool reads, bool writes, u8 op)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_IPC, .source = ~0u };
@@ -75,7 +75,7 @@ static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
 	count_query(TG_C_IPC);
 	n.object = o.level;
 	if (reads) {
-		to = lomac_observe(observer(s), o);
+		to = lomac_observe(lomac_subject_observing(s), o);
 		if (to < subject_observes(s)) {
 			int err = fall(s, to, &n, false);
 
@@ -84,7 +84,7 @@ static __always_inline int use(u64 key, bool reads, bool writes, u8 op)
 			s = subject_current();
 		}
 	}
-	if (writes && !lomac_modify(subject(s), o, policy.top))
+	if (writes && !lomac_modify(lomac_subject_modifying(s), o, policy.top))
 		return deny(s, &n, -EPERM);
 	return 0;
 }
@@ -132,7 +132,7 @@ int BPF_PROG(lomac_msg_free, struct kern_ipc_perm *perm)
 SEC("lsm/ipc_permission")
 int BPF_PROG(lomac_ipc_permission, struct kern_ipc_perm *perm, short flag)
 {
-	return use(address(perm), flag & 0444, flag & 0222, TG_OP_IPC);
+	return lomac_ipc_access(address(perm), flag & 0444, flag & 0222, TG_OP_IPC);
 }
 
 #define SEARCH_NUMBER 5 /* MSG_COPY */
@@ -162,7 +162,7 @@ int BPF_PROG(lomac_msg_queue_msgrcv, struct kern_ipc_perm *perm, struct msg_msg 
 
 static __always_inline int ipc_control(struct kern_ipc_perm *perm, bool changes)
 {
-	return perm && changes ? use(address(perm), false, true, TG_OP_IPC) : 0;
+	return perm && changes ? lomac_ipc_access(address(perm), false, true, TG_OP_IPC) : 0;
 }
 
 SEC("lsm/shm_shmctl")

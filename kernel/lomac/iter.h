@@ -119,7 +119,7 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 		line.label =
 			own ? label_peek(address(inode), address(f->f_path.dentry), &line.source) :
 			      label_held(address(inode), address(f->f_path.dentry), &line.source);
-		o = object(line.label);
+		o = lomac_object_of_label(line.label);
 		if (mode & FMODE_READ)
 			line.to = lomac_observe(who, o);
 		if (mode & FMODE_WRITE)

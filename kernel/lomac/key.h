@@ -100,7 +100,7 @@ int BPF_PROG(lomac_key_permission, void *key_ref, const struct cred *cred, int n
 		return 0;
 	count_query(TG_C_IPC);
 	o = kernel_object(key);
-	if (lomac_modify(subject(s), o, policy.top))
+	if (lomac_modify(lomac_subject_modifying(s), o, policy.top))
 		return 0;
 	n.object = o.level;
 	return deny(s, &n, -EPERM);

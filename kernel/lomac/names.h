@@ -34,8 +34,9 @@ static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct den
  * the directory holds the node its path reached, so a name costs one step; `memo`
  * is where it is remembered, NULL if it is not.
  */
-static __always_inline int names(struct lomac_subject who, struct inode *dir, struct dentry *dentry,
-				 u8 op, struct tg_found *place, struct tg_inode **memo)
+static __always_inline int lomac_check_dir_change(struct lomac_subject who, struct inode *dir,
+						  struct dentry *dentry, u8 op,
+						  struct tg_found *place, struct tg_inode **memo)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 	u64 parent = address(dentry->d_parent), label;
@@ -49,7 +50,7 @@ static __always_inline int names(struct lomac_subject who, struct inode *dir, st
 		label = label_find(dir, parent, TG_C_DIR, true);
 		*memo = bpf_inode_storage_get(&inodes, dir, 0, 0);
 	}
-	d = object(label);
+	d = lomac_object_of_label(label);
 	if (!lomac_names(who, d, policy.top)) {
 		note_object(&n, dir, parent, label);
 		n.dentry = address(dentry);
@@ -151,12 +152,13 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 		n.reason = TG_R_TOP_ONLY;
 		return deny(s, &n, -EPERM);
 	}
-	err = names(subject(s), dir, dentry, TG_OP_CREATE, &place, &memo);
+	err = lomac_check_dir_change(lomac_subject_modifying(s), dir, dentry, TG_OP_CREATE, &place,
+				     &memo);
 	if (err)
 		return err;
 	if (place.rule.attrs & TG_NEUTRAL)
 		return 0;
-	level = lomac_create(subject(s), place_object(&place));
+	level = lomac_create(lomac_subject_modifying(s), place_object(&place));
 	if (level == LOMAC_REFUSED) {
 		n.dentry = address(dentry);
 		n.object = place.rule.level;
@@ -302,7 +304,7 @@ static __noinline int floor_name(struct inode *inode, u8 level)
  * level it had the highest that it is written at. What its rule opened to all it
  * would be no more: not while lower subjects may have it mapped.
  */
-static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
+static __always_inline int lomac_check_last_unlink(struct inode *inode, u64 dentry, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 	struct lomac_object o;
@@ -313,8 +315,8 @@ static __always_inline int last_name(struct inode *inode, u64 dentry, u8 op)
 		return 0;
 	label = label_of(inode, dentry, TG_C_DIR);
 	if (label & LABEL_LATER)
-		return sank(op, TG_C_DIR);
-	o = object(label);
+		return refuse_label_changed(op, TG_C_DIR);
+	o = lomac_object_of_label(label);
 	if (o.attrs & TG_LOWWRITE && (inode->i_readcount.counter || inode->i_writecount.counter)) {
 		note_object(&n, inode, dentry, label);
 		n.reason = TG_R_BUSY;
@@ -336,14 +338,14 @@ static __always_inline int remove(struct inode *dir, struct dentry *dentry)
 	int err = 0;
 
 	if (who.level < policy.top) {
-		err = names(who, dir, dentry, TG_OP_UNLINK, NULL, &memo);
+		err = lomac_check_dir_change(who, dir, dentry, TG_OP_UNLINK, NULL, &memo);
 		if (!err && inode)
 			err = modify(who, inode, address(dentry), label_named(memo, dentry, inode),
 				     TG_OP_UNLINK, TG_C_DIR);
 	}
 	if (err || !inode)
 		return err;
-	return last_name(inode, address(dentry), TG_OP_UNLINK);
+	return lomac_check_last_unlink(inode, address(dentry), TG_OP_UNLINK);
 }
 
 SEC("lsm.s/inode_unlink")
@@ -401,11 +403,13 @@ static __always_inline bool same_label(struct inode *inode, u64 label, u8 level,
  * its level falls, unless it keeps another name, or somebody has it open and would go on
  * trusting it.
  */
-static __always_inline int name_again(struct tg_subject *s, struct inode *inode, struct dentry *old,
-				      u64 label, struct dentry *new, struct tg_found *place, u8 op)
+static __always_inline int lomac_relabel_for_new_name(struct tg_subject *s, struct inode *inode,
+						      struct dentry *old, u64 label,
+						      struct dentry *new, struct tg_found *place,
+						      u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
-	struct lomac_object o = object(label);
+	struct lomac_object o = lomac_object_of_label(label);
 	u8 level = lomac_rename(o, place_object(place));
 	struct tg_inode *memo;
 	bool admits; /* lower subjects may have it open that the new place does not admit */
@@ -475,7 +479,7 @@ SEC("lsm.s/inode_rename")
 int BPF_PROG(lomac_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
 	     struct inode *new_dir, struct dentry *new_dentry)
 {
-	struct lomac_subject who = subject(subject_current());
+	struct lomac_subject who = lomac_subject_modifying(subject_current());
 	struct inode *inode = old_dentry->d_inode, *over = new_dentry->d_inode;
 	struct tg_found place = {};
 	struct tg_inode *memo;
@@ -485,21 +489,21 @@ int BPF_PROG(lomac_inode_rename, struct inode *old_dir, struct dentry *old_dentr
 	create_is_over(subject_current());
 	if (!inode)
 		return 0;
-	err = names(who, old_dir, old_dentry, TG_OP_RENAME, NULL, &memo);
+	err = lomac_check_dir_change(who, old_dir, old_dentry, TG_OP_RENAME, NULL, &memo);
 	if (err)
 		return err;
 	label = label_moved(memo, old_dentry, inode);
 	err = modify(who, inode, address(old_dentry), label, TG_OP_RENAME, TG_C_DIR);
 	if (!err)
-		err = names(who, new_dir, new_dentry, TG_OP_RENAME, &place, &memo);
+		err = lomac_check_dir_change(who, new_dir, new_dentry, TG_OP_RENAME, &place, &memo);
 	if (!err && over)
 		err = modify(who, over, address(new_dentry), label_named(memo, new_dentry, over),
 			     TG_OP_RENAME, TG_C_DIR);
 	if (!err)
-		err = name_again(subject_current(), inode, old_dentry, label, new_dentry, &place,
-				 TG_OP_RENAME);
+		err = lomac_relabel_for_new_name(subject_current(), inode, old_dentry, label,
+						 new_dentry, &place, TG_OP_RENAME);
 	if (!err && over)
-		err = last_name(over, address(new_dentry), TG_OP_RENAME);
+		err = lomac_check_last_unlink(over, address(new_dentry), TG_OP_RENAME);
 	return err;
 }
 
@@ -508,7 +512,7 @@ int BPF_PROG(lomac_inode_link, struct dentry *old_dentry, struct inode *dir,
 	     struct dentry *new_dentry)
 {
 	struct tg_subject *s = subject_current();
-	struct lomac_subject who = subject(s);
+	struct lomac_subject who = lomac_subject_modifying(s);
 	struct inode *inode = old_dentry->d_inode;
 	struct tg_found place = {};
 	struct tg_inode *memo;
@@ -521,9 +525,10 @@ int BPF_PROG(lomac_inode_link, struct dentry *old_dentry, struct inode *dir,
 	label = label_of(inode, address(old_dentry), TG_C_DIR);
 	err = modify(who, inode, address(old_dentry), label, TG_OP_LINK, TG_C_DIR);
 	if (!err)
-		err = names(who, dir, new_dentry, TG_OP_LINK, &place, &memo);
+		err = lomac_check_dir_change(who, dir, new_dentry, TG_OP_LINK, &place, &memo);
 	if (!err)
-		err = name_again(s, inode, old_dentry, label, new_dentry, &place, TG_OP_LINK);
+		err = lomac_relabel_for_new_name(s, inode, old_dentry, label, new_dentry, &place,
+						 TG_OP_LINK);
 	return err;
 }
 

@@ -73,7 +73,7 @@ int BPF_PROG(lomac_socket_accept, struct socket *sock, struct socket *newsock)
 	return observe_net(&p, TG_OP_ACCEPT);
 }
 
-static __noinline int receive(struct sock *sk)
+static __noinline int lomac_net_receive(struct sock *sk)
 {
 	struct net_peer p = {};
 	u16 family = sk->__sk_common.skc_family;
@@ -91,9 +91,9 @@ static __noinline int receive(struct sock *sk)
 }
 
 /* Of every message, before it is received. */
-static __always_inline int receives(struct sock *sk)
+static __always_inline int lomac_recvmsg(struct sock *sk)
 {
-	return sk->__sk_common.skc_family != AF_UNIX ? receive(sk) : 0;
+	return sk->__sk_common.skc_family != AF_UNIX ? lomac_net_receive(sk) : 0;
 }
 
 SEC("lsm.s/socket_recvmsg")
@@ -101,7 +101,7 @@ int BPF_PROG(lomac_socket_recvmsg, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
-	return sk ? receives(sk) : 0;
+	return sk ? lomac_recvmsg(sk) : 0;
 }
 
 /* Sending to a network that is above the lowest level modifies it. */
@@ -335,7 +335,7 @@ static __always_inline bool netlink_is_shared(struct sock *sk)
 }
 
 /* TCP Fast Open connects without the connect hook. */
-static __always_inline int send(struct sock *sk, struct msghdr *msg)
+static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 {
 	struct net_peer named = { .family = sk->__sk_common.skc_family };
 	int err;
@@ -375,7 +375,7 @@ static __always_inline int send(struct sock *sk, struct msghdr *msg)
 static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 {
 	if (sk->__sk_common.skc_family != AF_UNIX)
-		return send(sk, msg);
+		return lomac_net_send(sk, msg);
 	tx.family = AF_UNIX;
 	/* who sends from the top needs no turn (unix.h), the daemon among them */
 	if (sk->sk_type == SOCK_DGRAM && level_current() != policy.top)
@@ -386,7 +386,7 @@ static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 }
 
 /* Of every message, before it is sent. `ctx`: of the hook */
-static __always_inline int sends(u64 *ctx, struct sock *sk)
+static __always_inline int lomac_sendmsg(u64 *ctx, struct sock *sk)
 {
 	struct msghdr *msg = (struct msghdr *)ctx[1];
 
@@ -403,7 +403,7 @@ int BPF_PROG(lomac_socket_sendmsg, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
-	return sk ? sends(ctx, sk) : 0;
+	return sk ? lomac_sendmsg(ctx, sk) : 0;
 }
 
 SEC("lsm/socket_setsockopt")

@@ -88,7 +88,7 @@ static __always_inline int observe_net(struct net_peer *p, u8 op)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET, .source = ~0u };
-	u8 level = net_believed(p), to = lomac_observe_net(observer(s), level);
+	u8 level = net_believed(p), to = lomac_observe_net(lomac_subject_observing(s), level);
 
 	if (to >= subject_observes(s))
 		return 0;

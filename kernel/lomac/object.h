@@ -455,7 +455,7 @@ static __always_inline bool memory_admits(u64 inode, u64 dentry, u8 level)
 	return d->d_parent == d || level >= policy.top || level >= floor_of(inode);
 }
 
-static __always_inline struct lomac_object object(u64 label)
+static __always_inline struct lomac_object lomac_object_of_label(u64 label)
 {
 	struct lomac_object o = {
 		.level = label_level(label),

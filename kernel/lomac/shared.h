@@ -96,8 +96,8 @@ static __noinline int modify_opened(struct file *file, u8 op)
 	if (!s || inode_is_memory(file->f_inode))
 		return 0;
 	count_query(TG_C_FILE);
-	return modify(subject(s), file->f_inode, file_dentry(file), label_opened(file), op,
-		      TG_C_FILE);
+	return modify(lomac_subject_modifying(s), file->f_inode, file_dentry(file),
+		      label_opened(file), op, TG_C_FILE);
 }
 
 /*
@@ -119,7 +119,8 @@ static __noinline int modify_shared(struct file *file, u8 op)
 	if (label_attrs(label) & TG_NEUTRAL && (inode->i_mode & S_IFMT) != S_IFCHR) {
 		if (!file_is_above(address(file), s->level, TG_NODEMOTE))
 			return 0;
-	} else if (lomac_modify(subject(s), object(label), policy.top) ||
+	} else if (lomac_modify(lomac_subject_modifying(s), lomac_object_of_label(label),
+				policy.top) ||
 		   !file_is_above(address(file), s->level, 0)) {
 		return 0;
 	}

@@ -12,7 +12,7 @@
 #include "lib/verifier.h"
 
 /* Mounting in a mount namespace that an unprivileged user made changes nobody's view but theirs who are in it. */
-static __always_inline int mounts(void)
+static __always_inline int lomac_may_mount(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct nsproxy *ns = me->nsproxy;
@@ -25,31 +25,31 @@ static __always_inline int mounts(void)
 SEC("lsm.s/sb_mount")
 int BPF_PROG(lomac_sb_mount, const char *dev, const struct path *path)
 {
-	return mounts();
+	return lomac_may_mount();
 }
 
 SEC("lsm.s/sb_umount")
 int BPF_PROG(lomac_sb_umount, struct vfsmount *mnt)
 {
-	return mounts();
+	return lomac_may_mount();
 }
 
 SEC("lsm/sb_pivotroot")
 int BPF_PROG(lomac_sb_pivotroot, const struct path *old_path, const struct path *new_path)
 {
-	return mounts();
+	return lomac_may_mount();
 }
 
 SEC("lsm/move_mount")
 int BPF_PROG(lomac_move_mount, const struct path *from, const struct path *to)
 {
-	return mounts();
+	return lomac_may_mount();
 }
 
 SEC("lsm/sb_remount")
 int BPF_PROG(lomac_sb_remount, struct super_block *sb)
 {
-	return mounts();
+	return lomac_may_mount();
 }
 
 SEC("lsm/kernel_load_data")

@@ -7,7 +7,7 @@
 #include "lomac/shared.h"
 #include "lomac/terminal.h"
 
-static __always_inline int act(struct task_struct *target, u8 op)
+static __always_inline int lomac_task_access(struct task_struct *target, u8 op)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_TASK, .source = ~0u };
@@ -17,7 +17,7 @@ static __always_inline int act(struct task_struct *target, u8 op)
 		return 0;
 	count_query(TG_C_TASK);
 	level = subject_label(target).observes;
-	if (lomac_act(subject(s), level))
+	if (lomac_act(lomac_subject_modifying(s), level))
 		return 0;
 	n.peer = target->tgid;
 	n.object = level;
@@ -30,7 +30,7 @@ int BPF_PROG(lomac_task_kill, struct task_struct *p, struct kernel_siginfo *info
 {
 	if (!sig || p->tgid == bpf_get_current_task_btf()->tgid || asked_for(p, info, sig))
 		return 0;
-	return act(p, TG_OP_SIGNAL);
+	return lomac_task_access(p, TG_OP_SIGNAL);
 }
 
 /* ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd, kcmp. The tracer reads what it holds. */
@@ -45,13 +45,13 @@ int BPF_PROG(lomac_ptrace_access_check, struct task_struct *child, unsigned int 
 	if (!(mode & PTRACE_MODE_ATTACH))
 		return 0;
 	o.level = subject_label(child).level;
-	to = lomac_observe(observer(s), o);
+	to = lomac_observe(lomac_subject_observing(s), o);
 	if (to < subject_observes(s)) {
 		n.peer = child->tgid;
 		n.object = o.level;
 		return fall(s, to, &n, false);
 	}
-	return act(child, TG_OP_PTRACE);
+	return lomac_task_access(child, TG_OP_PTRACE);
 }
 
 /* A tracer writes and reads its tracee: who asks to be traced has to be at its level. */
@@ -74,7 +74,7 @@ int BPF_PROG(lomac_ptrace_traceme, struct task_struct *parent)
 SEC("lsm/file_send_sigiotask")
 int BPF_PROG(lomac_file_send_sigiotask, struct task_struct *p)
 {
-	return act(p, TG_OP_SIGNAL);
+	return lomac_task_access(p, TG_OP_SIGNAL);
 }
 
 #define SETFL_MASK (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | FASYNC)
@@ -150,31 +150,31 @@ int BPF_PROG(lomac_file_lock, struct file *file, unsigned int cmd)
 SEC("lsm/task_setpgid")
 int BPF_PROG(lomac_task_setpgid, struct task_struct *p)
 {
-	return act(p, TG_OP_SIGNAL);
+	return lomac_task_access(p, TG_OP_SIGNAL);
 }
 
 SEC("lsm/task_setnice")
 int BPF_PROG(lomac_task_setnice, struct task_struct *p)
 {
-	return act(p, TG_OP_SCHED);
+	return lomac_task_access(p, TG_OP_SCHED);
 }
 
 SEC("lsm/task_setioprio")
 int BPF_PROG(lomac_task_setioprio, struct task_struct *p)
 {
-	return act(p, TG_OP_SCHED);
+	return lomac_task_access(p, TG_OP_SCHED);
 }
 
 SEC("lsm/task_setscheduler")
 int BPF_PROG(lomac_task_setscheduler, struct task_struct *p)
 {
-	return act(p, TG_OP_SCHED);
+	return lomac_task_access(p, TG_OP_SCHED);
 }
 
 SEC("lsm/task_movememory")
 int BPF_PROG(lomac_task_movememory, struct task_struct *p)
 {
-	return act(p, TG_OP_SCHED);
+	return lomac_task_access(p, TG_OP_SCHED);
 }
 
 /*
@@ -207,7 +207,7 @@ int BPF_PROG(lomac_task_prlimit, const struct cred *cred, const struct cred *tcr
 			n.peer = t->tgid;
 		}
 	}
-	if (found && lomac_act(subject(s), n.object))
+	if (found && lomac_act(lomac_subject_modifying(s), n.object))
 		return 0;
 	return deny(s, &n, -EPERM);
 }

@@ -36,7 +36,7 @@ static __always_inline bool speaks_as_root(void)
 /* May it speak to a server by its socket's file? `lowwrite` and `lownoopen`: also a lower one, but not as root. */
 static __always_inline bool unix_file_admits(struct lomac_subject who, u64 label, bool root)
 {
-	struct lomac_object o = object(label);
+	struct lomac_object o = lomac_object_of_label(label);
 
 	return lomac_modify(who, o, policy.top) &&
 	       !(root && o.attrs & TG_LOWWRITE && !lomac_open(who, o, policy.top));
@@ -70,7 +70,7 @@ static __always_inline int unix_decide_peer(struct sock *other)
 		struct dentry *d = CAST(struct dentry, u->path.dentry);
 		u64 label = label_peek(address(d->d_inode), address(u->path.dentry), &n.source);
 
-		if (!unix_file_admits(subject(s), label, as & SPEAKS_AS_ROOT)) {
+		if (!unix_file_admits(lomac_subject_modifying(s), label, as & SPEAKS_AS_ROOT)) {
 			n.inode = address(d->d_inode);
 			n.dentry = address(u->path.dentry);
 			n.object = label_level(label);

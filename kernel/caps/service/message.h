@@ -91,7 +91,7 @@ int BPF_PROG(caps_service_socket_sendmsg, struct socket *sock, struct msghdr *ms
 
 	if (!sk)
 		return 0;
-	err = sends(ctx, sk);
+	err = lomac_sendmsg(ctx, sk);
 	if (!err)
 		err = caps_sends(sock, msg);
 	if (!err && sk->__sk_common.skc_family == AF_UNIX)
@@ -110,7 +110,7 @@ int BPF_PROG(caps_stream_socket_recvmsg, struct socket *sock, struct msghdr *msg
 	if (!sk)
 		return 0;
 	if (sk->__sk_common.skc_family != AF_UNIX)
-		return receives(sk);
+		return lomac_recvmsg(sk);
 	if (sk->sk_type != SOCK_STREAM)
 		return 0;
 	c = caps_conn_of(caps_peer_of(address(sk)));

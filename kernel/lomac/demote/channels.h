@@ -99,7 +99,7 @@ static __always_inline void tx_floor_needed(u64 key)
 }
 
 /* Of global functions the verifier looks at each once, and not at every call. */
-__noinline int channel_write(u64 key, u8 level)
+__noinline int channel_note_writer(u64 key, u8 level)
 {
 	struct tg_channel *c = channel(key);
 
@@ -110,7 +110,7 @@ __noinline int channel_write(u64 key, u8 level)
 	return 0;
 }
 
-__noinline u8 channel_read(u64 key, u8 level)
+__noinline u8 channel_level_for_reader(u64 key, u8 level)
 {
 	struct tg_channel *c = channel(key);
 
@@ -138,7 +138,7 @@ __noinline u8 unix_admits(u64 sock)
 		return 0;
 	d = CAST(struct dentry, u->path.dentry);
 	label = label_peek(address(d->d_inode), address(d), &source);
-	o = object(label);
+	o = lomac_object_of_label(label);
 	if (!o.known)
 		return label & LABEL_LATER ? UNIX_LATER : policy.top;
 	return o.attrs & (TG_LOWWRITE | TG_NEUTRAL) ? 0 : o.level;
@@ -154,7 +154,7 @@ __noinline int channel_send(u64 sock, u8 level, bool falls)
 		return 0;
 	if (u->path.dentry && level < policy.top) {
 		if (c->admits == 0xff) {
-			tx_later(sock);
+			tx_defer_lookup(sock);
 			return 0;
 		}
 		if (level < c->admits) {
@@ -239,7 +239,7 @@ __noinline bool memory_is_mapped(u64 inode)
 }
 
 /* Is memory that the subject can go on writing mapped by somebody who does not fall? */
-__noinline int tx_memory(u64 inode)
+__noinline int tx_check_unnamed_memory(u64 inode)
 {
 	struct tg_channel *c = channel(inode);
 
@@ -266,7 +266,7 @@ __noinline int channel_map(u64 key, u8 level)
 }
 
 /* A pipe that is read, but by no descriptor in sight: a call still waits, or a message carries it. */
-static __always_inline void tx_unread(u64 key)
+static __always_inline void tx_require_reader_seen(u64 key)
 {
 	struct inode *inode = CAST(struct inode, key);
 	struct pipe_inode_info *pipe = CAST(struct pipe_inode_info, inode->i_pipe);
@@ -283,7 +283,7 @@ static __always_inline void tx_unread(u64 key)
  * A connection being accepted right now is in nobody's table and in no queue: who
  * will read from it cannot be told, so its other end may not fall yet.
  */
-static __always_inline void tx_unseen(struct unix_sock *u, u8 level)
+static __always_inline void tx_require_peer_seen(struct unix_sock *u, u8 level)
 {
 	struct unix_sock *peer = CAST(struct unix_sock, u->peer);
 	struct tg_channel *c;
@@ -322,11 +322,11 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 		tx.relays = 1;
 	if (u->peer) {
 		channel_send(address(u->peer), level, falls);
-		return channel_read(self, level);
+		return channel_level_for_reader(self, level);
 	}
 	/* without a peer: whoever is about to connect reads what its holders will write */
-	channel_write(self + 1, level);
-	level = channel_read(self, level);
+	channel_note_writer(self + 1, level);
+	level = channel_level_for_reader(self, level);
 	if (u->sk.__sk_common.skc_state == TCP_LISTEN) {
 		struct sk_buff *skb = u->sk.sk_receive_queue.next;
 
@@ -339,9 +339,9 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 			skb = CAST(struct sk_buff, skb);
 			waiting = CAST(struct unix_sock, skb->sk);
 			if (skb->sk) {
-				level = channel_read(address(skb->sk), level);
+				level = channel_level_for_reader(address(skb->sk), level);
 				if (waiting->peer)
-					channel_write(address(waiting->peer), level);
+					channel_note_writer(address(waiting->peer), level);
 			}
 			skb = skb->next;
 		}

@@ -71,22 +71,22 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
 			tx_floor_needed(key);
 			if (kind == TX_MEMORY)
-				tx_later(key);
+				tx_defer_lookup(key);
 			else
-				tx_unread(address(f->f_inode));
+				tx_require_reader_seen(address(f->f_inode));
 		}
 		if (tx.stage != TX_SPREAD)
 			return level;
 		if (mode & FMODE_WRITE)
-			channel_write(key, level);
+			channel_note_writer(key, level);
 		/* who opens a pipe by a name in /proc cannot tell which of its holders filled it */
 		if (tx.reopen && key == tx.join_key && kind == TX_PIPE) {
-			channel_write(key + 1, level);
+			channel_note_writer(key + 1, level);
 			if (addr == tx.join)
-				level = channel_read(key + 1, level);
+				level = channel_level_for_reader(key + 1, level);
 		}
 		if (mode & FMODE_READ) {
-			level = channel_read(key, level);
+			level = channel_level_for_reader(key, level);
 		}
 		/* an opening counts once, in however many tables it is; of memory each is a way to read it */
 		if (key == tx.join_key && addr != tx.join &&
@@ -104,12 +104,12 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_SPREAD)
 			level = tx_unix(CAST(struct unix_sock, sock->sk), level, falls);
 		else if (falls)
-			tx_unseen(CAST(struct unix_sock, sock->sk), level);
+			tx_require_peer_seen(CAST(struct unix_sock, sock->sk), level);
 	} else if (kind == TX_SHARED && file_references(addr) > 1) {
 		tx.channels++;
 		if (tx.stage == TX_SPREAD) {
-			channel_write(addr, level);
-			level = channel_read(addr, level);
+			channel_note_writer(addr, level);
+			level = channel_level_for_reader(addr, level);
 		}
 	} else if (kind == TX_RING) {
 		tx.async += falls;
@@ -120,11 +120,11 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		/* it fills in the memory of the process that made it */
 		tx.channels++;
 		if (tx.stage == TX_SPREAD)
-			channel_write(address(uffd->mm), level);
+			channel_note_writer(address(uffd->mm), level);
 	} else if (kind == TX_PROCESS && mode & FMODE_READ) {
 		tx.channels++;
 		if (tx.stage == TX_SPREAD)
-			level = channel_read(address(f->private_data), level);
+			level = channel_level_for_reader(address(f->private_data), level);
 	}
 	if (kind == TX_PROCESS && falls && mode & FMODE_WRITE) {
 		tx.writable++;
@@ -264,12 +264,12 @@ __noinline int tx_mapping(u64 addr, u8 level)
 		if (tx.stage == TX_COUNT) {
 			/* who reads it by a descriptor falls, too: another round */
 			if (shared && writable)
-				channel_write(key, level);
+				channel_note_writer(key, level);
 			return channel_map(key, level);
 		}
 		if (tx.stage == TX_VERIFY && shared && writable) {
 			tx_floor_needed(key);
-			tx_later(key);
+			tx_defer_lookup(key);
 		}
 		if (tx.stage == TX_FLOORS && shared && writable)
 			tx_floor(key, level);

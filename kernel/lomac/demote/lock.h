@@ -246,14 +246,14 @@ __noinline bool tx_queue(u64 ns, u32 mine, bool wanted)
 }
 
 /* Takes the lock: its ticket; 0: it was not to be had in time. */
-static __always_inline u32 tx_lock_held(void)
+static __always_inline u32 tx_lock_sleepable(void)
 {
 	u32 mine = tx_ticket();
 
 	return tx_try(mine, true) || tx_queue(TX_QUEUE_NS, mine, true) ? mine : 0;
 }
 
-__noinline u32 tx_lock_now(void)
+__noinline u32 tx_lock_atomic(void)
 {
 	u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
 	u32 i, mine = tx_ticket();
@@ -307,7 +307,7 @@ __noinline int tx_take_turn(void)
 
 	if (!(tx.lock || tx_is_recent()))
 		return 0;
-	mine = tx_lock_held();
+	mine = tx_lock_sleepable();
 	if (!mine)
 		return 0;
 	tx_turn_of = bpf_get_current_pid_tgid();
@@ -331,7 +331,7 @@ __noinline bool tx_let_end(void)
 
 	if (!s || !s->from)
 		return true;
-	mine = tx_lock_held();
+	mine = tx_lock_sleepable();
 	if (!mine)
 		return false;
 	tx_let_go(mine);

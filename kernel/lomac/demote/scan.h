@@ -127,7 +127,7 @@ __noinline int tx_readers(u64 mm)
 }
 
 /* Looks at the mappings and the asynchronous I/O of who falls, and but to count at the descriptors. */
-__noinline int tx_look(u32 stage)
+__noinline int tx_scan_fallers(u32 stage)
 {
 	struct task_struct *t;
 

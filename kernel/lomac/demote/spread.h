@@ -44,7 +44,7 @@ static __always_inline u8 tx_joins(u8 level)
 
 		channel_send(tx.join_unix, level, false);
 		if (sk->sk_type == SOCK_STREAM || sk->sk_type == SOCK_SEQPACKET)
-			level = channel_read(tx.join_unix + 1, level);
+			level = channel_level_for_reader(tx.join_unix + 1, level);
 	}
 	return level;
 }
@@ -52,8 +52,8 @@ static __always_inline u8 tx_joins(u8 level)
 /* Whatever both change for each other: who shares it has one level. */
 static __always_inline u8 tx_shares(u64 what, u8 level, u8 low)
 {
-	channel_write(what, level);
-	return channel_read(what, low);
+	channel_note_writer(what, level);
+	return channel_level_for_reader(what, low);
 }
 
 /* What clone(2) shares with another process, apart from memory and descriptors (CLONE_FS, CLONE_IO, CLONE_SYSVSEM); 0: not. */
@@ -87,13 +87,13 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 
 	/* a tracer reads and writes its tracee's memory without a hook */
 	if (t->ptraced.next != &t->ptraced) {
-		channel_write(task, level);
-		low = channel_read(task + 1, low);
+		channel_note_writer(task, level);
+		low = channel_level_for_reader(task + 1, low);
 	}
 	if (t->ptrace) {
 		shared = address(t->parent);
-		channel_write(shared + 1, level);
-		low = channel_read(shared, low);
+		channel_note_writer(shared + 1, level);
+		low = channel_level_for_reader(shared, low);
 	}
 	low = tx_shares(address(t->mm), level, low);
 	/* what one opens by a relative name, and who may open what it makes, the other chooses */
@@ -166,7 +166,7 @@ __noinline int tx_spread(void)
 		waits = fifo_waits(t->pid);
 		if (waits) {
 			tx.fifo_seen |= 1 << (waits - 1);
-			low = channel_read(tx.join_key, low);
+			low = channel_level_for_reader(tx.join_key, low);
 			/* once woken it may have left the pipe's count */
 			tx.join_readers += t->__state & TASK_INTERRUPTIBLE;
 		}

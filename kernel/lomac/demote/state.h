@@ -104,7 +104,7 @@ int tx_each(u32 step, u64 cause);
 #define TX_PENDING 512
 u64 tx_pending[TX_PENDING];
 
-static __always_inline void tx_later(u64 key)
+static __always_inline void tx_defer_lookup(u64 key)
 {
 	u32 n = tx.pending;
 

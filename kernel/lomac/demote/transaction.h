@@ -151,11 +151,11 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine)
 
 	bpf_for(i, 0, TX_PAUSES) {
 		tx.overflow = tx.async = tx.mapping = 0;
-		tx_look(TX_COUNT);
+		tx_scan_fallers(TX_COUNT);
 		tx.pending = tx.channels = tx.memory = tx.floors = tx.floors_others = 0;
-		tx_look(TX_VERIFY);
+		tx_scan_fallers(TX_VERIFY);
 		bpf_for(k, 0, tx.pending)
-			tx_memory(tx_pending[BOUND(k, TX_PENDING)]);
+			tx_check_unnamed_memory(tx_pending[BOUND(k, TX_PENDING)]);
 		if (!tx.overflow)
 			return 0;
 		err = tx_rest(until, may_sleep, mine);
@@ -328,7 +328,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	if (tx.published || tx.join)
 		epoch++;
 	if (tx.published)
-		tx_look(TX_FLOORS);
+		tx_scan_fallers(TX_FLOORS);
 	if (tx.join && subject_level(s) < policy.top) {
 		tx.stage = TX_FLOORS;
 		tx_file(tx.join, subject_level(s), true);
@@ -368,7 +368,7 @@ static long tx_forget(struct bpf_map *map, u64 *key, struct tg_channel *c, void 
 static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_fifo *fifo,
 				     bool reopen, struct tg_note *n, bool may_sleep)
 {
-	u32 mine = may_sleep ? tx_lock_held() : tx_lock_now();
+	u32 mine = may_sleep ? tx_lock_sleepable() : tx_lock_atomic();
 	u32 failing, i;
 	int err;
 
@@ -429,13 +429,13 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, struct tg_f
 }
 
 /* For hooks that may sleep, and for those that may not: they look again for five milliseconds. */
-__noinline int demote_held(u8 to, struct tg_note *n)
+__noinline int demote_sleepable(u8 to, struct tg_note *n)
 {
 	pipeline_let_go(to);
 	return n ? tx_demote(to, 0, 0, NULL, false, n, true) : -EAGAIN;
 }
 
-__noinline int demote_now(u8 to, struct tg_note *n)
+__noinline int demote_atomic(u8 to, struct tg_note *n)
 {
 	return n ? tx_demote(to, 0, 0, NULL, false, n, false) : -EAGAIN;
 }
