@@ -24,14 +24,14 @@ static __noinline int caps_hands_over(u64 control, u64 len, u32 domain)
 	    1)
 		caps_hands(domain);
 	bpf_for(i, 0, CAPS_CONTROLS) {
-		u64 size = name_word(control + at), what = name_word(control + at + 8);
+		u64 size = read_kernel_u64(control + at), what = read_kernel_u64(control + at + 8);
 
 		if (at + 16 > len || size < 16 || size > len - at)
 			break;
 		if (what == (1ull | (u64)SCM_RIGHTS << 32)) {
 			bpf_for(k, 0, CAPS_SCM_FDS) {
 				u64 file = 0;
-				u32 fd = name_word(control + at + 16 + k * 4);
+				u32 fd = read_kernel_u64(control + at + 16 + k * 4);
 
 				if (16 + k * 4 + 4 > size)
 					break;
@@ -57,7 +57,7 @@ static __noinline bool caps_routes(u64 control, u64 len)
 	u32 i;
 
 	bpf_for(i, 0, CAPS_CONTROLS) {
-		u64 size = name_word(control + at), what = name_word(control + at + 8);
+		u64 size = read_kernel_u64(control + at), what = read_kernel_u64(control + at + 8);
 
 		if (at + 16 > len || size < 16 || size > len - at)
 			break;

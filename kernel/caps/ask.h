@@ -59,7 +59,7 @@ __noinline u64 caps_object_id(u64 id, u64 text, u32 len)
 
 	len &= 255;
 	bpf_for(i, 0, (len + 7) / 8) {
-		word = name_word(text + i * 8);
+		word = read_kernel_u64(text + i * 8);
 		if (len - i * 8 < 8)
 			word &= (1ull << ((len & 7) * 8)) - 1;
 		id = caps_mix(id, word);
@@ -89,7 +89,7 @@ __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratc
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = PART(struct tg_automaton, automaton)->start;
+		state = ARENA_PTR(struct tg_automaton, automaton)->start;
 		if (!n)
 			state = automaton_step(automaton, state, '/');
 		bpf_for(i, 0, n)

@@ -39,12 +39,12 @@ static __noinline int caps_finish(struct caps_domain *d)
 		d->control[k] = 0;
 	asm volatile("" ::"r"(&arena));
 	bpf_for(i, 0, d->count) {
-		AT(struct caps_subject) *s =
-			PART(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
+		ARENA(struct caps_subject) *s =
+			ARENA_PTR(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
 
 		for (k = 0; k < CAPS_CLASSES; k++)
 			d->control[k] |= s->control[k];
-		d->services |= PART(struct caps_image, s->image)->services_count;
+		d->services |= ARENA_PTR(struct caps_image, s->image)->services_count;
 	}
 	return 0;
 }

@@ -32,7 +32,7 @@ __noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = PART(struct tg_automaton, automaton)->start;
+		state = ARENA_PTR(struct tg_automaton, automaton)->start;
 		for (i = 0; i < 19; i++)
 			if (i < key->len)
 				state = automaton_step(automaton, state, key->bytes[i]);
@@ -146,7 +146,8 @@ __noinline int caps_ask_abstract(u64 text, u32 len, struct caps_question *q __ar
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = automaton_step(automaton, PART(struct tg_automaton, automaton)->start, '@');
+		state = automaton_step(automaton, ARENA_PTR(struct tg_automaton, automaton)->start,
+				       '@');
 		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(
 			automaton, automaton_feed(automaton, state, text, len & 127));
 	}
@@ -164,7 +165,7 @@ static __always_inline int caps_ask_unix(u64 sk, struct caps_question *q)
 	if (!addr)
 		return 0;
 	text = unix_text(addr);
-	if (!(u8)name_word(text))
+	if (!(u8)read_kernel_u64(text))
 		return caps_ask_abstract(text + 1, CAST(struct unix_address, addr)->len - 3, q);
 	q->why = CAPS_NO_NAME;
 	q->asked.given = 0;
@@ -264,7 +265,7 @@ int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len
 		return 0;
 	if (q.class == CAPS_UNIX) {
 		/* a path is asked about where the name is made; the kernel's own choice is nobody's */
-		if (len <= 2 || (u8)name_word(text))
+		if (len <= 2 || (u8)read_kernel_u64(text))
 			return 0;
 		caps_ask_abstract(text + 1, len - 3, &q);
 		err = q.asked.given ? 0 : verdict_of(caps_refuse(&q, &n));
@@ -284,7 +285,7 @@ int BPF_PROG(caps_socket_connect, struct socket *sock, struct sockaddr *at, int 
 	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
 		return 0;
 	/* Unix sockets are asked about by what was found for the name; AF_UNSPEC ends a connection */
-	if (q.class == CAPS_UNIX || !(u16)name_word(address(at)))
+	if (q.class == CAPS_UNIX || !(u16)read_kernel_u64(address(at)))
 		return 0;
 	err = caps_inet_asked(sk, address(at), len, &q, TG_OP_CONNECT);
 	return err ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);

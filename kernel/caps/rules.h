@@ -55,11 +55,11 @@ caps_function u32 caps_ask_layer(struct caps_asked *a __arg_nonnull, u32 answer)
 	u32 wanted = a->wanted, beside = a->beside, count, by, i;
 
 	a->taken = 0;
-	count = answer ? PART(struct caps_answer, answer)->count : 0;
-	by = answer ? PART(struct caps_answer, answer)->by : 0;
+	count = answer ? ARENA_PTR(struct caps_answer, answer)->count : 0;
+	by = answer ? ARENA_PTR(struct caps_answer, answer)->by : 0;
 	caps_for(i, count) {
-		u32 at = PART(u32, by)[i], gives, goes, lasts;
-		AT(struct caps_capability) *c = PART(struct caps_capability, at);
+		u32 at = ARENA_PTR(u32, by)[i], gives, goes, lasts;
+		ARENA(struct caps_capability) *c = ARENA_PTR(struct caps_capability, at);
 
 		lasts = !c->expires && !c->uses;
 		if (!lasts && !wanted)
@@ -92,14 +92,14 @@ caps_function u32 caps_brings(struct caps_asked *a __arg_nonnull, u32 answer,
 {
 	u32 count, by, i, becomes = 0, from = *next;
 
-	if (!answer || !PART(struct caps_answer, answer)->brings)
+	if (!answer || !ARENA_PTR(struct caps_answer, answer)->brings)
 		return 0;
-	count = PART(struct caps_answer, answer)->count;
-	by = PART(struct caps_answer, answer)->by;
+	count = ARENA_PTR(struct caps_answer, answer)->count;
+	by = ARENA_PTR(struct caps_answer, answer)->by;
 	caps_for(i, count - from) {
-		u32 at = PART(u32, by)[from + i];
+		u32 at = ARENA_PTR(u32, by)[from + i];
 
-		becomes = PART(struct caps_capability, at)->becomes;
+		becomes = ARENA_PTR(struct caps_capability, at)->becomes;
 		if (!becomes || caps_is_taken(a, at)) {
 			becomes = 0;
 			continue;
@@ -113,15 +113,14 @@ caps_function u32 caps_brings(struct caps_asked *a __arg_nonnull, u32 answer,
 /* A subject's automaton for objects of a class. */
 static __always_inline u32 caps_automaton(u32 layer, u32 class)
 {
-	return PART(struct caps_subject, layer)->automata[class & 7];
+	return ARENA_PTR(struct caps_subject, layer)->automata[class & 7];
 }
 
 /* What it says of a name that ends in a state. */
 static __always_inline u32 caps_answer_of(u32 automaton, u32 state)
 {
-	return PART(
-		u32,
-		PART(struct tg_automaton, automaton)->answers)[automaton_answer(automaton, state)];
+	return ARENA_PTR(u32, ARENA_PTR(struct tg_automaton, automaton)
+				      ->answers)[automaton_answer(automaton, state)];
 }
 
 #endif

@@ -35,7 +35,7 @@ CAPS_NEVER(uring_sqpoll, TG_OP_SYSTEM, TG_C_SYSTEM)
 SEC("lsm/inode_init_security_anon")
 int BPF_PROG(caps_inode_init_security_anon, struct inode *inode, const struct qstr *name)
 {
-	u64 text = name_word(address(CAST(struct qstr, address(name))->name));
+	u64 text = read_kernel_u64(address(CAST(struct qstr, address(name))->name));
 
 	/* "[io_urin", "[userfau" */
 	if (!caps_me() || (text != 0x6e6972755f6f695bull && text != 0x756166726573755bull))

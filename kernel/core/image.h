@@ -11,7 +11,7 @@ static __always_inline struct tg_image __arena *image_of(u32 number)
 {
 	/* makes the arena this program's */
 	asm volatile("" ::"r"(&arena));
-	return PART(struct tg_image, 4096 + (number & 1) * TG_ARENA_HALF);
+	return ARENA_PTR(struct tg_image, 4096 + (number & 1) * TG_ARENA_HALF);
 }
 
 #endif

@@ -10,14 +10,14 @@
  * force whole. Nodes are numbered anew by each: what was found by way of a node counts only
  * if the number is still the same afterwards.
  */
-static __always_inline u32 policy_number(void)
+static __always_inline u32 policy_seqno(void)
 {
 	return *(volatile u32 *)&policy.seqno;
 }
 
 static __always_inline u32 policy_slot(void)
 {
-	return policy_number() & 1;
+	return policy_seqno() & 1;
 }
 
 #endif

@@ -7,8 +7,8 @@
 #include "lib/bpf.h"
 
 #define __arena __attribute__((address_space(1)))
-#define AT(type) type __arena
-#define PART(type, offset) ((type __arena *)(u64)(offset))
+#define ARENA(type) type __arena
+#define ARENA_PTR(type, offset) ((type __arena *)(u64)(offset))
 
 /* Two images: the policy's in force, and the one being loaded. A page is there once it was written to. */
 struct {

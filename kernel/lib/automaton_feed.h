@@ -10,18 +10,18 @@
 /* The state after a text. */
 static __always_inline u32 automaton_feed(u32 automaton, u32 state, u64 text, u32 len)
 {
-	AT(struct tg_automaton) *a;
+	ARENA(struct tg_automaton) * a;
 	u32 width, next;
 	u64 word = 0;
 
 	asm volatile("" ::"r"(&arena));
-	a = PART(struct tg_automaton, automaton);
+	a = ARENA_PTR(struct tg_automaton, automaton);
 	width = a->width;
 	next = a->next;
 	for (u32 i = UNKNOWN_ZERO; i < len && MAY_LOOP; i++) {
 		if (!(i & 7))
-			word = name_word(text + i);
-		state = PART(u16, next)[state * width + a->classes[word & 0xff]];
+			word = read_kernel_u64(text + i);
+		state = ARENA_PTR(u16, next)[state * width + a->classes[word & 0xff]];
 		word >>= 8;
 	}
 	return state;

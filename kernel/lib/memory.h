@@ -6,7 +6,7 @@
 #include "lib/verifier.h"
 
 /* The kernel's words at any address; what is not there is 0. */
-static __always_inline u64 name_word(u64 at)
+static __always_inline u64 read_kernel_u64(u64 at)
 {
 	return CAST(struct qstr, at)->hash_len;
 }

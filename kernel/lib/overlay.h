@@ -53,11 +53,11 @@ static __always_inline bool look_behind(u64 *inode, u64 *dentry)
 	u32 i;
 
 	for (i = 0; i < OVERLAYS && is_of_overlay(*inode); i++) {
-		u64 at = *inode + bpf_core_type_size(struct inode), lower = name_word(at + 8);
+		u64 at = *inode + bpf_core_type_size(struct inode), lower = read_kernel_u64(at + 8);
 
-		*dentry = name_word(at);
+		*dentry = read_kernel_u64(at);
 		if (!*dentry && lower)
-			*dentry = name_word(lower + 16);
+			*dentry = read_kernel_u64(lower + 16);
 		*inode = *dentry ? address(CAST(struct dentry, *dentry)->d_inode) : 0;
 		if (!*inode || (CAST(struct inode, *inode)->i_mode & S_IFMT) != type)
 			return false;

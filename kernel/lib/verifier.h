@@ -36,7 +36,7 @@ u32 zero;
 #define UNKNOWN_ZERO (*(volatile u32 *)&zero)
 
 /* As bpf_for(i, 0, n), at a sixth of its cost: a call of the kernel's each step. */
-#define EACH(i, n) for (i = UNKNOWN_ZERO; i < (n) && MAY_LOOP; i++)
+#define for_each_index(i, n) for (i = UNKNOWN_ZERO; i < (n) && MAY_LOOP; i++)
 
 /*
  * A kernel pointer as a number, which alone a global function takes. Negation

@@ -20,7 +20,7 @@
  */
 static __always_inline u64 page_head(u64 page)
 {
-	u64 word = name_word(page + bpf_core_field_offset(struct page, lru));
+	u64 word = read_kernel_u64(page + bpf_core_field_offset(struct page, lru));
 
 	if (!(word & 1))
 		return page;

@@ -95,7 +95,7 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 	bpf_for(try, 0, TG_TRIES) {
 		struct dentry *d = CAST(struct dentry, dentry);
 		u64 before = path_settled();
-		u32 number = policy_number();
+		u32 number = policy_seqno();
 		u64 m;
 
 		if (before & PATH_ODD)
@@ -114,7 +114,7 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 			else
 				ret = walk_mounts(m, w) && walk_map(w, out) ? 0 : -1;
 		}
-		if (path_sequence() == before && policy_number() == number) {
+		if (path_sequence() == before && policy_seqno() == number) {
 			if (!ret)
 				mount_remember(w);
 			break;

@@ -26,7 +26,7 @@ static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct den
 		place->rule.source = dir->rule;
 		place->node = at;
 	}
-	return policy_number() == label_seqno(label) ? err : path_rule(address(dentry), place);
+	return policy_seqno() == label_seqno(label) ? err : path_rule(address(dentry), place);
 }
 
 /*
@@ -379,7 +379,7 @@ static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct t
 	if (label & LABEL_FULL && (from->edges || from->star))
 		return false;
 	/* the nodes are those of the policy that the label was found under */
-	return !(place->full && (to->edges || to->star)) && policy_number() == label_seqno(label);
+	return !(place->full && (to->edges || to->star)) && policy_seqno() == label_seqno(label);
 }
 
 /*

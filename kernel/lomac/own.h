@@ -99,7 +99,7 @@ static __noinline bool device_has(u64 device, u64 high, u64 low)
 		if (!at)
 			return true;
 		entry += bpf_core_field_offset(struct inet6_ifaddr, addr);
-		if (name_word(entry) == high && name_word(entry + 8) == low)
+		if (read_kernel_u64(entry) == high && read_kernel_u64(entry + 8) == low)
 			return true;
 		at = address(CAST(struct list_head, at)->next);
 	}
@@ -152,7 +152,7 @@ static __noinline bool speaks_above(struct sock *sk, struct net_peer *from, u64 
 	if (net_level(from) > level)
 		return true;
 	bpf_for(i, 0, NET_CONTROLS) {
-		u64 size = name_word(control + at), what = name_word(control + at + 8);
+		u64 size = read_kernel_u64(control + at), what = read_kernel_u64(control + at + 8);
 
 		if (at + 16 > len || size < 16 || size > len - at)
 			break;
@@ -160,13 +160,13 @@ static __noinline bool speaks_above(struct sock *sk, struct net_peer *from, u64 
 		if (what == (IPPROTO_IP | (u64)IP_PKTINFO << 32)) {
 			__builtin_memset(from->addr, 0, sizeof(from->addr));
 			/* struct in_pktinfo: the device, and the address to send from */
-			net_peer_v4(from, name_word(control + at + 16) >> 32);
+			net_peer_v4(from, read_kernel_u64(control + at + 16) >> 32);
 		} else if (what == (IPPROTO_IPV6 | (u64)IPV6_PKTINFO << 32) ||
 			   what == (IPPROTO_IPV6 | (u64)IPV6_2292PKTINFO << 32)) {
 			u64 half[2];
 
-			half[0] = name_word(control + at + 16);
-			half[1] = name_word(control + at + 24);
+			half[0] = read_kernel_u64(control + at + 16);
+			half[1] = read_kernel_u64(control + at + 24);
 			__builtin_memcpy(from->addr, half, sizeof(half));
 			from->known = half[1] != 0;
 		}

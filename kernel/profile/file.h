@@ -32,7 +32,7 @@ static __always_inline int name_refuse(long error, u32 request, struct tg_note *
 static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 dentry, u64 mnt,
 				     bool dir)
 {
-	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
+	struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, who->profile);
 
 	n->dentry = dentry;
 	n->mnt = mnt;
@@ -54,7 +54,7 @@ static __always_inline bool is_gone(struct tg_who *who, u64 dentry)
 	struct dentry *d = CAST(struct dentry, dentry);
 
 	return !d->d_hash.pprev && (u64)d->d_parent != dentry && d->d_inode &&
-	       !(PART(struct tg_profile, who->profile)->path_flags & PATH_MEDIATE_DELETED);
+	       !(ARENA_PTR(struct tg_profile, who->profile)->path_flags & PATH_MEDIATE_DELETED);
 }
 
 /* What has no path (pipes, sockets, anonymous inodes, memfds): path_mediated_fs(). */
@@ -109,7 +109,7 @@ __noinline int file_asked(struct tg_asked *a, struct tg_name *name, struct tg_co
 			state = name_state_led(name);
 		}
 		simply = state >= 0 && is_simply_allowed(&who, name->table, state, a->request);
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		if (!simply)
 			return file_says(a, name, &who, state);

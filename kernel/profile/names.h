@@ -213,7 +213,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 		name_for(&name, &who, link, mnt, false);
 		name.locked = 1;
 		state = name_state(&name);
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		if (state < 0)
 			return name_refuse(state, request, &note);
@@ -222,7 +222,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 			name_for(&name, &who, target, mnt, false);
 			name.start = profile_step(name.table, state, 0);
 			state = name_state(&name);
-			if (policy_number() != who.number)
+			if (policy_seqno() != who.number)
 				continue;
 			if (state < 0)
 				return name_refuse(state, request, &note);
@@ -234,7 +234,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 			} else if (pair.allow & LINK_SUBSET_) {
 				name_for(&name, &who, target, mnt, false);
 				state = name_state(&name);
-				if (policy_number() != who.number)
+				if (policy_seqno() != who.number)
 					continue;
 				if (state < 0)
 					return name_refuse(state, request, &note);
@@ -248,7 +248,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 				}
 			}
 		}
-		if (policy_number() == who.number)
+		if (policy_seqno() == who.number)
 			return profile_decide(&who, perms, request, -EACCES, &note);
 	}
 	return profile_refuse(request, TG_R_BUSY, -EAGAIN, &note);

@@ -2,7 +2,7 @@
 /*
  * AppArmor's profiles: the walk of an automaton, and what becomes of a request. Pure
  * functions of an image (abi/profile_image.h), the same source in the kernel and in the tests
- * (tests/core), where AT(type, offset) is a place in the image.
+ * (tests/core), where ARENA(type, offset) is a place in the image.
  */
 #ifndef TIDEGATE_PROFILE_RULES_H
 #define TIDEGATE_PROFILE_RULES_H
@@ -64,23 +64,23 @@ enum profile_class {
 /* The state after a byte. */
 static __always_inline u32 profile_step(u32 table, u32 state, u8 byte)
 {
-	AT(struct tg_table) *t = PART(struct tg_table, table);
+	ARENA(struct tg_table) *t = ARENA_PTR(struct tg_table, table);
 
-	return PART(u16, t->next)[state * t->width + t->classes[byte]];
+	return ARENA_PTR(u16, t->next)[state * t->width + t->classes[byte]];
 }
 
 /* What a state allows; */
-static __always_inline AT(struct tg_pair) *profile_pair(u32 table, u32 state)
+static __always_inline ARENA(struct tg_pair) * profile_pair(u32 table, u32 state)
 {
-	AT(struct tg_table) *t = PART(struct tg_table, table);
+	ARENA(struct tg_table) *t = ARENA_PTR(struct tg_table, table);
 
-	return &PART(struct tg_pair, t->pairs)[PART(u16, t->accepts)[state]];
+	return &ARENA_PTR(struct tg_pair, t->pairs)[ARENA_PTR(u16, t->accepts)[state]];
 }
 
 /* the owner, or others. */
-static __always_inline AT(struct tg_perms) *profile_perms(u32 table, u32 state, bool owner)
+static __always_inline ARENA(struct tg_perms) * profile_perms(u32 table, u32 state, bool owner)
 {
-	AT(struct tg_pair) *pair = profile_pair(table, state);
+	ARENA(struct tg_pair) *pair = profile_pair(table, state);
 
 	return owner ? &pair->owner : &pair->other;
 }

@@ -116,7 +116,7 @@ static __always_inline int change_forbid(u32 request, struct tg_note *note)
 static __always_inline int change_refuse(struct tg_who *who, u32 request, u8 reason, int err,
 					 struct tg_note *note)
 {
-	bool complains = PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN;
+	bool complains = ARENA_PTR(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN;
 
 	note->reason = reason;
 	return verdict_of(profile_record(complains ? PROFILE_COMPLAIN : PROFILE_REFUSED, request,
@@ -169,27 +169,27 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool at_exec, bool t
 		int err = 0;
 
 		who = who_of(c);
-		number = c ? who.number : policy_number();
+		number = c ? who.number : policy_seqno();
 		to = profile_by_id(number, id);
 		missing = !to && !text_is_unconfined(t, first);
 		if (!to && !who.profile && (missing || apparmor_active))
 			return -ENOENT;
-		if (missing && PART(struct tg_profile, who.profile)->mode != TG_MODE_COMPLAIN)
+		if (missing && ARENA_PTR(struct tg_profile, who.profile)->mode != TG_MODE_COMPLAIN)
 			return profile_refuse(request, TG_R_NO_PROFILE, -ENOENT, &note);
 		if (who.profile) {
-			struct tg_profile __arena *p = PART(struct tg_profile, who.profile);
+			struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, who.profile);
 
 			if (!missing)
 				perms = perms_by(p->file.table,
 						 profile_named(p->file.table, p->file.start, to),
 						 OWNER_SELF);
-			if (policy_number() != number)
+			if (policy_seqno() != number)
 				continue;
 			err = profile_decide(&who, perms, request, -EACCES, &note);
 			if (!err && tracer_is_confined() && p->mode != TG_MODE_COMPLAIN)
 				err = change_refuse(&who, request, TG_R_NO_PROFILE, -EPERM, &note);
 		}
-		if (policy_number() != number)
+		if (policy_seqno() != number)
 			continue;
 		if (err || test)
 			return err;
@@ -228,7 +228,7 @@ __noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root, bool
 	asm volatile("" ::"r"(&arena));
 	if (!t)
 		return 0;
-	id = base = id_add(id_add(PART(struct tg_profile, root)->id, '/'), '/');
+	id = base = id_add(id_add(ARENA_PTR(struct tg_profile, root)->id, '/'), '/');
 	for (i = first; i <= t->len && hats < HATS; i++) {
 		u8 byte = WORD_BYTE(t, i);
 
@@ -239,8 +239,8 @@ __noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root, bool
 			continue;
 		}
 		found = profile_by_id(number, id);
-		if (found && PART(struct tg_profile, found)->parent == root)
-			return PART(struct tg_profile, found)->hat ? found : EXEC_REFUSED;
+		if (found && ARENA_PTR(struct tg_profile, found)->parent == root)
+			return ARENA_PTR(struct tg_profile, found)->hat ? found : EXEC_REFUSED;
 		id = base;
 		hats++;
 		/* in complain mode the first is taken for a hat, whether it is there or not */
@@ -284,12 +284,12 @@ __noinline int change_hat(struct tg_text *t, u32 first, u64 token, bool test)
 		who = who_of(c);
 		if (!c || !who.profile)
 			return -EPERM;
-		p = PART(struct tg_profile, who.profile);
+		p = ARENA_PTR(struct tg_profile, who.profile);
 		if (first >= t->len || !WORD_BYTE(t, first))
 			return c->previous && !test ? hat_leave(c, &who, token, &note) : 0;
 		root = p->hat ? p->parent : who.profile;
 		hat = hat_find(t, first, who.number, root, p->mode == TG_MODE_COMPLAIN);
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		if (hat == EXEC_REFUSED)
 			return change_forbid(MAY_CHANGE_HAT_, &note);
@@ -316,7 +316,7 @@ __noinline int change_hat(struct tg_text *t, u32 first, u64 token, bool test)
 		}
 		c->learning = !hat;
 		if (hat) {
-			c->profile = PART(struct tg_profile, hat)->id;
+			c->profile = ARENA_PTR(struct tg_profile, hat)->id;
 			c->changed = 1;
 		}
 		c->onexec = 0;

@@ -72,11 +72,11 @@ __noinline u32 profile_by_id(u32 number, u64 id)
 	u32 mask = image->names_mask, names = image->names, i;
 
 	bpf_for(i, 0, mask + 1) {
-		u32 at = PART(u32, names)[(id + i) & mask];
+		u32 at = ARENA_PTR(u32, names)[(id + i) & mask];
 
 		if (!at)
 			break;
-		if (PART(struct tg_profile, at)->id == id)
+		if (ARENA_PTR(struct tg_profile, at)->id == id)
 			return at;
 	}
 	return 0;
@@ -115,7 +115,7 @@ static __always_inline u32 confined_at(struct tg_confined *c, u32 number)
 /* Does this profile, if it is one, refuse anything? */
 static __always_inline bool confines(u32 profile)
 {
-	return profile && PART(struct tg_profile, profile)->mode != TG_MODE_UNCONFINED;
+	return profile && ARENA_PTR(struct tg_profile, profile)->mode != TG_MODE_UNCONFINED;
 }
 
 #endif

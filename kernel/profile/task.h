@@ -89,7 +89,7 @@ static __always_inline u32 confined_of(struct tg_confined *c, u32 number)
 /* What one of the two profiles says. */
 __noinline int peer_says(u32 profile, u32 peer, struct tg_between *b, u32 request)
 {
-	struct tg_profile __arena *p = PART(struct tg_profile, profile);
+	struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, profile);
 	struct tg_note note = { .class = TG_C_TASK };
 	struct tg_perms perms = {};
 	u32 state, table;
@@ -156,7 +156,7 @@ static __always_inline int between(struct task_struct *task, bool acts, u32 clas
 	b.op = op;
 	b.peer = task->tgid;
 	for (try = 0; try < PROFILE_TRIES; try++) {
-		b.number = policy_number();
+		b.number = policy_seqno();
 		me = mine ? confined_at(mine, b.number) : 0;
 		it = confined_of(other, b.number);
 		if (!me && !it)
@@ -167,7 +167,7 @@ static __always_inline int between(struct task_struct *task, bool acts, u32 clas
 			return 0;
 		b.plain = 1;
 		err = both_say(&b);
-		if (policy_number() != b.number)
+		if (policy_seqno() != b.number)
 			continue;
 		if (b.plain)
 			agreed_remember(&b);
@@ -216,7 +216,7 @@ int BPF_PROG(profile_bpf, int cmd)
 		return 0;
 	who = who_is_confined();
 	if (!who.profile ||
-	    PART(struct tg_profile, who.profile)->caps_allow & 1ull << CAP_MAC_ADMIN_)
+	    ARENA_PTR(struct tg_profile, who.profile)->caps_allow & 1ull << CAP_MAC_ADMIN_)
 		return 0;
 	return profile_refuse(0, TG_R_PROFILE, -EPERM, &note);
 }

@@ -21,7 +21,7 @@ static __always_inline struct tg_who who_of(struct tg_confined *c)
 
 	if (!c)
 		return who;
-	who.number = policy_number();
+	who.number = policy_seqno();
 	who.profile = confined_at(who.subject, who.number);
 	if (!confines(who.profile))
 		who.profile = 0;
@@ -75,7 +75,7 @@ __noinline int profile_record(u32 verdict, u32 request, u32 denied, int err, str
 static __always_inline int profile_says(u32 profile, struct tg_perms perms, u32 request, int err,
 					struct tg_note *n)
 {
-	struct tg_profile __arena *p = PART(struct tg_profile, profile);
+	struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, profile);
 	u32 verdict = profile_judge(p->mode, p->audit, perms, request);
 
 	if (verdict == PROFILE_ALLOWED)
@@ -96,7 +96,7 @@ static __always_inline int profile_decide(struct tg_who *who, struct tg_perms pe
 					  int err, struct tg_note *n)
 {
 	if (who->subject->learning &&
-	    PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN)
+	    ARENA_PTR(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN)
 		perms = (struct tg_perms){};
 	return profile_says(who->profile, perms, request, err, n);
 }
@@ -107,14 +107,14 @@ static __always_inline int profile_refuse(u32 request, u8 reason, int err, struc
 	struct tg_who who = who_is_confined();
 	u32 verdict = PROFILE_REFUSED;
 
-	if (who.profile && PART(struct tg_profile, who.profile)->mode == TG_MODE_KILL &&
+	if (who.profile && ARENA_PTR(struct tg_profile, who.profile)->mode == TG_MODE_KILL &&
 	    n->class != TG_C_SOCKET)
 		verdict = PROFILE_KILLED;
 	n->reason = reason;
 	return verdict_of(profile_record(verdict, request, request, err, n));
 }
 
-static __always_inline struct tg_perms perms_of(AT(struct tg_perms) *from)
+static __always_inline struct tg_perms perms_of(ARENA(struct tg_perms) * from)
 {
 	struct tg_perms p = {
 		.allow = from->allow,
@@ -169,7 +169,7 @@ static __always_inline bool is_plain(struct tg_profile __arena *p, u32 allow, u3
 static __always_inline bool is_simply_allowed(struct tg_who *who, u32 table, u32 state, u32 request)
 {
 	return !(request & ~profile_pair(table, state)->plain) &&
-	       !PART(struct tg_profile, who->profile)->audit && !who->subject->learning;
+	       !ARENA_PTR(struct tg_profile, who->profile)->audit && !who->subject->learning;
 }
 
 /* The state after a profile's name, 0: that of none. */
@@ -183,8 +183,9 @@ static __always_inline u32 profile_named(u32 table, u32 state, u32 of)
 			state = profile_step(table, state, unconfined[i]);
 		return state;
 	}
-	bpf_for(i, 0, PART(struct tg_profile, of)->name_len)
-		state = profile_step(table, state, PART(u8, PART(struct tg_profile, of)->name)[i]);
+	bpf_for(i, 0, ARENA_PTR(struct tg_profile, of)->name_len)
+		state = profile_step(table, state,
+				     ARENA_PTR(u8, ARENA_PTR(struct tg_profile, of)->name)[i]);
 	return state;
 }
 

@@ -105,7 +105,7 @@ __noinline bool te_server(struct te_query *q, struct te_known *k)
 	if (!q || !k)
 		return false;
 	for (try = 0; try < TE_TRIES; try++) {
-		number = policy_number();
+		number = policy_seqno();
 		p = te_tables(number);
 		k->number = number;
 		k->allow = ~0u;
@@ -118,7 +118,7 @@ __noinline bool te_server(struct te_query *q, struct te_known *k)
 			k->auditdeny = d.auditdeny;
 			k->permissive = te_in(TE(p)->permissive, sid_type(source));
 		}
-		if (policy_number() == number) {
+		if (policy_seqno() == number) {
 			te_avc_remember(q, k);
 			return true;
 		}
@@ -136,7 +136,7 @@ __noinline u64 te_new_label(u32 kind, struct te_made *m)
 	if (!m)
 		return 0;
 	for (try = 0; try < TE_TRIES; try++) {
-		number = policy_number();
+		number = policy_seqno();
 		p = te_tables(number);
 		if (!p)
 			return 0;
@@ -146,7 +146,7 @@ __noinline u64 te_new_label(u32 kind, struct te_made *m)
 		sid = te_label(p, kind, &made);
 		if (!te_is_valid(p, sid))
 			sid = 0;
-		if (policy_number() == number)
+		if (policy_seqno() == number)
 			return sid;
 	}
 	return 0;
@@ -155,7 +155,7 @@ __noinline u64 te_new_label(u32 kind, struct te_made *m)
 /* One of the policy's initial SIDs. */
 static __always_inline u64 te_initial_sid(u32 which)
 {
-	u32 p = te_tables(policy_number());
+	u32 p = te_tables(policy_seqno());
 
 	return p ? te_initial(p, which) : TE_UNGOVERNED;
 }

@@ -56,7 +56,7 @@ int BPF_PROG(te_task_free, struct task_struct *task)
 /* Does one type bound the other? security_bounded_transition() */
 __noinline bool te_is_bounded(u64 old, u64 new)
 {
-	u32 p = te_tables(policy_number()), type = sid_type(new), i;
+	u32 p = te_tables(policy_seqno()), type = sid_type(new), i;
 
 	if (!p)
 		return false;
@@ -65,7 +65,7 @@ __noinline bool te_is_bounded(u64 old, u64 new)
 	if (!TE(p)->bounds)
 		return false;
 	bpf_for(i, 0, TE_BOUNDS) {
-		type = PART(u32, TE(p)->bounds)[type];
+		type = ARENA_PTR(u32, TE(p)->bounds)[type];
 		if (!type)
 			break;
 		if (type == sid_type(old))
@@ -83,7 +83,7 @@ static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new,
 		CAST(struct vfsmount, address(bprm->file->f_path.mnt))->mnt_flags &
 			MNT_NOSUID_FLAG ||
 		CAST(struct super_block, address(bprm->file->f_inode->i_sb))->s_user_ns->level;
-	u32 p = te_tables(policy_number()), request = 0;
+	u32 p = te_tables(policy_seqno()), request = 0;
 
 	if ((!nnp && !nosuid) || old == new)
 		return 0;
@@ -192,7 +192,7 @@ int BPF_PROG(te_bprm_creds_for_exec, struct linux_binprm *bprm)
 	}
 	/* who is not governed comes under the policy by what user space asked for */
 	asked = bpf_task_storage_get(&te_onexec, bpf_get_current_task_btf(), 0, 0);
-	if (!asked || !*asked || !te_tables(policy_number()))
+	if (!asked || !*asked || !te_tables(policy_seqno()))
 		return 0;
 	s = te_subjects_made(bpf_get_current_task_btf());
 	if (!s)

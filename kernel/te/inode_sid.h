@@ -100,7 +100,7 @@ static __always_inline u32 te_kind_of_mode(u32 mode)
 /* What an automaton says of a path that has been walked; `skip`: components at its beginning that are not part of it. */
 static __always_inline u32 te_read_path(u32 automaton, struct tg_scratch *w, u32 kind, u32 skip)
 {
-	u32 state = PART(struct tg_automaton, automaton)->start, n = w->n, i;
+	u32 state = ARENA_PTR(struct tg_automaton, automaton)->start, n = w->n, i;
 
 	if (n <= skip)
 		state = automaton_step(automaton, state, '/');
@@ -133,7 +133,7 @@ static __always_inline u32 te_skipped(struct tg_scratch *w, u32 how)
 
 	if (how != TE_OF_PROCESS || w->n < 2)
 		return 1;
-	first = name_word(
+	first = read_kernel_u64(
 		address(CAST(struct dentry, w->up[BOUND(w->n - 2, TG_DEPTH)])->d_name.name));
 	return first >= '1' && first <= '9' ? 2 : 1;
 }
@@ -145,7 +145,7 @@ __noinline u64 te_said_of(struct te_looked *l __arg_nonnull, struct tg_scratch *
 	u32 said = 0, count = skip ? 1 : TE(l->p)->files_count, k;
 
 	for (k = UNKNOWN_ZERO; k < count && MAY_LOOP; k++)
-		said = te_over(te_read_path(skip ? l->paths : PART(u32, TE(l->p)->files)[k], w,
+		said = te_over(te_read_path(skip ? l->paths : ARENA_PTR(u32, TE(l->p)->files)[k], w,
 					    l->kind, skip),
 			       said);
 	return te_line_sid(l->p, said);
@@ -208,7 +208,7 @@ __noinline u64 te_path_sid(u64 dentry, struct te_looked *l)
  */
 __noinline u64 te_path_state(u64 dentry)
 {
-	u32 p = te_tables(policy_number()), count, at, i, k, try;
+	u32 p = te_tables(policy_seqno()), count, at, i, k, try;
 	struct dentry *d = CAST(struct dentry, dentry);
 	struct tg_scratch *w = scratch_get();
 	u64 state = 0, before, m;
@@ -232,9 +232,9 @@ __noinline u64 te_path_state(u64 dentry)
 		state = 1;
 		count = m ? TE(p)->files_count : 0;
 		bpf_for(k, 0, count) {
-			u32 automaton = PART(u32, TE(p)->files)[k];
+			u32 automaton = ARENA_PTR(u32, TE(p)->files)[k];
 
-			at = PART(struct tg_automaton, automaton)->start;
+			at = ARENA_PTR(struct tg_automaton, automaton)->start;
 			bpf_for(i, 0, w->n)
 				at = automaton_feed_component(automaton, at,
 							      w->up[BOUND(w->n - 1 - i, TG_DEPTH)]);
@@ -265,7 +265,7 @@ __noinline u32 te_filesystem_of(u32 p, u64 type)
 	mask = TE(p)->filesystems_mask;
 	bpf_for(i, 0, mask + 1) {
 		u32 place = TE(p)->filesystems + ((at + i) & mask) * sizeof(struct te_filesystem);
-		AT(struct te_filesystem) *f = PART(struct te_filesystem, place);
+		ARENA(struct te_filesystem) *f = ARENA_PTR(struct te_filesystem, place);
 
 		if (!f->name[0])
 			break;
@@ -280,7 +280,7 @@ static __always_inline u64 te_super_sid(u32 p, struct super_block *sb)
 {
 	u32 f = te_filesystem_of(p, address(sb->s_type));
 
-	return f ? PART(struct te_filesystem, f)->sid : te_initial(p, TE_SID_UNLABELED);
+	return f ? ARENA_PTR(struct te_filesystem, f)->sid : te_initial(p, TE_SID_UNLABELED);
 }
 
 /* A file below /proc/PID is what its process is; TE_NO_ANSWER: it is not such a file. */
@@ -317,9 +317,9 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 	asm volatile("" ::"r"(&arena));
 	if (!f)
 		return te_initial(p, TE_SID_UNLABELED);
-	own = PART(struct te_filesystem, f)->sid;
-	behavior = PART(struct te_filesystem, f)->behavior;
-	l.paths = PART(struct te_filesystem, f)->paths;
+	own = ARENA_PTR(struct te_filesystem, f)->sid;
+	behavior = ARENA_PTR(struct te_filesystem, f)->behavior;
+	l.paths = ARENA_PTR(struct te_filesystem, f)->paths;
 	if (behavior == TE_BY_GENFS) {
 		if ((i->i_mode & S_IFMT) == S_IFLNK &&
 		    !te_in(TE(p)->capabilities, TE_CAP_GENFS_LINKS))
@@ -394,7 +394,7 @@ static __always_inline u64 te_sought(u32 p, struct inode *inode, u64 dentry, boo
 /* The SID of an object, looked for; TE_LATER: it cannot be known now. */
 __noinline u64 te_inode_find(struct inode *inode __arg_trusted, u64 dentry)
 {
-	u32 number = policy_number(), p = te_tables(number);
+	u32 number = policy_seqno(), p = te_tables(number);
 	bool process;
 	u64 sid;
 
@@ -404,7 +404,7 @@ __noinline u64 te_inode_find(struct inode *inode __arg_trusted, u64 dentry)
 	/* what has no path now may have one in a moment, and for others it has */
 	if (sid == TE_NO_PATH)
 		return te_initial(p, TE_SID_UNLABELED);
-	if (!process && sid != TE_LATER && policy_number() == number)
+	if (!process && sid != TE_LATER && policy_seqno() == number)
 		te_remember(inode, sid, number);
 	return sid;
 }
@@ -412,7 +412,7 @@ __noinline u64 te_inode_find(struct inode *inode __arg_trusted, u64 dentry)
 /* The SID of an object known only by address; nothing is remembered. */
 __noinline u64 te_inode_peek(u64 inode, u64 dentry)
 {
-	u32 p = te_tables(policy_number());
+	u32 p = te_tables(policy_seqno());
 	bool process;
 	u64 sid;
 
@@ -430,8 +430,8 @@ static __always_inline u64 te_remembered(struct te_inode *memo)
 	if (!memo)
 		return TE_NO_ANSWER;
 	sid = *(volatile u64 *)&memo->sid;
-	return *(volatile u64 *)&memo->sid_seal == te_seal(sid, policy_number()) ? sid :
-										   TE_NO_ANSWER;
+	return *(volatile u64 *)&memo->sid_seal == te_seal(sid, policy_seqno()) ? sid :
+										  TE_NO_ANSWER;
 }
 
 static __always_inline u64 te_both(u64 source, u64 target)
@@ -452,7 +452,7 @@ static __always_inline bool te_is_hinted(struct te_inode *memo, u64 source, u64 
 	if (!memo)
 		return false;
 	hint = *(volatile u64 *)&memo->hint;
-	return hint >> 32 == policy_number() && !(request & ~(u32)hint) &&
+	return hint >> 32 == policy_seqno() && !(request & ~(u32)hint) &&
 	       *(volatile u64 *)&memo->hint_seal == te_seal(hint, te_both(source, target));
 }
 
@@ -501,7 +501,7 @@ __noinline int te_give(struct inode *inode __arg_trusted, u64 sid)
 {
 	struct tg_given_key key;
 	struct te_inode *memo;
-	u32 number = policy_number();
+	u32 number = policy_seqno();
 
 	if (!inode)
 		return -EACCES;

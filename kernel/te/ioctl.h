@@ -55,7 +55,7 @@ static __noinline int te_single_ioctl(struct file *file, u32 cmd)
 static __always_inline int te_ioctl_asked(struct file *file, u32 cmd)
 {
 	struct tg_note n = { .op = TG_OP_CAPABLE, .class = TG_C_SYSTEM };
-	u32 request = te_ioctl_request(cmd), p = te_tables(policy_number());
+	u32 request = te_ioctl_request(cmd), p = te_tables(policy_seqno());
 	struct te_who who = te_me();
 
 	if (!who.subject || !p)

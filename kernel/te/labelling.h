@@ -26,7 +26,8 @@ te_function u32 te_entry_of(u32 p, u64 key)
 	u32 mask = TE(p)->entries_mask, at = te_hash(key), i;
 
 	te_for(i, mask + 1) {
-		AT(struct te_entry) *e = &PART(struct te_entry, TE(p)->entries)[(at + i) & mask];
+		ARENA(struct te_entry) *e =
+			&ARENA_PTR(struct te_entry, TE(p)->entries)[(at + i) & mask];
 
 		if (e->key == key)
 			return e->value;
@@ -45,7 +46,7 @@ te_function u32 te_range_find(u32 p, u32 low, u32 high)
 	u32 count = TE(p)->ranges, i;
 
 	te_for(i, count) {
-		AT(struct te_range) *r = &PART(struct te_range, TE(p)->range_at)[i];
+		ARENA(struct te_range) *r = &ARENA_PTR(struct te_range, TE(p)->range_at)[i];
 
 		if (r->valid && r->low == low && r->high == high)
 			return i;
@@ -56,16 +57,16 @@ te_function u32 te_range_find(u32 p, u32 low, u32 high)
 /* Is it the level of this sensitivity with the categories that both have? */
 te_function bool te_is_common(u32 p, u32 level, u32 sensitivity, u32 one, u32 two)
 {
-	AT(struct te_level) *levels = PART(struct te_level, TE(p)->level_at);
+	ARENA(struct te_level) *levels = ARENA_PTR(struct te_level, TE(p)->level_at);
 	u32 words = TE(p)->category_words, i;
 
 	if (levels[level].sensitivity != sensitivity)
 		return false;
 	te_for(i, words) {
-		u32 common =
-			PART(u32, levels[one].categories)[i] & PART(u32, levels[two].categories)[i];
+		u32 common = ARENA_PTR(u32, levels[one].categories)[i] &
+			     ARENA_PTR(u32, levels[two].categories)[i];
 
-		if (PART(u32, levels[level].categories)[i] != common)
+		if (ARENA_PTR(u32, levels[level].categories)[i] != common)
 			return false;
 	}
 	return true;
@@ -74,8 +75,8 @@ te_function bool te_is_common(u32 p, u32 level, u32 sensitivity, u32 one, u32 tw
 /* What two ranges have in common: mls_context_glblub(). It is looked for among those that there are. */
 te_function u32 te_range_common(u32 p, u32 one, u32 two)
 {
-	AT(struct te_range) *a = te_range_of(p, one), *b = te_range_of(p, two);
-	AT(struct te_level) *levels = PART(struct te_level, TE(p)->level_at);
+	ARENA(struct te_range) *a = te_range_of(p, one), *b = te_range_of(p, two);
+	ARENA(struct te_level) *levels = ARENA_PTR(struct te_level, TE(p)->level_at);
 	u32 low = levels[a->low].sensitivity, high = levels[a->high].sensitivity,
 	    count = TE(p)->ranges, i;
 
@@ -86,7 +87,7 @@ te_function u32 te_range_common(u32 p, u32 one, u32 two)
 	if (low > high)
 		return TE_NO_RANGE;
 	te_for(i, count) {
-		AT(struct te_range) *r = &PART(struct te_range, TE(p)->range_at)[i];
+		ARENA(struct te_range) *r = &ARENA_PTR(struct te_range, TE(p)->range_at)[i];
 
 		if (r->valid && te_is_common(p, r->low, low, a->low, b->low) &&
 		    te_is_common(p, r->high, high, a->high, b->high))
@@ -99,8 +100,8 @@ te_function u32 te_range_common(u32 p, u32 one, u32 two)
 static __always_inline u32 te_new_range(u32 p, u32 kind, u64 source, u64 target, u32 class,
 					u32 flags)
 {
-	AT(struct te_range) *s = te_range_of(p, sid_range(source)),
-			    *t = te_range_of(p, sid_range(target));
+	ARENA(struct te_range) *s = te_range_of(p, sid_range(source)),
+			       *t = te_range_of(p, sid_range(target));
 	u32 found;
 
 	if (!TE(p)->mls)
@@ -147,7 +148,8 @@ te_function u32 te_named(u32 p, struct te_made *m __arg_nonnull)
 	u32 mask = TE(p)->names_mask, at = te_hash(key ^ te_text_hash(m->name, m->len)), i;
 
 	te_for(i, mask + 1) {
-		AT(struct te_name) *n = &PART(struct te_name, TE(p)->names)[(at + i) & mask];
+		ARENA(struct te_name) *n =
+			&ARENA_PTR(struct te_name, TE(p)->names)[(at + i) & mask];
 
 		if (!n->key)
 			break;
@@ -161,7 +163,7 @@ te_function u32 te_named(u32 p, struct te_made *m __arg_nonnull)
 /* A labelling decision: TE_TRANSITION, TE_MEMBER, TE_CHANGE. The context may be one that is not valid. */
 te_function u64 te_label(u32 p, u32 kind, struct te_made *m __arg_nonnull)
 {
-	AT(struct te_class) *c = te_class_of(p, m->class);
+	ARENA(struct te_class) *c = te_class_of(p, m->class);
 	u32 own = c->flags & (TE_CLASS_PROCESS | TE_CLASS_SOCKET), class = m->class;
 	u64 source = m->source, target = m->target;
 	u32 user = sid_user(source), role, type, found;
@@ -196,10 +198,10 @@ te_function u64 te_label(u32 p, u32 kind, struct te_made *m __arg_nonnull)
 /* What a state says of a kind of file. */
 static __always_inline u32 te_said(u32 automaton, u32 state, u32 kind)
 {
-	AT(struct tg_automaton) *a = PART(struct tg_automaton, automaton);
+	ARENA(struct tg_automaton) *a = ARENA_PTR(struct tg_automaton, automaton);
 
-	return PART(u32, a->answers)[automaton_answer(automaton, state) * TE_FILE_KINDS +
-				     (kind & (TE_FILE_KINDS - 1))];
+	return ARENA_PTR(u32, a->answers)[automaton_answer(automaton, state) * TE_FILE_KINDS +
+					  (kind & (TE_FILE_KINDS - 1))];
 }
 
 /* What lines say together of which these stand behind others: Said::over(). */
@@ -220,7 +222,7 @@ static __always_inline u32 te_over(u32 own, u32 before)
 /* The SID by which a line labels. */
 static __always_inline u64 te_line_sid(u32 p, u32 said)
 {
-	return PART(u64, TE(p)->lines)[said & 0xffff];
+	return ARENA_PTR(u64, TE(p)->lines)[said & 0xffff];
 }
 
 #endif

@@ -14,7 +14,7 @@ static __always_inline int te_super_asked(u64 super, u32 request)
 
 	if (!who.subject)
 		return 0;
-	p = te_tables(policy_number());
+	p = te_tables(policy_seqno());
 	n.dentry = address(sb->s_root);
 	return p ? te_may(who.sid, te_super_sid(p, sb), SECCLASS_FILESYSTEM, request, &n) : 0;
 }

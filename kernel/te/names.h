@@ -49,7 +49,7 @@ __noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 cl
 	n->dentry = dentry;
 	if (made.target == TE_LATER)
 		return -EAGAIN;
-	p = te_tables(policy_number());
+	p = te_tables(policy_seqno());
 	if (!p)
 		return 0;
 	f = te_filesystem_of(p, address(dir->i_sb->s_type));
@@ -61,12 +61,12 @@ __noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 cl
 	err = te_may(who.sid, sid, class, FILE__CREATE, n);
 	if (err)
 		return err;
-	super = f ? PART(struct te_filesystem, f)->sid : te_initial(p, TE_SID_UNLABELED);
+	super = f ? ARENA_PTR(struct te_filesystem, f)->sid : te_initial(p, TE_SID_UNLABELED);
 	err = te_may(sid, super, SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, n);
 	if (err)
 		return err;
 	/* where a filesystem's files are what their paths are, nothing is given */
-	if (f && PART(struct te_filesystem, f)->behavior == TE_BY_GENFS)
+	if (f && ARENA_PTR(struct te_filesystem, f)->behavior == TE_BY_GENFS)
 		return 0;
 	if (!te_gives())
 		return te_full(n);
@@ -122,17 +122,17 @@ static __always_inline bool te_is_memory(struct inode *inode)
 /* What the policy makes of its maker and its filesystem, where that has labels by transitions (fs_use_trans). */
 static __noinline int te_memory_made(struct te_who *who, struct inode *inode __arg_trusted)
 {
-	u32 p = te_tables(policy_number()), f;
+	u32 p = te_tables(policy_seqno()), f;
 	struct te_made made = { .class = SECCLASS_FILE };
 	u64 sid;
 
 	if (!who || !inode || !p)
 		return 0;
 	f = te_filesystem_of(p, address(inode->i_sb->s_type));
-	if (!f || PART(struct te_filesystem, f)->behavior != TE_BY_TRANSITION)
+	if (!f || ARENA_PTR(struct te_filesystem, f)->behavior != TE_BY_TRANSITION)
 		return 0;
 	made.source = who->sid;
-	made.target = PART(struct te_filesystem, f)->sid;
+	made.target = ARENA_PTR(struct te_filesystem, f)->sid;
 	sid = te_new_label(TE_TRANSITION, &made);
 	if (!sid || te_give(inode, sid))
 		te_not_given();

@@ -122,7 +122,7 @@ static __always_inline int te_sock_asked(struct socket *sock, u32 request, u8 op
 #define TE_SID_PORT 9
 __noinline u64 te_port_sid(u32 class, u32 port)
 {
-	u32 p = te_tables(policy_number()), at, table;
+	u32 p = te_tables(policy_seqno()), at, table;
 
 	asm volatile("" ::"r"(&arena));
 	if (!p)
@@ -131,9 +131,9 @@ __noinline u64 te_port_sid(u32 class, u32 port)
 	     class == SECCLASS_UDP_SOCKET  ? 1 :
 	     class == SECCLASS_DCCP_SOCKET ? 2 :
 					     3;
-	table = PART(u32, TE(p)->ports)[at];
-	at = table ? PART(u16, table)[port & 0xffff] : 0;
-	return at ? PART(u64, TE(p)->port_sids)[at] : te_initial(p, TE_SID_PORT);
+	table = ARENA_PTR(u32, TE(p)->ports)[at];
+	at = table ? ARENA_PTR(u16, table)[port & 0xffff] : 0;
+	return at ? ARENA_PTR(u64, TE(p)->port_sids)[at] : te_initial(p, TE_SID_PORT);
 }
 
 /* Of an address: security_node_sid(). */
@@ -141,14 +141,14 @@ __noinline u64 te_port_sid(u32 class, u32 port)
 
 __noinline u64 te_node_sid(struct inet_address *a)
 {
-	u32 p = te_tables(policy_number()), i, k, count;
+	u32 p = te_tables(policy_seqno()), i, k, count;
 
 	asm volatile("" ::"r"(&arena));
 	if (!a || !p)
 		return TE_UNGOVERNED;
 	count = TE(p)->nodes_count;
 	bpf_for(i, 0, count) {
-		AT(struct te_node) *node = &PART(struct te_node, TE(p)->nodes)[i];
+		ARENA(struct te_node) *node = &ARENA_PTR(struct te_node, TE(p)->nodes)[i];
 		u32 differs = 0, words = a->family == AF_INET ? 1 : 4;
 
 		if (node->family != (a->family == AF_INET ? 4 : 6))
@@ -168,7 +168,7 @@ __noinline u64 te_node_sid(struct inet_address *a)
  */
 __noinline int te_bound_asked(struct te_sock *s, struct tg_note *n)
 {
-	u32 number = policy_number();
+	u32 number = policy_seqno();
 	int err = 0;
 
 	if (!s || !n)
@@ -195,7 +195,7 @@ static __always_inline int te_bound_sock_asked(struct socket *sock, u32 request,
 	struct te_sock s, *known;
 	int err = te_sk_asked(sk, request, &s, &n);
 
-	if (err || !s.class || !s.number || s.number == policy_number() || !sk)
+	if (err || !s.class || !s.number || s.number == policy_seqno() || !sk)
 		return err;
 	known = bpf_sk_storage_get(&te_socks, sk, 0, 0);
 	return known ? verdict_of(te_bound_asked(known, &n)) : 0;
@@ -218,7 +218,7 @@ static __always_inline void te_bound(struct sock *sk, u32 bind_port, u32 peer_po
 		known->bind_port = bind_port;
 	if (peer_port)
 		known->peer_port = peer_port;
-	known->number = policy_number();
+	known->number = policy_seqno();
 }
 
 /* The range of ports that the kernel chooses of, which need no name: inet_get_local_port_range(). */
@@ -311,7 +311,7 @@ int BPF_PROG(te_sctp_bind_connect, struct sock *sk, int optname, struct sockaddr
 	if (err || !s.class)
 		return err;
 	bpf_for(i, 0, TE_SCTP_ADDRESSES) {
-		u16 family = name_word(at);
+		u16 family = read_kernel_u64(at);
 		u32 size = family == AF_INET6 ? 28 : 16;
 
 		if (at == end)

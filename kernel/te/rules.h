@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The security server of the `te` model: access decisions over a policy's tables (abi/te_image.h). Pure
- * functions of an image, the same source in the kernel and in the tests, where PART(type, offset) is a place in the
+ * functions of an image, the same source in the kernel and in the tests, where ARENA_PTR(type, offset) is a place in the
  * image. The rules are those of security/selinux/ss/services.c: context_struct_compute_av().
  */
 #ifndef TIDEGATE_TE_RULES_H
@@ -38,7 +38,7 @@ static __always_inline u64 sid_make(u32 user, u32 role, u32 type, u32 range)
 }
 
 /* A policy: where its struct te_image is. */
-#define TE(p) PART(struct te_image, p)
+#define TE(p) ARENA_PTR(struct te_image, p)
 
 /* What a decision says. */
 struct te_decision {
@@ -49,24 +49,24 @@ struct te_decision {
 
 static __always_inline bool te_in(u32 bitmap, u32 n)
 {
-	return bitmap && PART(u32, bitmap)[n >> 5] >> (n & 31) & 1;
+	return bitmap && ARENA_PTR(u32, bitmap)[n >> 5] >> (n & 31) & 1;
 }
 
-static __always_inline AT(struct te_class) *te_class_of(u32 p, u32 class)
+static __always_inline ARENA(struct te_class) * te_class_of(u32 p, u32 class)
 {
-	return &PART(struct te_class, TE(p)->class_at)[class];
+	return &ARENA_PTR(struct te_class, TE(p)->class_at)[class];
 }
 
-static __always_inline AT(struct te_range) *te_range_of(u32 p, u32 range)
+static __always_inline ARENA(struct te_range) * te_range_of(u32 p, u32 range)
 {
-	return &PART(struct te_range, TE(p)->range_at)[range < TE(p)->ranges ? range : 0];
+	return &ARENA_PTR(struct te_range, TE(p)->range_at)[range < TE(p)->ranges ? range : 0];
 }
 
 /* Is one level at least the other: in its sensitivity, and with all its categories? */
 static __always_inline bool te_dominates(u32 p, u32 high, u32 low)
 {
-	AT(struct te_level) *h = &PART(struct te_level, TE(p)->level_at)[high];
-	AT(struct te_level) *l = &PART(struct te_level, TE(p)->level_at)[low];
+	ARENA(struct te_level) *h = &ARENA_PTR(struct te_level, TE(p)->level_at)[high];
+	ARENA(struct te_level) *l = &ARENA_PTR(struct te_level, TE(p)->level_at)[low];
 	u32 words = TE(p)->category_words, i;
 
 	if (high == low)
@@ -74,14 +74,14 @@ static __always_inline bool te_dominates(u32 p, u32 high, u32 low)
 	if (h->sensitivity < l->sensitivity)
 		return false;
 	te_for(i, words)
-		if (PART(u32, l->categories)[i] & ~PART(u32, h->categories)[i])
+		if (ARENA_PTR(u32, l->categories)[i] & ~ARENA_PTR(u32, h->categories)[i])
 			return false;
 	return true;
 }
 
 static __always_inline bool te_range_contains(u32 p, u32 outer, u32 inner)
 {
-	AT(struct te_range) *o = te_range_of(p, outer), *i = te_range_of(p, inner);
+	ARENA(struct te_range) *o = te_range_of(p, outer), *i = te_range_of(p, inner);
 
 	return te_dominates(p, i->low, o->low) && te_dominates(p, o->high, i->high);
 }
@@ -96,11 +96,11 @@ te_function bool te_is_valid(u32 p, u64 sid)
 	    user >= TE(p)->users || range >= TE(p)->ranges || !te_range_of(p, range)->valid)
 		return false;
 	/* what is no process's may have any type, user and range that there is: those have their bits here */
-	if (!te_in(PART(u32, TE(p)->role_types)[role], type) ||
-	    !te_in(PART(u32, TE(p)->user_roles)[user], role))
+	if (!te_in(ARENA_PTR(u32, TE(p)->role_types)[role], type) ||
+	    !te_in(ARENA_PTR(u32, TE(p)->user_roles)[user], role))
 		return false;
 	return !TE(p)->mls || role == TE(p)->object_r ||
-	       te_range_contains(p, PART(u32, TE(p)->user_ranges)[user], range);
+	       te_range_contains(p, ARENA_PTR(u32, TE(p)->user_ranges)[user], range);
 }
 
 /* The number of what is called so; 0: nothing is. */
@@ -109,7 +109,8 @@ te_function u32 te_number_of(u32 p, u32 which, u64 text, u32 len)
 	u32 mask = TE(p)->texts_mask, at = te_text_hash(text, len) + which, i;
 
 	te_for(i, mask + 1) {
-		AT(struct te_text) *t = &PART(struct te_text, TE(p)->texts)[(at + i) & mask];
+		ARENA(struct te_text) *t =
+			&ARENA_PTR(struct te_text, TE(p)->texts)[(at + i) & mask];
 
 		if (!t->len)
 			break;
@@ -166,7 +167,7 @@ te_function u64 te_parse(u32 p, u64 text, u32 len)
 
 static __always_inline u64 te_initial(u32 p, u32 which)
 {
-	return PART(u64, TE(p)->initial)[which & 31];
+	return ARENA_PTR(u64, TE(p)->initial)[which & 31];
 }
 
 static __always_inline bool te_compare_levels(u32 p, u32 one, u32 two, u32 operator)
@@ -187,8 +188,8 @@ static __always_inline bool te_compare_levels(u32 p, u32 one, u32 two, u32 opera
 
 static __always_inline bool te_compare_roles(u32 p, u32 one, u32 two, u32 operator)
 {
-	bool over = te_in(PART(u32, TE(p)->role_dominates)[one], two),
-	     under = te_in(PART(u32, TE(p)->role_dominates)[two], one);
+	bool over = te_in(ARENA_PTR(u32, TE(p)->role_dominates)[one], two),
+	     under = te_in(ARENA_PTR(u32, TE(p)->role_dominates)[two], one);
 
 	switch (operator) {
 	case TE_EQUAL:
@@ -213,8 +214,8 @@ struct te_sides {
 
 te_function bool te_compare(u32 p, struct te_sides *s __arg_nonnull, u32 attribute, u32 operator)
 {
-	AT(struct te_range) *one = te_range_of(p, sid_range(s->source)),
-			    *two = te_range_of(p, sid_range(s->target));
+	ARENA(struct te_range) *one = te_range_of(p, sid_range(s->source)),
+			       *two = te_range_of(p, sid_range(s->target));
 
 	switch (attribute) {
 	case TE_USERS:
@@ -259,7 +260,7 @@ static __always_inline bool te_holds(u32 p, struct te_sides *s, u32 expression, 
 	te_for(i, words) {
 		if (i < next)
 			continue;
-		word = PART(u32, expression)[i];
+		word = ARENA_PTR(u32, expression)[i];
 		last = stack & 1;
 		switch (word & 0xff) {
 		case TE_NOT:
@@ -277,7 +278,7 @@ static __always_inline bool te_holds(u32 p, struct te_sides *s, u32 expression, 
 			stack = stack << 1 | te_compare(p, s, word >> 8 & 0xff, word >> 16 & 0xff);
 			break;
 		default:
-			stack = stack << 1 | te_among(s, word, PART(u32, expression)[i + 1]);
+			stack = stack << 1 | te_among(s, word, ARENA_PTR(u32, expression)[i + 1]);
 			next = i + 2;
 		}
 	}
@@ -287,10 +288,10 @@ static __always_inline bool te_holds(u32 p, struct te_sides *s, u32 expression, 
 /* The permissions that a list of constraints takes away; of validations 1 if one does not hold. */
 te_function u32 te_constrained(u32 p, struct te_sides *s __arg_nonnull, u32 list)
 {
-	u32 count = PART(u32, list)[0], at = list + 4, taken = 0, i;
+	u32 count = ARENA_PTR(u32, list)[0], at = list + 4, taken = 0, i;
 
 	te_for(i, count) {
-		u32 permissions = PART(u32, at)[0], words = PART(u32, at)[1];
+		u32 permissions = ARENA_PTR(u32, at)[0], words = ARENA_PTR(u32, at)[1];
 
 		if (!te_holds(p, s, at + 8, words))
 			taken |= permissions;
@@ -310,10 +311,10 @@ te_function u32 te_constrained_above(u32 p, struct te_sides *s __arg_nonnull, u3
 	u32 taken = 0, i, source, target;
 
 	te_for(i, TE_BOUNDS) {
-		source = PART(u32, TE(p)->bounds)[sid_type(above.source)];
+		source = ARENA_PTR(u32, TE(p)->bounds)[sid_type(above.source)];
 		if (!source)
 			break;
-		target = PART(u32, TE(p)->bounds)[sid_type(above.target)];
+		target = ARENA_PTR(u32, TE(p)->bounds)[sid_type(above.target)];
 		above.source = (above.source & ~0xffffull) | source;
 		if (target)
 			above.target = (above.target & ~0xffffull) | target;
@@ -323,20 +324,20 @@ te_function u32 te_constrained_above(u32 p, struct te_sides *s __arg_nonnull, u3
 }
 
 /* What the rules alone say of a triple. */
-static __always_inline AT(struct te_av) *te_rule(u32 p, u32 source, u32 target, u32 class)
+static __always_inline ARENA(struct te_av) * te_rule(u32 p, u32 source, u32 target, u32 class)
 {
 	u32 row, column, block, cell, at;
 
 	if (source >= TE(p)->types || target >= TE(p)->types)
 		return NULL;
-	row = PART(u32, TE(p)->rows)[source];
-	column = PART(u32, TE(p)->columns)[target];
-	block = row ? PART(u32, row)[column / TE_BLOCK] : 0;
-	cell = block ? PART(u32, block)[column % TE_BLOCK] : 0;
+	row = ARENA_PTR(u32, TE(p)->rows)[source];
+	column = ARENA_PTR(u32, TE(p)->columns)[target];
+	block = row ? ARENA_PTR(u32, row)[column / TE_BLOCK] : 0;
+	cell = block ? ARENA_PTR(u32, block)[column % TE_BLOCK] : 0;
 	if (!cell)
 		return NULL;
-	at = PART(u16, cell)[class];
-	return at ? &PART(struct te_av, cell + 2 * TE(p)->cell_width)[at - 1] : NULL;
+	at = ARENA_PTR(u16, cell)[class];
+	return at ? &ARENA_PTR(struct te_av, cell + 2 * TE(p)->cell_width)[at - 1] : NULL;
 }
 
 #define PROCESS__CHANGES (PROCESS__TRANSITION | PROCESS__DYNTRANSITION)
@@ -345,8 +346,8 @@ static __always_inline AT(struct te_av) *te_rule(u32 p, u32 source, u32 target, 
 static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class,
 				     struct te_decision *d)
 {
-	AT(struct te_class) *c = te_class_of(p, class);
-	AT(struct te_av) *av = te_rule(p, sid_type(source), sid_type(target), class);
+	ARENA(struct te_class) *c = te_class_of(p, class);
+	ARENA(struct te_av) *av = te_rule(p, sid_type(source), sid_type(target), class);
 	struct te_sides sides = { .source = source, .target = target };
 
 	d->allow = 0;
@@ -364,7 +365,7 @@ static __always_inline int te_decide(u32 p, u64 source, u64 target, u32 class,
 	}
 	if (class == TE(p)->process && d->allow & PROCESS__CHANGES &&
 	    sid_role(source) != sid_role(target) &&
-	    !te_in(PART(u32, TE(p)->role_allows)[sid_role(source)], sid_role(target)))
+	    !te_in(ARENA_PTR(u32, TE(p)->role_allows)[sid_role(source)], sid_role(target)))
 		d->allow &= ~PROCESS__CHANGES;
 	d->allow |= c->unknown;
 	return 0;
@@ -381,14 +382,14 @@ struct te_single {
 /* What rules on single ioctls or messages say of one, by its two bytes: TE_SPEAKS and its like. */
 te_function u32 te_extended_of(u32 p, struct te_single *one __arg_nonnull, u32 class)
 {
-	u32 list = TE(p)->extended ? PART(u32, TE(p)->extended)[class] : 0, count, says = 0, i;
+	u32 list = TE(p)->extended ? ARENA_PTR(u32, TE(p)->extended)[class] : 0, count, says = 0, i;
 	u32 upper = one->number >> 8 & 0xff, lower = one->number & 0xff, bit;
 
 	if (!list)
 		return 0;
-	count = PART(u32, list)[0];
+	count = ARENA_PTR(u32, list)[0];
 	te_for(i, count) {
-		AT(struct te_extended) *rule = &PART(struct te_extended, list + 8)[i];
+		ARENA(struct te_extended) *rule = &ARENA_PTR(struct te_extended, list + 8)[i];
 
 		if ((rule->of == TE_MESSAGES) != one->message ||
 		    !te_in(rule->sources, one->source) || !te_in(rule->targets, one->target))

@@ -22,10 +22,10 @@ __noinline u64 te_context(u64 text, u32 len)
 	if (len && !te_byte(text + len - 1))
 		len--;
 	for (try = 0; try < TE_TRIES; try++) {
-		number = policy_number();
+		number = policy_seqno();
 		p = te_tables(number);
 		sid = p ? te_parse(p, text, len) : 0;
-		if (policy_number() == number)
+		if (policy_seqno() == number)
 			return sid;
 	}
 	return 0;
@@ -170,7 +170,7 @@ static __noinline int te_relabel_asked(struct inode *inode, u64 dentry, u64 valu
 	err = te_may(who.sid, old, class, FILE__RELABELFROM, &n);
 	if (err)
 		return err;
-	p = te_tables(policy_number());
+	p = te_tables(policy_seqno());
 	if (!new || !p)
 		return -EINVAL;
 	err = te_may(who.sid, new, class, FILE__RELABELTO, &n);

@@ -28,7 +28,7 @@ int BPF_PROG(te_unix_stream_connect, struct sock *sock, struct sock *other, stru
 	known = bpf_sk_storage_get(&te_socks, sock, 0, 0);
 	if (known) {
 		known->to = theirs.sid ? theirs.sid : te_initial_sid(TE_SID_KERNEL);
-		known->number = policy_number();
+		known->number = policy_seqno();
 	}
 	/* the server's end */
 	fresh.sid = theirs.sid;

@@ -53,7 +53,7 @@ static __noinline int te_no_decision(struct te_query *q, struct tg_note *n)
 /* What is known of a question, by the cache or by the server; false: no decision could be had. */
 static __always_inline bool te_resolve(struct te_query *q, struct te_known *k, struct tg_stats *st)
 {
-	if (te_avc_recall(q, policy_number(), k)) {
+	if (te_avc_recall(q, policy_seqno(), k)) {
 		if (st)
 			st->cache++;
 		return true;
@@ -109,7 +109,7 @@ __noinline int te_single_asked(struct te_query *q, u32 which, struct tg_note *n)
 			one.message = !!(which & TE_MESSAGE);
 			says = te_extended_of(p, &one, q->class);
 		}
-		if (policy_number() != k.number)
+		if (policy_seqno() != k.number)
 			continue;
 		if (says) {
 			if (!(says & TE_ALLOWS))

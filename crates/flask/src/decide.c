@@ -11,7 +11,7 @@
 #define __arg_nonnull
 #define te_function static __attribute__((unused))
 #define te_for(i, n) for (i = 0; i < (n); i++)
-#define AT(type) const type
+#define ARENA(type) const type
 
 /* The image that is asked, where 0 would be in the arena, and its end; one thread asks at a time. */
 static _Thread_local const u8 *arena;
@@ -24,7 +24,7 @@ static const void *part(u32 at)
 	return at < arena_end ? (const void *)(arena + at) : (const void *)nothing;
 }
 
-#define PART(type, offset) ((const type *)part(offset))
+#define ARENA_PTR(type, offset) ((const type *)part(offset))
 
 #include "te_classes.h"
 #include "abi/te_image.h"
@@ -42,7 +42,7 @@ static u32 te_text_hash(u64 text, u32 len)
 
 static bool te_text_is(u64 text, u32 own, u32 len)
 {
-	return !memcmp((const void *)text, PART(u8, own), len);
+	return !memcmp((const void *)text, ARENA_PTR(u8, own), len);
 }
 
 #include "te/rules.h"
@@ -105,8 +105,8 @@ u64 tidegate_te_file(u32 p, const u8 *path, u32 len, u32 kind)
 	u32 said = 0, i, k;
 
 	for (k = 0; k < TE(p)->files_count; k++) {
-		u32 automaton = PART(u32, TE(p)->files)[k],
-		    state = PART(struct tg_automaton, automaton)->start;
+		u32 automaton = ARENA_PTR(u32, TE(p)->files)[k],
+		    state = ARENA_PTR(struct tg_automaton, automaton)->start;
 
 		for (i = 0; i < len; i++)
 			state = automaton_step(automaton, state, path[i]);

@@ -43,9 +43,7 @@ __noinline bool caps_name_is_good(struct caps_room *r __arg_nonnull, u32 at, u32
 {
 	u32 i, rest = len & 7;
 
-	EACH(i, len / 8)
-		if (caps_has_zero(caps_head_word(r, at + i * 8)))
-			return false;
+	for_each_index(i, len / 8) if (caps_has_zero(caps_head_word(r, at + i * 8))) return false;
 	if (rest) {
 		u64 word = caps_head_word(r, at + len - rest), behind = ~0ull << rest * 8;
 
@@ -78,7 +76,8 @@ __noinline bool caps_request_read(struct caps_room *r __arg_nonnull)
 	r->len = caps_request_size(r->head);
 	if (!r->len)
 		return false;
-	EACH(i, caps_request_of(r)->operands) {
+	for_each_index(i, caps_request_of(r)->operands)
+	{
 		if (at + sizeof(struct caps_wire_operand) > r->len)
 			return false;
 		at = caps_operand_read(r, i, at);
@@ -117,29 +116,30 @@ static __noinline bool caps_names_are_same(struct caps_room *r, u32 one, u32 oth
 /* What a layer calls the operation: struct caps_operation; 0: nothing. `service` counts from 1. */
 static __noinline u32 caps_operation_of(u32 layer, u32 service, u32 number)
 {
-	AT(struct caps_image) *image;
-	AT(struct caps_service) *s;
+	ARENA(struct caps_image) * image;
+	ARENA(struct caps_service) * s;
 	u32 low = 0, high, i;
 
 	asm volatile("" ::"r"(&arena));
-	image = PART(struct caps_image, PART(struct caps_subject, layer)->image);
+	image = ARENA_PTR(struct caps_image, ARENA_PTR(struct caps_subject, layer)->image);
 	if (!service || service > image->services_count)
 		return 0;
-	s = PART(struct caps_service, image->services) + (service - 1);
+	s = ARENA_PTR(struct caps_service, image->services) + (service - 1);
 	high = s->count;
 	/* mostly they are numbered from 1 */
 	i = number - 1;
 	if (i < high &&
-	    PART(struct caps_operation, s->operations + i * sizeof(struct caps_operation))
+	    ARENA_PTR(struct caps_operation, s->operations + i * sizeof(struct caps_operation))
 			    ->number == number)
 		return s->operations + i * sizeof(struct caps_operation);
-	EACH(i, 16) {
+	for_each_index(i, 16)
+	{
 		u32 middle = (low + high) / 2,
 		    at = s->operations + middle * sizeof(struct caps_operation), has;
 
 		if (low >= high)
 			break;
-		has = PART(struct caps_operation, at)->number;
+		has = ARENA_PTR(struct caps_operation, at)->number;
 		if (has == number)
 			return at;
 		if (has < number)
@@ -153,13 +153,15 @@ static __noinline u32 caps_operation_of(u32 layer, u32 service, u32 number)
 /* What a layer's capabilities for a service's objects are found by; 0: it has none. */
 static __noinline u32 caps_service_automaton(u32 layer, u32 service)
 {
-	AT(struct caps_subject) *s;
+	ARENA(struct caps_subject) * s;
 	u32 i;
 
 	asm volatile("" ::"r"(&arena));
-	s = PART(struct caps_subject, layer);
-	EACH(i, s->services_count) {
-		AT(struct caps_of_service) *of = PART(struct caps_of_service, s->services) + i;
+	s = ARENA_PTR(struct caps_subject, layer);
+	for_each_index(i, s->services_count)
+	{
+		ARENA(struct caps_of_service) *of =
+			ARENA_PTR(struct caps_of_service, s->services) + i;
 
 		if (of->service + 1 == service)
 			return of->automaton;
@@ -175,13 +177,13 @@ __noinline u32 caps_service_given(struct caps_room *r __arg_nonnull, u32 layer, 
 
 	asm volatile("" ::"r"(&arena));
 	automaton = caps_service_automaton(layer, service);
-	image = PART(struct caps_subject, layer)->image;
+	image = ARENA_PTR(struct caps_subject, layer)->image;
 	r->answer = 0;
 	if (automaton)
 		r->answer = caps_answer_of(
 			automaton,
-			automaton_feed(automaton, PART(struct tg_automaton, automaton)->start, text,
-				       len));
+			automaton_feed(automaton, ARENA_PTR(struct tg_automaton, automaton)->start,
+				       text, len));
 	r->object =
 		caps_object_id(caps_mix(caps_mix(CAPS_ID_SERVICE, image), service - 1), text, len);
 	caps_ask(&r->asked, r->wanted, 0);
@@ -205,7 +207,8 @@ static __noinline u32 caps_bound_ended(struct caps_room *r, struct caps_bound *b
 
 	if (!caps_session_is(b->session, b->session_number))
 		return CAPS_REVOKED;
-	EACH(i, b->count) {
+	for_each_index(i, b->count)
+	{
 		a = caps_service_active_of(b, r->conn, slot, b->layers[BOUND(i, CAPS_LAYERS)]);
 		why = a ? caps_ended(a) : CAPS_NOT_BOUND;
 		if (why)
@@ -287,7 +290,7 @@ __noinline u32 caps_request_binds(struct caps_room *r __arg_nonnull, u32 own, u3
 }
 
 /* What an operation takes on an operand; false: the vector has nothing for what the request says. */
-static __noinline bool caps_need_wants(struct caps_room *r, AT(struct caps_need) *need)
+static __noinline bool caps_need_wants(struct caps_room *r, ARENA(struct caps_need) * need)
 {
 	u32 i, by = need->by;
 	u64 value;
@@ -299,8 +302,9 @@ static __noinline bool caps_need_wants(struct caps_room *r, AT(struct caps_need)
 	if (!caps_operand_is(r, by, CAPS_WIRE_NUMBER))
 		return false;
 	value = caps_head_word(r, caps_operand_at(r, by));
-	EACH(i, need->values) {
-		AT(struct caps_value) *v = PART(struct caps_value, need->vector) + i;
+	for_each_index(i, need->values)
+	{
+		ARENA(struct caps_value) *v = ARENA_PTR(struct caps_value, need->vector) + i;
 
 		if (v->value != value)
 			continue;
@@ -323,14 +327,15 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 	r->operand = r->wanted = r->denied = 0;
 	if (!at)
 		return CAPS_REQUEST;
-	kind = PART(struct caps_operation, at)->kind;
-	needs = PART(struct caps_operation, at)->needs;
-	count = PART(struct caps_operation, at)->count;
+	kind = ARENA_PTR(struct caps_operation, at)->kind;
+	needs = ARENA_PTR(struct caps_operation, at)->needs;
+	count = ARENA_PTR(struct caps_operation, at)->count;
 	/* nothing is bound for who has only opened what is used */
 	if (kind == CAPS_FREE || (kind == CAPS_BINDS && (!own || counts)))
 		return 0;
-	EACH(i, count) {
-		AT(struct caps_need) *need = PART(struct caps_need, needs) + i;
+	for_each_index(i, count)
+	{
+		ARENA(struct caps_need) *need = ARENA_PTR(struct caps_need, needs) + i;
 
 		if (!caps_need_wants(r, need))
 			return CAPS_REQUEST;
@@ -422,7 +427,8 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 {
 	u32 k, why;
 
-	EACH(k, r->count) {
+	for_each_index(k, r->count)
+	{
 		u32 service = r->services[BOUND(k, CAPS_LAYERS)];
 
 		if (!service)
@@ -432,7 +438,8 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 		if (why)
 			return why;
 	}
-	EACH(k, r->others_count) {
+	for_each_index(k, r->others_count)
+	{
 		why = caps_request_asks(r, r->others[BOUND(k, CAPS_LAYERS)],
 					r->others_services[BOUND(k, CAPS_LAYERS)], 0, counts);
 		if (why)
@@ -449,7 +456,8 @@ __noinline u32 caps_request_judged(struct caps_room *r __arg_nonnull)
 	r->judged = r->binds = r->giving = r->limited = r->others_count = r->layer = r->wanted =
 		r->denied = 0;
 	r->epoch = *(volatile u32 *)&caps_epoch;
-	EACH(i, caps_request_of(r)->operands) {
+	for_each_index(i, caps_request_of(r)->operands)
+	{
 		if (r->kinds[BOUND(i, CAPS_WIRE_OPERANDS)] != CAPS_WIRE_DESCRIPTOR)
 			continue;
 		why = caps_descriptor_read(r, i);

@@ -104,13 +104,14 @@ __noinline int caps_served_said(struct caps_room *r __arg_nonnull,
 
 	asm volatile("" ::"r"(&arena));
 	bpf_for(k, 0, r->count) {
-		automaton = PART(struct caps_image,
-				 PART(struct caps_subject, r->layers[BOUND(k, CAPS_LAYERS)])->image)
+		automaton = ARENA_PTR(struct caps_image, ARENA_PTR(struct caps_subject,
+								   r->layers[BOUND(k, CAPS_LAYERS)])
+								 ->image)
 				    ->sockets;
 		r->services[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = PART(struct tg_automaton, automaton)->start;
+		state = ARENA_PTR(struct tg_automaton, automaton)->start;
 		bpf_for(i, 0, n)
 			state = automaton_feed_component(automaton, state,
 							 w->up[BOUND(n - 1 - i, TG_DEPTH)]);
@@ -126,13 +127,15 @@ __noinline int caps_served_said_of_key(struct caps_room *r __arg_nonnull, u64 te
 
 	asm volatile("" ::"r"(&arena));
 	bpf_for(k, 0, r->count) {
-		automaton = PART(struct caps_image,
-				 PART(struct caps_subject, r->layers[BOUND(k, CAPS_LAYERS)])->image)
+		automaton = ARENA_PTR(struct caps_image, ARENA_PTR(struct caps_subject,
+								   r->layers[BOUND(k, CAPS_LAYERS)])
+								 ->image)
 				    ->sockets;
 		r->services[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = automaton_step(automaton, PART(struct tg_automaton, automaton)->start, '@');
+		state = automaton_step(automaton, ARENA_PTR(struct tg_automaton, automaton)->start,
+				       '@');
 		r->services[BOUND(k, CAPS_LAYERS)] = caps_answer_of(
 			automaton, automaton_feed(automaton, state, text, len & 127));
 	}
@@ -167,7 +170,7 @@ static __noinline int caps_served_at(u64 sk, struct caps_room *r)
 	if (!addr)
 		return 0;
 	text = unix_text(addr);
-	if ((u8)name_word(text)) {
+	if ((u8)read_kernel_u64(text)) {
 		dentry = address(u->path.dentry);
 		err = dentry ? caps_served_path(dentry, r) : 0;
 		if (err == -EACCES)
@@ -273,14 +276,15 @@ static __noinline int caps_type_is(struct caps_room *r, u32 type)
 
 	asm volatile("" ::"r"(&arena));
 	bpf_for(k, 0, r->count) {
-		AT(struct caps_image) *image;
+		ARENA(struct caps_image) * image;
 		u32 layer = r->layers[BOUND(k, CAPS_LAYERS)],
 		    service = r->services[BOUND(k, CAPS_LAYERS)];
 
 		if (!service)
 			continue;
-		image = PART(struct caps_image, PART(struct caps_subject, layer)->image);
-		wants = (PART(struct caps_service, image->services) + (service - 1))->socket_type;
+		image = ARENA_PTR(struct caps_image, ARENA_PTR(struct caps_subject, layer)->image);
+		wants = (ARENA_PTR(struct caps_service, image->services) + (service - 1))
+				->socket_type;
 		if (!wants || wants == type)
 			continue;
 		r->layer = layer;

@@ -129,21 +129,22 @@ static __noinline bool caps_packet_is(struct caps_room *r, struct sk_buff *s)
 	if (s->len != r->size || s->len - s->data_len < len)
 		return false;
 	for (i = UNKNOWN_ZERO; i < len && MAY_LOOP; i += 8)
-		differs |= name_word(data + i) ^ caps_head_word(r, i);
+		differs |= read_kernel_u64(data + i) ^ caps_head_word(r, i);
 	return !differs;
 }
 
 /* A packet goes from a service to who asked it. */
 static __noinline int caps_packet_replies(struct caps_conn *c, struct sk_buff *s)
 {
-	u64 data = address(s->data), first = name_word(data), second = name_word(data + 8);
+	u64 data = address(s->data), first = read_kernel_u64(data),
+	    second = read_kernel_u64(data + 8);
 
 	/* nothing is to be bound, or unbound */
 	if (!c->asked && !(second >> 32 & CAPS_WIRE_DROPPED))
 		return 0;
 	if (s->len - s->data_len < sizeof(struct caps_wire_reply) || (u32)first != s->len)
 		return 0;
-	return caps_reply_made(c, first >> 32, second >> 32, name_word(data + 16));
+	return caps_reply_made(c, first >> 32, second >> 32, read_kernel_u64(data + 16));
 }
 
 /* Of every packet of any socket; those of Unix sockets come in their sender's call. */

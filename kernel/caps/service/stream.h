@@ -76,9 +76,10 @@ static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
 #ifdef __TARGET_ARCH_x86
 		if (!symbols.page_offset_base || !symbols.vmemmap_base || page & 1)
 			return 0;
-		page = (page - name_word(symbols.vmemmap_base)) / bpf_core_type_size(struct page)
+		page = (page - read_kernel_u64(symbols.vmemmap_base)) /
+			       bpf_core_type_size(struct page)
 		       << 12;
-		return name_word(symbols.page_offset_base) + page + f->offset + at;
+		return read_kernel_u64(symbols.page_offset_base) + page + f->offset + at;
 #else
 		return 0;
 #endif

@@ -95,7 +95,7 @@ static __always_inline bool attach_is(struct tg_profile __arena *p, struct tg_te
 	u32 i;
 
 	for (i = UNKNOWN_ZERO; i < t->len; i++) {
-		if (!MAY_LOOP || PART(char, p->last)[i] != t->text[BOUND(i, TG_TEXT)])
+		if (!MAY_LOOP || ARENA_PTR(char, p->last)[i] != t->text[BOUND(i, TG_TEXT)])
 			return false;
 	}
 	return true;
@@ -111,7 +111,7 @@ static __always_inline long attach_find(u32 first, struct tg_text *t)
 	bool conflict = false;
 
 	while (at) {
-		struct tg_profile __arena *p = PART(struct tg_profile, at);
+		struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, at);
 		u32 count;
 
 		if (!MAY_LOOP)
@@ -151,7 +151,7 @@ static __noinline long name_attach(struct tg_name *n, struct tg_scratch *w)
 	t->len = 0;
 	if (!n->connected) {
 		bpf_for(i, 0, n->disconnected_len) {
-			t->text[BOUND(i, TG_TEXT / 2)] = PART(char, n->disconnected)[i];
+			t->text[BOUND(i, TG_TEXT / 2)] = ARENA_PTR(char, n->disconnected)[i];
 			t->len = BOUND(i + 1, TG_TEXT / 2);
 		}
 	}

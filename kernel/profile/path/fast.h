@@ -21,7 +21,7 @@ static __always_inline bool quick_begin(struct tg_quick *q, struct tg_confined *
 	struct tg_profile __arena *p;
 
 	q->who = who_of(c);
-	p = PART(struct tg_profile, q->who.profile);
+	p = ARENA_PTR(struct tg_profile, q->who.profile);
 	q->name.table = p->file.table;
 	q->name.start = p->file.start;
 	if (!q->who.profile || !q->name.table)
@@ -37,7 +37,7 @@ static __always_inline bool quick_ends(struct tg_quick *q, long state, u32 reque
 {
 	q->state = state;
 	return state >= 0 && is_simply_allowed(&q->who, q->name.table, state, request) &&
-	       policy_number() == q->who.number;
+	       policy_seqno() == q->who.number;
 }
 
 /* The state before the names in a directory. */

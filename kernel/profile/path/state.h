@@ -20,7 +20,7 @@ static __always_inline long name_read(struct tg_name *n, struct tg_scratch *w, b
 
 	for (; n->tries && MAY_LOOP; n->tries--) {
 		before = path_settled();
-		if (before & PATH_ODD || policy_number() != n->number)
+		if (before & PATH_ODD || policy_seqno() != n->number)
 			break;
 		if (!name_seen(n, w))
 			return NAME_TOO_LONG;
@@ -35,7 +35,7 @@ static __always_inline long name_read(struct tg_name *n, struct tg_scratch *w, b
 		/* not found for want of room: not to be remembered */
 		if (ret < 0)
 			return ret;
-		if (path_sequence() == before && policy_number() == n->number) {
+		if (path_sequence() == before && policy_seqno() == n->number) {
 			name_remember(n, ret);
 			return ret;
 		}

@@ -105,13 +105,13 @@ static __always_inline bool name_mix_component(struct tg_name *n, struct dentry 
 	while (at != end) {
 		if (!MAY_LOOP)
 			return false;
-		name_mix(n, name_word(at));
+		name_mix(n, read_kernel_u64(at));
 		at += 8;
 	}
 	/* the length above the bytes that are left, so that a hash's words can be told apart from its end */
 	word = len << 56;
 	if (len & 7)
-		word |= name_word(at) & ((1ull << (len & 7) * 8) - 1);
+		word |= read_kernel_u64(at) & ((1ull << (len & 7) * 8) - 1);
 	name_mix(n, word);
 	return true;
 }
@@ -237,7 +237,7 @@ struct tg_feed {
 
 static __always_inline struct tg_feed feed_of(u32 table)
 {
-	AT(struct tg_table) *t = PART(struct tg_table, table);
+	ARENA(struct tg_table) *t = ARENA_PTR(struct tg_table, table);
 	struct tg_feed f = { .table = table, .width = t->width, .next = t->next };
 
 	return f;
@@ -245,7 +245,8 @@ static __always_inline struct tg_feed feed_of(u32 table)
 
 static __always_inline u32 feed_byte(struct tg_feed f, u32 state, u8 byte)
 {
-	return PART(u16, f.next)[state * f.width + PART(struct tg_table, f.table)->classes[byte]];
+	return ARENA_PTR(
+		u16, f.next)[state * f.width + ARENA_PTR(struct tg_table, f.table)->classes[byte]];
 }
 
 /* The state after a text of the kernel's. */
@@ -256,7 +257,7 @@ static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 
 	for (; len >= 8; len -= 8, text += 8) {
 		if (!MAY_LOOP)
 			return 0;
-		word = name_word(text);
+		word = read_kernel_u64(text);
 #pragma unroll
 		for (u32 k = 0; k < 8; k++) {
 			state = feed_byte(f, state, word);
@@ -267,7 +268,7 @@ static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 
 	}
 	if (!len)
 		return state;
-	word = name_word(text);
+	word = read_kernel_u64(text);
 #pragma unroll
 	for (u32 k = 0; k < 7; k++) {
 		state = feed_byte(f, state, word);
@@ -304,7 +305,7 @@ static __always_inline u32 name_walk(struct tg_name *n, struct tg_scratch *w)
 
 	if (!n->connected && n->disconnected_len) {
 		bpf_for(i, 0, n->disconnected_len)
-			state = profile_step(n->table, state, PART(u8, n->disconnected)[i]);
+			state = profile_step(n->table, state, ARENA_PTR(u8, n->disconnected)[i]);
 	}
 	if (!w->n)
 		return n->root && n->connected && n->end != NAME_STEM ?
