@@ -113,7 +113,9 @@ class Tree:
         return done.stdout
 
     def preprocessed(self, source):
-        return re.sub(r"\s+", " ", self.clang(source, "-E", "-P"))
+        # where lines are broken does not count
+        text = re.sub(r"\s+", " ", self.clang(source, "-E", "-P"))
+        return re.sub(r" ?([^\w\s]) ?", r"\1", text)
 
     def object(self, source):
         out = os.path.join(self.out, source[:-2] + ".o")
