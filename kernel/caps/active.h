@@ -84,8 +84,7 @@ static __noinline struct caps_active *caps_active_of(u64 file, u32 domain, u32 k
 	struct caps_active *a = NULL;
 	u32 i;
 
-	for_each_index(i, CAPS_LAYERS + 1)
-	{
+	for_each_index(i, CAPS_LAYERS + 1) {
 		a = caps_active_at(file, domain, kind);
 		if (a || !domain)
 			break;
@@ -284,8 +283,7 @@ __noinline u32 caps_ended_with(struct caps_active *a __arg_nonnull, u64 file, bo
 		return why;
 	if (counts && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0)
 		return CAPS_USED_UP;
-	for_each_index(i, CAPS_ANCESTORS * 2)
-	{
+	for_each_index(i, CAPS_ANCESTORS * 2) {
 		u32 domain = a->ancestors[BOUND(i / 2, CAPS_ANCESTORS)];
 		struct caps_active *from;
 

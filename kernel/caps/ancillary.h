@@ -80,7 +80,7 @@ int BPF_PROG(caps_socket_setsockopt, struct socket *sock, int level, int option)
 						      option == IPV6_FLOWLABEL_MGR :
 					      false;
 
-	return routes && caps_me() ? caps_never(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET) : 0;
+	return routes && caps_me() ? caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET) : 0;
 }
 
 /* What a message says besides its content: whom it goes to, and what it hands over. */
@@ -94,14 +94,14 @@ static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg
 		return 0;
 	/* what further messages hand over, or by which way they go, is not to be seen */
 	if (msg->msg_name && !caps_sends_one())
-		return caps_never(CAPS_NOBODYS, TG_OP_SEND,
-				  q.class == CAPS_UNIX ? TG_C_UNIX : TG_C_SOCKET);
+		return caps_deny(CAPS_NOBODYS, TG_OP_SEND,
+				 q.class == CAPS_UNIX ? TG_C_UNIX : TG_C_SOCKET);
 	if (q.class == CAPS_UNIX)
 		return msg->msg_controllen ? caps_hands_over(address(msg->msg_control),
 							     msg->msg_controllen, q.domain) :
 					     0;
 	if (msg->msg_controllen && caps_routes(address(msg->msg_control), msg->msg_controllen))
-		return caps_never(CAPS_NOBODYS, TG_OP_SEND, TG_C_SOCKET);
+		return caps_deny(CAPS_NOBODYS, TG_OP_SEND, TG_C_SOCKET);
 	/* TCP takes an address with a message that is to connect, UDP with each that has one */
 	if (!msg->msg_name || (q.class == CAPS_TCP && !(msg->msg_flags & MSG_FASTOPEN)))
 		return 0;

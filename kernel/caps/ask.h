@@ -221,7 +221,7 @@ __noinline int caps_refuse(struct caps_question *q __arg_nonnull, struct tg_note
 }
 
 /* What capability files give to nobody, or not to this one. */
-__noinline int caps_never_asked(u32 why, u8 op, u8 class)
+__noinline int caps_deny_recorded(u32 why, u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class, .reason = TG_R_CAPS, .source = ~0u };
 	struct caps_task *t = caps_tasks_current();
@@ -235,9 +235,9 @@ __noinline int caps_never_asked(u32 why, u8 op, u8 class)
 	return deny(subject_current(), &n, -EACCES);
 }
 
-static __always_inline int caps_never(u32 why, u8 op, u8 class)
+static __always_inline int caps_deny(u32 why, u8 op, u8 class)
 {
-	return verdict_of(caps_never_asked(why, op, class));
+	return verdict_of(caps_deny_recorded(why, op, class));
 }
 
 /* A question of the current task, or NULL: it is not governed. */

@@ -19,7 +19,7 @@ int BPF_PROG(caps_capable, const struct cred *cred, struct user_namespace *ns, i
 		return 0;
 	if (opts & CAP_OPT_NOAUDIT)
 		return -EPERM;
-	return caps_never(CAPS_NOBODYS, TG_OP_CAPABLE, TG_C_SYSTEM) ? -EPERM : 0;
+	return caps_deny(CAPS_NOBODYS, TG_OP_CAPABLE, TG_C_SYSTEM) ? -EPERM : 0;
 }
 
 #endif

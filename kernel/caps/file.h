@@ -130,7 +130,7 @@ int BPF_PROG(caps_file_open, struct file *file)
 	if (!caps_asks())
 		return 0;
 	if (caps_is_queue(file->f_inode))
-		return caps_never(CAPS_NOBODYS, TG_OP_IPC, TG_C_IPC);
+		return caps_deny(CAPS_NOBODYS, TG_OP_IPC, TG_C_IPC);
 	/* to be executed, which the execution is asked about, and mapping */
 	if (caps_is_executed(file) || caps_is_nameless(file->f_inode))
 		return 0;

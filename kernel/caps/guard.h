@@ -13,7 +13,7 @@ int BPF_PROG(caps_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 		return 0;
 	if (cmd == F_SETOWN_EX ||
 	    (cmd == F_SETOWN && arg && (u32)arg != bpf_get_current_pid_tgid() >> 32))
-		return caps_never(CAPS_OTHERS, TG_OP_SIGNAL, TG_C_TASK);
+		return caps_deny(CAPS_OTHERS, TG_OP_SIGNAL, TG_C_TASK);
 	if (cmd == F_SETFL && file->f_flags & O_APPEND && !(arg & O_APPEND) &&
 	    !caps_is_nameless(file->f_inode))
 		return caps_use(address(file), CAPS_WRITE, TG_OP_OPEN_WRITE);

@@ -11,7 +11,7 @@ static __always_inline int caps_ioctl_asked(struct file *file, u32 cmd)
 		return 0;
 	/* what is typed at a terminal in somebody else's name */
 	if (cmd == TIOCSTI || cmd == TIOCLINUX || cmd == FIOSETOWN || cmd == SIOCSPGRP)
-		return caps_never(CAPS_NOBODYS, TG_OP_TTY, TG_C_FILE);
+		return caps_deny(CAPS_NOBODYS, TG_OP_TTY, TG_C_FILE);
 	/* of the descriptor, and not of the file */
 	if (cmd == FIOCLEX || cmd == FIONCLEX || cmd == FIONBIO || cmd == FIOASYNC ||
 	    cmd == FIONREAD)

@@ -94,7 +94,7 @@ int BPF_PROG(caps_mmap_backing_file, struct vm_area_struct *vma, struct file *ba
 	if (!from)
 		return 0;
 	if (from->ancestors[0])
-		return caps_never(CAPS_NOT_BOUND, TG_OP_MMAP, TG_C_MMAP);
+		return caps_deny(CAPS_NOT_BOUND, TG_OP_MMAP, TG_C_MMAP);
 	a = caps_active_made(address(backing), t->domain, CAPS_OPENED);
 	if (!a)
 		return -ENOMEM;

@@ -96,7 +96,7 @@ int BPF_PROG(caps_socket_create, int family, int type, int protocol, int kern)
 		return 0;
 	if (inet && type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
 		return 0;
-	return caps_never(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
+	return caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
 }
 
 /* Leaves an active capability on a socket, by which it may be read and written. */
@@ -483,7 +483,7 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 	why = caps_is_shut_for(from, domain) ? CAPS_REVOKED :
 					       caps_ended_with(from, address(sock->file), false);
 	if (why)
-		return caps_never(why, TG_OP_ACCEPT, TG_C_SOCKET);
+		return caps_deny(why, TG_OP_ACCEPT, TG_C_SOCKET);
 	/* whose the address is, which layers that came later did not give */
 	a = caps_active_made(file, from->domain, CAPS_ADDRESSED);
 	if (!a)

@@ -5,31 +5,31 @@
 
 #include "caps/ask.h"
 
-#define CAPS_NEVER(hook, op, class)                                         \
-	SEC("lsm/" #hook)                                                   \
-	int caps_##hook(void *ctx)                                          \
-	{                                                                   \
-		return caps_me() ? caps_never(CAPS_NOBODYS, op, class) : 0; \
+#define CAPS_DENY(hook, op, class)                                         \
+	SEC("lsm/" #hook)                                                  \
+	int caps_##hook(void *ctx)                                         \
+	{                                                                  \
+		return caps_me() ? caps_deny(CAPS_NOBODYS, op, class) : 0; \
 	}
 
-CAPS_NEVER(bpf, TG_OP_BPF, TG_C_SYSTEM)
-CAPS_NEVER(perf_event_open, TG_OP_BPF, TG_C_SYSTEM)
-CAPS_NEVER(syslog, TG_OP_SYSTEM, TG_C_SYSTEM)
-CAPS_NEVER(key_permission, TG_OP_KEY, TG_C_IPC)
-CAPS_NEVER(ipc_permission, TG_OP_IPC, TG_C_IPC)
-CAPS_NEVER(shm_alloc_security, TG_OP_IPC, TG_C_IPC)
-CAPS_NEVER(sem_alloc_security, TG_OP_IPC, TG_C_IPC)
-CAPS_NEVER(msg_queue_alloc_security, TG_OP_IPC, TG_C_IPC)
-CAPS_NEVER(shm_shmctl, TG_OP_IPC, TG_C_IPC)
-CAPS_NEVER(sem_semctl, TG_OP_IPC, TG_C_IPC)
-CAPS_NEVER(msg_queue_msgctl, TG_OP_IPC, TG_C_IPC)
-CAPS_NEVER(sb_mount, TG_OP_MOUNT, TG_C_SYSTEM)
-CAPS_NEVER(sb_umount, TG_OP_MOUNT, TG_C_SYSTEM)
-CAPS_NEVER(sb_remount, TG_OP_MOUNT, TG_C_SYSTEM)
-CAPS_NEVER(sb_pivotroot, TG_OP_MOUNT, TG_C_SYSTEM)
-CAPS_NEVER(move_mount, TG_OP_MOUNT, TG_C_SYSTEM)
-CAPS_NEVER(uring_override_creds, TG_OP_SYSTEM, TG_C_SYSTEM)
-CAPS_NEVER(uring_sqpoll, TG_OP_SYSTEM, TG_C_SYSTEM)
+CAPS_DENY(bpf, TG_OP_BPF, TG_C_SYSTEM)
+CAPS_DENY(perf_event_open, TG_OP_BPF, TG_C_SYSTEM)
+CAPS_DENY(syslog, TG_OP_SYSTEM, TG_C_SYSTEM)
+CAPS_DENY(key_permission, TG_OP_KEY, TG_C_IPC)
+CAPS_DENY(ipc_permission, TG_OP_IPC, TG_C_IPC)
+CAPS_DENY(shm_alloc_security, TG_OP_IPC, TG_C_IPC)
+CAPS_DENY(sem_alloc_security, TG_OP_IPC, TG_C_IPC)
+CAPS_DENY(msg_queue_alloc_security, TG_OP_IPC, TG_C_IPC)
+CAPS_DENY(shm_shmctl, TG_OP_IPC, TG_C_IPC)
+CAPS_DENY(sem_semctl, TG_OP_IPC, TG_C_IPC)
+CAPS_DENY(msg_queue_msgctl, TG_OP_IPC, TG_C_IPC)
+CAPS_DENY(sb_mount, TG_OP_MOUNT, TG_C_SYSTEM)
+CAPS_DENY(sb_umount, TG_OP_MOUNT, TG_C_SYSTEM)
+CAPS_DENY(sb_remount, TG_OP_MOUNT, TG_C_SYSTEM)
+CAPS_DENY(sb_pivotroot, TG_OP_MOUNT, TG_C_SYSTEM)
+CAPS_DENY(move_mount, TG_OP_MOUNT, TG_C_SYSTEM)
+CAPS_DENY(uring_override_creds, TG_OP_SYSTEM, TG_C_SYSTEM)
+CAPS_DENY(uring_sqpoll, TG_OP_SYSTEM, TG_C_SYSTEM)
 
 /* Rings, whose workers never leave the kernel: what was taken back might still be used by what is under way there. */
 SEC("lsm/inode_init_security_anon")
@@ -40,7 +40,7 @@ int BPF_PROG(caps_inode_init_security_anon, struct inode *inode, const struct qs
 	/* "[io_urin", "[userfau" */
 	if (!caps_me() || (text != 0x6e6972755f6f695bull && text != 0x756166726573755bull))
 		return 0;
-	return caps_never(CAPS_NOBODYS, TG_OP_SYSTEM, TG_C_SYSTEM);
+	return caps_deny(CAPS_NOBODYS, TG_OP_SYSTEM, TG_C_SYSTEM);
 }
 
 #endif

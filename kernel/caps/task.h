@@ -38,7 +38,7 @@ static __always_inline int caps_task_asked(struct task_struct *target, u8 op)
 {
 	if (caps_is_mine(target))
 		return 0;
-	return caps_never(CAPS_OTHERS, op, TG_C_TASK);
+	return caps_deny(CAPS_OTHERS, op, TG_C_TASK);
 }
 
 SEC("lsm/ptrace_access_check")
@@ -62,7 +62,7 @@ int BPF_PROG(caps_ptrace_traceme, struct task_struct *parent)
 
 	if (!t || !t->domain || caps_reaches(caps_domain_at(t->domain), bpf_get_current_task_btf()))
 		return 0;
-	return caps_never(CAPS_OTHERS, TG_OP_PTRACE, TG_C_TASK);
+	return caps_deny(CAPS_OTHERS, TG_OP_PTRACE, TG_C_TASK);
 }
 
 SEC("lsm/task_kill")
@@ -109,7 +109,7 @@ int BPF_PROG(caps_task_prlimit, const struct cred *cred, const struct cred *tcre
 {
 	/* of whom it is tells no hook; one's own credentials are one's own process's, or its like's */
 	return caps_me() && address(cred) != address(tcred) ?
-		       caps_never(CAPS_OTHERS, TG_OP_SCHED, TG_C_TASK) :
+		       caps_deny(CAPS_OTHERS, TG_OP_SCHED, TG_C_TASK) :
 		       0;
 }
 

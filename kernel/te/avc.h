@@ -36,7 +36,7 @@ struct te_query {
 };
 
 /* What is known of it. */
-struct te_known {
+struct te_av_decision {
 	u32 number;
 	u32 allow;
 	u32 auditallow;
@@ -52,7 +52,7 @@ static __always_inline struct te_avc *te_avc_of(struct te_query *q)
 	return &te_avc_entries[BOUND(hash >> (64 - TE_AVC_BITS), 1 << TE_AVC_BITS)];
 }
 
-static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct te_known *k)
+static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct te_av_decision *k)
 {
 	struct te_avc *e = te_avc_of(q);
 	u32 version = entry_version(&e->version);
@@ -68,7 +68,7 @@ static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct
 	return entry_is_whole(&e->version, version);
 }
 
-static __always_inline void te_avc_remember(struct te_query *q, struct te_known *k)
+static __always_inline void te_avc_remember(struct te_query *q, struct te_av_decision *k)
 {
 	struct te_avc *e = te_avc_of(q);
 
@@ -96,7 +96,7 @@ static __always_inline u64 te_valid(u32 p, u64 sid)
 #define TE_TRIES 8
 
 /* Decides by the tables of the policy in force. False: others came all the while. */
-__noinline bool te_server(struct te_query *q, struct te_known *k)
+__noinline bool te_server(struct te_query *q, struct te_av_decision *k)
 {
 	struct te_decision d;
 	u32 try, number, p;

@@ -24,7 +24,9 @@ int BPF_PROG(te_capset, struct cred *new)
 	struct tg_note n = { .op = TG_OP_SYSTEM, .class = TG_C_TASK };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__SETCAP, &n) : 0;
+	return who.subject ?
+		       te_avc_has_perm(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__SETCAP, &n) :
+		       0;
 }
 
 SEC("lsm/capable")
@@ -46,7 +48,7 @@ int BPF_PROG(te_capable, const struct cred *cred, struct user_namespace *ns, int
 	n.port = cap;
 	if (opts & CAP_OPT_NOAUDIT)
 		return te_is_allowed(who.sid, who.sid, class, bit) ? 0 : -EACCES;
-	return te_may(who.sid, who.sid, class, bit, &n) ? -EPERM : 0;
+	return te_avc_has_perm(who.sid, who.sid, class, bit, &n) ? -EPERM : 0;
 }
 
 SEC("lsm/userns_create")
@@ -55,8 +57,8 @@ int BPF_PROG(te_userns_create, const struct cred *cred)
 	struct tg_note n = { .op = TG_OP_USERNS, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, who.sid, SECCLASS_USER_NAMESPACE,
-				    USER_NAMESPACE__CREATE, &n) :
+	return who.subject ? te_avc_has_perm(who.sid, who.sid, SECCLASS_USER_NAMESPACE,
+					     USER_NAMESPACE__CREATE, &n) :
 			     0;
 }
 

@@ -27,7 +27,7 @@ int BPF_PROG(te_task_alloc, struct task_struct *task)
 		child->exempt = 1;
 		return 0;
 	}
-	err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__FORK, &n);
+	err = te_avc_has_perm(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__FORK, &n);
 	if (err)
 		return err;
 	child = te_subjects_made(task);
@@ -75,7 +75,8 @@ __noinline bool te_is_bounded(u64 old, u64 new)
 }
 
 /* check_nnp_nosuid(): may a transition be where the process, or the mount, lets nobody gain anything? */
-static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new, struct tg_note *n)
+static __always_inline int te_check_nnp_nosuid(struct linux_binprm *bprm, u64 old, u64 new,
+					       struct tg_note *n)
 {
 	bool nnp = bprm->unsafe & LSM_UNSAFE_NO_NEW_PRIVS;
 	/* mnt_may_suid() */
@@ -92,7 +93,7 @@ static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new,
 			request |= PROCESS2__NNP_TRANSITION;
 		if (nosuid)
 			request |= PROCESS2__NOSUID_TRANSITION;
-		if (!te_may(old, new, SECCLASS_PROCESS2, request, n))
+		if (!te_avc_has_perm(old, new, SECCLASS_PROCESS2, request, n))
 			return 0;
 	}
 	if (te_is_bounded(old, new))
@@ -119,7 +120,7 @@ static __always_inline u64 te_tracer_sid(void)
 #define TE_SCRUBBED 1
 
 /* A governed task executes a program; TE_SCRUBBED: its environment is not to be trusted. */
-static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
+static __noinline int te_exec_transition(struct linux_binprm *bprm, struct te_who *who)
 {
 	struct inode *inode = bprm->file->f_inode;
 	u64 dentry = address(bprm->file->f_path.dentry), old = who->sid,
@@ -134,14 +135,14 @@ static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
 	if (made.target == TE_LATER)
 		return -EAGAIN;
 	if (new) {
-		err = te_gains(bprm, old, new, &n);
+		err = te_check_nnp_nosuid(bprm, old, new, &n);
 		if (err)
 			return err;
 	} else {
 		new = te_new_label(TE_TRANSITION, &made);
 		if (!new)
 			return -EACCES;
-		if (te_gains(bprm, old, new, &n))
+		if (te_check_nnp_nosuid(bprm, old, new, &n))
 			new = old;
 	}
 	if (new == old) {
@@ -152,24 +153,24 @@ static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
 		/* what SELinux clears, and BPF cannot: PER_CLEAR_ON_SETID */
 		if (bpf_get_current_task_btf()->personality & PERSONALITY_UNSAFE)
 			return -EPERM;
-		err = te_may(old, new, SECCLASS_PROCESS, PROCESS__TRANSITION, &n);
+		err = te_avc_has_perm(old, new, SECCLASS_PROCESS, PROCESS__TRANSITION, &n);
 		if (!err)
-			err = te_may(new, made.target, te_class_of_mode(inode->i_mode),
-				     FILE__ENTRYPOINT, &n);
+			err = te_avc_has_perm(new, made.target, te_class_of_mode(inode->i_mode),
+					      FILE__ENTRYPOINT, &n);
 		if (err)
 			return err;
 		if (bprm->unsafe & LSM_UNSAFE_SHARE &&
-		    te_may(old, new, SECCLASS_PROCESS, PROCESS__SHARE, &n))
+		    te_avc_has_perm(old, new, SECCLASS_PROCESS, PROCESS__SHARE, &n))
 			return -EPERM;
 		if (bprm->unsafe & LSM_UNSAFE_PTRACE) {
 			tracer = te_tracer_sid();
 			if (tracer != TE_NO_LABEL &&
-			    te_may(tracer, new, SECCLASS_PROCESS, PROCESS__PTRACE, &n))
+			    te_avc_has_perm(tracer, new, SECCLASS_PROCESS, PROCESS__PTRACE, &n))
 				return -EPERM;
 		}
 	}
 	who->subject->exec = new;
-	return new != old &&te_may(old, new, SECCLASS_PROCESS, PROCESS__NOATSECURE, &n) ?
+	return new != old &&te_avc_has_perm(old, new, SECCLASS_PROCESS, PROCESS__NOATSECURE, &n) ?
 		       TE_SCRUBBED :
 		       0;
 }
@@ -184,7 +185,7 @@ int BPF_PROG(te_bprm_creds_for_exec, struct linux_binprm *bprm)
 
 	if (who.subject) {
 		who.subject->exec = 0;
-		err = te_executes(bprm, &who);
+		err = te_exec_transition(bprm, &who);
 		if (err <= 0)
 			return err;
 		bpf_bprm_opts_set(bprm, BPF_F_BPRM_SECUREEXEC);

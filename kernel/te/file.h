@@ -42,7 +42,7 @@ static __noinline int te_file_asked(struct file *file, u32 request, u8 op)
 	if (!address(file))
 		return 0;
 	inode = file->f_inode;
-	err = te_fd_asked(address(file), &n);
+	err = te_fd_has_perm(address(file), &n);
 	if (err || !request || !te_is_file(inode))
 		return err;
 	return te_may_inode(inode, file_dentry(file), request, &n);
@@ -69,9 +69,9 @@ static __noinline int te_unnamed(struct file *file)
 	if (!sid)
 		return -EACCES;
 	/* the kernel asks for this as it looks the directory up */
-	err = te_may(who.sid, made.target, SECCLASS_DIR, DIR__WRITE | DIR__SEARCH, &n);
+	err = te_avc_has_perm(who.sid, made.target, SECCLASS_DIR, DIR__WRITE | DIR__SEARCH, &n);
 	if (!err)
-		err = te_may(who.sid, sid, SECCLASS_FILE, FILE__CREATE, &n);
+		err = te_avc_has_perm(who.sid, sid, SECCLASS_FILE, FILE__CREATE, &n);
 	if (err)
 		return err;
 	n.inode = address(file->f_inode);
@@ -140,7 +140,7 @@ static __noinline int te_owner_asked(unsigned long pid)
 	n.peer = owner->tgid;
 	err = owner->tgid == bpf_get_current_pid_tgid() >> 32 ?
 		      0 :
-		      te_may(who.sid, te_sid_of(owner), SECCLASS_PROCESS, every, &n);
+		      te_avc_has_perm(who.sid, te_sid_of(owner), SECCLASS_PROCESS, every, &n);
 	bpf_task_release(owner);
 	return err;
 }

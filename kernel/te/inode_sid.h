@@ -457,7 +457,7 @@ static __always_inline bool te_is_hinted(struct te_inode *memo, u64 source, u64 
 }
 
 static __always_inline void te_hint(struct te_inode *memo, u64 source, u64 target,
-				    struct te_known *k)
+				    struct te_av_decision *k)
 {
 	u64 hint = (u64)k->number << 32 | (k->allow & ~k->auditallow);
 
@@ -535,13 +535,13 @@ static __always_inline bool te_inode_is_hinted(struct inode *inode, u32 request)
 }
 
 /* May who asks do this to an object? */
-__noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32 request,
-			      struct tg_note *n)
+__noinline int te_inode_has_perm(struct inode *inode __arg_trusted, u64 dentry, u32 request,
+				 struct tg_note *n)
 {
 	struct te_who who = te_met();
 	struct te_query q = { .source = who.sid, .request = request };
 	struct te_inode *memo;
-	struct te_known k;
+	struct te_av_decision k;
 	struct tg_stats *st;
 
 	if (!inode || !n || !who.subject)
@@ -563,7 +563,7 @@ __noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32
 	q.class = te_class_of_inode(n->inode);
 	if (q.target == TE_LATER)
 		return te_no_decision(&q, n);
-	if (!te_resolve(&q, &k, st))
+	if (!te_avc_lookup(&q, &k, st))
 		return te_no_decision(&q, n);
 	if (q.request & (~k.allow | k.auditallow))
 		return te_record(&q, &k, n);
@@ -576,7 +576,7 @@ __noinline int te_inode_asked(struct inode *inode __arg_trusted, u64 dentry, u32
 static __always_inline int te_may_inode(struct inode *inode, u64 dentry, u32 request,
 					struct tg_note *n)
 {
-	return verdict_of(te_inode_asked(inode, dentry, request, n));
+	return verdict_of(te_inode_has_perm(inode, dentry, request, n));
 }
 
 #endif

@@ -39,7 +39,7 @@ static __noinline int te_single_ioctl(struct file *file, u32 cmd)
 	struct inode *inode = file->f_inode;
 	struct te_who who = te_me();
 	struct te_query q = { .source = who.sid, .request = FILE__IOCTL };
-	int err = te_fd_asked(address(file), &n);
+	int err = te_fd_has_perm(address(file), &n);
 
 	if (err || !te_is_file(inode))
 		return err;
@@ -63,8 +63,8 @@ static __always_inline int te_ioctl_asked(struct file *file, u32 cmd)
 	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
 		return -EACCES;
 	if (cmd == KDSKBENT || cmd == KDSKBSENT)
-		return te_may(who.sid, who.sid, SECCLASS_CAPABILITY, CAPABILITY__SYS_TTY_CONFIG,
-			      &n);
+		return te_avc_has_perm(who.sid, who.sid, SECCLASS_CAPABILITY,
+				       CAPABILITY__SYS_TTY_CONFIG, &n);
 	if ((cmd == FIOCLEX || cmd == FIONCLEX) && te_in(TE(p)->capabilities, TE_CAP_SKIP_CLOEXEC))
 		return 0;
 	if (request == FILE__IOCTL && TE(p)->extended)

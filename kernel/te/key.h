@@ -30,7 +30,8 @@ int BPF_PROG(te_key_permission, void *key_ref, const struct cred *cred, int need
 		return 0;
 	/* as in lomac/key.h */
 	bpf_probe_read_kernel(&key, sizeof(key), ctx);
-	return te_may(who.sid, te_ipc_sid(key & ~1ull), SECCLASS_KEY, 1u << ((need - 1) & 7), &n);
+	return te_avc_has_perm(who.sid, te_ipc_sid(key & ~1ull), SECCLASS_KEY,
+			       1u << ((need - 1) & 7), &n);
 }
 
 #endif

@@ -31,7 +31,7 @@ static __noinline int te_behind_asked(u64 file, u32 request)
 	q.class = te_class_of_inode(n.inode);
 	if (q.target == TE_LATER)
 		return verdict_of(te_no_decision(&q, &n));
-	return te_may(q.source, q.target, q.class, request, &n);
+	return te_avc_has_perm(q.source, q.target, q.class, request, &n);
 }
 
 static __always_inline int te_mapped_asked(struct file *file, u32 request)
@@ -59,7 +59,7 @@ static __always_inline int te_map_asked(struct te_who *who, struct file *file, u
 	int err = 0;
 
 	if (te_map_is_code(file, prot, shared))
-		err = te_may(who->sid, who->sid, SECCLASS_PROCESS, PROCESS__EXECMEM, n);
+		err = te_avc_has_perm(who->sid, who->sid, SECCLASS_PROCESS, PROCESS__EXECMEM, n);
 	if (err || !file)
 		return err;
 	return te_mapped_asked(file, te_map_request(prot, shared));
@@ -108,7 +108,7 @@ int BPF_PROG(te_mmap_addr, unsigned long addr)
 	who = te_me();
 	if (!who.subject)
 		return 0;
-	return te_may(who.sid, who.sid, SECCLASS_MEMPROTECT, MEMPROTECT__MMAP_ZERO, &n);
+	return te_avc_has_perm(who.sid, who.sid, SECCLASS_MEMPROTECT, MEMPROTECT__MMAP_ZERO, &n);
 }
 
 SEC("lsm/file_mprotect")
@@ -132,9 +132,11 @@ int BPF_PROG(te_file_mprotect, struct vm_area_struct *vma, unsigned long reqprot
 		start = v->vm_start;
 		end = v->vm_end;
 		if (start < mm->brk && end > mm->start_brk)
-			err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__EXECHEAP, &n);
+			err = te_avc_has_perm(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__EXECHEAP,
+					      &n);
 		else if (!v->vm_file && start <= mm->start_stack && end >= mm->start_stack)
-			err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__EXECSTACK, &n);
+			err = te_avc_has_perm(who.sid, who.sid, SECCLASS_PROCESS,
+					      PROCESS__EXECSTACK, &n);
 		else if (file && v->anon_vma)
 			err = te_mapped_asked(file, FILE__EXECMOD);
 	}

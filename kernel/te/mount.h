@@ -16,7 +16,8 @@ static __always_inline int te_super_asked(u64 super, u32 request)
 		return 0;
 	p = te_tables(policy_seqno());
 	n.dentry = address(sb->s_root);
-	return p ? te_may(who.sid, te_super_sid(p, sb), SECCLASS_FILESYSTEM, request, &n) : 0;
+	return p ? te_avc_has_perm(who.sid, te_super_sid(p, sb), SECCLASS_FILESYSTEM, request, &n) :
+		   0;
 }
 
 static __always_inline int te_mounton(struct path *path)

@@ -28,7 +28,7 @@ static __always_inline int te_named_asked(struct dentry *dentry, u32 request, u8
 /*
  * A file is about to be made: what it will be is noted here, and given in d_instantiate, when there is an inode.
  */
-__noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 class,
+__noinline int te_may_create(struct inode *dir __arg_trusted, u64 dentry, u32 class,
 			     struct tg_note *n)
 {
 	struct dentry *d = CAST(struct dentry, dentry);
@@ -58,11 +58,11 @@ __noinline int te_made_asked(struct inode *dir __arg_trusted, u64 dentry, u32 cl
 		sid = te_new_label(TE_TRANSITION, &made);
 	if (!sid)
 		return -EACCES;
-	err = te_may(who.sid, sid, class, FILE__CREATE, n);
+	err = te_avc_has_perm(who.sid, sid, class, FILE__CREATE, n);
 	if (err)
 		return err;
 	super = f ? ARENA_PTR(struct te_filesystem, f)->sid : te_initial(p, TE_SID_UNLABELED);
-	err = te_may(sid, super, SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, n);
+	err = te_avc_has_perm(sid, super, SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, n);
 	if (err)
 		return err;
 	/* where a filesystem's files are what their paths are, nothing is given */
@@ -85,7 +85,7 @@ static __always_inline int te_create(struct inode *dir, struct dentry *dentry, u
 		return 0;
 	err = te_may_inode(dir, address(dentry->d_parent), DIR__ADD_NAME | DIR__SEARCH | DIR__WRITE,
 			   &n);
-	return err ? err : verdict_of(te_made_asked(dir, address(dentry), class, &n));
+	return err ? err : verdict_of(te_may_create(dir, address(dentry), class, &n));
 }
 
 SEC("lsm/inode_create")
@@ -210,7 +210,7 @@ int BPF_PROG(te_inode_rmdir, struct inode *dir, struct dentry *dentry)
  * path. What is below a directory cannot be told one by one: it goes only where its new path makes no difference to
  * file_contexts, else EXDEV, upon which mv(1) copies.
  */
-static __noinline int te_keeps(struct inode *inode, u64 old_dentry, u64 new_dentry)
+static __noinline int te_keep_label_on_move(struct inode *inode, u64 old_dentry, u64 new_dentry)
 {
 	struct tg_note n = { .op = new_dentry ? TG_OP_RENAME : TG_OP_LINK,
 			     .class = TG_C_DIR,
@@ -245,7 +245,7 @@ int BPF_PROG(te_inode_link, struct dentry *old_dentry, struct inode *dir, struct
 	if (!err)
 		err = te_named_asked(old_dentry, FILE__LINK, TG_OP_LINK);
 	inode = old_dentry->d_inode;
-	return err || !inode ? err : te_keeps(inode, address(old_dentry), 0);
+	return err || !inode ? err : te_keep_label_on_move(inode, address(old_dentry), 0);
 }
 
 SEC("lsm/inode_rename")
@@ -273,7 +273,9 @@ int BPF_PROG(te_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
 				     is_directory(new_dentry) ? DIR__RMDIR : FILE__UNLINK,
 				     TG_OP_RENAME);
 	inode = old_dentry->d_inode;
-	return err || !inode ? err : te_keeps(inode, address(old_dentry), address(new_dentry));
+	return err || !inode ?
+		       err :
+		       te_keep_label_on_move(inode, address(old_dentry), address(new_dentry));
 }
 
 #endif

@@ -50,7 +50,7 @@ int BPF_PROG(te_socket_create, int family, int type, int protocol, int kern)
 	sid = te_socket_new(&who, class);
 	n.port = family;
 	n.detail = type;
-	return sid ? te_may(who.sid, sid, class, SOCKET__CREATE, &n) : -EACCES;
+	return sid ? te_avc_has_perm(who.sid, sid, class, SOCKET__CREATE, &n) : -EACCES;
 }
 
 /* A socket's inode has its label, too: for what is done to it as a file. */
@@ -97,8 +97,8 @@ static __always_inline struct te_sock te_sock_of(struct sock *sk)
 }
 
 /* sock_has_perm() */
-static __always_inline int te_sk_asked(struct sock *sk, u32 request, struct te_sock *found,
-				       struct tg_note *n)
+static __always_inline int te_sk_has_perm(struct sock *sk, u32 request, struct te_sock *found,
+					  struct tg_note *n)
 {
 	struct te_who who = te_me();
 
@@ -107,15 +107,15 @@ static __always_inline int te_sk_asked(struct sock *sk, u32 request, struct te_s
 		return 0;
 	*found = te_sock_of(sk);
 	n->port = CAST(struct sock, address(sk))->__sk_common.skc_family;
-	return te_may(who.sid, found->sid, found->class, request, n);
+	return te_avc_has_perm(who.sid, found->sid, found->class, request, n);
 }
 
-static __always_inline int te_sock_asked(struct socket *sock, u32 request, u8 op,
-					 struct te_sock *found)
+static __always_inline int te_sock_has_perm(struct socket *sock, u32 request, u8 op,
+					    struct te_sock *found)
 {
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
 
-	return te_sk_asked(sock->sk, request, found, &n);
+	return te_sk_has_perm(sock->sk, request, found, &n);
 }
 
 /* The SID of a port, by which it is named: security_port_sid(). */
@@ -174,14 +174,14 @@ __noinline int te_bound_asked(struct te_sock *s, struct tg_note *n)
 	if (!s || !n)
 		return -EACCES;
 	if (s->bind_port)
-		err = te_may(s->sid, te_port_sid(s->class, s->bind_port), s->class,
-			     SOCKET__NAME_BIND, n);
+		err = te_avc_has_perm(s->sid, te_port_sid(s->class, s->bind_port), s->class,
+				      SOCKET__NAME_BIND, n);
 	if (!err && s->peer_port)
-		err = te_may(s->sid, te_port_sid(s->class, s->peer_port), s->class,
-			     TCP_SOCKET__NAME_CONNECT, n);
+		err = te_avc_has_perm(s->sid, te_port_sid(s->class, s->peer_port), s->class,
+				      TCP_SOCKET__NAME_CONNECT, n);
 	if (!err && s->to)
-		err = te_may(s->sid, s->to, SECCLASS_UNIX_STREAM_SOCKET,
-			     UNIX_STREAM_SOCKET__CONNECTTO, n);
+		err = te_avc_has_perm(s->sid, s->to, SECCLASS_UNIX_STREAM_SOCKET,
+				      UNIX_STREAM_SOCKET__CONNECTTO, n);
 	if (!err)
 		s->number = number;
 	return err;
@@ -193,7 +193,7 @@ static __always_inline int te_bound_sock_asked(struct socket *sock, u32 request,
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
 	struct sock *sk = sock->sk;
 	struct te_sock s, *known;
-	int err = te_sk_asked(sk, request, &s, &n);
+	int err = te_sk_has_perm(sk, request, &s, &n);
 
 	if (err || !s.class || !s.number || s.number == policy_seqno() || !sk)
 		return err;
@@ -242,7 +242,8 @@ static __always_inline int te_bind_asked(struct sock *sk, struct te_sock *s, u64
 		a.family = AF_INET;
 	n->port = a.port;
 	if (a.port && (a.port < PORTS_LOW || a.port > PORTS_HIGH) && (te_has_ports(s->class))) {
-		err = te_may(s->sid, te_port_sid(s->class, a.port), s->class, SOCKET__NAME_BIND, n);
+		err = te_avc_has_perm(s->sid, te_port_sid(s->class, a.port), s->class,
+				      SOCKET__NAME_BIND, n);
 		if (err)
 			return err;
 		te_bound(sk, a.port, 0);
@@ -250,7 +251,7 @@ static __always_inline int te_bind_asked(struct sock *sk, struct te_sock *s, u64
 	/* node_bind, whose bit is the same in each class that has it */
 	if (te_has_ports(s->class) || s->class == SECCLASS_RAWIP_SOCKET ||
 	    s->class == SECCLASS_ICMP_SOCKET)
-		err = te_may(s->sid, te_node_sid(&a), s->class, TCP_SOCKET__NODE_BIND, n);
+		err = te_avc_has_perm(s->sid, te_node_sid(&a), s->class, TCP_SOCKET__NODE_BIND, n);
 	return err;
 }
 
@@ -259,7 +260,7 @@ int BPF_PROG(te_socket_bind, struct socket *sock, struct sockaddr *at, int len)
 {
 	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
 	struct te_sock s;
-	int err = te_sk_asked(sock->sk, SOCKET__BIND, &s, &n);
+	int err = te_sk_has_perm(sock->sk, SOCKET__BIND, &s, &n);
 
 	return err || !s.class ? err : te_bind_asked(sock->sk, &s, address(at), len, &n);
 }
@@ -277,7 +278,8 @@ static __always_inline int te_connect_asked(struct sock *sk, struct te_sock *s, 
 	if (!read_inet_address(at, len, &a))
 		return 0;
 	n->port = a.port;
-	err = te_may(s->sid, te_port_sid(s->class, a.port), s->class, TCP_SOCKET__NAME_CONNECT, n);
+	err = te_avc_has_perm(s->sid, te_port_sid(s->class, a.port), s->class,
+			      TCP_SOCKET__NAME_CONNECT, n);
 	if (!err)
 		te_bound(sk, 0, a.port);
 	return err;
@@ -288,7 +290,7 @@ int BPF_PROG(te_socket_connect, struct socket *sock, struct sockaddr *at, int le
 {
 	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_SOCKET };
 	struct te_sock s;
-	int err = te_sk_asked(sock->sk, SOCKET__CONNECT, &s, &n);
+	int err = te_sk_has_perm(sock->sk, SOCKET__CONNECT, &s, &n);
 
 	return err || !s.class ? err : te_connect_asked(sock->sk, &s, address(at), len, &n);
 }
@@ -306,7 +308,7 @@ int BPF_PROG(te_sctp_bind_connect, struct sock *sk, int optname, struct sockaddr
 	u64 at = address(addresses), end = at + (u32)len;
 	struct te_sock s;
 	u32 i;
-	int err = te_sk_asked(sk, binds ? SOCKET__BIND : SOCKET__CONNECT, &s, &n);
+	int err = te_sk_has_perm(sk, binds ? SOCKET__BIND : SOCKET__CONNECT, &s, &n);
 
 	if (err || !s.class)
 		return err;
@@ -332,7 +334,7 @@ int BPF_PROG(te_socket_listen, struct socket *sock)
 {
 	struct te_sock s;
 
-	return te_sock_asked(sock, SOCKET__LISTEN, TG_OP_SOCKET, &s);
+	return te_sock_has_perm(sock, SOCKET__LISTEN, TG_OP_SOCKET, &s);
 }
 
 SEC("lsm/socket_accept")
@@ -354,7 +356,7 @@ static __always_inline int te_first_message(struct socket *sock, struct msghdr *
 
 	if (!(msg->msg_flags & MSG_FASTOPEN) || !msg->msg_name)
 		return 0;
-	err = te_sk_asked(sock->sk, SOCKET__CONNECT, &s, &n);
+	err = te_sk_has_perm(sock->sk, SOCKET__CONNECT, &s, &n);
 	return err || !s.class ?
 		       err :
 		       te_connect_asked(sock->sk, &s, address(msg->msg_name), msg->msg_namelen, &n);
@@ -382,7 +384,7 @@ int BPF_PROG(te_socket_getsockname, struct socket *sock)
 {
 	struct te_sock s;
 
-	return te_sock_asked(sock, SOCKET__GETATTR, TG_OP_SOCKET, &s);
+	return te_sock_has_perm(sock, SOCKET__GETATTR, TG_OP_SOCKET, &s);
 }
 
 SEC("lsm/socket_getpeername")
@@ -390,7 +392,7 @@ int BPF_PROG(te_socket_getpeername, struct socket *sock)
 {
 	struct te_sock s;
 
-	return te_sock_asked(sock, SOCKET__GETATTR, TG_OP_SOCKET, &s);
+	return te_sock_has_perm(sock, SOCKET__GETATTR, TG_OP_SOCKET, &s);
 }
 
 SEC("lsm/socket_setsockopt")
@@ -398,7 +400,7 @@ int BPF_PROG(te_socket_setsockopt, struct socket *sock)
 {
 	struct te_sock s;
 
-	return te_sock_asked(sock, SOCKET__SETOPT, TG_OP_SOCKET, &s);
+	return te_sock_has_perm(sock, SOCKET__SETOPT, TG_OP_SOCKET, &s);
 }
 
 SEC("lsm/socket_getsockopt")
@@ -406,7 +408,7 @@ int BPF_PROG(te_socket_getsockopt, struct socket *sock)
 {
 	struct te_sock s;
 
-	return te_sock_asked(sock, SOCKET__GETOPT, TG_OP_SOCKET, &s);
+	return te_sock_has_perm(sock, SOCKET__GETOPT, TG_OP_SOCKET, &s);
 }
 
 SEC("lsm/socket_shutdown")
@@ -414,7 +416,7 @@ int BPF_PROG(te_socket_shutdown, struct socket *sock)
 {
 	struct te_sock s;
 
-	return te_sock_asked(sock, SOCKET__SHUTDOWN, TG_OP_SOCKET, &s);
+	return te_sock_has_perm(sock, SOCKET__SHUTDOWN, TG_OP_SOCKET, &s);
 }
 
 #endif

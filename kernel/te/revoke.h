@@ -37,9 +37,9 @@ const struct tg_te_held *type_te_held;
 static __always_inline u32 te_lost(u64 source, u64 target, u32 class, u32 request)
 {
 	struct te_query q = { .source = source, .target = target, .class = class };
-	struct te_known k;
+	struct te_av_decision k;
 
-	if (target == TE_LATER || !te_resolve(&q, &k, NULL))
+	if (target == TE_LATER || !te_avc_lookup(&q, &k, NULL))
 		return request;
 	return k.permissive ? 0 : request & ~k.allow;
 }

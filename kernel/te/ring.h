@@ -25,7 +25,7 @@ int BPF_PROG(te_inode_init_security_anon, struct inode *inode, const struct qstr
 	sid = te_new_label(TE_TRANSITION, &made);
 	if (!sid)
 		return -EACCES;
-	err = te_may(who.sid, sid, SECCLASS_ANON_INODE, FILE__CREATE, &n);
+	err = te_avc_has_perm(who.sid, sid, SECCLASS_ANON_INODE, FILE__CREATE, &n);
 	if (err)
 		return err;
 	return !te_has_room() || te_give(inode, sid) ? te_full(&n) : 0;
@@ -36,9 +36,9 @@ static __always_inline int te_ring_asked(u64 target, u32 request)
 	struct tg_note n = { .op = TG_OP_SYSTEM, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
 
-	return who.subject ?
-		       te_may(who.sid, target ? target : who.sid, SECCLASS_IO_URING, request, &n) :
-		       0;
+	return who.subject ? te_avc_has_perm(who.sid, target ? target : who.sid, SECCLASS_IO_URING,
+					     request, &n) :
+			     0;
 }
 
 SEC("lsm/uring_override_creds")

@@ -47,11 +47,12 @@ static __always_inline int te_setcon(struct te_who *who, u64 sid, struct tg_note
 	if ((me->signal->nr_threads > 1 || me->mm->mm_users.counter > 1) &&
 	    !te_is_bounded(who->sid, sid))
 		return -EPERM;
-	err = te_may(who->sid, sid, SECCLASS_PROCESS, PROCESS__DYNTRANSITION, n);
+	err = te_avc_has_perm(who->sid, sid, SECCLASS_PROCESS, PROCESS__DYNTRANSITION, n);
 	if (err)
 		return err;
 	tracer = te_tracer_sid();
-	if (tracer != TE_NO_LABEL && te_may(tracer, sid, SECCLASS_PROCESS, PROCESS__PTRACE, n))
+	if (tracer != TE_NO_LABEL &&
+	    te_avc_has_perm(tracer, sid, SECCLASS_PROCESS, PROCESS__PTRACE, n))
 		return -EACCES;
 	/* what it holds and may not use there takes the guard, which cannot be waited for here; first the SID, as revoke.h says */
 	who->subject->sid = sid;
@@ -97,7 +98,7 @@ int BPF_PROG(te_setprocattr, int lsmid, const char *name, void *value, u64 size)
 
 	if (!who.subject || !request || (lsmid != LSM_ID_UNDEF && lsmid != LSM_ID_SELINUX))
 		return 0;
-	err = te_may(who.sid, who.sid, SECCLASS_PROCESS, request, &n);
+	err = te_avc_has_perm(who.sid, who.sid, SECCLASS_PROCESS, request, &n);
 	if (err)
 		return err;
 	first = size ? te_byte(text) : 0;
@@ -117,7 +118,7 @@ int BPF_PROG(te_setprocattr, int lsmid, const char *name, void *value, u64 size)
 		who.subject->socket_sid = sid;
 		break;
 	case PROCESS__SETKEYCREATE:
-		if (sid && te_may(who.sid, sid, SECCLASS_KEY, KEY__CREATE, &n))
+		if (sid && te_avc_has_perm(who.sid, sid, SECCLASS_KEY, KEY__CREATE, &n))
 			return -EACCES;
 		who.subject->key_sid = sid;
 		break;
@@ -167,19 +168,19 @@ static __noinline int te_relabel_asked(struct inode *inode, u64 dentry, u64 valu
 
 	if (old == TE_LATER)
 		return -EAGAIN;
-	err = te_may(who.sid, old, class, FILE__RELABELFROM, &n);
+	err = te_avc_has_perm(who.sid, old, class, FILE__RELABELFROM, &n);
 	if (err)
 		return err;
 	p = te_tables(policy_seqno());
 	if (!new || !p)
 		return -EINVAL;
-	err = te_may(who.sid, new, class, FILE__RELABELTO, &n);
+	err = te_avc_has_perm(who.sid, new, class, FILE__RELABELTO, &n);
 	if (err)
 		return err;
 	if (!te_validates(p, te_valid(p, old), new, te_valid(p, who.sid), class))
 		return -EPERM;
-	err = te_may(new, te_super_sid(p, CAST(struct inode, address(inode))->i_sb),
-		     SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, &n);
+	err = te_avc_has_perm(new, te_super_sid(p, CAST(struct inode, address(inode))->i_sb),
+			      SECCLASS_FILESYSTEM, FILESYSTEM__ASSOCIATE, &n);
 	return err ? err : te_relabel_full(inode, dentry);
 }
 

@@ -22,7 +22,8 @@ int BPF_PROG(te_syslog, int type)
 		request = SYSTEM__SYSLOG_READ;
 	else if (type >= 6 && type <= 8)
 		request = SYSTEM__SYSLOG_CONSOLE;
-	return te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM, request, &n);
+	return te_avc_has_perm(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM, request,
+			       &n);
 }
 
 SEC("lsm/kernel_module_request")
@@ -33,8 +34,8 @@ int BPF_PROG(te_kernel_module_request, char *name)
 
 	if (!who.subject)
 		return 0;
-	return te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM,
-		      SYSTEM__MODULE_REQUEST, &n);
+	return te_avc_has_perm(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM,
+			       SYSTEM__MODULE_REQUEST, &n);
 }
 
 /* What is loaded, by the numbers of enum kernel_read_file_id and of enum kernel_load_data_id, which are the same. */
@@ -95,7 +96,8 @@ int BPF_PROG(te_kernel_read_file, struct file *file, int id)
 	n.inode = address(file->f_inode);
 	n.dentry = file_dentry(file);
 	sid = te_inode_sid(file->f_inode, file_dentry(file));
-	return sid == TE_LATER ? -EAGAIN : te_may(who.sid, sid, SECCLASS_SYSTEM, request, &n);
+	return sid == TE_LATER ? -EAGAIN :
+				 te_avc_has_perm(who.sid, sid, SECCLASS_SYSTEM, request, &n);
 }
 
 /* What comes from memory, as by init_module(2): selinux_kernel_load_data() */
@@ -108,7 +110,7 @@ int BPF_PROG(te_kernel_load_data, int id)
 
 	if (!request || !who.subject)
 		return 0;
-	return te_may(who.sid, who.sid, SECCLASS_SYSTEM, request, &n);
+	return te_avc_has_perm(who.sid, who.sid, SECCLASS_SYSTEM, request, &n);
 }
 
 SEC("lsm/bpf")
@@ -121,9 +123,9 @@ int BPF_PROG(te_bpf, int cmd)
 		return 0;
 	/* BPF_MAP_CREATE, BPF_PROG_LOAD */
 	if (cmd == 0)
-		return te_may(who.sid, who.sid, SECCLASS_BPF, BPF__MAP_CREATE, &n);
+		return te_avc_has_perm(who.sid, who.sid, SECCLASS_BPF, BPF__MAP_CREATE, &n);
 	if (cmd == 5)
-		return te_may(who.sid, who.sid, SECCLASS_BPF, BPF__PROG_LOAD, &n);
+		return te_avc_has_perm(who.sid, who.sid, SECCLASS_BPF, BPF__PROG_LOAD, &n);
 	return 0;
 }
 
@@ -141,7 +143,7 @@ int BPF_PROG(te_bpf_map, struct bpf_map *map, unsigned int mode)
 		request |= BPF__MAP_READ;
 	if (mode & FMODE_WRITE)
 		request |= BPF__MAP_WRITE;
-	return te_may(who.sid, te_ipc_sid(address(map)), SECCLASS_BPF, request, &n);
+	return te_avc_has_perm(who.sid, te_ipc_sid(address(map)), SECCLASS_BPF, request, &n);
 }
 
 SEC("lsm/bpf_prog")
@@ -150,9 +152,9 @@ int BPF_PROG(te_bpf_prog, struct bpf_prog *prog)
 	struct tg_note n = { .op = TG_OP_BPF, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
 
-	return who.subject ?
-		       te_may(who.sid, te_ipc_sid(address(prog)), SECCLASS_BPF, BPF__PROG_RUN, &n) :
-		       0;
+	return who.subject ? te_avc_has_perm(who.sid, te_ipc_sid(address(prog)), SECCLASS_BPF,
+					     BPF__PROG_RUN, &n) :
+			     0;
 }
 
 /* Maps and programs are their makers', by their addresses. */
@@ -203,7 +205,7 @@ int BPF_PROG(te_perf_event_open, int type)
 		request = PERF_EVENT__KERNEL;
 	else if (type == 3)
 		request = PERF_EVENT__TRACEPOINT;
-	return te_may(who.sid, who.sid, SECCLASS_PERF_EVENT, request, &n);
+	return te_avc_has_perm(who.sid, who.sid, SECCLASS_PERF_EVENT, request, &n);
 }
 
 static __always_inline int te_perf_asked(u32 request)
@@ -211,7 +213,8 @@ static __always_inline int te_perf_asked(u32 request)
 	struct tg_note n = { .op = TG_OP_SYSTEM, .class = TG_C_SYSTEM };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, who.sid, SECCLASS_PERF_EVENT, request, &n) : 0;
+	return who.subject ? te_avc_has_perm(who.sid, who.sid, SECCLASS_PERF_EVENT, request, &n) :
+			     0;
 }
 
 SEC("lsm/perf_event_read")

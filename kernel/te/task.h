@@ -14,7 +14,7 @@ static __always_inline int te_task_asked(struct task_struct *target, u32 request
 	if (!who.subject)
 		return 0;
 	n.peer = target->tgid;
-	return te_may(who.sid, te_sid_of(target), SECCLASS_PROCESS, request, &n);
+	return te_avc_has_perm(who.sid, te_sid_of(target), SECCLASS_PROCESS, request, &n);
 }
 
 static __always_inline u32 te_signal_request(int sig)
@@ -49,8 +49,8 @@ int BPF_PROG(te_ptrace_access_check, struct task_struct *child, unsigned int mod
 	n.peer = child->tgid;
 	/* PTRACE_MODE_READ: what is in /proc */
 	if (mode & 1)
-		return te_may(who.sid, te_sid_of(child), SECCLASS_FILE, FILE__READ, &n);
-	return te_may(who.sid, te_sid_of(child), SECCLASS_PROCESS, PROCESS__PTRACE, &n);
+		return te_avc_has_perm(who.sid, te_sid_of(child), SECCLASS_FILE, FILE__READ, &n);
+	return te_avc_has_perm(who.sid, te_sid_of(child), SECCLASS_PROCESS, PROCESS__PTRACE, &n);
 }
 
 SEC("lsm/ptrace_traceme")
@@ -64,7 +64,8 @@ int BPF_PROG(te_ptrace_traceme, struct task_struct *parent)
 	if (!tracer)
 		return 0;
 	n.peer = parent->tgid;
-	return te_may(tracer, s ? s->sid : TE_UNGOVERNED, SECCLASS_PROCESS, PROCESS__PTRACE, &n);
+	return te_avc_has_perm(tracer, s ? s->sid : TE_UNGOVERNED, SECCLASS_PROCESS,
+			       PROCESS__PTRACE, &n);
 }
 
 SEC("lsm/task_setpgid")
@@ -148,9 +149,9 @@ int BPF_PROG(te_task_prlimit, const struct cred *cred, const struct cred *tcred,
 		request |= PROCESS__SETRLIMIT;
 	if (flags & LSM_PRLIMIT_READ)
 		request |= PROCESS__GETRLIMIT;
-	return request ?
-		       te_may(who.sid, te_cred_sid(address(tcred)), SECCLASS_PROCESS, request, &n) :
-		       0;
+	return request ? te_avc_has_perm(who.sid, te_cred_sid(address(tcred)), SECCLASS_PROCESS,
+					 request, &n) :
+			 0;
 }
 
 #endif

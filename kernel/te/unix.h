@@ -22,7 +22,8 @@ int BPF_PROG(te_unix_stream_connect, struct sock *sock, struct sock *other, stru
 			       -ENOMEM;
 	}
 	mine = te_sock_of(sock);
-	err = te_may(mine.sid, theirs.sid, theirs.class, UNIX_STREAM_SOCKET__CONNECTTO, &n);
+	err = te_avc_has_perm(mine.sid, theirs.sid, theirs.class, UNIX_STREAM_SOCKET__CONNECTTO,
+			      &n);
 	if (err)
 		return err;
 	known = bpf_sk_storage_get(&te_socks, sock, 0, 0);
@@ -48,7 +49,7 @@ int BPF_PROG(te_unix_may_send, struct socket *sock, struct socket *other)
 		return 0;
 	mine = te_sock_of(from);
 	theirs = te_sock_of(to);
-	return te_may(mine.sid, theirs.sid, theirs.class, SOCKET__SENDTO, &n);
+	return te_avc_has_perm(mine.sid, theirs.sid, theirs.class, SOCKET__SENDTO, &n);
 }
 
 #endif

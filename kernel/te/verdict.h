@@ -8,7 +8,7 @@
 #include "te/avc.h"
 
 /* Records a decision; the verdict. */
-__noinline int te_record(struct te_query *q, struct te_known *k, struct tg_note *n)
+__noinline int te_record(struct te_query *q, struct te_av_decision *k, struct tg_note *n)
 {
 	struct te_subject *s = te_subjects_current();
 	struct tg_stats *st;
@@ -45,13 +45,14 @@ __noinline int te_record(struct te_query *q, struct te_known *k, struct tg_note 
 /* No decision could be had: refused, in permissive domains, too. */
 static __noinline int te_no_decision(struct te_query *q, struct tg_note *n)
 {
-	struct te_known none = { .auditdeny = ~0u };
+	struct te_av_decision none = { .auditdeny = ~0u };
 
 	return te_record(q, &none, n) ? -EAGAIN : 0;
 }
 
 /* What is known of a question, by the cache or by the server; false: no decision could be had. */
-static __always_inline bool te_resolve(struct te_query *q, struct te_known *k, struct tg_stats *st)
+static __always_inline bool te_avc_lookup(struct te_query *q, struct te_av_decision *k,
+					  struct tg_stats *st)
 {
 	if (te_avc_recall(q, policy_seqno(), k)) {
 		if (st)
@@ -70,13 +71,13 @@ __noinline int te_asked(u64 source, u64 target, u32 class, u32 request, struct t
 		.source = source, .target = target, .class = class, .request = request
 	};
 	struct tg_stats *st = stats_of(TG_C_TE);
-	struct te_known k;
+	struct te_av_decision k;
 
 	if (!n)
 		return -EACCES;
 	if (st)
 		st->queries++;
-	if (!te_resolve(&q, &k, st))
+	if (!te_avc_lookup(&q, &k, st))
 		return te_no_decision(&q, n);
 	return request & (~k.allow | k.auditallow) ? te_record(&q, &k, n) : 0;
 }
@@ -90,7 +91,7 @@ __noinline int te_single_asked(struct te_query *q, u32 which, struct tg_note *n)
 {
 	struct tg_stats *st = stats_of(TG_C_TE);
 	struct te_single one;
-	struct te_known k;
+	struct te_av_decision k;
 	u32 try, p, says;
 
 	if (!q || !n)
@@ -98,7 +99,7 @@ __noinline int te_single_asked(struct te_query *q, u32 which, struct tg_note *n)
 	if (st)
 		st->queries++;
 	for (try = 0; try < TE_TRIES; try++) {
-		if (!te_resolve(q, &k, st))
+		if (!te_avc_lookup(q, &k, st))
 			break;
 		p = te_tables(k.number);
 		says = 0;
@@ -124,7 +125,8 @@ __noinline int te_single_asked(struct te_query *q, u32 which, struct tg_note *n)
 	return te_no_decision(q, n);
 }
 
-static __always_inline int te_may(u64 source, u64 target, u32 class, u32 request, struct tg_note *n)
+static __always_inline int te_avc_has_perm(u64 source, u64 target, u32 class, u32 request,
+					   struct tg_note *n)
 {
 	return verdict_of(te_asked(source, target, class, request, n));
 }
@@ -135,9 +137,9 @@ static __always_inline bool te_is_allowed(u64 source, u64 target, u32 class, u32
 	struct te_query q = {
 		.source = source, .target = target, .class = class, .request = request
 	};
-	struct te_known k;
+	struct te_av_decision k;
 
-	if (!te_resolve(&q, &k, NULL))
+	if (!te_avc_lookup(&q, &k, NULL))
 		return false;
 	return !(request & ~k.allow) || k.permissive;
 }

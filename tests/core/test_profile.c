@@ -4,12 +4,12 @@
 #include "checks.h"
 
 #define STATES 65536 /* of the largest automaton */
-#define ARENA (STATES * 256 * sizeof(u16) + 65536)
-static u8 arena[ARENA] __attribute__((aligned(8)));
+#define ARENA_SIZE (STATES * 256 * sizeof(u16) + 65536)
+static u8 arena[ARENA_SIZE] __attribute__((aligned(8)));
 
 static void *part(u32 offset, size_t size)
 {
-	CLAIM(offset && offset + size <= ARENA);
+	CLAIM(offset && offset + size <= ARENA_SIZE);
 	return arena + offset;
 }
 
@@ -116,7 +116,7 @@ static struct tg_table *lay_out(u32 width, u32 next)
 {
 	struct tg_table *t = ARENA_PTR(struct tg_table, TABLE);
 
-	memset(arena, 0, ARENA);
+	memset(arena, 0, ARENA_SIZE);
 	*t = (struct tg_table){ .width = width, .next = next, .accepts = ACCEPTS, .pairs = PAIRS };
 	return t;
 }

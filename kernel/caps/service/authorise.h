@@ -43,7 +43,9 @@ __noinline bool caps_name_is_good(struct caps_room *r __arg_nonnull, u32 at, u32
 {
 	u32 i, rest = len & 7;
 
-	for_each_index(i, len / 8) if (caps_has_zero(caps_head_word(r, at + i * 8))) return false;
+	for_each_index(i, len / 8)
+		if (caps_has_zero(caps_head_word(r, at + i * 8)))
+			return false;
 	if (rest) {
 		u64 word = caps_head_word(r, at + len - rest), behind = ~0ull << rest * 8;
 
@@ -76,8 +78,7 @@ __noinline bool caps_request_read(struct caps_room *r __arg_nonnull)
 	r->len = caps_request_size(r->head);
 	if (!r->len)
 		return false;
-	for_each_index(i, caps_request_of(r)->operands)
-	{
+	for_each_index(i, caps_request_of(r)->operands) {
 		if (at + sizeof(struct caps_wire_operand) > r->len)
 			return false;
 		at = caps_operand_read(r, i, at);
@@ -132,8 +133,7 @@ static __noinline u32 caps_operation_of(u32 layer, u32 service, u32 number)
 	    ARENA_PTR(struct caps_operation, s->operations + i * sizeof(struct caps_operation))
 			    ->number == number)
 		return s->operations + i * sizeof(struct caps_operation);
-	for_each_index(i, 16)
-	{
+	for_each_index(i, 16) {
 		u32 middle = (low + high) / 2,
 		    at = s->operations + middle * sizeof(struct caps_operation), has;
 
@@ -158,8 +158,7 @@ static __noinline u32 caps_service_automaton(u32 layer, u32 service)
 
 	asm volatile("" ::"r"(&arena));
 	s = ARENA_PTR(struct caps_subject, layer);
-	for_each_index(i, s->services_count)
-	{
+	for_each_index(i, s->services_count) {
 		ARENA(struct caps_of_service) *of =
 			ARENA_PTR(struct caps_of_service, s->services) + i;
 
@@ -207,8 +206,7 @@ static __noinline u32 caps_bound_ended(struct caps_room *r, struct caps_bound *b
 
 	if (!caps_session_is(b->session, b->session_number))
 		return CAPS_REVOKED;
-	for_each_index(i, b->count)
-	{
+	for_each_index(i, b->count) {
 		a = caps_service_active_of(b, r->conn, slot, b->layers[BOUND(i, CAPS_LAYERS)]);
 		why = a ? caps_ended(a) : CAPS_NOT_BOUND;
 		if (why)
@@ -302,8 +300,7 @@ static __noinline bool caps_need_wants(struct caps_room *r, ARENA(struct caps_ne
 	if (!caps_operand_is(r, by, CAPS_WIRE_NUMBER))
 		return false;
 	value = caps_head_word(r, caps_operand_at(r, by));
-	for_each_index(i, need->values)
-	{
+	for_each_index(i, need->values) {
 		ARENA(struct caps_value) *v = ARENA_PTR(struct caps_value, need->vector) + i;
 
 		if (v->value != value)
@@ -333,8 +330,7 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 	/* nothing is bound for who has only opened what is used */
 	if (kind == CAPS_FREE || (kind == CAPS_BINDS && (!own || counts)))
 		return 0;
-	for_each_index(i, count)
-	{
+	for_each_index(i, count) {
 		ARENA(struct caps_need) *need = ARENA_PTR(struct caps_need, needs) + i;
 
 		if (!caps_need_wants(r, need))
@@ -427,8 +423,7 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 {
 	u32 k, why;
 
-	for_each_index(k, r->count)
-	{
+	for_each_index(k, r->count) {
 		u32 service = r->services[BOUND(k, CAPS_LAYERS)];
 
 		if (!service)
@@ -438,8 +433,7 @@ __noinline u32 caps_request_all(struct caps_room *r __arg_nonnull, bool counts)
 		if (why)
 			return why;
 	}
-	for_each_index(k, r->others_count)
-	{
+	for_each_index(k, r->others_count) {
 		why = caps_request_asks(r, r->others[BOUND(k, CAPS_LAYERS)],
 					r->others_services[BOUND(k, CAPS_LAYERS)], 0, counts);
 		if (why)
@@ -456,8 +450,7 @@ __noinline u32 caps_request_judged(struct caps_room *r __arg_nonnull)
 	r->judged = r->binds = r->giving = r->limited = r->others_count = r->layer = r->wanted =
 		r->denied = 0;
 	r->epoch = *(volatile u32 *)&caps_epoch;
-	for_each_index(i, caps_request_of(r)->operands)
-	{
+	for_each_index(i, caps_request_of(r)->operands) {
 		if (r->kinds[BOUND(i, CAPS_WIRE_OPERANDS)] != CAPS_WIRE_DESCRIPTOR)
 			continue;
 		why = caps_descriptor_read(r, i);
