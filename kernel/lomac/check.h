@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The checks the hooks are written in: observe, modify, and what follows from
- * each. Every enabled model decides here; the verdict is their conjunction.
+ * The checks that lomac's hooks are written in: observe, modify, and what follows from
+ * each. Each other model refuses by itself, in programs of its own.
  */
 #ifndef TIDEGATE_LOMAC_CHECK_H
 #define TIDEGATE_LOMAC_CHECK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The guard: revokes what was bound before a demotion. Attached by the daemon
- * only while somebody holds such a descriptor (lomac/demote/transaction.h, step 5), so that
+ * only while somebody holds such a descriptor (demote/transaction.h, step 3), so that
  * read() and write() cost nothing otherwise.
  */
 #ifndef TIDEGATE_LOMAC_GUARD_H

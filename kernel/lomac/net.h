@@ -398,6 +398,10 @@ static __always_inline int lomac_sendmsg(u64 *ctx, struct sock *sk)
 	return send_any(msg, sk);
 }
 
+/*
+ * Detached while services are there: caps_service_socket_sendmsg (caps/service/message.h) runs lomac_sendmsg() instead. So a check
+ * of a message that is sent belongs there, and not in this body. The same holds of lomac_socket_recvmsg and lomac_recvmsg().
+ */
 SEC("lsm.s/socket_sendmsg")
 int BPF_PROG(lomac_socket_sendmsg, struct socket *sock)
 {

@@ -101,7 +101,7 @@ static __always_inline int te_check_nnp_nosuid(struct linux_binprm *bprm, u64 ol
 	return nosuid ? -EACCES : -EPERM;
 }
 
-/* The SID of who traces the current task; TE_NO_ANSWER: nobody does. */
+/* The SID of the task that traces the current one; TE_NO_LABEL: no task does. */
 static __always_inline u64 te_tracer_sid(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf(), *tracer;
