@@ -5,20 +5,20 @@
  * kernel's security_* functions, so that it needs no `bpf` in lsm= and sees what came of
  * each, the monitor's verdict included.
  */
-#include "types.h"
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_endian.h>
-#include "kfuncs.h"
-#include "abi.h"
-#include "recorder/abi.h"
+#include "lib/bpf.h"
+#include "lib/verifier.h"
+#include "lib/memory.h"
+#include "lib/inode_kind.h"
+#include "lib/file.h"
+#include "abi/policy.h"
+#include "abi/record.h"
+#include "abi/ps.h"
+#include "abi/recorder.h"
 #include "recorder/maps.h"
-#include "models/lomac.h"
-#include "walk.h"
-#include "kind.h"
-#include "privilege.h"
+#include "lomac/rules.h"
+#include "lib/path_walk.h"
+#include "lib/inode_kind.h"
+#include "lomac/privilege.h"
 #include "recorder/emit.h"
 #include "recorder/files.h"
 #include "recorder/names.h"

@@ -13,11 +13,12 @@ fn main() {
     let kernel = Path::new(&here).join("../../kernel");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
     for file in [
-        "automaton.h",
+        "abi/automaton.h",
         "te/classmap",
-        "te/image.h",
-        "models/automaton.h",
-        "models/te.h",
+        "abi/te_image.h",
+        "lib/automaton.h",
+        "te/rules.h",
+        "te/labelling.h",
     ] {
         println!("cargo:rerun-if-changed={}", kernel.join(file).display());
     }
@@ -27,7 +28,7 @@ fn main() {
     let read = |file: &str| fs::read_to_string(kernel.join(file)).expect("the kernel's sources");
     let classes = classmap(&read("te/classmap"));
     fs::write(out.join("te_classes.h"), header(&classes)).expect("the output directory");
-    let rust = names(&classes) + &parts(&read("te/image.h"));
+    let rust = names(&classes) + &parts(&read("abi/te_image.h"));
     fs::write(out.join("names.rs"), rust).expect("the output directory");
     cc::Build::new()
         .file("src/decide.c")

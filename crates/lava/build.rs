@@ -7,10 +7,10 @@ fn main() {
     let here = env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo");
     let kernel = Path::new(&here).join("../../kernel");
     for file in [
-        "automaton.h",
-        "caps/image.h",
-        "models/automaton.h",
-        "models/caps.h",
+        "abi/automaton.h",
+        "abi/caps_image.h",
+        "lib/automaton.h",
+        "caps/rules.h",
     ] {
         println!("cargo:rerun-if-changed={}", kernel.join(file).display());
     }

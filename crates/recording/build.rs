@@ -7,7 +7,7 @@ use std::path::Path;
 fn main() {
     let here = env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo");
     let kernel = Path::new(&here).join("../../kernel");
-    for header in ["abi.h", "models/lomac.h"] {
+    for header in ["abi/policy.h", "abi/record.h", "lomac/rules.h"] {
         println!("cargo:rerun-if-changed={}", kernel.join(header).display());
     }
     println!("cargo:rerun-if-changed=src/rules.c");

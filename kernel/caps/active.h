@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_CAPS_ACTIVE_H
 #define TIDEGATE_CAPS_ACTIVE_H
 
+#include "caps/ask.h"
+
 #define CAPS_ANCESTORS 8
 #define CAPS_ACTIVES (1 << 18)    /* entries of all sessions, and one of each file, */
 #define CAPS_ACTIVES_OF_ONE 16384 /* that a session may have, if that is not */
@@ -82,7 +84,7 @@ static __noinline struct caps_active *caps_active_of(u64 file, u32 domain, u32 k
 	struct caps_active *a = NULL;
 	u32 i;
 
-	EACH(i, CAPS_LAYERS + 1) {
+	for_each_index(i, CAPS_LAYERS + 1) {
 		a = caps_active_at(file, domain, kind);
 		if (a || !domain)
 			break;
@@ -281,7 +283,7 @@ __noinline u32 caps_ended_with(struct caps_active *a __arg_nonnull, u64 file, bo
 		return why;
 	if (counts && a->limited && __sync_fetch_and_sub(&a->uses, 1) <= 0)
 		return CAPS_USED_UP;
-	EACH(i, CAPS_ANCESTORS * 2) {
+	for_each_index(i, CAPS_ANCESTORS * 2) {
 		u32 domain = a->ancestors[BOUND(i / 2, CAPS_ANCESTORS)];
 		struct caps_active *from;
 

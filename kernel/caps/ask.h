@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Bind operations of the `capability` model: what all layers of a domain say of an object by its name, which is its canonical
- * path (walk.h), or a key: an address and a port, an abstract socket's name.
+ * path (lib/path_walk.h), or a key: an address and a port, an abstract socket's name.
  */
 #ifndef TIDEGATE_CAPS_ASK_H
 #define TIDEGATE_CAPS_ASK_H
+
+#include "lib/automaton_feed.h"
+#include "core/record.h"
+#include "lomac/subject.h"
 
 /* The revocation that took something from a session; 0: none has. */
 static __always_inline u32 caps_taken_from(u32 session, u32 kind, u64 of)
@@ -22,7 +26,7 @@ static __always_inline u32 caps_taken_from(u32 session, u32 kind, u64 of)
 #define caps_taken_at(a, capability) \
 	caps_taken_from((a)->session, CAPS_TAKEN_CAPABILITY, capability)
 
-#include "models/caps.h"
+#include "caps/rules.h"
 
 /* Of a question to all layers, what each of them said is kept: for what is bound by it. */
 struct caps_question {
@@ -55,7 +59,7 @@ __noinline u64 caps_object_id(u64 id, u64 text, u32 len)
 
 	len &= 255;
 	bpf_for(i, 0, (len + 7) / 8) {
-		word = name_word(text + i * 8);
+		word = read_kernel_u64(text + i * 8);
 		if (len - i * 8 < 8)
 			word &= (1ull << ((len & 7) * 8)) - 1;
 		id = caps_mix(id, word);
@@ -85,7 +89,7 @@ __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratc
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = PART(struct tg_automaton, automaton)->start;
+		state = ARENA_PTR(struct tg_automaton, automaton)->start;
 		if (!n)
 			state = automaton_step(automaton, state, '/');
 		bpf_for(i, 0, n)
@@ -217,7 +221,7 @@ __noinline int caps_refuse(struct caps_question *q __arg_nonnull, struct tg_note
 }
 
 /* What capability files give to nobody, or not to this one. */
-__noinline int caps_never_asked(u32 why, u8 op, u8 class)
+__noinline int caps_deny_recorded(u32 why, u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class, .reason = TG_R_CAPS, .source = ~0u };
 	struct caps_task *t = caps_tasks_current();
@@ -231,9 +235,9 @@ __noinline int caps_never_asked(u32 why, u8 op, u8 class)
 	return deny(subject_current(), &n, -EACCES);
 }
 
-static __always_inline int caps_never(u32 why, u8 op, u8 class)
+static __always_inline int caps_deny(u32 why, u8 op, u8 class)
 {
-	return verdict_of(caps_never_asked(why, op, class));
+	return verdict_of(caps_deny_recorded(why, op, class));
 }
 
 /* A question of the current task, or NULL: it is not governed. */

@@ -6,6 +6,10 @@
 #ifndef TIDEGATE_CAPS_EXEC_H
 #define TIDEGATE_CAPS_EXEC_H
 
+#include "caps/narrow.h"
+#include "caps/service/request_ctx.h"
+#include "caps/transfer.h"
+
 /* A child is what its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")
 int BPF_PROG(caps_task_alloc, struct task_struct *task)
@@ -81,12 +85,12 @@ static __always_inline int caps_narrowed(u32 domain, bool may_sleep)
 		return -EACCES;
 	if (caps_is_shut(domain)) {
 		caps_leave(domain);
-		return caps_never(CAPS_REVOKED, TG_OP_MMAP, TG_C_MMAP);
+		return caps_deny(CAPS_REVOKED, TG_OP_MMAP, TG_C_MMAP);
 	}
 	if (!may_sleep || caps_is_shared(me) || me->signal->nr_threads > 1 ||
 	    !caps_hand_all(domain, t->domain)) {
 		caps_leave(domain);
-		return caps_never(CAPS_TOO_MANY, TG_OP_MMAP, TG_C_MMAP);
+		return caps_deny(CAPS_TOO_MANY, TG_OP_MMAP, TG_C_MMAP);
 	}
 	caps_exchange(&t->domain, domain);
 	return 0;
@@ -175,7 +179,7 @@ int BPF_PROG(caps_bprm_committing_creds, struct linux_binprm *bprm)
 	if (caps_hand_all(domain, before))
 		return 0;
 	/* it cannot be refused any more, so it does not live to use what it holds */
-	if (caps_never(CAPS_TOO_MANY, TG_OP_EXEC, TG_C_EXEC))
+	if (caps_deny(CAPS_TOO_MANY, TG_OP_EXEC, TG_C_EXEC))
 		bpf_send_signal(9);
 	return 0;
 }

@@ -3,6 +3,9 @@
 #ifndef TIDEGATE_CAPS_MMAP_H
 #define TIDEGATE_CAPS_MMAP_H
 
+#include "caps/exec.h"
+#include "caps/use.h"
+
 /* The program that a process runs: its text may be mapped again. */
 static __always_inline bool caps_is_program(struct file *file)
 {
@@ -91,7 +94,7 @@ int BPF_PROG(caps_mmap_backing_file, struct vm_area_struct *vma, struct file *ba
 	if (!from)
 		return 0;
 	if (from->ancestors[0])
-		return caps_never(CAPS_NOT_BOUND, TG_OP_MMAP, TG_C_MMAP);
+		return caps_deny(CAPS_NOT_BOUND, TG_OP_MMAP, TG_C_MMAP);
 	a = caps_active_made(address(backing), t->domain, CAPS_OPENED);
 	if (!a)
 		return -ENOMEM;

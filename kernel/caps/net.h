@@ -6,6 +6,9 @@
 #ifndef TIDEGATE_CAPS_NET_H
 #define TIDEGATE_CAPS_NET_H
 
+#include "lib/sockaddr.h"
+#include "caps/transfer.h"
+
 /* What automata read of an address and a port: crates/policy/src/caps/object.rs, Object::key(). */
 struct caps_inet {
 	u8 bytes[24];
@@ -29,7 +32,7 @@ __noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = PART(struct tg_automaton, automaton)->start;
+		state = ARENA_PTR(struct tg_automaton, automaton)->start;
 		for (i = 0; i < 19; i++)
 			if (i < key->len)
 				state = automaton_step(automaton, state, key->bytes[i]);
@@ -93,7 +96,7 @@ int BPF_PROG(caps_socket_create, int family, int type, int protocol, int kern)
 		return 0;
 	if (inet && type == SOCK_DGRAM && (!protocol || protocol == IPPROTO_UDP))
 		return 0;
-	return caps_never(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
+	return caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
 }
 
 /* Leaves an active capability on a socket, by which it may be read and written. */
@@ -113,9 +116,9 @@ static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct c
 				      u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
-	struct te_address a = {};
+	struct inet_address a = {};
 	struct caps_inet key;
-	bool known = te_read_address(at, len, &a);
+	bool known = read_inet_address(at, len, &a);
 
 	/* __inet_bind() takes AF_UNSPEC for AF_INET */
 	if (!known && a.family && a.family != AF_INET)
@@ -143,7 +146,8 @@ __noinline int caps_ask_abstract(u64 text, u32 len, struct caps_question *q __ar
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
 		if (!automaton)
 			continue;
-		state = automaton_step(automaton, PART(struct tg_automaton, automaton)->start, '@');
+		state = automaton_step(automaton, ARENA_PTR(struct tg_automaton, automaton)->start,
+				       '@');
 		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(
 			automaton, automaton_feed(automaton, state, text, len & 127));
 	}
@@ -161,7 +165,7 @@ static __always_inline int caps_ask_unix(u64 sk, struct caps_question *q)
 	if (!addr)
 		return 0;
 	text = unix_text(addr);
-	if (!(u8)name_word(text))
+	if (!(u8)read_kernel_u64(text))
 		return caps_ask_abstract(text + 1, CAST(struct unix_address, addr)->len - 3, q);
 	q->why = CAPS_NO_NAME;
 	q->asked.given = 0;
@@ -261,7 +265,7 @@ int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len
 		return 0;
 	if (q.class == CAPS_UNIX) {
 		/* a path is asked about where the name is made; the kernel's own choice is nobody's */
-		if (len <= 2 || (u8)name_word(text))
+		if (len <= 2 || (u8)read_kernel_u64(text))
 			return 0;
 		caps_ask_abstract(text + 1, len - 3, &q);
 		err = q.asked.given ? 0 : verdict_of(caps_refuse(&q, &n));
@@ -281,7 +285,7 @@ int BPF_PROG(caps_socket_connect, struct socket *sock, struct sockaddr *at, int 
 	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
 		return 0;
 	/* Unix sockets are asked about by what was found for the name; AF_UNSPEC ends a connection */
-	if (q.class == CAPS_UNIX || !(u16)name_word(address(at)))
+	if (q.class == CAPS_UNIX || !(u16)read_kernel_u64(address(at)))
 		return 0;
 	err = caps_inet_asked(sk, address(at), len, &q, TG_OP_CONNECT);
 	return err ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
@@ -479,7 +483,7 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 	why = caps_is_shut_for(from, domain) ? CAPS_REVOKED :
 					       caps_ended_with(from, address(sock->file), false);
 	if (why)
-		return caps_never(why, TG_OP_ACCEPT, TG_C_SOCKET);
+		return caps_deny(why, TG_OP_ACCEPT, TG_C_SOCKET);
 	/* whose the address is, which layers that came later did not give */
 	a = caps_active_made(file, from->domain, CAPS_ADDRESSED);
 	if (!a)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Revocation in the `capability` model, the kernel's part. User space enters what is taken (subject.h) and counts the
+ * Revocation in the `capability` model, the kernel's part. User space enters what is taken (session.h) and counts the
  * revocation: whoever is asked from then on is asked by it, and each active capability once whether it still holds. Then it
  * attaches the guard, has each governed thread be seen outside of what it began before, and kills who has mapped what it may not
  * use any more (crates/monitor/src/revoke.rs).
  */
 #ifndef TIDEGATE_CAPS_REVOKE_H
 #define TIDEGATE_CAPS_REVOKE_H
+
+#include "lib/look.h"
+#include "caps/use.h"
 
 /* A mapping that its holder may not use any more. */
 struct tg_caps_held {

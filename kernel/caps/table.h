@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_CAPS_TABLE_H
 #define TIDEGATE_CAPS_TABLE_H
 
+#include "caps/session.h"
+
 #define CAPS_IMAGES 1024
 
 struct caps_held_image {

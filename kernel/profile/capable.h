@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_PROFILE_CAPABLE_H
 #define TIDEGATE_PROFILE_CAPABLE_H
 
+#include "profile/verdict.h"
+
 SEC("lsm/capable")
 int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns, int cap,
 	     unsigned int opts)
@@ -16,7 +18,7 @@ int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns
 	who = who_is_confined();
 	if (!who.profile)
 		return 0;
-	p = PART(struct tg_profile, who.profile);
+	p = ARENA_PTR(struct tg_profile, who.profile);
 	perms.allow = !!(p->caps_allow & bit);
 	perms.audit = !!(p->caps_audit & bit);
 	perms.quiet = !!(p->caps_quiet & bit);
@@ -29,7 +31,7 @@ int BPF_PROG(profile_capable, const struct cred *cred, struct user_namespace *ns
 /* A class of rules but that on files: the state behind its number; 0: the profile has none. */
 static __always_inline u32 class_state(u32 profile, u8 class)
 {
-	struct tg_profile __arena *p = PART(struct tg_profile, profile);
+	struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, profile);
 
 	return p->policy.table ? profile_step(p->policy.table, p->policy.start, class) : 0;
 }
@@ -49,9 +51,9 @@ __noinline int userns_asked(void)
 		state = class_state(who.profile, PROFILE_CLASS_NS);
 		if (!state)
 			return 0;
-		perms = perms_of(profile_perms(PART(struct tg_profile, who.profile)->policy.table,
-					       state, false));
-		if (policy_number() == who.number)
+		perms = perms_of(profile_perms(
+			ARENA_PTR(struct tg_profile, who.profile)->policy.table, state, false));
+		if (policy_seqno() == who.number)
 			return profile_decide(&who, perms, USERNS_CREATE_, -EACCES, &note);
 	}
 	return profile_refuse(USERNS_CREATE_, TG_R_BUSY, -EAGAIN, &note);

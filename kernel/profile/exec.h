@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_PROFILE_EXEC_H
 #define TIDEGATE_PROFILE_EXEC_H
 
+#include "profile/file.h"
+
 /* A child is confined as its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")
 int BPF_PROG(profile_task_alloc, struct task_struct *task)
@@ -45,13 +47,13 @@ int BPF_PROG(profile_task_free, struct task_struct *task)
 static __always_inline u32 exec_target(struct tg_name *name, struct tg_who *who, u32 exec,
 				       bool *same)
 {
-	struct tg_profile __arena *p = PART(struct tg_profile, who->profile);
+	struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, who->profile);
 	long found;
 	u32 to = 0;
 
 	*same = false;
 	if ((exec & EXEC_TYPE) == EXEC_TABLE) {
-		to = PART(u32, p->targets)[exec & EXEC_INDEX];
+		to = ARENA_PTR(u32, p->targets)[exec & EXEC_INDEX];
 	} else if ((exec & EXEC_TYPE) == EXEC_NAME) {
 		name->table = exec & EXEC_CHILD ? p->children : image_of(who->number)->first;
 		found = name_profile(name);
@@ -90,13 +92,13 @@ static __noinline int exec_attach(struct linux_binprm *bprm, struct tg_confined 
 	long found;
 
 	for (try = 0; try < PROFILE_TRIES; try++) {
-		number = policy_number();
+		number = policy_seqno();
 		name.dentry = address(bprm->file->f_path.dentry);
 		name.mnt = address(bprm->file->f_path.mnt);
 		name.number = number;
 		name.table = image_of(number)->first;
 		found = name_profile(&name);
-		if (policy_number() != number)
+		if (policy_seqno() != number)
 			continue;
 		if (found == NAME_LATER)
 			return -EAGAIN;
@@ -108,7 +110,7 @@ static __noinline int exec_attach(struct linux_binprm *bprm, struct tg_confined 
 				c->executing = 0;
 			return 0;
 		}
-		return exec_leads(c, PART(struct tg_profile, found)->id);
+		return exec_leads(c, ARENA_PTR(struct tg_profile, found)->id);
 	}
 	return -EAGAIN;
 }
@@ -149,7 +151,7 @@ static __always_inline bool may_not_change(void)
 static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u32 to,
 				struct tg_note *note)
 {
-	bool complains = PART(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN;
+	bool complains = ARENA_PTR(struct tg_profile, who->profile)->mode == TG_MODE_COMPLAIN;
 	struct tg_confined *c = who->subject;
 	int err;
 
@@ -163,7 +165,7 @@ static __noinline int exec_goes(struct linux_binprm *bprm, struct tg_who *who, u
 	}
 	if (to != who->profile && may_not_change())
 		return profile_refuse(MAY_EXEC_, TG_R_NO_PROFILE, -EPERM, note);
-	c->exec = to ? PART(struct tg_profile, to)->id : 0;
+	c->exec = to ? ARENA_PTR(struct tg_profile, to)->id : 0;
 	c->exec_changed = to != who->profile;
 	c->executing = 1;
 	return 0;
@@ -193,7 +195,7 @@ static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confine
 			return profile_refuse(MAY_EXEC_, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(name, &who, dentry, mnt, false);
 		state = name_state(name);
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		if (state < 0)
 			return name_refuse(state, MAY_EXEC_, &note);
@@ -208,9 +210,9 @@ static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confine
 				same = true;
 			}
 		}
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
-		complains = PART(struct tg_profile, who.profile)->mode == TG_MODE_COMPLAIN;
+		complains = ARENA_PTR(struct tg_profile, who.profile)->mode == TG_MODE_COMPLAIN;
 		c->exec_learning = complains && (c->learning || !(perms.allow & MAY_EXEC_));
 		if (c->exec_learning) {
 			perms = (struct tg_perms){ .exec = EXEC_UNSAFE };
@@ -230,7 +232,7 @@ static __noinline int exec_confined(struct linux_binprm *bprm, struct tg_confine
 /* Of one that nothing confines, and for which a profile is asked. */
 static __always_inline int exec_asked(struct tg_confined *c, u64 id)
 {
-	return profile_by_id(policy_number(), id) ? exec_leads(c, id) : -EACCES;
+	return profile_by_id(policy_seqno(), id) ? exec_leads(c, id) : -EACCES;
 }
 
 /*
@@ -269,7 +271,7 @@ static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined 
 			return profile_refuse(MAY_ONEXEC_, TG_R_DISCONNECTED, -ENOENT, &note);
 		name_for(name, &who, dentry, mnt, false);
 		state = name_state(name);
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		if (state < 0)
 			return name_refuse(state, MAY_ONEXEC_, &note);
@@ -278,7 +280,7 @@ static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined 
 			state = profile_named(name->table, profile_step(name->table, state, 0), to);
 			perms = perms_by(name->table, state, OWNER_SELF);
 		}
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		err = profile_decide(&who, perms, MAY_ONEXEC_, -EACCES, &note);
 		if (!err)
@@ -327,7 +329,7 @@ int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 {
 	struct tg_confined *c = confined_current();
 
-	/* who is confined has not asked, nor has it kept what it asked for before that (change.h) */
+	/* who is confined has not asked, nor has it kept what it asked for before that (self.h) */
 	if (!c || !c->at)
 		bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
 	if (!c)

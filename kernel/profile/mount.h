@@ -10,6 +10,9 @@
 #ifndef TIDEGATE_PROFILE_MOUNT_H
 #define TIDEGATE_PROFILE_MOUNT_H
 
+#include "profile/capable.h"
+#include "profile/file.h"
+
 /* What is mounted. */
 enum mount_source {
 	SOURCE_NONE, /* nothing, or what is nowhere mounted */
@@ -56,7 +59,7 @@ static __always_inline long mount_path(struct tg_name *name, struct tg_who *who,
 				       u64 mnt, bool dir, u32 state)
 {
 	name_for(name, who, dentry, mnt, dir);
-	name->table = PART(struct tg_profile, who->profile)->policy.table;
+	name->table = ARENA_PTR(struct tg_profile, who->profile)->policy.table;
 	name->start = state;
 	/* always by the path: whether it is the root is asked for, too, and found on the way up alone */
 	return name_state_look_up(name);
@@ -174,7 +177,8 @@ static __always_inline long mount_source(struct tg_mount *m, struct tg_name *nam
 		if (!text_load(t, m->text))
 			return NAME_LATER;
 		m->odd = !source_is_same(name, who, t);
-		return text_feed(PART(struct tg_profile, who->profile)->policy.table, state, t, 1);
+		return text_feed(ARENA_PTR(struct tg_profile, who->profile)->policy.table, state, t,
+				 1);
 	}
 	return state;
 }
@@ -212,7 +216,7 @@ static __noinline long mount_says(struct tg_mount *m, struct tg_name *name, stru
 				  struct tg_text *t)
 {
 	u32 state = class_state(who->profile, PROFILE_CLASS_MOUNT);
-	u32 table = PART(struct tg_profile, who->profile)->policy.table;
+	u32 table = ARENA_PTR(struct tg_profile, who->profile)->policy.table;
 	long found;
 
 	found = mount_path(name, who, m->dentry, m->mnt, is_dir(m->dentry), state);
@@ -255,7 +259,7 @@ __noinline int mount_asked(void)
 			break;
 		error = mount_says(m, &m->name, &who, t);
 		text_put(t);
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		if (error == NAME_ODD) {
 			note.reason = TG_R_SOURCE;

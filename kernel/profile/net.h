@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_PROFILE_NET_H
 #define TIDEGATE_PROFILE_NET_H
 
+#include "profile/unix.h"
+
 /* May the current task use sockets of this kind so? `kind` is the type, and the protocol above it. */
 __noinline int net_asked(struct tg_confined *c, u32 family, u32 kind, u32 request, u8 op)
 {
@@ -24,15 +26,15 @@ __noinline int net_asked(struct tg_confined *c, u32 family, u32 kind, u32 reques
 		state = class_state(who.profile, PROFILE_CLASS_NET);
 		if (!state)
 			return 0;
-		table = PART(struct tg_profile, who.profile)->policy.table;
+		table = ARENA_PTR(struct tg_profile, who.profile)->policy.table;
 		state = feed_u16(table, feed_u16(table, state, family), kind);
 		/* of unix sockets a rule on addresses leads on */
 		if (family == AF_UNIX)
 			state = feed_u16(table, state, kind >> 16);
-		if (is_simply_allowed(&who, table, state, request) && policy_number() == who.number)
+		if (is_simply_allowed(&who, table, state, request) && policy_seqno() == who.number)
 			return 0;
 		perms = perms_of(profile_perms(table, state, false));
-		if (policy_number() != who.number)
+		if (policy_seqno() != who.number)
 			continue;
 		note.port = family;
 		note.detail = kind;

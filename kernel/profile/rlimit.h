@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_PROFILE_RLIMIT_H
 #define TIDEGATE_PROFILE_RLIMIT_H
 
+#include "profile/verdict.h"
+
 #define CAP_SYS_RESOURCE_ 24
 
 /* What of a record has no letter. */
@@ -27,12 +29,12 @@ __noinline int rlimit_asked(struct tg_confined *c, u32 resource, u64 max, bool l
 
 		if (!who.profile)
 			return 0;
-		p = PART(struct tg_profile, who.profile);
+		p = ARENA_PTR(struct tg_profile, who.profile);
 		if ((like || p->caps_allow & 1ull << CAP_SYS_RESOURCE_) &&
 		    (resource >= TG_RLIMITS || !(p->limited & 1u << resource) ||
-		     max <= PART(u64, p->limits)[resource]))
+		     max <= ARENA_PTR(u64, p->limits)[resource]))
 			perms.allow = SET_RLIMIT_;
-		if (policy_number() == who.number)
+		if (policy_seqno() == who.number)
 			return profile_decide(&who, perms, SET_RLIMIT_, -EACCES, &note);
 	}
 	return profile_refuse(SET_RLIMIT_, TG_R_BUSY, -EAGAIN, &note);

@@ -12,6 +12,10 @@
 #ifndef TIDEGATE_PROFILE_UNIX_H
 #define TIDEGATE_PROFILE_UNIX_H
 
+#include "lib/sockaddr.h"
+#include "profile/capable.h"
+#include "profile/file.h"
+
 /* What is kept of a unix socket that a confined task has bound, paired or connected, or sent by. */
 struct tg_unix_label {
 	u64 profile; /* whose it is, by the profile's id, 0: nobody's who was confined */
@@ -78,18 +82,11 @@ static __always_inline u64 unix_address_of(u64 sk)
 	return address(CAST(struct unix_sock, sk)->addr);
 }
 
-/* The text of an address, which is no string: a name that begins with a 0 is abstract. */
-static __always_inline u64 unix_text(u64 addr)
-{
-	return addr + bpf_core_field_offset(struct unix_address, name) +
-	       bpf_core_field_offset(struct sockaddr_un, sun_path);
-}
-
 static __always_inline bool unix_has_path(u64 sk)
 {
 	u64 addr = unix_address_of(sk);
 
-	return addr && (u8)name_word(unix_text(addr));
+	return addr && (u8)read_kernel_u64(unix_text(addr));
 }
 
 /* The state after an address, and the 0 behind it. */
@@ -138,7 +135,7 @@ static __always_inline u32 unix_state(struct tg_unix *u, u32 table, u32 state)
 static __always_inline int unix_decide(struct tg_unix *u, struct tg_perms perms, u32 request,
 				       struct tg_note *n)
 {
-	struct tg_profile __arena *p = PART(struct tg_profile, u->profile);
+	struct tg_profile __arena *p = ARENA_PTR(struct tg_profile, u->profile);
 
 	if (u->learning && p->mode == TG_MODE_COMPLAIN)
 		perms = (struct tg_perms){};
@@ -197,7 +194,7 @@ __noinline int unix_path_judge(struct tg_unix *u, u64 dentry, u64 mnt, long stat
 	if (state < 0)
 		return name_refuse(state, request, &note);
 	return unix_decide(u,
-			   perms_by(PART(struct tg_profile, u->profile)->file.table, state,
+			   perms_by(ARENA_PTR(struct tg_profile, u->profile)->file.table, state,
 				    owner_by(inode->i_uid.val, mnt)),
 			   request, &note);
 }
@@ -214,7 +211,7 @@ static __always_inline int unix_path_says(struct tg_unix *u, u64 sk)
 	if (!dentry)
 		return 0;
 	state = unix_path_state(u, dentry, mnt);
-	return policy_number() == u->number ? unix_path_judge(u, dentry, mnt, state) : UNIX_AGAIN;
+	return policy_seqno() == u->number ? unix_path_judge(u, dentry, mnt, state) : UNIX_AGAIN;
 }
 
 /* What its rules on unix sockets say. */
@@ -226,10 +223,10 @@ __noinline int unix_rules_say(struct tg_unix *u)
 
 	if (!u)
 		return -EACCES;
-	table = PART(struct tg_profile, u->profile)->policy.table;
+	table = ARENA_PTR(struct tg_profile, u->profile)->policy.table;
 	perms = perms_of(profile_perms(
 		table, unix_state(u, table, class_state(u->profile, PROFILE_CLASS_NET)), false));
-	if (policy_number() != u->number)
+	if (policy_seqno() != u->number)
 		return UNIX_AGAIN;
 	note.op = u->op;
 	note.detail = CAST(struct sock, u->sk)->sk_type;
@@ -293,7 +290,7 @@ __noinline int unix_both_say(struct tg_unix *u, u64 other, u32 suffered)
 	peer = u->peer;
 	request = u->request;
 	for (tries = 0; tries < PROFILE_TRIES; tries++) {
-		u->number = policy_number();
+		u->number = policy_seqno();
 		u->plain = 1;
 		for (side = 0; side < 2; side++) {
 			struct tg_confined *c = confined_current();
@@ -351,7 +348,7 @@ static __always_inline int unix_binds(struct sock *sk, struct tg_confined *c, u6
 		return err;
 	u.name = name + 2;
 	u.name_len = len - 2;
-	if (u.name_len && (u8)name_word(u.name))
+	if (u.name_len && (u8)read_kernel_u64(u.name))
 		return 0;
 	return verdict_of(unix_asked(c, &u));
 }
@@ -439,7 +436,7 @@ static __always_inline int unix_sends(struct sock *sk, struct sock *peer)
 	struct tg_confined *c = confined_current();
 	struct tg_unix_label *mine = bpf_sk_storage_get(&unix_labels, sk, 0, 0), *theirs;
 	struct tg_unix u = { .command = UNIX_PEER, .op = TG_OP_SEND };
-	u32 number = policy_number(), sender = 0;
+	u32 number = policy_seqno(), sender = 0;
 	u64 other, connected;
 	int err;
 

@@ -3,12 +3,6 @@
 #ifndef TIDEGATE_RECORDER_FILES_H
 #define TIDEGATE_RECORDER_FILES_H
 
-#define O_TMPFILE_FLAG 020000000 /* __O_TMPFILE */
-#define PROT_READ 1
-#define PROT_EXEC 4
-#define MAP_TYPE 0xf
-#define MAP_PRIVATE 2
-
 static __always_inline int tell_file(struct file *file, struct tr_note *n)
 {
 	n->what = TR_ACCESS;
@@ -72,8 +66,6 @@ int BPF_PROG(file_receive, struct file *file)
 	return tell_file(file, &n);
 }
 
-#define MAY_WRITE 2
-
 /*
  * Going on to write what was opened before: what the monitor's guard is asked once its
  * writer has fallen. The one program on a path that every read and write takes.
@@ -96,7 +88,7 @@ int BPF_PROG(file_permission, struct file *file, int mask)
 	return tell_file(file, &n);
 }
 
-/* As the monitor asks of whatever could change a disk, a device or a file (hooks/attr.h). */
+/* As the monitor asks of whatever could change a disk, a device or a file (lomac/ioctl.h). */
 SEC("fexit/security_file_ioctl")
 int BPF_PROG(file_ioctl, struct file *file)
 {
@@ -123,9 +115,6 @@ static __always_inline int tell_dentry(struct dentry *dentry, u8 op, u32 flags, 
 	n.dentry = address(dentry);
 	return tell(&n);
 }
-
-/* Mode, user, group, and times that are given, or set by utimes(2): ATTR_* of linux/fs.h. */
-#define ATTR_SET (1 << 0 | 1 << 1 | 1 << 2 | 1 << 7 | 1 << 8 | 1 << 16)
 
 SEC("fexit/security_inode_setattr")
 int BPF_PROG(inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
@@ -164,7 +153,7 @@ int BPF_PROG(inode_getxattr, struct dentry *dentry, const char *name)
 {
 	char head[16] = {};
 
-	/* as the monitor asks (hooks/attr.h) */
+	/* as the monitor asks (lomac/attr.h) */
 	bpf_probe_read_kernel_str(head, sizeof(head), name);
 	if (__builtin_memcmp(head, "user.", 5) && __builtin_memcmp(head, "trusted.", 8))
 		return 0;

@@ -3,6 +3,11 @@
 #ifndef TIDEGATE_RECORDER_MAPS_H
 #define TIDEGATE_RECORDER_MAPS_H
 
+#include "lib/bpf.h"
+#include "abi/policy.h"
+#include "abi/record.h"
+#include "abi/recorder.h"
+
 /* Room to walk a path in, and to write a line in. */
 struct tg_scratch {
 	u32 busy;

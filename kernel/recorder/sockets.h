@@ -3,11 +3,6 @@
 #ifndef TIDEGATE_RECORDER_SOCKETS_H
 #define TIDEGATE_RECORDER_SOCKETS_H
 
-#define AF_PACKET 17
-#define AF_VSOCK 40
-#define AF_XDP 44
-#define SOCK_RAW 3
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sock___recorder {
 	struct pid *sk_peer_pid;
@@ -43,7 +38,7 @@ static __always_inline void note_sock(struct sock *sk, struct tr_note *n)
 }
 
 /* The address that a call names, at a kernel address; false: not of the internet's. */
-static __always_inline bool note_address(void *at, struct tr_note *n)
+static __always_inline bool noinet_address(void *at, struct tr_note *n)
 {
 	u16 family = 0, port = 0;
 
@@ -100,7 +95,7 @@ int BPF_PROG(socket_connect, struct socket *sock, struct sockaddr *address)
 		.refused = RESULT(ctx),
 	};
 
-	if (!note_address(address, &n))
+	if (!noinet_address(address, &n))
 		return 0;
 	n.sock_type = sock->type;
 	return tell(&n);
@@ -149,7 +144,7 @@ int BPF_PROG(socket_sendmsg, struct socket *sock, struct msghdr *msg)
 		return 0;
 	note_sock(sk, &n);
 	if (msg->msg_name)
-		note_address(msg->msg_name, &n);
+		noinet_address(msg->msg_name, &n);
 	return tell(&n);
 }
 

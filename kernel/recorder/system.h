@@ -16,7 +16,7 @@
 #undef BPF_PROG
 #define SEC(name) static __always_inline __attribute__((unused))
 #define BPF_PROG(name, args...) name(args)
-#include "../hooks/system.h"
+#include "lomac/system.h"
 #pragma pop_macro("SEC")
 #pragma pop_macro("BPF_PROG")
 
@@ -35,61 +35,61 @@ static __noinline int tell_system(u8 op, s32 refused)
 SEC("fexit/security_sb_mount")
 int BPF_PROG(sb_mount, const char *dev, const struct path *path)
 {
-	return tell_system(hook_sb_mount(dev, path), RESULT(ctx));
+	return tell_system(lomac_sb_mount(dev, path), RESULT(ctx));
 }
 
 SEC("fexit/security_sb_umount")
 int BPF_PROG(sb_umount, struct vfsmount *mnt)
 {
-	return tell_system(hook_sb_umount(mnt), RESULT(ctx));
+	return tell_system(lomac_sb_umount(mnt), RESULT(ctx));
 }
 
 SEC("fexit/security_sb_pivotroot")
 int BPF_PROG(sb_pivotroot, const struct path *old_path, const struct path *new_path)
 {
-	return tell_system(hook_sb_pivotroot(old_path, new_path), RESULT(ctx));
+	return tell_system(lomac_sb_pivotroot(old_path, new_path), RESULT(ctx));
 }
 
 SEC("fexit/security_move_mount")
 int BPF_PROG(move_mount, const struct path *from, const struct path *to)
 {
-	return tell_system(hook_move_mount(from, to), RESULT(ctx));
+	return tell_system(lomac_move_mount(from, to), RESULT(ctx));
 }
 
 SEC("fexit/security_sb_remount")
 int BPF_PROG(sb_remount, struct super_block *sb)
 {
-	return tell_system(hook_sb_remount(sb), RESULT(ctx));
+	return tell_system(lomac_sb_remount(sb), RESULT(ctx));
 }
 
 SEC("fexit/security_kernel_load_data")
 int BPF_PROG(kernel_load_data, int id)
 {
-	return tell_system(hook_kernel_load_data(id), RESULT(ctx));
+	return tell_system(lomac_kernel_load_data(id), RESULT(ctx));
 }
 
 SEC("fexit/security_kernel_read_file")
 int BPF_PROG(kernel_read_file, struct file *file, int id)
 {
-	return tell_system(hook_kernel_read_file(file, id), RESULT(ctx));
+	return tell_system(lomac_kernel_read_file(file, id), RESULT(ctx));
 }
 
 SEC("fexit/security_bpf")
 int BPF_PROG(bpf_call, int cmd)
 {
-	return tell_system(hook_bpf(cmd), RESULT(ctx));
+	return tell_system(lomac_bpf(cmd), RESULT(ctx));
 }
 
 SEC("fexit/security_settime64")
 int BPF_PROG(settime, const struct timespec64 *ts)
 {
-	return tell_system(hook_settime(ts), RESULT(ctx));
+	return tell_system(lomac_settime(ts), RESULT(ctx));
 }
 
 SEC("fexit/security_quotactl")
 int BPF_PROG(quotactl, int cmds)
 {
-	return tell_system(hook_quotactl(cmds), RESULT(ctx));
+	return tell_system(lomac_quotactl(cmds), RESULT(ctx));
 }
 
 SEC("fexit/security_capable")

@@ -3,7 +3,6 @@
 #ifndef TIDEGATE_RECORDER_TASKS_H
 #define TIDEGATE_RECORDER_TASKS_H
 
-#define PTRACE_MODE_ATTACH 2
 #define TR_ANCESTORS 4 /* whose channels are told at an exec, the one itself counted */
 
 /* The ends of channels in a task's table: pipes, FIFOs, Unix sockets. */

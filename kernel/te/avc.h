@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The access vector cache, and what is asked of it. A decision is remembered by its two SIDs, its class and the policy's
- * number, so none outlives its policy. What is not remembered is decided by the policy's tables (models/te.h).
+ * number, so none outlives its policy. What is not remembered is decided by the policy's tables (rules.h).
  */
 #ifndef TIDEGATE_TE_AVC_H
 #define TIDEGATE_TE_AVC_H
+
+#include "lib/seqcache.h"
+#include "core/policy.h"
+#include "te/server.h"
+#include "te/subject.h"
 
 struct te_avc {
 	u64 source;
@@ -31,7 +36,7 @@ struct te_query {
 };
 
 /* What is known of it. */
-struct te_known {
+struct te_av_decision {
 	u32 number;
 	u32 allow;
 	u32 auditallow;
@@ -47,7 +52,7 @@ static __always_inline struct te_avc *te_avc_of(struct te_query *q)
 	return &te_avc_entries[BOUND(hash >> (64 - TE_AVC_BITS), 1 << TE_AVC_BITS)];
 }
 
-static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct te_known *k)
+static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct te_av_decision *k)
 {
 	struct te_avc *e = te_avc_of(q);
 	u32 version = entry_version(&e->version);
@@ -63,7 +68,7 @@ static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct
 	return entry_is_whole(&e->version, version);
 }
 
-static __always_inline void te_avc_remember(struct te_query *q, struct te_known *k)
+static __always_inline void te_avc_remember(struct te_query *q, struct te_av_decision *k)
 {
 	struct te_avc *e = te_avc_of(q);
 
@@ -91,7 +96,7 @@ static __always_inline u64 te_valid(u32 p, u64 sid)
 #define TE_TRIES 8
 
 /* Decides by the tables of the policy in force. False: others came all the while. */
-__noinline bool te_server(struct te_query *q, struct te_known *k)
+__noinline bool te_server(struct te_query *q, struct te_av_decision *k)
 {
 	struct te_decision d;
 	u32 try, number, p;
@@ -100,7 +105,7 @@ __noinline bool te_server(struct te_query *q, struct te_known *k)
 	if (!q || !k)
 		return false;
 	for (try = 0; try < TE_TRIES; try++) {
-		number = policy_number();
+		number = policy_seqno();
 		p = te_tables(number);
 		k->number = number;
 		k->allow = ~0u;
@@ -113,7 +118,7 @@ __noinline bool te_server(struct te_query *q, struct te_known *k)
 			k->auditdeny = d.auditdeny;
 			k->permissive = te_in(TE(p)->permissive, sid_type(source));
 		}
-		if (policy_number() == number) {
+		if (policy_seqno() == number) {
 			te_avc_remember(q, k);
 			return true;
 		}
@@ -131,7 +136,7 @@ __noinline u64 te_new_label(u32 kind, struct te_made *m)
 	if (!m)
 		return 0;
 	for (try = 0; try < TE_TRIES; try++) {
-		number = policy_number();
+		number = policy_seqno();
 		p = te_tables(number);
 		if (!p)
 			return 0;
@@ -141,7 +146,7 @@ __noinline u64 te_new_label(u32 kind, struct te_made *m)
 		sid = te_label(p, kind, &made);
 		if (!te_is_valid(p, sid))
 			sid = 0;
-		if (policy_number() == number)
+		if (policy_seqno() == number)
 			return sid;
 	}
 	return 0;
@@ -150,7 +155,7 @@ __noinline u64 te_new_label(u32 kind, struct te_made *m)
 /* One of the policy's initial SIDs. */
 static __always_inline u64 te_initial_sid(u32 which)
 {
-	u32 p = te_tables(policy_number());
+	u32 p = te_tables(policy_seqno());
 
 	return p ? te_initial(p, which) : TE_UNGOVERNED;
 }

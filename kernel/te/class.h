@@ -3,6 +3,10 @@
 #ifndef TIDEGATE_TE_CLASS_H
 #define TIDEGATE_TE_CLASS_H
 
+#include "te_classes.h"
+#include "lib/inode_kind.h"
+#include "lib/verifier.h"
+
 /* The class of a file. */
 static __always_inline u32 te_class_of_mode(u32 mode)
 {
@@ -22,15 +26,6 @@ static __always_inline u32 te_class_of_mode(u32 mode)
 	}
 	return SECCLASS_FILE;
 }
-
-#define SOCK_RAW 3
-#define IPPROTO_ICMP 1
-#define IPPROTO_IP 0
-#define IPPROTO_TCP 6
-#define IPPROTO_UDP 17
-#define IPPROTO_ICMPV6 58
-#define IPPROTO_SCTP 132
-#define IPPROTO_MPTCP 262
 
 static __always_inline u32 te_inet_class(u32 type, u32 protocol)
 {
@@ -84,8 +79,6 @@ static const u8 te_family_classes[64] = {
 	[44] = SECCLASS_XDP_SOCKET,        [45] = SECCLASS_MCTP_SOCKET,
 };
 
-#define AF_NETLINK 16
-
 __noinline u32 te_socket_class(u32 family, u32 type, u32 protocol)
 {
 	u32 class;
@@ -101,12 +94,6 @@ __noinline u32 te_socket_class(u32 family, u32 type, u32 protocol)
 	}
 	class = te_family_classes[BOUND(family, 64)];
 	return class && family < 64 ? class : SECCLASS_SOCKET;
-}
-
-/* What has no name anywhere, and its maker's label: anon_inode_make_secure_inode() */
-static __always_inline bool te_is_anonymous(u64 magic)
-{
-	return magic == ANON_INODE_MAGIC || magic == SECRETMEM_MAGIC;
 }
 
 /* The class of a socket's inode. */
@@ -127,7 +114,7 @@ __noinline u32 te_class_of_inode(u64 inode)
 
 	if (magic == SOCKFS_MAGIC)
 		return te_class_of_socket(inode);
-	return te_is_anonymous(magic) ? SECCLASS_ANON_INODE : te_class_of_mode(i->i_mode);
+	return fs_is_anonymous(magic) ? SECCLASS_ANON_INODE : te_class_of_mode(i->i_mode);
 }
 
 #endif

@@ -7,6 +7,8 @@
 #ifndef TIDEGATE_TE_CRED_H
 #define TIDEGATE_TE_CRED_H
 
+#include "te/verdict.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -71,12 +73,12 @@ static __always_inline u64 te_opener(u64 file, u64 own)
 }
 
 /* May the current task use what another has opened? */
-static __always_inline int te_fd_asked(u64 file, struct tg_note *n)
+static __always_inline int te_fd_has_perm(u64 file, struct tg_note *n)
 {
 	struct te_who who = te_me();
 	u64 opener = who.subject ? te_opener(file, who.sid) : TE_UNGOVERNED;
 
-	return opener ? te_may(who.sid, opener, SECCLASS_FD, FD__USE, n) : 0;
+	return opener ? te_avc_has_perm(who.sid, opener, SECCLASS_FD, FD__USE, n) : 0;
 }
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_TE_EXEC_H
 #define TIDEGATE_TE_EXEC_H
 
+#include "te/revoke.h"
+
 /* A child is what its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")
 int BPF_PROG(te_task_alloc, struct task_struct *task)
@@ -25,7 +27,7 @@ int BPF_PROG(te_task_alloc, struct task_struct *task)
 		child->exempt = 1;
 		return 0;
 	}
-	err = te_may(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__FORK, &n);
+	err = te_avc_has_perm(who.sid, who.sid, SECCLASS_PROCESS, PROCESS__FORK, &n);
 	if (err)
 		return err;
 	child = te_subjects_made(task);
@@ -48,16 +50,13 @@ int BPF_PROG(te_task_free, struct task_struct *task)
 	return 0;
 }
 
-#define MNT_NOSUID_FLAG 1
-#define LSM_UNSAFE_SHARE 1
-
 /* The policy capability nnp_nosuid_transition. */
 #define TE_CAP_NNP_NOSUID 5
 
 /* Does one type bound the other? security_bounded_transition() */
 __noinline bool te_is_bounded(u64 old, u64 new)
 {
-	u32 p = te_tables(policy_number()), type = sid_type(new), i;
+	u32 p = te_tables(policy_seqno()), type = sid_type(new), i;
 
 	if (!p)
 		return false;
@@ -66,7 +65,7 @@ __noinline bool te_is_bounded(u64 old, u64 new)
 	if (!TE(p)->bounds)
 		return false;
 	bpf_for(i, 0, TE_BOUNDS) {
-		type = PART(u32, TE(p)->bounds)[type];
+		type = ARENA_PTR(u32, TE(p)->bounds)[type];
 		if (!type)
 			break;
 		if (type == sid_type(old))
@@ -76,7 +75,8 @@ __noinline bool te_is_bounded(u64 old, u64 new)
 }
 
 /* check_nnp_nosuid(): may a transition be where the process, or the mount, lets nobody gain anything? */
-static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new, struct tg_note *n)
+static __always_inline int te_check_nnp_nosuid(struct linux_binprm *bprm, u64 old, u64 new,
+					       struct tg_note *n)
 {
 	bool nnp = bprm->unsafe & LSM_UNSAFE_NO_NEW_PRIVS;
 	/* mnt_may_suid() */
@@ -84,7 +84,7 @@ static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new,
 		CAST(struct vfsmount, address(bprm->file->f_path.mnt))->mnt_flags &
 			MNT_NOSUID_FLAG ||
 		CAST(struct super_block, address(bprm->file->f_inode->i_sb))->s_user_ns->level;
-	u32 p = te_tables(policy_number()), request = 0;
+	u32 p = te_tables(policy_seqno()), request = 0;
 
 	if ((!nnp && !nosuid) || old == new)
 		return 0;
@@ -93,7 +93,7 @@ static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new,
 			request |= PROCESS2__NNP_TRANSITION;
 		if (nosuid)
 			request |= PROCESS2__NOSUID_TRANSITION;
-		if (!te_may(old, new, SECCLASS_PROCESS2, request, n))
+		if (!te_avc_has_perm(old, new, SECCLASS_PROCESS2, request, n))
 			return 0;
 	}
 	if (te_is_bounded(old, new))
@@ -101,7 +101,7 @@ static __always_inline int te_gains(struct linux_binprm *bprm, u64 old, u64 new,
 	return nosuid ? -EACCES : -EPERM;
 }
 
-/* The SID of who traces the current task; TE_NO_ANSWER: nobody does. */
+/* The SID of the task that traces the current one; TE_NO_LABEL: no task does. */
 static __always_inline u64 te_tracer_sid(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf(), *tracer;
@@ -120,7 +120,7 @@ static __always_inline u64 te_tracer_sid(void)
 #define TE_SCRUBBED 1
 
 /* A governed task executes a program; TE_SCRUBBED: its environment is not to be trusted. */
-static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
+static __noinline int te_exec_transition(struct linux_binprm *bprm, struct te_who *who)
 {
 	struct inode *inode = bprm->file->f_inode;
 	u64 dentry = address(bprm->file->f_path.dentry), old = who->sid,
@@ -135,14 +135,14 @@ static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
 	if (made.target == TE_LATER)
 		return -EAGAIN;
 	if (new) {
-		err = te_gains(bprm, old, new, &n);
+		err = te_check_nnp_nosuid(bprm, old, new, &n);
 		if (err)
 			return err;
 	} else {
 		new = te_new_label(TE_TRANSITION, &made);
 		if (!new)
 			return -EACCES;
-		if (te_gains(bprm, old, new, &n))
+		if (te_check_nnp_nosuid(bprm, old, new, &n))
 			new = old;
 	}
 	if (new == old) {
@@ -153,24 +153,24 @@ static __noinline int te_executes(struct linux_binprm *bprm, struct te_who *who)
 		/* what SELinux clears, and BPF cannot: PER_CLEAR_ON_SETID */
 		if (bpf_get_current_task_btf()->personality & PERSONALITY_UNSAFE)
 			return -EPERM;
-		err = te_may(old, new, SECCLASS_PROCESS, PROCESS__TRANSITION, &n);
+		err = te_avc_has_perm(old, new, SECCLASS_PROCESS, PROCESS__TRANSITION, &n);
 		if (!err)
-			err = te_may(new, made.target, te_class_of_mode(inode->i_mode),
-				     FILE__ENTRYPOINT, &n);
+			err = te_avc_has_perm(new, made.target, te_class_of_mode(inode->i_mode),
+					      FILE__ENTRYPOINT, &n);
 		if (err)
 			return err;
 		if (bprm->unsafe & LSM_UNSAFE_SHARE &&
-		    te_may(old, new, SECCLASS_PROCESS, PROCESS__SHARE, &n))
+		    te_avc_has_perm(old, new, SECCLASS_PROCESS, PROCESS__SHARE, &n))
 			return -EPERM;
 		if (bprm->unsafe & LSM_UNSAFE_PTRACE) {
 			tracer = te_tracer_sid();
 			if (tracer != TE_NO_LABEL &&
-			    te_may(tracer, new, SECCLASS_PROCESS, PROCESS__PTRACE, &n))
+			    te_avc_has_perm(tracer, new, SECCLASS_PROCESS, PROCESS__PTRACE, &n))
 				return -EPERM;
 		}
 	}
 	who->subject->exec = new;
-	return new != old &&te_may(old, new, SECCLASS_PROCESS, PROCESS__NOATSECURE, &n) ?
+	return new != old &&te_avc_has_perm(old, new, SECCLASS_PROCESS, PROCESS__NOATSECURE, &n) ?
 		       TE_SCRUBBED :
 		       0;
 }
@@ -185,7 +185,7 @@ int BPF_PROG(te_bprm_creds_for_exec, struct linux_binprm *bprm)
 
 	if (who.subject) {
 		who.subject->exec = 0;
-		err = te_executes(bprm, &who);
+		err = te_exec_transition(bprm, &who);
 		if (err <= 0)
 			return err;
 		bpf_bprm_opts_set(bprm, BPF_F_BPRM_SECUREEXEC);
@@ -193,7 +193,7 @@ int BPF_PROG(te_bprm_creds_for_exec, struct linux_binprm *bprm)
 	}
 	/* who is not governed comes under the policy by what user space asked for */
 	asked = bpf_task_storage_get(&te_onexec, bpf_get_current_task_btf(), 0, 0);
-	if (!asked || !*asked || !te_tables(policy_number()))
+	if (!asked || !*asked || !te_tables(policy_seqno()))
 		return 0;
 	s = te_subjects_made(bpf_get_current_task_btf());
 	if (!s)

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_IPC_H
 #define TIDEGATE_TE_IPC_H
 
+#include "te/verdict.h"
+
 struct te_ipc {
 	u64 sid;
 	u32 class;
@@ -45,7 +47,7 @@ static __always_inline int te_ipc_asked(u64 at, u32 class, u32 request)
 	struct tg_note n = { .op = TG_OP_IPC, .class = TG_C_IPC };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, te_ipc_sid(at), class, request, &n) : 0;
+	return who.subject ? te_avc_has_perm(who.sid, te_ipc_sid(at), class, request, &n) : 0;
 }
 
 static __always_inline int te_ipc_made(u64 at, u32 class, u32 request)
@@ -56,7 +58,7 @@ static __always_inline int te_ipc_made(u64 at, u32 class, u32 request)
 
 	if (!who.subject)
 		return 0;
-	err = te_may(who.sid, who.sid, class, request, &n);
+	err = te_avc_has_perm(who.sid, who.sid, class, request, &n);
 	return err ? err : te_ipc_label(at, who.sid, class);
 }
 
@@ -66,15 +68,10 @@ static __always_inline int te_ipc_info(void)
 	struct tg_note n = { .op = TG_OP_IPC, .class = TG_C_IPC };
 	struct te_who who = te_me();
 
-	return who.subject ? te_may(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM,
-				    SYSTEM__IPC_INFO, &n) :
+	return who.subject ? te_avc_has_perm(who.sid, te_initial_sid(TE_SID_KERNEL),
+					     SECCLASS_SYSTEM, SYSTEM__IPC_INFO, &n) :
 			     0;
 }
-
-#define IPC_RMID 0
-#define IPC_SET 1
-#define IPC_STAT 2
-#define IPC_INFO 3
 
 /* What IPC_* say alike of each class; 0: something else. */
 static __always_inline u32 te_ipc_request(int cmd)
@@ -108,8 +105,8 @@ int BPF_PROG(te_ipc_permission, struct kern_ipc_perm *perm, short flag)
 		request |= IPC__UNIX_WRITE;
 	if (!request)
 		return 0;
-	return te_may(who.sid, known ? known->sid : TE_UNGOVERNED,
-		      known ? known->class : SECCLASS_IPC, request, &n);
+	return te_avc_has_perm(who.sid, known ? known->sid : TE_UNGOVERNED,
+			       known ? known->class : SECCLASS_IPC, request, &n);
 }
 
 SEC("lsm/msg_queue_alloc_security")
@@ -160,11 +157,11 @@ int BPF_PROG(te_msg_queue_msgsnd, struct kern_ipc_perm *q, struct msg_msg *msg)
 	fresh.sid = te_new_label(TE_TRANSITION, &made);
 	if (!fresh.sid)
 		return -EACCES;
-	err = te_may(who.sid, made.target, SECCLASS_MSGQ, MSGQ__WRITE, &n);
+	err = te_avc_has_perm(who.sid, made.target, SECCLASS_MSGQ, MSGQ__WRITE, &n);
 	if (!err)
-		err = te_may(who.sid, fresh.sid, SECCLASS_MSG, MSG__SEND, &n);
+		err = te_avc_has_perm(who.sid, fresh.sid, SECCLASS_MSG, MSG__SEND, &n);
 	if (!err)
-		err = te_may(fresh.sid, made.target, SECCLASS_MSGQ, MSGQ__ENQUEUE, &n);
+		err = te_avc_has_perm(fresh.sid, made.target, SECCLASS_MSGQ, MSGQ__ENQUEUE, &n);
 	if (err)
 		return err;
 	return bpf_map_update_elem(&te_ipcs, &at, &fresh, BPF_ANY) ? -ENOMEM : 0;
@@ -180,8 +177,8 @@ int BPF_PROG(te_msg_queue_msgrcv, struct kern_ipc_perm *q, struct msg_msg *msg,
 
 	if (!sid)
 		return 0;
-	err = te_may(sid, te_ipc_sid(address(q)), SECCLASS_MSGQ, MSGQ__READ, &n);
-	return err ? err : te_may(sid, te_ipc_sid(at), SECCLASS_MSG, MSG__RECEIVE, &n);
+	err = te_avc_has_perm(sid, te_ipc_sid(address(q)), SECCLASS_MSGQ, MSGQ__READ, &n);
+	return err ? err : te_avc_has_perm(sid, te_ipc_sid(at), SECCLASS_MSG, MSG__RECEIVE, &n);
 }
 
 SEC("lsm/msg_msg_free_security")
@@ -222,8 +219,6 @@ int BPF_PROG(te_shm_shmctl, struct kern_ipc_perm *shm, int cmd)
 		request = SHM__GETATTR | SHM__ASSOCIATE;
 	return request ? te_ipc_asked(address(shm), SECCLASS_SHM, request) : 0;
 }
-
-#define SHM_RDONLY 010000
 
 SEC("lsm/shm_shmat")
 int BPF_PROG(te_shm_shmat, struct kern_ipc_perm *shm, char *at, int flags)

@@ -3,6 +3,8 @@
 #ifndef TIDEGATE_TE_MOUNT_H
 #define TIDEGATE_TE_MOUNT_H
 
+#include "te/inode_sid.h"
+
 static __always_inline int te_super_asked(u64 super, u32 request)
 {
 	struct tg_note n = { .op = TG_OP_MOUNT, .class = TG_C_SYSTEM };
@@ -12,9 +14,10 @@ static __always_inline int te_super_asked(u64 super, u32 request)
 
 	if (!who.subject)
 		return 0;
-	p = te_tables(policy_number());
+	p = te_tables(policy_seqno());
 	n.dentry = address(sb->s_root);
-	return p ? te_may(who.sid, te_super_sid(p, sb), SECCLASS_FILESYSTEM, request, &n) : 0;
+	return p ? te_avc_has_perm(who.sid, te_super_sid(p, sb), SECCLASS_FILESYSTEM, request, &n) :
+		   0;
 }
 
 static __always_inline int te_mounton(struct path *path)

@@ -6,6 +6,8 @@
 #ifndef TIDEGATE_TE_NETLINK_H
 #define TIDEGATE_TE_NETLINK_H
 
+#include "te/net.h"
+
 enum {
 	TE_NL_UNKNOWN,
 	TE_NL_READ,
@@ -81,7 +83,7 @@ static __always_inline bool te_has_messages(u32 class)
 /* May the current task send a message of a type? */
 __noinline int te_message_asked(struct te_query *q, u32 type, struct tg_note *n)
 {
-	u32 p = te_tables(policy_number()), does;
+	u32 p = te_tables(policy_seqno()), does;
 
 	if (!q || !n || !p)
 		return 0;

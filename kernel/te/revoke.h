@@ -12,6 +12,13 @@
 #ifndef TIDEGATE_TE_REVOKE_H
 #define TIDEGATE_TE_REVOKE_H
 
+#include "lib/fdtable.h"
+#include "lib/look.h"
+#include "lib/overlay.h"
+#include "core/guard_wait.h"
+#include "lomac/demote/lock.h"
+#include "te/file.h"
+
 /* What a governed task holds, and may not use under the policy in force; and all files of the process that asks. */
 struct tg_te_held {
 	u64 source;
@@ -31,9 +38,9 @@ const struct tg_te_held *type_te_held;
 static __always_inline u32 te_lost(u64 source, u64 target, u32 class, u32 request)
 {
 	struct te_query q = { .source = source, .target = target, .class = class };
-	struct te_known k;
+	struct te_av_decision k;
 
-	if (target == TE_LATER || !te_resolve(&q, &k, NULL))
+	if (target == TE_LATER || !te_avc_lookup(&q, &k, NULL))
 		return request;
 	return k.permissive ? 0 : request & ~k.allow;
 }
@@ -185,8 +192,6 @@ int ps_te_vma(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-#define MAY_READ 4
-
 /* The guard: what is read and written through descriptors of an earlier policy. selinux_file_permission() */
 SEC("lsm/file_permission")
 int BPF_PROG(te_guard_file_permission, struct file *file, int mask)
@@ -220,7 +225,7 @@ static __noinline bool te_inherits(u64 sid)
 	struct file **fds = fdt->fd;
 	u32 i, max = fdt->max_fds;
 
-	if (max > TX_FDS)
+	if (max > FDTABLE_MAX)
 		return true;
 	bpf_for(i, 0, max) {
 		struct tg_te_held held = { .source = sid };
@@ -256,7 +261,7 @@ static __noinline bool te_guard_now(void)
 /* Has it attached; false: it was not in time. */
 static __noinline bool te_guard(void)
 {
-	u64 until = bpf_ktime_get_ns() + TX_GUARD_NS;
+	u64 until = bpf_ktime_get_ns() + GUARD_WAIT_NS;
 	u32 i;
 
 	if (te_guard_now())

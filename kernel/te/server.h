@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The security server (models/te.h) in the kernel: what it is asked over an image in the arena. */
+/* The security server (rules.h) in the kernel: what it is asked over an image in the arena. */
 #ifndef TIDEGATE_TE_SERVER_H
 #define TIDEGATE_TE_SERVER_H
+
+#include "lib/arena.h"
+#include "lib/memory.h"
 
 #define te_function __noinline
 #define te_for(i, n) bpf_for(i, 0, n)
 
-#define te_byte(at) ((u8)name_word(at))
+#define te_byte(at) ((u8)read_kernel_u64(at))
 
 /* Texts of the kernel's, against those of the image. */
 __noinline u32 te_text_hash(u64 text, u32 len)
@@ -14,7 +17,7 @@ __noinline u32 te_text_hash(u64 text, u32 len)
 	u32 hash = 0x811c9dc5, i;
 
 	bpf_for(i, 0, len) {
-		u8 byte = name_word(text + i);
+		u8 byte = read_kernel_u64(text + i);
 
 		hash = (hash ^ byte) * 0x1000193;
 	}
@@ -27,14 +30,15 @@ __noinline bool te_text_is(u64 text, u32 own, u32 len)
 
 	asm volatile("" ::"r"(&arena));
 	bpf_for(i, 0, len) {
-		u8 byte = name_word(text + i);
+		u8 byte = read_kernel_u64(text + i);
 
-		if (PART(u8, own)[i] != byte)
+		if (ARENA_PTR(u8, own)[i] != byte)
 			return false;
 	}
 	return true;
 }
 
-#include "models/te.h"
+#include "te/rules.h"
+#include "te/labelling.h"
 
 #endif

@@ -7,8 +7,9 @@
 #ifndef TIDEGATE_TE_SUBJECT_H
 #define TIDEGATE_TE_SUBJECT_H
 
-#include "te_classes.h"
-#include "te/image.h"
+#include "abi/te_image.h"
+#include "lib/task_slots.h"
+#include "core/image.h"
 
 struct te_subject {
 	u64 task;       /* its address; 0: a slot that is free */
@@ -27,7 +28,7 @@ struct te_subject {
 	u32 class;   /* of which class, */
 	u32 request; /* was to do what, */
 	u32 denied;  /* and not allowed */
-	/* its SID is that of who has none, until user space says which one it has (te/system.h) */
+	/* its SID is that of who has none, until user space says which one it has (adopt.h) */
 	u16 stray;
 	u16 exempt; /* it is of the monitor's own, and has none */
 	u64 spilled;

@@ -1,144 +1,232 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The system-wide start of the `te` model: every task gets a SID (crates/monitor/src/system.rs). User space reads who there
- * is, makes of it what executions since the machine started would have made, and says so in a table; who is met before
- * that is a stray, and has the SID of what has no label (te/subject.h).
- */
+/* Object manager of the `te` model: the kernel's log, modules, maps and programs of BPF, performance counters. */
 #ifndef TIDEGATE_TE_SYSTEM_H
 #define TIDEGATE_TE_SYSTEM_H
 
-/* A thread, and its program. */
-struct tg_te_task {
-	u64 start;   /* nanoseconds of CLOCK_BOOTTIME */
-	u64 sid;     /* 0: it has none yet */
-	u64 label;   /* its program's SID, 0: it has no program; ~1: it cannot be known now */
-	u64 program; /* which one: an address, for comparison */
-	u32 pid;     /* thread group id */
-	u32 tid;
-	u32 ppid;
-	u32 session;
-	u32 kernel;
-	u32 stray;
-	u32 executed; /* its program was opened by an execution, and not named later */
-	u32 pad;
+#include "lib/file.h"
+#include "te/cred.h"
+#include "te/inode_sid.h"
+#include "te/ipc.h"
+
+SEC("lsm/syslog")
+int BPF_PROG(te_syslog, int type)
+{
+	struct tg_note n = { .op = TG_OP_SYSTEM, .class = TG_C_SYSTEM };
+	struct te_who who = te_me();
+	u32 request = SYSTEM__SYSLOG_MOD;
+
+	if (!who.subject)
+		return 0;
+	/* SYSLOG_ACTION_READ_ALL, SIZE_BUFFER; CONSOLE_OFF, CONSOLE_ON, CONSOLE_LEVEL */
+	if (type == 3 || type == 10)
+		request = SYSTEM__SYSLOG_READ;
+	else if (type >= 6 && type <= 8)
+		request = SYSTEM__SYSLOG_CONSOLE;
+	return te_avc_has_perm(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM, request,
+			       &n);
+}
+
+SEC("lsm/kernel_module_request")
+int BPF_PROG(te_kernel_module_request, char *name)
+{
+	struct tg_note n = { .op = TG_OP_MODULE, .class = TG_C_SYSTEM };
+	struct te_who who = te_me();
+
+	if (!who.subject)
+		return 0;
+	return te_avc_has_perm(who.sid, te_initial_sid(TE_SID_KERNEL), SECCLASS_SYSTEM,
+			       SYSTEM__MODULE_REQUEST, &n);
+}
+
+/* What is loaded, by the numbers of enum kernel_read_file_id and of enum kernel_load_data_id, which are the same. */
+static const u32 te_load_requests[8] = {
+	[1] = SYSTEM__FIRMWARE_LOAD,    [2] = SYSTEM__MODULE_LOAD,
+	[3] = SYSTEM__KEXEC_IMAGE_LOAD, [4] = SYSTEM__KEXEC_INITRAMFS_LOAD,
+	[5] = SYSTEM__POLICY_LOAD,      [6] = SYSTEM__X509_CERTIFICATE_LOAD,
 };
 
-const struct tg_te_task *type_te_task;
+/* Since Linux 7.0: a module that the kernel decompresses. */
+enum kernel_read_file_id { READING_MODULE_COMPRESSED = 7 };
+#define HAS_MODULE_COMPRESSED \
+	bpf_core_enum_value_exists(enum kernel_read_file_id, READING_MODULE_COMPRESSED)
+#define MODULE_COMPRESSED bpf_core_enum_value(enum kernel_read_file_id, READING_MODULE_COMPRESSED)
 
-SEC("iter/task")
-int ps_te_task(struct bpf_iter__task *ctx)
+/* Since Linux 6.15 SELinux asks about all that is loaded, before that about modules. A newer one may be without SELinux. */
+extern int selinux_kernel_load_from_file(struct file *file, u32 requested) __ksym __weak;
+
+/* The permission that loading takes; 0: it is not asked for. */
+static __always_inline u32 te_load_request(u32 id)
 {
-	struct task_struct *task = ctx->task;
-	struct tg_te_task line = {};
-	struct te_subject *s;
-	struct mm_struct___ps *mm;
+	u32 request;
 
-	if (!task)
+	if (HAS_MODULE_COMPRESSED && id == MODULE_COMPRESSED)
+		return SYSTEM__MODULE_LOAD;
+	request = id < 8 ? te_load_requests[BOUND(id, 8)] : 0;
+	if (request != SYSTEM__MODULE_LOAD && !HAS_MODULE_COMPRESSED &&
+	    !bpf_ksym_exists(selinux_kernel_load_from_file))
 		return 0;
-	s = te_subjects_task(task);
-	if (s && s->exempt)
-		return 0;
-	line.sid = s ? s->sid : 0;
-	line.stray = s && s->stray;
-	line.start = task->start_boottime;
-	line.pid = task->tgid;
-	line.tid = task->pid;
-	line.ppid = task->real_parent->tgid;
-	line.session = task->signal->pids[PIDTYPE_SID]->numbers[0].nr;
-	line.kernel = !!(task->flags & PF_KTHREAD);
-	mm = CAST(struct mm_struct___ps, task->mm);
-	if (task->mm && mm->exe_file) {
-		struct file *f = CAST(struct file, mm->exe_file);
+	return request;
+}
 
-		line.program = address(f->f_inode);
-		line.label = te_inode_peek(address(f->f_inode), address(f->f_path.dentry));
-		line.executed = opened_to_execute(f);
-	}
-	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
+/* Who has something loaded. Firmware is looked for by credentials of the kernel's own, whoever it is for. */
+static __always_inline struct te_who te_loader(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct te_who who = te_me();
+
+	if (!who.subject || address(me->cred) == address(me->real_cred))
+		return who;
+	who.sid = te_cred_sid(address(me->cred));
+	if (!who.sid && !te_everyone)
+		who.subject = NULL;
+	return who;
+}
+
+/* selinux_kernel_read_file() */
+SEC("lsm/kernel_read_file")
+int BPF_PROG(te_kernel_read_file, struct file *file, int id)
+{
+	struct tg_note n = { .op = TG_OP_MODULE, .class = TG_C_SYSTEM };
+	u32 request = te_load_request(id);
+	struct te_who who = te_loader();
+	u64 sid;
+
+	if (!request || !who.subject || !file)
+		return 0;
+	n.inode = address(file->f_inode);
+	n.dentry = file_dentry(file);
+	sid = te_inode_sid(file->f_inode, file_dentry(file));
+	return sid == TE_LATER ? -EAGAIN :
+				 te_avc_has_perm(who.sid, sid, SECCLASS_SYSTEM, request, &n);
+}
+
+/* What comes from memory, as by init_module(2): selinux_kernel_load_data() */
+SEC("lsm/kernel_load_data")
+int BPF_PROG(te_kernel_load_data, int id)
+{
+	struct tg_note n = { .op = TG_OP_MODULE, .class = TG_C_SYSTEM };
+	u32 request = te_load_request(id);
+	struct te_who who = te_loader();
+
+	if (!request || !who.subject)
+		return 0;
+	return te_avc_has_perm(who.sid, who.sid, SECCLASS_SYSTEM, request, &n);
+}
+
+SEC("lsm/bpf")
+int BPF_PROG(te_bpf, int cmd)
+{
+	struct tg_note n = { .op = TG_OP_BPF, .class = TG_C_SYSTEM };
+	struct te_who who = te_me();
+
+	if (!who.subject)
+		return 0;
+	/* BPF_MAP_CREATE, BPF_PROG_LOAD */
+	if (cmd == 0)
+		return te_avc_has_perm(who.sid, who.sid, SECCLASS_BPF, BPF__MAP_CREATE, &n);
+	if (cmd == 5)
+		return te_avc_has_perm(who.sid, who.sid, SECCLASS_BPF, BPF__PROG_LOAD, &n);
 	return 0;
 }
 
-struct te_adopted {
-	u64 start;
-	u32 tid;
-	u32 pad;
-};
-
-/* The SID that a thread is to have; TE_EXEMPT: none. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 1 << 17);
-	__type(key, struct te_adopted);
-	__type(value, u64);
-} te_adopted SEC(".maps");
-
-#define TE_EXEMPT (~0ull)
-
-/* One number a task that the table names: 0, there was no memory for it. */
-SEC("iter/task")
-int ps_te_adopt(struct bpf_iter__task *ctx)
+/* BPF_F_RDONLY_PROG and its like apart: what a descriptor of a map is for. bpf_fd_pass() */
+SEC("lsm/bpf_map")
+int BPF_PROG(te_bpf_map, struct bpf_map *map, unsigned int mode)
 {
-	struct task_struct *task = ctx->task;
-	struct te_adopted key = {};
-	struct te_subject *s;
-	u32 done;
-	u64 *sid;
+	struct tg_note n = { .op = TG_OP_BPF, .class = TG_C_SYSTEM };
+	struct te_who who = te_me();
+	u32 request = 0;
 
-	if (!task)
+	if (!who.subject)
 		return 0;
-	key.start = task->start_boottime;
-	key.tid = task->pid;
-	sid = bpf_map_lookup_elem(&te_adopted, &key);
-	if (!sid)
-		return 0;
-	s = te_subjects_made(task);
-	done = !!s;
-	if (s && *sid == TE_EXEMPT) {
-		s->exempt = 1;
-		s->sid = 0;
-	} else if (s && (!s->sid || s->stray)) {
-		/* an execution that began before this is by nobody: it ends in a stray */
-		s->exec = 0;
-		s->sid = *sid;
-		s->stray = 0;
-		/* what it opens, and has opened, is its own */
-		done = !te_cred_give(address(CAST(struct task_struct, address(task))->cred), *sid);
-	}
-	bpf_seq_write(ctx->meta->seq, &done, sizeof(done));
-	return 0;
+	if (mode & FMODE_READ)
+		request |= BPF__MAP_READ;
+	if (mode & FMODE_WRITE)
+		request |= BPF__MAP_WRITE;
+	return te_avc_has_perm(who.sid, te_ipc_sid(address(map)), SECCLASS_BPF, request, &n);
 }
 
-/* Whether the first process's sockets are meant, or all others'. */
-u32 te_first_holds;
-
-/*
- * A socket that was there before is what its holder is: without, what governed processes do with their own would be asked
- * about the kernel's. What the first process holds for others, as a service manager does, is theirs.
- */
-SEC("iter/task_file")
-int ps_te_socket(struct bpf_iter__task_file *ctx)
+SEC("lsm/bpf_prog")
+int BPF_PROG(te_bpf_prog, struct bpf_prog *prog)
 {
-	struct task_struct *task = ctx->task;
-	struct file *file = ctx->file;
-	struct te_sock fresh = {};
-	struct socket *sock;
-	struct sock *sk, *at;
+	struct tg_note n = { .op = TG_OP_BPF, .class = TG_C_SYSTEM };
+	struct te_who who = te_me();
 
-	if (!task || !file || (task->tgid == 1) != te_first_holds)
+	return who.subject ? te_avc_has_perm(who.sid, te_ipc_sid(address(prog)), SECCLASS_BPF,
+					     BPF__PROG_RUN, &n) :
+			     0;
+}
+
+/* Maps and programs are their makers', by their addresses. */
+static __always_inline int te_bpf_made(u64 at)
+{
+	struct te_who who = te_me();
+
+	return who.subject ? te_ipc_label(at, who.sid, SECCLASS_BPF) : 0;
+}
+
+SEC("lsm/bpf_map_create")
+int BPF_PROG(te_bpf_map_create, struct bpf_map *map)
+{
+	return te_bpf_made(address(map));
+}
+
+SEC("lsm/bpf_prog_load")
+int BPF_PROG(te_bpf_prog_load, struct bpf_prog *prog)
+{
+	return te_bpf_made(address(prog));
+}
+
+SEC("lsm/bpf_map_free")
+int BPF_PROG(te_bpf_map_free, struct bpf_map *map)
+{
+	return te_ipc_forget(address(map));
+}
+
+SEC("lsm/bpf_prog_free")
+int BPF_PROG(te_bpf_prog_free, struct bpf_prog *prog)
+{
+	return te_ipc_forget(address(prog));
+}
+
+SEC("lsm/perf_event_open")
+int BPF_PROG(te_perf_event_open, int type)
+{
+	struct tg_note n = { .op = TG_OP_SYSTEM, .class = TG_C_SYSTEM };
+	struct te_who who = te_me();
+	u32 request = PERF_EVENT__OPEN;
+
+	if (!who.subject)
 		return 0;
-	fresh.sid = te_sid_of(task);
-	sock = fresh.sid ? bpf_sock_from_file(file) : NULL;
-	if (!sock)
-		return 0;
-	sk = sock->sk;
-	if (!sk || bpf_sk_storage_get(&te_socks, sk, 0, 0))
-		return 0;
-	at = CAST(struct sock, address(sk));
-	fresh.class = te_socket_class(at->__sk_common.skc_family, at->sk_type, at->sk_protocol);
-	if (!STORAGE_MADE(bpf_sk_storage_get, &te_socks, sk, &fresh))
-		__sync_fetch_and_add(&labels_failed, 1);
-	return 0;
+	/* PERF_SECURITY_CPU, _KERNEL, _TRACEPOINT */
+	if (type == 1)
+		request = PERF_EVENT__CPU;
+	else if (type == 2)
+		request = PERF_EVENT__KERNEL;
+	else if (type == 3)
+		request = PERF_EVENT__TRACEPOINT;
+	return te_avc_has_perm(who.sid, who.sid, SECCLASS_PERF_EVENT, request, &n);
+}
+
+static __always_inline int te_perf_asked(u32 request)
+{
+	struct tg_note n = { .op = TG_OP_SYSTEM, .class = TG_C_SYSTEM };
+	struct te_who who = te_me();
+
+	return who.subject ? te_avc_has_perm(who.sid, who.sid, SECCLASS_PERF_EVENT, request, &n) :
+			     0;
+}
+
+SEC("lsm/perf_event_read")
+int BPF_PROG(te_perf_event_read)
+{
+	return te_perf_asked(PERF_EVENT__READ);
+}
+
+SEC("lsm/perf_event_write")
+int BPF_PROG(te_perf_event_write)
+{
+	return te_perf_asked(PERF_EVENT__WRITE);
 }
 
 #endif

@@ -132,12 +132,12 @@ linked() { soon "$((!$1))" "^$1" sh -c "ls /sys/fs/bpf/tidegate/links | grep -Ec
 "$T" run "${caps[@]}" -- /usr/bin/sleep 3000 &
 sleeper=$!
 linked 2 'caps_service_socket_sendmsg|caps_stream_socket_recvmsg'
-linked 0 'hook_socket_(send|recv)msg'
+linked 0 'lomac_socket_(send|recv)msg'
 messages
 expect 1 "$REFUSED" sends "$T" run "${caps[@]}" --
 kill $sleeper
 linked 0 'caps_(service|stream)_'
-linked 2 'hook_socket_(send|recv)msg'
+linked 2 'lomac_socket_(send|recv)msg'
 messages
 
 echo "$passed passed, $failed failed"

@@ -134,8 +134,8 @@ sed 's|/srv/run/notes\* {|/srv/run/notes* type seqpacket {|; /^service other/,/^
 expect 0 'type seqpacket' grep service /srv/packets.caps
 begin host --caps /srv/packets.caps --caps-subject host
 linked caps_service_socket_sendmsg
-not_linked 'caps_stream_|hook_socket_sendmsg|[^_]caps_socket_sendmsg'
-linked hook_socket_recvmsg
+not_linked 'caps_stream_|lomac_socket_sendmsg|[^_]caps_socket_sendmsg'
+linked lomac_socket_recvmsg
 expect 0 '^ok' ask host connect c /srv/run/notes.packets packets
 answer=$(ask host open c x:a 2)
 expect 0 '^ok' ask host put c "${answer#ok }" text
@@ -147,7 +147,7 @@ expect 0 'mend: no statement: the socket has to be of the type that .service not
 end host
 begun host stream
 linked caps_stream_socket_recvmsg
-not_linked 'hook_socket_(send|recv)msg'
+not_linked 'lomac_socket_(send|recv)msg'
 end host
 
 echo "# the example and its file"
@@ -364,8 +364,8 @@ expect 0 '^ok' ask host open d x:b 0
 end host
 
 echo "# the end of the last session"
-soon 0 '^hook_socket_sendmsg' links
-expect 0 '^hook_socket_recvmsg' links
+soon 0 '^lomac_socket_sendmsg' links
+expect 0 '^lomac_socket_recvmsg' links
 not_linked 'caps_service_|caps_stream_'
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

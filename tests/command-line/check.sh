@@ -243,7 +243,7 @@ expect 0 'ended without a word' killed_starting maps/bss
 expect 0 '\(permissive\)' "$T" status
 expect 0 'nothing is enforced' "$T" stop
 expect 0 '' test ! -e /sys/fs/bpf/tidegate
-expect 0 'ended without a word' killed_starting links/hook_file_open
+expect 0 'ended without a word' killed_starting links/lomac_file_open
 expect 0 '\(permissive\)' "$T" status
 expect 0 '^enforcing' "$T" start --preset workstation
 expect 0 'user +given' "$T" ls -d /tmp/given

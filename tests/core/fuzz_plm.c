@@ -103,7 +103,7 @@ static void plm_end(struct tg_scratch *w)
 	held = false;
 }
 
-#include "models/plm.h"
+#include "lomac/map_walk.h"
 
 /* A name of a few letters, often as long as a chunk or some. */
 static struct name any_name(struct bytes *b, u32 longest)

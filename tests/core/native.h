@@ -13,10 +13,18 @@
 #define __type(name, type) type *name
 #define __array(name, type) type *name[2]
 
-#include "types.h"
-#include "abi.h"
-#include "maps.h"
-#include "models/lomac.h"
+/* libbpf's helpers are not for this machine. */
+#define TIDEGATE_LIB_BPF_H
+#include "lib/kernel_types.h"
+#include "lib/kernel_net.h"
+#include "lib/iterators.h"
+#include "lib/uapi.h"
+#include "abi/policy.h"
+#include "abi/record.h"
+#include "abi/ps.h"
+#include "core/maps.h"
+#include "lomac/maps.h"
+#include "lomac/rules.h"
 
 /* A claim that is broken ends the program: the sanitizers and the fuzzer report it. */
 #define CLAIM(condition)                                                                \

@@ -172,12 +172,12 @@ void prove_capable(void)
 	u8 top = any_top(), networks = any_level(top);
 	struct lomac_subject s = any_subject(top), above = any_subject(top);
 	u32 cap = nondet_u32();
-	bool allowed = lomac_capable(s, cap, networks, top);
+	bool allowed = lomac_has_capability(s, cap, networks, top);
 
 	if (s.level == top)
 		PROVE(allowed, "the top level is never refused");
 	if (allowed && above.level >= s.level)
-		PROVE(lomac_capable(above, cap, networks, top), "who is higher has no less");
+		PROVE(lomac_has_capability(above, cap, networks, top), "who is higher has no less");
 	if (allowed && s.level < top)
 		PROVE(cap == CAP_NET_RAW || (cap < 64 && LOMAC_CAPS >> cap & 1),
 		      "below the top there is the list alone");

@@ -126,7 +126,7 @@ static void clear_key(struct tg_edge *key, int byte, size_t n)
 }
 #define __builtin_memset clear_key
 
-#include "models/plm.h"
+#include "lomac/map_walk.h"
 
 struct tg_node nondet_node(void);
 struct tg_found nondet_found(void);

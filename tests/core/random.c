@@ -2,7 +2,10 @@
 /* Drives a fuzzer's target by random input. */
 #include <stdio.h>
 
-#include "types.h"
+#include "lib/kernel_types.h"
+#include "lib/kernel_net.h"
+#include "lib/iterators.h"
+#include "lib/uapi.h"
 #include "fuzz.h"
 
 #define RUNS 20000

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The decision core by itself: kernel/models, the same source as in the kernel.
+# The decision core by itself: the headers of kernel/ without helpers, the same source as in the kernel.
 #   run.sh native   every decision against the contract; random input
 #   run.sh fuzz     libFuzzer, FUZZ_SECONDS (15) for each target
 #   run.sh prove    cbmc, from the lab's tree of Debian trixie

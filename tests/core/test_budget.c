@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shares of tables and turns (models/budget.h): whom a flood can and cannot keep out. */
+/* Shares of tables and turns (lib/budget.h): whom a flood can and cannot keep out. */
 #include "native.h"
-#include "models/budget.h"
+#include "lib/budget.h"
 #include "checks.h"
 
 #define ROOM (1u << 17)

@@ -90,7 +90,7 @@ static u64 check_capable(void)
 					struct lomac_subject s = { .level = level };
 					struct lomac_object net = object_of(networks, 0, true);
 					u32 want = contract_capable(level, cap, networks, top);
-					u32 got = lomac_capable(s, cap, networks, top);
+					u32 got = lomac_has_capability(s, cap, networks, top);
 
 					compare("capable", &cases, got, want, s, net, top);
 				}

@@ -4,20 +4,20 @@
 #include "checks.h"
 
 #define STATES 65536 /* of the largest automaton */
-#define ARENA (STATES * 256 * sizeof(u16) + 65536)
-static u8 arena[ARENA] __attribute__((aligned(8)));
+#define ARENA_SIZE (STATES * 256 * sizeof(u16) + 65536)
+static u8 arena[ARENA_SIZE] __attribute__((aligned(8)));
 
 static void *part(u32 offset, size_t size)
 {
-	CLAIM(offset && offset + size <= ARENA);
+	CLAIM(offset && offset + size <= ARENA_SIZE);
 	return arena + offset;
 }
 
-#define AT(type) type
-#define PART(type, offset) ((type *)part(offset, sizeof(type)))
+#define ARENA(type) type
+#define ARENA_PTR(type, offset) ((type *)part(offset, sizeof(type)))
 
-#include "profile/image.h"
-#include "models/profile.h"
+#include "abi/profile_image.h"
+#include "profile/rules.h"
 
 static void compare(const char *what, u64 *cases, u32 got, u32 want, u32 one, u32 two)
 {
@@ -53,14 +53,14 @@ static const u8 fates[SETS] = {
 
 /* And what the request comes to: by the profile's mode, and whether it records everything. */
 #define MODES 5
-#define EACH(verdict) { verdict, verdict, verdict, verdict, verdict }
+#define for_each_index(verdict) { verdict, verdict, verdict, verdict, verdict }
 #define BY_MODE \
 	{ PROFILE_REFUSED, PROFILE_COMPLAIN, PROFILE_KILLED, PROFILE_REFUSED, PROFILE_REFUSED }
 
 static const u8 verdicts[FATES][2][MODES] = {
-	[PASSES] = { EACH(PROFILE_ALLOWED), EACH(PROFILE_AUDITED) },
-	[PASSES_AUDITED] = { EACH(PROFILE_AUDITED), EACH(PROFILE_AUDITED) },
-	[REFUSED_QUIETLY] = { EACH(PROFILE_QUIET), BY_MODE },
+	[PASSES] = { for_each_index(PROFILE_ALLOWED), for_each_index(PROFILE_AUDITED) },
+	[PASSES_AUDITED] = { for_each_index(PROFILE_AUDITED), for_each_index(PROFILE_AUDITED) },
+	[REFUSED_QUIETLY] = { for_each_index(PROFILE_QUIET), BY_MODE },
 	[REFUSED] = { BY_MODE, BY_MODE },
 };
 
@@ -114,9 +114,9 @@ static u64 check_judge(void)
 
 static struct tg_table *lay_out(u32 width, u32 next)
 {
-	struct tg_table *t = PART(struct tg_table, TABLE);
+	struct tg_table *t = ARENA_PTR(struct tg_table, TABLE);
 
-	memset(arena, 0, ARENA);
+	memset(arena, 0, ARENA_SIZE);
 	*t = (struct tg_table){ .width = width, .next = next, .accepts = ACCEPTS, .pairs = PAIRS };
 	return t;
 }
@@ -149,7 +149,7 @@ static u64 check_step(void)
 		t->classes[byte] = 255 - byte;
 	for (u32 state = 0; state < STATES; state++)
 		for (u32 byte = 0; byte < 256; byte++)
-			PART(u16, 65536)[state * 256 + 255 - byte] = state ^ byte << 8;
+			ARENA_PTR(u16, 65536)[state * 256 + 255 - byte] = state ^ byte << 8;
 	for (u32 state = 0; state < STATES; state++)
 		for (u32 byte = 0; byte < 256; byte++)
 			compare("step of many", &cases, profile_step(TABLE, state, byte),
@@ -163,10 +163,10 @@ static u64 check_perms(void)
 
 	lay_out(1, 8192);
 	for (u32 state = 0; state < 8; state++) {
-		struct tg_pair *pair = &PART(struct tg_pair, PAIRS)[state];
+		struct tg_pair *pair = &ARENA_PTR(struct tg_pair, PAIRS)[state];
 
 		/* in another order than the states */
-		PART(u16, ACCEPTS)[state] = 7 - state;
+		ARENA_PTR(u16, ACCEPTS)[state] = 7 - state;
 		pair->owner.allow = 10 + state;
 		pair->other.allow = 20 + state;
 	}

@@ -220,7 +220,7 @@ mod tests {
     fn hooks() -> BTreeSet<String> {
         let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernel");
         let mut hooks = BTreeSet::new();
-        for dir in [kernel.clone(), kernel.join("hooks")] {
+        for dir in [kernel.join("lomac"), kernel.join("lomac/demote")] {
             for entry in fs::read_dir(dir).unwrap() {
                 let path = entry.unwrap().path();
                 if path.extension().is_none_or(|end| end != "h") {

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The decisions of kernel/models/te.h over an image in memory, to be called from Rust (decide.rs). */
-#include <stdbool.h>
+/* The decisions of kernel/te/rules.h over an image in memory, to be called from Rust (decide.rs). */
 #include <stdint.h>
 #include <stddef.h>
 #include <string.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
+#include "abi/types.h"
+
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #define __arg_nonnull
 #define te_function static __attribute__((unused))
 #define te_for(i, n) for (i = 0; i < (n); i++)
-#define AT(type) const type
+#define ARENA(type) const type
 
 /* The image that is asked, where 0 would be in the arena, and its end; one thread asks at a time. */
 static _Thread_local const u8 *arena;
@@ -27,10 +24,10 @@ static const void *part(u32 at)
 	return at < arena_end ? (const void *)(arena + at) : (const void *)nothing;
 }
 
-#define PART(type, offset) ((const type *)part(offset))
+#define ARENA_PTR(type, offset) ((const type *)part(offset))
 
 #include "te_classes.h"
-#include "te/image.h"
+#include "abi/te_image.h"
 
 #define te_byte(at) (*(const u8 *)(at))
 
@@ -45,10 +42,11 @@ static u32 te_text_hash(u64 text, u32 len)
 
 static bool te_text_is(u64 text, u32 own, u32 len)
 {
-	return !memcmp((const void *)text, PART(u8, own), len);
+	return !memcmp((const void *)text, ARENA_PTR(u8, own), len);
 }
 
-#include "models/te.h"
+#include "te/rules.h"
+#include "te/labelling.h"
 
 void tidegate_te_image(const u8 *at, u32 end)
 {
@@ -107,8 +105,8 @@ u64 tidegate_te_file(u32 p, const u8 *path, u32 len, u32 kind)
 	u32 said = 0, i, k;
 
 	for (k = 0; k < TE(p)->files_count; k++) {
-		u32 automaton = PART(u32, TE(p)->files)[k],
-		    state = PART(struct tg_automaton, automaton)->start;
+		u32 automaton = ARENA_PTR(u32, TE(p)->files)[k],
+		    state = ARENA_PTR(struct tg_automaton, automaton)->start;
 
 		for (i = 0; i < len; i++)
 			state = automaton_step(automaton, state, path[i]);

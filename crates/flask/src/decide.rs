@@ -1,4 +1,4 @@
-//! The kernel's decisions over an image, in user space: `kernel/models/te.h`, compiled for this machine.
+//! The kernel's decisions over an image, in user space: `kernel/te/rules.h`, compiled for this machine.
 
 use crate::image::Image;
 use crate::sid::Sid;

@@ -1,7 +1,7 @@
 //! Flask's security server: a SELinux policy as the tables that Tidegate's kernel side decides by.
 //!
-//! [`Image`] lays a policy out as `kernel/te/image.h` has it, with its rules expanded to a row for each source. The
-//! kernel reads that in an arena; [`Server`] asks it with the kernel's own code (`kernel/models/te.h`), compiled for user
+//! [`Image`] lays a policy out as `kernel/abi/te_image.h` has it, with its rules expanded to a row for each source. The
+//! kernel reads that in an arena; [`Server`] asks it with the kernel's own code (`kernel/te/rules.h`), compiled for user
 //! space, so that what is proved of it here is proved of what enforces.
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));

@@ -1,4 +1,4 @@
-//! SIDs: a context's numbers in one word (`sid_make()` of kernel/models/te.h).
+//! SIDs: a context's numbers in one word (`sid_make()` of kernel/te/rules.h).
 
 /// A security identifier. It is never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

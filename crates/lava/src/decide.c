@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The decisions of kernel/models/caps.h over an image in memory, to be called from Rust (decide.rs). */
-#include <stdbool.h>
+/* The decisions of kernel/caps/rules.h over an image in memory, to be called from Rust (decide.rs). */
 #include <stdint.h>
 #include <stddef.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
+#include "abi/types.h"
+
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline, unused))
 #define caps_function static __attribute__((unused))
 #define caps_for(i, n) for (i = 0; i < (n); i++)
 #define __arg_nonnull
-#define AT(type) const type
+#define ARENA(type) const type
 
 /* The image that is asked, where 0 would be in the arena, and its end; one thread asks at a time. */
 static _Thread_local const u8 *arena;
@@ -26,9 +23,9 @@ static const void *part(u32 at)
 	return at < arena_end ? (const void *)(arena + at) : (const void *)nothing;
 }
 
-#define PART(type, offset) ((const type *)part(offset))
+#define ARENA_PTR(type, offset) ((const type *)part(offset))
 
-#include "caps/image.h"
+#include "abi/caps_image.h"
 
 /* What was taken from the session that asks, and by which revocation. */
 struct caps_taken {
@@ -51,7 +48,7 @@ static u32 caps_taken_at(struct caps_asked *a, u32 capability)
 	return 0;
 }
 
-#include "models/caps.h"
+#include "caps/rules.h"
 
 void tidegate_caps_image(const u8 *at, u32 end, const struct caps_taken *list, u32 count)
 {
@@ -67,7 +64,7 @@ static u32 walk(u32 automaton, const u8 *name, u32 len)
 
 	if (!automaton)
 		return 0;
-	state = PART(struct tg_automaton, automaton)->start;
+	state = ARENA_PTR(struct tg_automaton, automaton)->start;
 	for (i = 0; i < len; i++)
 		state = automaton_step(automaton, state, name[i]);
 	return caps_answer_of(automaton, state);
@@ -80,11 +77,12 @@ u32 tidegate_caps_answer(u32 layer, u32 class, const u8 *name, u32 len)
 
 u32 tidegate_caps_service_answer(u32 layer, u32 service, const u8 *name, u32 len)
 {
-	u32 i, count = PART(struct caps_subject, layer)->services_count;
+	u32 i, count = ARENA_PTR(struct caps_subject, layer)->services_count;
 
 	for (i = 0; i < count; i++) {
 		const struct caps_of_service *s =
-			PART(struct caps_of_service, PART(struct caps_subject, layer)->services) +
+			ARENA_PTR(struct caps_of_service,
+				  ARENA_PTR(struct caps_subject, layer)->services) +
 			i;
 
 		if (s->service == service)
@@ -96,7 +94,7 @@ u32 tidegate_caps_service_answer(u32 layer, u32 service, const u8 *name, u32 len
 /* The number of the service at a socket, from 1. */
 u32 tidegate_caps_service_at(u32 image, const u8 *name, u32 len)
 {
-	return walk(PART(struct caps_image, image)->sockets, name, len);
+	return walk(ARENA_PTR(struct caps_image, image)->sockets, name, len);
 }
 
 void tidegate_caps_ask(struct caps_asked *a, u32 wanted, u32 beside)

@@ -1,4 +1,4 @@
-//! The kernel's decisions over an image, in user space: `kernel/models/caps.h`, compiled for this machine.
+//! The kernel's decisions over an image, in user space: `kernel/caps/rules.h`, compiled for this machine.
 
 use tidegate_policy::caps::{Class, Object};
 

@@ -1,4 +1,4 @@
-//! Capability files laid out as the kernel reads them (kernel/caps/image.h).
+//! Capability files laid out as the kernel reads them (kernel/abi/caps_image.h).
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! Lava's capabilities: compiled capability files as the images that Tidegate's kernel side decides by.
 //!
-//! [`Image`] lays them out as `kernel/caps/image.h` has it. The kernel reads that in an arena; [`Server`] asks it with the
-//! kernel's own code (`kernel/models/caps.h`), compiled for user space, so that what is proved of it here is proved of what
+//! [`Image`] lays them out as `kernel/abi/caps_image.h` has it. The kernel reads that in an arena; [`Server`] asks it with the
+//! kernel's own code (`kernel/caps/rules.h`), compiled for user space, so that what is proved of it here is proved of what
 //! enforces. [`object_id`] is by which number an object is revoked.
 
 mod decide;

@@ -28,7 +28,7 @@ const UDP: u64 = PATH + 3;
 const SERVICE: u64 = PATH + 4;
 
 /// By which number an object is revoked (kernel/caps/ask.h, `caps_object_id()`). Whatever is at a path has the same, of any
-/// class; a service's object has one for each place of an image that describes the service (kernel/caps/request.h,
+/// class; a service's object has one for each place of an image that describes the service (kernel/caps/service/authorise.h,
 /// `caps_service_given()`), which is `image`.
 pub fn object_id(object: &Object, image: u32) -> u64 {
     match object {

@@ -1,10 +1,10 @@
-//! Reads the enumerations and sizes of `kernel/abi.h`, so that a name or a
+//! Reads the enumerations and sizes of `kernel/abi/policy.h` and `record.h`, so that a name or a
 //! number stands in one place only.
 
 use std::fmt::Write;
 use std::path::Path;
 
-/// Enumerations of `kernel/abi.h` that user space names, and what their constants begin with.
+/// Enumerations of `kernel/abi/policy.h` and `record.h` that user space names, and what their constants begin with.
 const ENUMS: [(&str, &str, &str); 5] = [
     ("tg_event_kind", "TG_E_", "Kind"),
     ("tg_op", "TG_OP_", "Op"),
@@ -13,7 +13,7 @@ const ENUMS: [(&str, &str, &str); 5] = [
     ("tg_refusals", "TG_", "Refusals"),
 ];
 
-/// The same of `kernel/caps/subject.h`.
+/// The same of `kernel/caps/session.h`.
 const CAPS_ENUMS: [(&str, &str, &str); 2] = [
     ("caps_taken_kind", "CAPS_TAKEN_", "CapsKind"),
     ("caps_why", "CAPS_", "CapsWhy"),
@@ -23,7 +23,7 @@ const CAPS_ENUMS: [(&str, &str, &str); 2] = [
 pub fn generate(kernel: &Path) -> String {
     let read =
         |file: &str| std::fs::read_to_string(kernel.join(file)).expect("the kernel's headers");
-    let text = read("abi.h");
+    let text = read("abi/policy.h") + &read("abi/record.h");
     let mut out = String::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();
@@ -37,7 +37,7 @@ pub fn generate(kernel: &Path) -> String {
     for (name, prefix, rust) in ENUMS {
         enumeration(&text, name, prefix, rust, &mut out);
     }
-    let text = read("caps/subject.h");
+    let text = read("caps/session.h");
     for (name, prefix, rust) in CAPS_ENUMS {
         enumeration(&text, name, prefix, rust, &mut out);
     }

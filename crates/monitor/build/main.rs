@@ -1,5 +1,5 @@
 //! Compiles the reference monitor and the recorder, and generates their Rust view: the
-//! skeletons from the objects' BTF, names and numbers from `kernel/abi.h`.
+//! skeletons from the objects' BTF, names and numbers from `kernel/abi/`.
 
 mod abi;
 mod classmap {

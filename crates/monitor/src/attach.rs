@@ -15,7 +15,7 @@ use crate::pins::Pinned;
 use crate::sys;
 
 /// Programs that are attached only while a descriptor has to be revoked.
-pub(crate) const GUARD: &str = "guard_";
+pub(crate) const GUARD: &str = "lomac_guard_";
 
 /// A model whose programs are loaded for the first policy that has it, and attached only while one has. In place of policies the
 /// `capability` model has sessions.
@@ -105,9 +105,9 @@ const CAPS_STREAMS: &str = "caps_stream_";
 const MESSAGES_OF_SERVICES: [(&str, &[&str]); 2] = [
     (
         "caps_service_socket_sendmsg",
-        &["hook_socket_sendmsg", "caps_socket_sendmsg"],
+        &["lomac_socket_sendmsg", "caps_socket_sendmsg"],
     ),
-    ("caps_stream_socket_recvmsg", &["hook_socket_recvmsg"]),
+    ("caps_stream_socket_recvmsg", &["lomac_socket_recvmsg"]),
 ];
 
 /// Whether another one that is attached does what a program does.

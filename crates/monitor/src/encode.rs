@@ -99,7 +99,7 @@ mod tests {
         p
     }
 
-    /// The kernel's walk (plm_step in kernel/models/plm.h).
+    /// The kernel's walk (plm_step in kernel/lomac/map_walk.h).
     fn step(table: &(Vec<tg_edge>, Vec<u32>), mut node: u32, name: &[u8]) -> Option<u32> {
         let mut done = 0;
         loop {

@@ -90,7 +90,7 @@ impl Monitor {
         Ok(count)
     }
 
-    /// Takes an entry out of the table, and gives its account back what it had (kernel/budget.h); whether there was one.
+    /// Takes an entry out of the table, and gives its account back what it had (kernel/lomac/budget.h); whether there was one.
     pub(crate) fn delete_given(&self, key: &tg_given_key) -> Result<bool> {
         let what = || "forget a given level".to_string();
         let entry = self.given.get(key).trying(what)?;

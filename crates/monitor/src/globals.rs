@@ -87,14 +87,14 @@ impl Globals {
             .store(seqno, Ordering::SeqCst);
     }
 
-    /// The kernel's error if it did not tell where its variables are (kernel/symbols.h).
+    /// The kernel's error if it did not tell where its variables are (kernel/lib/ksyms.h).
     pub fn has_symbols(&self) -> io::Result<()> {
         // SAFETY: in the mapping; written by a program that has ended.
         let error = unsafe { ptr::read_volatile(&raw const (*self.base).symbols.error) };
         check(error as i32).map(drop)
     }
 
-    /// Makes up the secrets by which paths are remembered (kernel/profile/name.h).
+    /// Makes up the secrets by which paths are remembered (kernel/profile/path/walk.h).
     pub fn make_secrets(&self) -> io::Result<()> {
         let mut secrets = [0u64; 4];
         for secret in &mut secrets {
@@ -251,7 +251,7 @@ impl Globals {
         self.u64_at(|b| unsafe { &raw mut (*b).given_used })
     }
 
-    /// An entry of the table of given levels has gone: its account has that back (`given_back` of kernel/object.h).
+    /// An entry of the table of given levels has gone: its account has that back (`given_back` of kernel/lomac/object.h).
     pub fn give_back_given(&self, entry: u32) {
         const TABLE: usize = 2; // TG_T_GIVEN
         if entry >> 31 == 0 {
@@ -277,7 +277,7 @@ impl Globals {
         self.u32_at(|b| unsafe { &raw mut (*b).given_closed })
     }
 
-    /// Gives up the process whose mappings are looked at now (kernel/look.h); it is 0 again once that has been seen.
+    /// Gives up the process whose mappings are looked at now (kernel/lib/look.h); it is 0 again once that has been seen.
     pub fn looks_over(&self) -> &AtomicU32 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).looks_over })
@@ -322,7 +322,7 @@ impl Globals {
             .store(0, Ordering::SeqCst);
     }
 
-    /// The lock of the demotion transaction, as kernel/turn.h says.
+    /// The lock of the demotion transaction, as kernel/lomac/demote/lock.h says.
     pub fn transaction(&self) -> &AtomicU32 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).tx.lock })

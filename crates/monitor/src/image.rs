@@ -1,4 +1,4 @@
-//! A policy's profiles as the kernel reads them: an image in an arena (kernel/profile/image.h); and behind it that of
+//! A policy's profiles as the kernel reads them: an image in an arena (kernel/abi/profile_image.h); and behind it that of
 //! its SELinux policy, which is laid out by `tidegate_flask`.
 
 use std::collections::HashSet;

@@ -41,7 +41,7 @@ impl Arena {
         std::iter::successors(some(first), next).collect()
     }
 
-    /// `profile_by_id()` of kernel/profile/confined.h.
+    /// `profile_by_id()` of kernel/profile/subject.h.
     fn find(&self, id: u64) -> u32 {
         let tg_image {
             names, names_mask, ..
@@ -60,7 +60,7 @@ impl Arena {
         self.at(self.find(profile_id(name)))
     }
 
-    /// The state after some bytes: `profile_step()` of kernel/models/profile.h.
+    /// The state after some bytes: `profile_step()` of kernel/profile/rules.h.
     fn walk(&self, walk: tg_walk, bytes: &[u8]) -> u32 {
         let table: tg_table = self.at(walk.table);
         bytes.iter().fold(walk.start, |state, &byte| {

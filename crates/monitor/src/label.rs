@@ -13,7 +13,7 @@ use crate::skel::types::tg_event;
 use crate::tasks::Held;
 use crate::{Class, Kind, Op};
 
-/// Where a label comes from: `enum tg_origin` of kernel/label.h.
+/// Where a label comes from: `enum tg_origin` of kernel/lomac/label.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// Its path's rule.
@@ -28,7 +28,7 @@ pub enum Origin {
     Later,
 }
 
-/// An object's label, as kernel/label.h lays its word out.
+/// An object's label, as kernel/lomac/label.h lays its word out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     /// The integrity level.

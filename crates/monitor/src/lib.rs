@@ -2,7 +2,7 @@
 //! pins, feeds it policies and reads what it records.
 //!
 //! The only crate that talks to BPF. Shared types come from the object's BTF,
-//! names and numbers from `kernel/abi.h`; nothing is written down twice.
+//! names and numbers from `kernel/abi/`; nothing is written down twice.
 
 mod abi {
     #![allow(dead_code)]

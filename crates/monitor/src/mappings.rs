@@ -1,4 +1,4 @@
-//! Looks at what processes have mapped, by the kernel's programs (kernel/look.h).
+//! Looks at what processes have mapped, by the kernel's programs (kernel/lib/look.h).
 //!
 //! A process is looked at as a whole, or not at all: nothing can be moved from before a look to behind it. No look waits for
 //! the lock of a process's memory, which that process may keep for as long as it likes. Where it cannot be looked at, it is tried

@@ -192,11 +192,19 @@ mod tests {
 
     #[test]
     fn guards_go_first_and_self_protection_last() {
-        let mut links = vec!["hook_bpf_map", "hook_file_open", "guard_file_permission"];
+        let mut links = vec![
+            "lomac_bpf_map",
+            "lomac_file_open",
+            "lomac_guard_file_permission",
+        ];
         links.sort_by_key(|l| detach_rank(l));
         assert_eq!(
             links,
-            ["guard_file_permission", "hook_file_open", "hook_bpf_map"]
+            [
+                "lomac_guard_file_permission",
+                "lomac_file_open",
+                "lomac_bpf_map"
+            ]
         );
     }
 }

@@ -6,7 +6,7 @@
 //! interrupted begins anew, or ends as after any other signal that is not handled (signal(7)). What it
 //! does from then on is decided anew.
 //!
-//! Which call a thread is in the monitor's part in the kernel tells (`ps_call` of kernel/hooks/ps.h): procfs gives a number without
+//! Which call a thread is in the monitor's part in the kernel tells (`ps_call` of kernel/lomac/iter.h): procfs gives a number without
 //! saying whose it is, though i386 has others, and waits for an execution that is under way, which may not end. Whatever a
 //! thread has begun since it was told, it has begun after the policy was in force.
 

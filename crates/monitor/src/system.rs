@@ -1,4 +1,4 @@
-//! The system-wide start of the `te` model: who there is, and the SIDs that they are given (kernel/te/system.h).
+//! The system-wide start of the `te` model: who there is, and the SIDs that they are given (kernel/te/adopt.h).
 
 use std::sync::atomic::Ordering;
 

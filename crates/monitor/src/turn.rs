@@ -1,4 +1,4 @@
-//! The turn of the demotion transaction, as user space takes it (kernel/turn.h): while it has it, no level falls.
+//! The turn of the demotion transaction, as user space takes it (kernel/lomac/demote/lock.h): while it has it, no level falls.
 //!
 //! It has it for a time, as each of the kernel's transactions has. Once that is over, who waits may take it, whether the process
 //! that had it runs or not, and a process that has died keeps nobody waiting. So whoever has it finds out, by
@@ -18,7 +18,7 @@ use crate::load::Monitor;
 /// for the guard.
 const TRANSACTION: Duration = Duration::from_secs(2);
 
-/// In the lock's word: it is the kernel's (`TX_KERNEL` of kernel/turn.h).
+/// In the lock's word: it is the kernel's (`TX_KERNEL` of kernel/lomac/demote/lock.h).
 const KERNEL: u32 = 1 << 31;
 
 /// And its holder does not wait for others just now (`TX_INSIDE`): nobody may take it from that one.
@@ -27,7 +27,7 @@ const INSIDE: u32 = 1 << 30;
 /// Bits of a process's id; above it is a number that tells its turns apart.
 const PID_BITS: u32 = 22;
 
-/// How long a holder that waits is left alone: `TURN_HIGHER_NS` of kernel/models/budget.h.
+/// How long a holder that waits is left alone: `TURN_HIGHER_NS` of kernel/lib/budget.h.
 const TURN: Duration = Duration::from_millis(50);
 
 /// How often the turn is taken anew, where another takes it before it was used.

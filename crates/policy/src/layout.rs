@@ -87,7 +87,7 @@ impl Layout {
         self.bytes[at..at + bytes.len()].copy_from_slice(&bytes);
     }
 
-    /// Writes an automaton (`struct tg_automaton` of kernel/automaton.h), whose answers are at a place.
+    /// Writes an automaton (`struct tg_automaton` of kernel/abi/automaton.h), whose answers are at a place.
     pub fn automaton<A>(&mut self, a: &Automaton<A>, answers: u32) -> u32 {
         let next = self.list(a.next.iter().copied());
         let accepts = self.list(a.accepts.iter().copied());

@@ -490,7 +490,7 @@ impl<'p> Domains<'p> {
         self.found(inode, path, line.kind, line.flags)
     }
 
-    /// What was given, or what the policy says of its filesystem and path: `te_place_sid()` of kernel/te/object.h.
+    /// What was given, or what the policy says of its filesystem and path: `te_place_sid()` of kernel/te/inode_sid.h.
     fn found(&mut self, inode: Inode, path: &str, kind: u32, flags: Flags) -> Option<Context> {
         if inode.is_none() {
             return None;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::domain::TeRefusal;
 use crate::line::Act;
 
-/// Why a rule could not be applied as it stands: `enum tg_reason` of kernel/abi.h.
+/// Why a rule could not be applied as it stands: `enum tg_reason` of kernel/abi/record.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
     /// The rule itself decided.

@@ -89,7 +89,7 @@ impl Act {
 }
 
 bitflags! {
-    /// What is known of an object or an operation: `enum tr_flag` of kernel/recorder/abi.h.
+    /// What is known of an object or an operation: `enum tr_flag` of kernel/abi/recorder.h.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(transparent)]
     pub struct Flags: u32 {

@@ -1,4 +1,4 @@
-//! Names: creation, removal, renames and links (docs/reference/lomac.md, Names), as kernel/hooks/dir.h
+//! Names: creation, removal, renames and links (docs/reference/lomac.md, Names), as kernel/lomac/names.h
 //! asks them. A check that fails is noted, and what follows goes on as in permissive mode.
 
 use tidegate_policy::Attrs;

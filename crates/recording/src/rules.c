@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The decisions of kernel/models/lomac.h, to be called from Rust (rules.rs). */
-#include <stdbool.h>
+/* The decisions of kernel/lomac/rules.h, to be called from Rust (rules.rs). */
 #include <stdint.h>
 
-typedef uint8_t u8;
-typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
+#include "abi/types.h"
+
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 
-#include "abi.h"
-#include "models/lomac.h"
+#include "abi/policy.h"
+#include "abi/record.h"
+#include "abi/ps.h"
+#include "lomac/rules.h"
 
 u8 tidegate_observe(struct lomac_subject s, struct lomac_object o)
 {

@@ -1,4 +1,4 @@
-//! The rules of `lomac`, from the kernel's own source: `kernel/models/lomac.h`, compiled
+//! The rules of `lomac`, from the kernel's own source: `kernel/lomac/rules.h`, compiled
 //! for this machine. What the monitor would decide is asked, not written down again.
 
 use tidegate_policy::Attrs;

@@ -1,4 +1,4 @@
-//! The form of messages: `kernel/caps/wire.h`.
+//! The form of messages: `kernel/abi/caps_wire.h`.
 
 use crate::error::Malformed;
 

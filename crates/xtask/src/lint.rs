@@ -31,6 +31,11 @@ pub fn checks(target: &Path) -> Vec<Check> {
                 "git ls-files -z '*.c' '*.h' ':!*vmlinux*' | xargs -0 clang-format-19 --dry-run --Werror",
             ),
         ),
+        // whether each header compiles alone, too (`alone`), takes libbpf's headers, which a build has made
+        check(
+            "layout of the kernel's side",
+            shell("scripts/kernel-check.py layers table"),
+        ),
         // mmdebstrap's hooks are sourced, by sh
         check(
             "scripts of images",

@@ -1,4 +1,4 @@
-//! A policy laid out as the kernel reads it (kernel/te/image.h).
+//! A policy laid out as the kernel reads it (kernel/abi/te_image.h).
 
 mod classes;
 mod extended;

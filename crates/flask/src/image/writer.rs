@@ -12,7 +12,7 @@ use crate::numbering::Numbering;
 use crate::part;
 use crate::rows::{Booleans, Rows};
 
-/// Columns in a block of a row: `TE_BLOCK` of kernel/te/image.h.
+/// Columns in a block of a row: `TE_BLOCK` of kernel/abi/te_image.h.
 const BLOCK: usize = 64;
 
 /// What is written, and where.

@@ -1,4 +1,4 @@
-//! Sessions of the `capability` model (kernel/caps/subject.h): who there is, how they begin, are narrowed and end, and what is
+//! Sessions of the `capability` model (kernel/caps/session.h): who there is, how they begin, are narrowed and end, and what is
 //! taken from them.
 //!
 //! One at a time changes what is told here ([`Monitor::capabilities`]): places of sessions, the table of images, what was taken.

@@ -10,7 +10,7 @@ use crate::sys::{Pod, text};
 use crate::tasks::canonical;
 use crate::{Class, Op};
 
-/// `enum tr_what` of kernel/recorder/abi.h.
+/// `enum tr_what` of kernel/abi/recorder.h.
 mod what {
     pub const ACCESS: u8 = 1;
     pub const HELD: u8 = 2;
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn numbers_are_the_kernels() {
-        let abi = include_str!("../../../../kernel/recorder/abi.h");
+        let abi = include_str!("../../../../kernel/abi/recorder.h");
         for (name, number) in [
             ("TR_ACCESS", 1u8),
             ("TR_CLOSED", what::CLOSED),

@@ -1,4 +1,4 @@
-//! What a policy's profiles say: `kernel/models/profile.h`, `kernel/profile/exec.h` and `name.h`
+//! What a policy's profiles say: `kernel/profile/rules.h`, `kernel/profile/exec.h` and `name.h`
 //! once more, for who asks outside of the kernel.
 
 use super::{Access, Exec, Linked, Mode, Perms, ProfileSet, Table, Target, Walk};

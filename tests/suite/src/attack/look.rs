@@ -397,7 +397,7 @@ pub fn machine(look: &mut Look, clocks: Clocks, but: &str) {
     // the guard's programs come and go
     for entry in fs::read_dir(LINKS).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with("guard_") {
+        if !name.starts_with("lomac_guard_") {
             look.insert(format!("monitor {name}"), String::new());
         }
     }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* By what an object is found whose label no path gives back. */
+#ifndef TIDEGATE_CORE_GIVEN_H
+#define TIDEGATE_CORE_GIVEN_H
+
+#include "abi/policy.h"
+#include "lib/bpf.h"
+
+static __always_inline struct tg_given_key given_key(struct inode *inode)
+{
+	struct tg_given_key k = {
+		.ino = inode->i_ino,
+		.dev = inode->i_sb->s_dev,
+		.generation = inode->i_generation,
+	};
+	return k;
+}
+
+#endif

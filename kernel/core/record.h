@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records. Each is written to a ring in the kernel, so that a history can be
+ * told when no daemon ran, and sent to the daemon. What finds no room is
+ * counted; a flood of denials may not push out the demotions, nor others' denials.
+ */
+#ifndef TIDEGATE_CORE_RECORD_H
+#define TIDEGATE_CORE_RECORD_H
+
+#include "core/mounts.h"
+#include "core/stats.h"
+#include "caps/session.h"
+#include "lomac/maps.h"
+#include "lomac/subject.h"
+#include "profile/subject.h"
+#include "te/subject.h"
+
+/* What a hook knows of an event; the rest is the current task's. */
+struct tg_note {
+	union {
+		struct {
+			/* address, 0: no file; of TG_OP_CHANGE_* without an inode, and with text_len, a text's */
+			u64 dentry;
+			u64 inode; /* address */
+		};
+		u8 addr[16]; /* where family is not 0 */
+	};
+	u32 source;
+	u16 port;
+	u8 family;
+	u8 other; /* it happened to the process in audit_other */
+	u32 peer; /* another process's pid */
+	u8 kind;
+	u8 op;
+	u8 class;
+	u8 reason;
+	u8 to;       /* level after */
+	u8 object;   /* level of the object */
+	u8 text_len; /* bytes of a text, which is told instead of a path; 0: there is none */
+	u32 detail;  /* as the record has it */
+};
+
+/* A process other than the current one that a record is about; under tx.lock. */
+struct tg_other {
+	u64 task; /* address */
+	u64 prev; /* its newest record */
+	u8 from;  /* its level before */
+} audit_other;
+
+/* Writes a path's text, its end if it is too long. Returns the bytes used. */
+__noinline u32 path_text(u64 dentry, struct tg_scratch *w)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	u32 i, first;
+	u64 m;
+
+	if (!w || !walk_filesystem(dentry, w))
+		return 0;
+	m = mount_of(address(d->d_sb), w);
+	if (m == MOUNT_LATER || (m && !walk_mounts(m, w)))
+		return 0;
+	w->off = w->first = 0;
+	bpf_for(i, 0, w->n) {
+		struct dentry *c = CAST(struct dentry, w->up[BOUND(i, TG_DEPTH)]);
+
+		w->off += c->d_name.len + 1;
+		if (w->off > TG_PATH)
+			break;
+		w->first = i + 1;
+	}
+	first = w->first;
+	w->off = 0;
+	bpf_for(i, 0, first) {
+		struct dentry *c = CAST(struct dentry, w->up[BOUND(first - 1 - i, TG_DEPTH)]);
+		u32 len = c->d_name.len;
+
+		if (w->off >= TG_PATH || len >= TG_PATH)
+			break;
+		w->text[BOUND(w->off, TG_PATH)] = '/';
+		if (bpf_probe_read_kernel(w->text + 1 + BOUND(w->off, TG_PATH), BOUND(len, TG_PATH),
+					  c->d_name.name))
+			break;
+		w->off += len + 1;
+	}
+	if (!w->n) {
+		w->text[0] = '/';
+		w->off = 1;
+	}
+	return w->off < TG_PATH ? w->off : TG_PATH;
+}
+
+/* What the model whose refusal it is says of it. A function of its own: the callers' stacks are nearly full. */
+static __noinline int audit_model(struct tg_event *e, u32 reason)
+{
+	e->profile = 0;
+	e->ssid = e->tsid = e->tclass = 0;
+	e->layer = e->why = e->pad = 0;
+	e->session = 0;
+	if (reason == TG_R_CAPS) {
+		struct caps_task *t = caps_tasks_current();
+
+		if (t) {
+			e->layer = t->layer;
+			e->why = t->why;
+			e->tclass = t->class;
+			e->request = t->request;
+			e->denied = t->denied;
+			e->session = t->domain ? caps_session_at(caps_domain_at(t->domain)->session)
+							 ->number :
+						 0;
+		}
+	} else if (reason == TG_R_TE) {
+		struct te_subject *t = te_subjects_current();
+
+		if (t) {
+			e->ssid = t->source;
+			e->tsid = t->target;
+			e->tclass = t->class;
+			e->request = t->request;
+			e->denied = t->denied;
+		}
+	} else if (reason >= TG_R_PROFILE) {
+		struct tg_confined *c = confined_current();
+
+		e->profile = c ? c->profile : 0;
+		e->request = c ? c->request : 0;
+		e->denied = c ? c->denied : 0;
+	}
+	return 0;
+}
+
+/*
+ * Is there room for one more denial? Demotions have the last part of the ring, and of denials the lowest level's give
+ * way first. From a quarter on a user has so many at a level, until the daemon has taken the ring down again: a new
+ * round, in which all begin anew.
+ */
+#define RECORDS_SHARE 256
+u32 records_round;
+
+static __always_inline bool records_have_room(struct tg_note *n, u32 user)
+{
+	u64 waiting = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA);
+	u32 at = BOUND(n->to, TG_LEVELS) * TG_RECORD_USERS + BOUND(user, TG_RECORD_USERS), round;
+	struct tg_record_share *own = &record_shares[BOUND(at, TG_LEVELS * TG_RECORD_USERS)];
+
+	if (waiting > (n->to ? 3u : 2u) << 20)
+		return false;
+	if (waiting < 1u << 20) {
+		/* odd: a round in which shares are counted */
+		if (records_round & 1)
+			__sync_fetch_and_add(&records_round, 1);
+		return true;
+	}
+	round = records_round | 1;
+	records_round = round;
+	if (own->round != round) {
+		own->round = round;
+		own->records = 0;
+	}
+	return __sync_fetch_and_add(&own->records, 1) < RECORDS_SHARE;
+}
+
+/* Writes a record; its id. */
+__noinline u64 audit(struct tg_note *n)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tg_subject *s;
+	struct tg_scratch *w;
+	struct tg_event *e;
+	u64 id;
+	u32 slot;
+
+	if (!n)
+		return 0;
+	s = subject_current();
+	task = CAST(struct task_struct, n->other ? audit_other.task : address(task));
+	id = __sync_fetch_and_add(&records, 1) + 1;
+	slot = id & (TG_HISTORY - 1);
+	e = bpf_map_lookup_elem(&history, &slot);
+	if (!e)
+		return 0;
+	e->id = 0;
+	e->time = bpf_ktime_get_boot_ns();
+	e->prev = n->other ? audit_other.prev : s ? s->cause : 0;
+	e->start = task->start_boottime;
+	e->seqno = policy.seqno;
+	e->pid = task->tgid;
+	e->tid = task->pid;
+	e->uid = task->cred->uid.val;
+	e->source = n->source;
+	e->peer = n->peer;
+	e->kind = n->kind;
+	e->op = n->op;
+	e->reason = n->reason;
+	e->class = n->class;
+	e->from = n->other ? audit_other.from : subject_level(s);
+	e->to = n->to;
+	e->object = n->object;
+	e->family = n->family;
+	__builtin_memset(e->addr, 0, sizeof(e->addr));
+	if (n->family)
+		__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
+	e->port = n->port;
+	e->detail = n->detail;
+	audit_model(e, n->reason);
+	e->path_len = 0;
+	e->ino = 0;
+	e->dev = 0;
+	__builtin_memcpy(e->comm, task->comm, sizeof(e->comm));
+	if (!n->family && n->inode) {
+		struct inode *inode = CAST(struct inode, n->inode);
+
+		e->ino = inode->i_ino;
+		e->dev = inode->i_sb->s_dev;
+	}
+	if (n->op >= TG_OP_CHANGE_PROFILE && n->op <= TG_OP_CHANGE_HAT && !n->inode) {
+		/* no file's: the name that is asked for */
+		long len = n->dentry ?
+				   bpf_probe_read_kernel_str(e->path, TG_PATH, (void *)n->dentry) :
+				   0;
+
+		e->path_len = len > 0 ? len - 1 : 0;
+	} else if (n->text_len) {
+		if (!bpf_probe_read_kernel(e->path, BOUND(n->text_len, TG_PATH), (void *)n->dentry))
+			e->path_len = n->text_len;
+	} else if (!n->family && n->dentry) {
+		w = scratch_get();
+		if (w) {
+			bpf_rcu_read_lock();
+			e->path_len = path_text(n->dentry, w);
+			bpf_rcu_read_unlock();
+			__builtin_memcpy(e->path, w->text, TG_PATH);
+			scratch_put(w);
+		}
+	}
+	e->id = id;
+	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) && !records_have_room(n, e->uid)) {
+		__sync_fetch_and_add(&events_lost, 1);
+		return id;
+	}
+	if (bpf_ringbuf_output(&events, e, sizeof(*e), 0))
+		__sync_fetch_and_add(&events_lost, 1);
+	return id;
+}
+
+/*
+ * The end of every refusal: counts it, records it, and gives the errno, or 0
+ * where the policy or the program is permissive.
+ */
+static __always_inline int deny(struct tg_subject *s, struct tg_note *n, int err)
+{
+	struct tg_stats *st = stats_of(n->class);
+	/* a permissive program is not permitted to change the system it runs on */
+	bool permissive =
+		policy.permissive || (s && s->attrs & TG_PERMISSIVE && n->class != TG_C_SYSTEM);
+
+	if (policy.permissive == TG_LET_THROUGH)
+		return 0;
+	n->kind = permissive ? TG_E_WOULD : TG_E_DENIED;
+	n->to = subject_level(s);
+	if (st)
+		__sync_fetch_and_add(&st->denied, 1);
+	audit(n);
+	return permissive ? 0 : err;
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A look at what a process has mapped, for user space: at all of it as it is at one moment, or it is said that this could
+ * not be.
+ *
+ * The kernel's own iterator of mappings (iter/task_vma) waits for the lock of a process's memory, which that process can
+ * keep locked for as long as it likes, and lets others change the mappings in between, so that one may be moved from before it to
+ * behind it. Here a program looks at a process as a whole, and waits for nothing. Where it could not look, or the
+ * mappings changed meanwhile, it asks to be called once more for that process (user space reads EAGAIN), until user space
+ * gives up on this one: then a line says so.
+ */
+#ifndef TIDEGATE_LIB_LOOK_H
+#define TIDEGATE_LIB_LOOK_H
+
+#include "lib/iterators.h"
+#include "lib/memory.h"
+
+#define LOOK_BLOCKED (~0u - 1) /* in place of a descriptor: this process could not be looked at */
+#define LOOK_ROOM 16384 /* bytes that lines of one process may take: half of what is read at once */
+
+/* Of user space, which looks one at a time. */
+u32 looks_over; /* the process that is looked at is given up; taken back here */
+u32 looks_dev;  /* the only file that is looked for; 0: any */
+u64 looks_ino;
+
+/* One look. */
+struct look {
+	u64 mm;
+	u32 lines; /* bytes that others' take */
+	u32 sequence;
+	u32 seen;
+	u32 who; /* the caller's */
+};
+
+/* Counts who locks the memory to change mappings; odd: somebody has. Without it the iterator below has the lock itself. */
+static __always_inline u32 look_sequence(u64 mm)
+{
+	u32 now = 0;
+
+	in_order();
+	if (bpf_core_field_exists(struct mm_struct, mm_lock_seq))
+		now = CAST(struct mm_struct, mm)->mm_lock_seq.sequence;
+	in_order();
+	return now;
+}
+
+/*
+ * False: there is nothing to look at. What threads of one process have mapped is looked at with the first of them, or,
+ * once that one has ended, with each.
+ */
+static __noinline bool look_begins(struct look *l, struct task_struct *task, struct seq_file *seq)
+{
+	struct task_struct *fields = UNTRUSTED(task), *leader = fields->group_leader;
+
+	l->mm = address(fields->mm);
+	if (!l->mm || fields->flags & PF_KTHREAD ||
+	    (fields->pid != fields->tgid && address(leader->mm) == l->mm))
+		return false;
+	l->lines = CAST(struct seq_file, address(seq))->count;
+	l->seen = 0;
+	l->sequence = look_sequence(l->mm);
+	return true;
+}
+
+/* Is there room for more lines of this process? */
+static __always_inline bool look_has_room(struct look *l, struct seq_file *seq)
+{
+	return CAST(struct seq_file, address(seq))->count - l->lines < LOOK_ROOM;
+}
+
+/* Did it see all that was mapped, and did nobody change that meanwhile? */
+static __noinline bool look_was_whole(struct look *l, struct task_struct *task)
+{
+	if (l->sequence & 1 || look_sequence(l->mm) != l->sequence ||
+	    address(UNTRUSTED(task)->mm) != l->mm ||
+	    l->seen < (u32)CAST(struct mm_struct, l->mm)->map_count)
+		return false;
+	if (looks_over)
+		looks_over = 0;
+	return true;
+}
+
+/* Has user space given this process up? If not, the program is to be called once more: it returns 1. */
+static __always_inline bool look_is_over(void)
+{
+	u32 over = *(volatile u32 *)&looks_over;
+
+	if (over)
+		looks_over = 0;
+	return over;
+}
+
+#endif

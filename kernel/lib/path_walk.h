@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * An object's canonical path, as the monitor and the recorder walk it. Who includes this
+ * has `scratches`, rooms to walk in, and `policy.mnt_ns`.
+ *
+ * The path runs from the dentry up to its filesystem's root and on through the
+ * oldest mount of that filesystem in the initial mount namespace. What a
+ * process has chrooted to, bound or cloned does not enter into it, so it cannot
+ * be forged. The walk reads the kernel's structures under RCU, and is thrown
+ * away if a rename or a mount ran meanwhile.
+ */
+#ifndef TIDEGATE_LIB_PATH_WALK_H
+#define TIDEGATE_LIB_PATH_WALK_H
+
+#include "abi/policy.h"
+#include "lib/ksyms.h"
+#include "lib/verifier.h"
+
+/* A seqlock's first word is its sequence; odd while a writer is in. */
+static __always_inline u64 path_sequence(void)
+{
+	u32 r, m;
+
+	/* what is read before and after is read before and after */
+	asm volatile("" ::: "memory");
+	r = CAST(struct seqcount, symbols.rename_lock)->sequence;
+	m = CAST(struct seqcount, symbols.mount_lock)->sequence;
+	asm volatile("" ::: "memory");
+	return (u64)r << 32 | m;
+}
+
+/*
+ * How often a writer is asked whether it has left. It stays for a microsecond, but for
+ * milliseconds where a hypervisor takes its processor away meanwhile.
+ */
+#define TG_SPINS (1 << 20)
+#define PATH_ODD 0x100000001ull
+
+/* The sequences once no writer is in; PATH_ODD is among them if one does not leave. */
+static __noinline u64 path_settled(void)
+{
+	u64 now = path_sequence();
+	u32 i;
+
+	if (!(now & PATH_ODD))
+		return now;
+	bpf_for(i, 0, TG_SPINS) {
+		now = path_sequence();
+		if (!(now & PATH_ODD))
+			break;
+	}
+	return now;
+}
+
+/* Walks begun before a storm of renames, or of mounts, is taken for one that does not end now. */
+#define TG_TRIES 1024
+
+/* Mounts of one filesystem looked at: containers copy the host's by the hundred. */
+#define TG_MOUNTS (1 << 17)
+
+static __always_inline struct tg_scratch *scratch_try(u32 slot)
+{
+	struct tg_scratch *w = bpf_map_lookup_elem(&scratches, &slot);
+
+	return w && !__sync_val_compare_and_swap(&w->busy, 0, 1) ? w : NULL;
+}
+
+static __always_inline struct tg_scratch *scratch_get(void)
+{
+	u32 first = bpf_get_smp_processor_id() * 16, i;
+	struct tg_scratch *w = scratch_try(first % TG_SCRATCHES);
+
+	if (w)
+		return w;
+	bpf_for(i, 1, TG_SCRATCHES) {
+		w = scratch_try((first + i) % TG_SCRATCHES);
+		if (w)
+			return w;
+	}
+	return NULL;
+}
+
+static __always_inline void scratch_put(struct tg_scratch *w)
+{
+	__sync_lock_test_and_set(&w->busy, 0);
+}
+
+static __always_inline bool mount_is_initial(struct mount *m)
+{
+	struct mnt_namespace *ns = m->mnt_ns;
+
+	return ns && ns->ns.inum == policy.mnt_ns;
+}
+
+/* Is this mount's root the object itself, or above it on the way just walked? */
+static __always_inline bool mount_covers(struct mount *m, struct tg_scratch *w)
+{
+	u64 root = (u64)m->mnt.mnt_root;
+	u32 i;
+
+	/* mostly it is the filesystem's own root, at which the way ends */
+	if (w->n && w->up[BOUND(w->n - 1, TG_DEPTH)] == root)
+		return true;
+	bpf_for(i, 0, w->n)
+		if (w->up[BOUND(i, TG_DEPTH)] == root)
+			return true;
+	return false;
+}
+
+/* The order of a filesystem's list of mounts. */
+static __always_inline bool mounts_newest_first(void)
+{
+	return bpf_core_field_exists(((struct mount___6_18 *)0)->mnt_next_for_sb);
+}
+
+/*
+ * The oldest mount in the initial namespace through which the walked object can be reached, be it of its whole filesystem
+ * or of a part (a bind mount, a subvolume of btrfs): what is mounted later moves nothing that had a path before.
+ * MOUNT_LATER: there are too many. Where the newest come first `w->oldest` is the oldest of all that there are.
+ */
+#define MOUNT_LATER 1
+__noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
+{
+	struct super_block *sb = CAST(struct super_block, super);
+	bool all = false;
+	struct mount *m;
+	u64 found = 0;
+	u32 i;
+
+	if (!w)
+		return 0;
+	if (mounts_newest_first()) {
+		/* the last that fits is the oldest */
+		w->oldest = 0;
+		m = ((struct super_block___6_18 *)sb)->s_mounts;
+		bpf_for(i, 0, TG_MOUNTS) {
+			if (!m) {
+				all = true;
+				break;
+			}
+			m = CAST(struct mount, m);
+			if (mount_is_initial(m)) {
+				w->oldest = address(m);
+				if (mount_covers(m, w))
+					found = address(m);
+			}
+			m = ((struct mount___6_18 *)m)->mnt_next_for_sb;
+		}
+	} else {
+		u64 off = bpf_core_field_offset(struct mount, mnt_instance);
+		u64 head = (u64)sb + bpf_core_field_offset(struct super_block, s_mounts);
+		struct list_head *p = sb->s_mounts.next;
+
+		bpf_for(i, 0, TG_MOUNTS) {
+			if (!p || (u64)p == head) {
+				all = true;
+				break;
+			}
+			m = CAST(struct mount, (u64)p - off);
+			if (mount_is_initial(m) && mount_covers(m, w)) {
+				found = address(m);
+				all = true;
+				break;
+			}
+			p = m->mnt_instance.next;
+		}
+	}
+	return all ? found : MOUNT_LATER;
+}
+
+/* Notes the dentries from d up to its filesystem's root. False: too deep. */
+__noinline bool walk_filesystem(u64 dentry, struct tg_scratch *w)
+{
+	struct dentry *d = CAST(struct dentry, dentry);
+	u32 i;
+
+	if (!w)
+		return false;
+
+	w->n = 0;
+	bpf_for(i, 0, TG_DEPTH) {
+		struct dentry *up = d->d_parent;
+
+		w->up[BOUND(i, TG_DEPTH)] = (u64)d;
+		w->n = i + 1;
+		if (up == d)
+			return true;
+		d = CAST(struct dentry, up);
+	}
+	return false;
+}
+
+/* Goes on from the mount's root to the namespace's; drops what is above it. */
+__noinline bool walk_mounts(u64 mount, struct tg_scratch *w)
+{
+	struct mount *m = CAST(struct mount, mount);
+	u64 root = (u64)m->mnt.mnt_root;
+	struct dentry *d;
+	u32 i;
+
+	if (!w)
+		return false;
+
+	bpf_for(i, 0, w->n)
+		if (w->up[BOUND(i, TG_DEPTH)] == root)
+			w->n = i;
+	bpf_for(i, 0, TG_DEPTH) {
+		struct mount *parent = CAST(struct mount, m->mnt_parent);
+		u32 j;
+
+		if ((u64)m->mnt_parent == (u64)m)
+			return true;
+		d = CAST(struct dentry, m->mnt_mountpoint);
+		m = parent;
+		bpf_for(j, 0, TG_DEPTH) {
+			if (d == m->mnt.mnt_root)
+				break;
+			if (d->d_parent == d || w->n >= TG_DEPTH)
+				return false;
+			w->up[BOUND(w->n, TG_DEPTH)] = (u64)d;
+			w->n++;
+			d = CAST(struct dentry, d->d_parent);
+		}
+	}
+	return false;
+}
+
+#endif

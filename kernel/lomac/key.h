@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Object manager: keys, at their creator's level. */
+#ifndef TIDEGATE_LOMAC_KEY_H
+#define TIDEGATE_LOMAC_KEY_H
+
+#include "lomac/ipc.h"
+
+#define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
+
+/*
+ * No hook tells of a key's end, which wipes its memory. So an entry counts as long as the memory has the number that
+ * it was first seen with.
+ */
+static long key_gone(struct bpf_map *map, u64 *key, struct tg_charged *entry, void *ctx)
+{
+	u32 serial, at, payer;
+
+	if (!entry->born)
+		return 0;
+	serial = CAST(struct key, *key)->serial;
+	if (serial && !entry->serial)
+		entry->serial = serial;
+	if (serial == entry->serial &&
+	    (serial || (u32)bpf_jiffies64() - entry->born < KEY_MADE_TICKS))
+		return 0;
+	at = entry->at;
+	payer = entry->payer;
+	if (!bpf_map_delete_elem(map, key))
+		share_give(TG_T_OBJECTS, at, payer);
+	return 0;
+}
+
+SEC("lsm/key_alloc")
+int BPF_PROG(lomac_key_alloc, void *key)
+{
+	int err = kernel_object_make(address(key), true);
+
+	/* the keys that its user had may be gone */
+	if (err == -ENOSPC) {
+		bpf_for_each_map_elem(&kernel_objects, key_gone, NULL, 0);
+		err = kernel_object_make(address(key), true);
+	}
+	return err == -ENOSPC ? objects_full() : err;
+}
+
+/* Is it this operation of keyctl (250; of i386 288)? */
+static __always_inline bool keyctl_is(u32 operation)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+
+	return (regs->orig_ax == 250 && (u32)regs->di == operation) ||
+	       (regs->orig_ax == 288 && (u32)regs->bx == operation);
+}
+
+/*
+ * Is it the caller's own, who is not root? The kernel goes by the number that he has for files, and by what he
+ * possesses, as by a session's key ring that he inherited: others' too.
+ */
+static __always_inline bool key_is_own(u64 key, u32 fsuid)
+{
+	return fsuid && CAST(struct key, key)->uid.val == fsuid;
+}
+
+/* What a key ring tells are names. */
+static __always_inline bool key_is_ring(u64 key)
+{
+	char name[8] = {};
+
+	bpf_probe_read_kernel_str(name, sizeof(name), CAST(struct key, key)->type->name);
+	return !__builtin_memcmp(name, "keyring", 8);
+}
+
+/*
+ * What is in a key is read. A key that one possesses is read without being asked about, even where its permissions do not say
+ * so, once it has been found; of that the kernel asks. EACCES it would take for such permissions.
+ */
+static __noinline int key_observe(u64 key)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o = kernel_object(key);
+	u8 to = lomac_observe(lomac_subject_observing(s), o);
+	int err;
+
+	if (to >= subject_observes(s) || key_is_ring(key))
+		return 0;
+	n.object = o.level;
+	err = fall(s, to, &n, false);
+	return err == -EACCES ? -EPERM : err;
+}
+
+static __noinline int key_modify(u64 key)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
+	struct lomac_object o = kernel_object(key);
+
+	if (lomac_modify(lomac_subject_modifying(s), o, policy.top))
+		return 0;
+	n.object = o.level;
+	return deny(s, &n, -EPERM);
+}
+
+/*
+ * A user reaches his own keys by ordinary permission, at every level. Of those of root, whoever reaches them, a subject
+ * below the top changes what was made at its level or below, and who reads what was made below its level falls.
+ */
+SEC("lsm/key_permission")
+int BPF_PROG(lomac_key_permission, void *key_ref, const struct cred *cred, int need)
+{
+	u64 key = 0;
+	bool reads;
+
+	/* who the parent is, the kernel asks again later, when it may be another */
+	if (keyctl_is(KEYCTL_SESSION_TO_PARENT))
+		return top_only(TG_OP_KEY);
+	reads = (need == KEY_NEED_READ || need == KEY_NEED_SEARCH) && keyctl_is(KEYCTL_READ);
+	if (!reads && need != KEY_NEED_WRITE && need != KEY_NEED_SETATTR &&
+	    !keyctl_is(KEYCTL_INVALIDATE))
+		return 0;
+	if (!reads && subject_level(subject_current()) >= policy.top)
+		return 0;
+	/*
+	 * The first argument, whose type is opaque to the verifier; a reference is an
+	 * address whose lowest bit says how it was come by.
+	 */
+	bpf_probe_read_kernel(&key, sizeof(key), ctx);
+	key &= ~1ull;
+	if (key_is_own(key, cred->fsuid.val))
+		return 0;
+	count_query(TG_C_IPC);
+	return verdict_of(reads ? key_observe(key) : key_modify(key));
+}
+
+#endif

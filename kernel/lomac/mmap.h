@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Object manager: mappings of files. */
+#ifndef TIDEGATE_LOMAC_MMAP_H
+#define TIDEGATE_LOMAC_MMAP_H
+
+#include "lomac/check.h"
+
+/*
+ * No hook tells of the mapping of the inode behind an overlay. It has been opened by a
+ * name of its own, but to be executed: an ELF interpreter is observed here.
+ */
+static __noinline int map_overlay(struct file *file, bool writes, bool executes)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
+	struct tg_subject *s = subject_current();
+
+	if (executes && s && s->exec_behind && s->exec_behind - 1 < subject_observes(s) &&
+	    !(s->attrs & TG_NODEMOTE)) {
+		int err;
+
+		n.object = s->exec_behind - 1;
+		err = fall(s, s->exec_behind - 1, &n, true);
+		if (err)
+			return err;
+	}
+	if (writes && subject_level(s) < policy.top)
+		return refuse(file->f_inode, file_dentry(file),
+			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno), TG_OP_MMAP,
+			      TG_C_MMAP);
+	return 0;
+}
+
+/* A mapping is bound here once; its loads and stores are never seen again. */
+SEC("lsm.s/mmap_file")
+int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
+	     unsigned long flags)
+{
+	struct inode *inode;
+	u32 mode = 0;
+
+	if (!file)
+		return 0;
+	inode = file->f_inode;
+	if (prot & (PROT_READ | PROT_EXEC))
+		mode |= FMODE_READ;
+	/* MAYWRITE is enough: mprotect may come later */
+	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
+		mode |= FMODE_WRITE;
+	if (!mode)
+		return 0;
+	count_query(TG_C_MMAP);
+	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC)
+		return map_overlay(file, mode & FMODE_WRITE, prot & PROT_EXEC);
+	if (inode_is_memory(inode))
+		return bind_memory(inode, file_dentry(file), mode);
+	return bind(file, mode, TG_OP_MMAP, TG_C_MMAP);
+}
+
+#endif

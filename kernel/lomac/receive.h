@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Object manager: descriptors that arrive from another process. */
+#ifndef TIDEGATE_LOMAC_RECEIVE_H
+#define TIDEGATE_LOMAC_RECEIVE_H
+
+#include "lomac/file.h"
+#include "lomac/net.h"
+
+/* A connection handed over: to a network, its data is read without any further hook; to a higher server, it is a connect. */
+static __noinline int receive_socket(struct file *file)
+{
+	struct socket *sock = CAST(struct socket, address(file->private_data));
+	struct sock *sk = CAST(struct sock, address(sock->sk));
+	u16 family = sk->__sk_common.skc_family;
+	struct net_peer p = {};
+
+	if (family == AF_UNIX)
+		return guard_unix(sk, -EPERM);
+	if (family != AF_INET && family != AF_INET6)
+		return family_is_told(family) ? 0 : observe_net(&p, TG_OP_RECEIVE_FD);
+	if (!protocol_is_known(sk->sk_type, sk->sk_protocol))
+		return observe_net(&p, TG_OP_RECEIVE_FD);
+	net_peer_of(sk, &p);
+	return p.known ? observe_net(&p, TG_OP_RECEIVE_FD) : 0;
+}
+
+/*
+ * Anybody sends descriptors to the daemon. It takes those whose end waits for nobody: memory, Unix sockets, processes, and what only
+ * names an object (O_PATH). Of any other, whoever serves the file is told of its end and may never answer, not even to SIGKILL.
+ */
+static __noinline bool daemon_takes(struct file *file)
+{
+	struct inode *inode = CAST(struct inode, address(file->f_inode));
+	u64 magic = inode->i_sb->s_magic;
+	struct socket *sock;
+
+	if (file->f_mode & FMODE_PATH || magic == PIDFS_MAGIC)
+		return true;
+	if (magic == SOCKFS_MAGIC) {
+		sock = CAST(struct socket, address(file->private_data));
+		return CAST(struct sock, address(sock->sk))->__sk_common.skc_family == AF_UNIX;
+	}
+	return magic != SECRETMEM_MAGIC && inode_is_memory(inode);
+}
+
+/* Rings and listeners act for who made them, and a pty's master types for its session. */
+static __noinline bool acts_for_others(struct file *file, enum tx_kind kind)
+{
+	u8 level = subject_level(subject_current());
+
+	return (kind == TX_RING && level < policy.top) ||
+	       (kind == TX_MASTER && file->f_mode & FMODE_WRITE && master_is_higher(file, level));
+}
+
+/* A descriptor received through a socket or by pidfd_getfd binds what it names. */
+SEC("lsm.s/file_receive")
+int BPF_PROG(lomac_file_receive, struct file *file)
+{
+	struct inode *inode = file->f_inode;
+	u16 type = inode->i_mode & S_IFMT;
+	enum tx_kind kind;
+
+	if (policy.daemon == bpf_get_current_pid_tgid() >> 32 && !daemon_takes(file))
+		return -EPERM;
+	count_query(TG_C_FILE);
+	if (type == S_IFDIR)
+		return 0;
+	kind = tx_kind_of(CAST(struct file, address(file)));
+	if (acts_for_others(file, kind))
+		return refuse(inode, file_dentry(file),
+			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
+			      TG_OP_RECEIVE_FD, TG_C_FILE);
+	/* what only names a socket (O_PATH) is none */
+	if (type == S_IFSOCK && file->f_mode & FMODE_PATH)
+		type = 0;
+	if (type == S_IFIFO || type == S_IFSOCK || inode_is_memory(inode)) {
+		int err = binds_place(file, TG_OP_RECEIVE_FD);
+
+		if (!err)
+			err = join(file, TG_OP_RECEIVE_FD);
+		return err || type != S_IFSOCK ? err : receive_socket(file);
+	}
+	/* what reaches another's memory, or a page that all who hold it may map; of a device its place is asked besides */
+	if (kind == TX_FAULTS || kind == TX_SHARED || kind == TX_PROCESS) {
+		int err = join(file, TG_OP_RECEIVE_FD);
+
+		if (err || (kind != TX_PROCESS && type != S_IFCHR))
+			return err;
+	}
+	if (type == S_IFCHR) {
+		int err = observe_tap(file);
+
+		if (err)
+			return err;
+	}
+	return bind(file, mode_bound(inode, file->f_mode), TG_OP_RECEIVE_FD, TG_C_FILE);
+}
+
+#endif

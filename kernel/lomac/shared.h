@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who else has an open file. What belongs to the description is everybody's who has it: its flags, its owner and that
+ * one's signal, its locks, and of a socket whom it is connected to and its options. This is asked where one of them
+ * changes that, and the tables are looked through only if the file's references say that somebody else may have it.
+ */
+#ifndef TIDEGATE_LOMAC_SHARED_H
+#define TIDEGATE_LOMAC_SHARED_H
+
+#include "lomac/check.h"
+
+/* May somebody else have it? Where threads share a table, the call under way has a reference of its own. */
+static __always_inline bool file_is_shared(u64 file)
+{
+	struct files_struct *files = UNTRUSTED(bpf_get_current_task_btf())->files;
+
+	return file_references(file) > (files && files->count.counter > 1 ? 2 : 1);
+}
+
+/* The open file, or, if `what` is a pipe's inode, one of its ends. */
+__noinline bool table_has(u64 table, u64 what)
+{
+	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, table)->fdt);
+	u32 max = fdt->max_fds, i, j;
+	struct file **fds = fdt->fd;
+	unsigned long *open = fdt->open_fds;
+
+	if (max > FDTABLE_MAX)
+		return true;
+	bpf_for(i, 0, max / 64) {
+		u64 word = 0;
+
+		bpf_probe_read_kernel(&word, sizeof(word), open + i);
+		if (!word)
+			continue;
+		bpf_for(j, 0, 64) {
+			u64 f = 0;
+
+			if (!(word >> j & 1))
+				continue;
+			bpf_probe_read_kernel(&f, sizeof(f), fds + i * 64 + j);
+			if (f && (f == what || address(CAST(struct file, f)->f_inode) == what))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Has somebody above the level the file (as above), of those whose program has none of the `trusted` attributes? */
+__noinline bool file_is_above(u64 what, u32 level, u32 trusted)
+{
+	struct task_struct *t;
+	bool above = false;
+
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct task_struct *fields = UNTRUSTED(t), *leader = fields->group_leader;
+		u64 table = address(fields->files);
+		struct tg_label label;
+
+		if (above || !table)
+			continue;
+		/* threads mostly have one table, which their first one shows */
+		if (fields->pid != fields->tgid && address(leader->files) == table)
+			continue;
+		label = subject_label(t);
+		if (label.observes > level && !(label.attrs & trusted))
+			above = table_has(table, what);
+	}
+	bpf_rcu_read_unlock();
+	return above;
+}
+
+/*
+ * Has somebody above the level the open file, too, as a pipe's or a socket's end, of which no label says whose it is? What
+ * keeps its level whatever it hears does not count: process 1 has the sockets of all services that it starts.
+ */
+static __always_inline bool end_is_above(u64 file, u8 level)
+{
+	return file && file_is_shared(file) && file_is_above(file, level, TG_NODEMOTE);
+}
+
+/* The label of an open file, whoever opened it. */
+static __always_inline u64 label_opened(struct file *file)
+{
+	struct inode *inode = file->f_inode;
+
+	return is_of_overlay(address(inode)) ? label_held(address(inode), file_dentry(file), NULL) :
+					       label_of(inode, file_dentry(file), TG_C_FILE);
+}
+
+/* By a descriptor, whatever it was opened for. Memory that no path names is whose it is. */
+static __noinline int modify_opened(struct file *file, u8 op)
+{
+	struct tg_subject *s = subject_current();
+
+	if (!s || inode_is_memory(file->f_inode))
+		return 0;
+	count_query(TG_C_FILE);
+	return modify(lomac_subject_modifying(s), file->f_inode, file_dentry(file),
+		      label_opened(file), op, TG_C_FILE);
+}
+
+/*
+ * What is the description's changes for everybody who has it: where it writes and how, who is told of it, and who has it
+ * locked. In the log that a service and its fallen child have as their output the child, without O_APPEND, chooses the
+ * place. A terminal is its session's (terminal.h).
+ */
+static __noinline int modify_shared(struct file *file, u8 op)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = op, .class = TG_C_FILE };
+	struct inode *inode = file->f_inode;
+	u64 label;
+
+	if (!s || !file_is_shared(address(file)))
+		return 0;
+	count_query(TG_C_FILE);
+	label = label_opened(file);
+	if (label_attrs(label) & TG_NEUTRAL && (inode->i_mode & S_IFMT) != S_IFCHR) {
+		if (!file_is_above(address(file), s->level, TG_NODEMOTE))
+			return 0;
+	} else if (lomac_modify(lomac_subject_modifying(s), lomac_object_of_label(label),
+				policy.top) ||
+		   !file_is_above(address(file), s->level, 0)) {
+		return 0;
+	}
+	note_object(&n, inode, file_dentry(file), label);
+	return deny(s, &n, refusal(&n, label));
+}
+
+#endif

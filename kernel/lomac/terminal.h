@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Terminals. What is written to one is neutral, and what it is for belongs to the session that has it: nobody below one of
+ * its processes types for it, by an ioctl or by a pty's master, nor takes its console away.
+ */
+#ifndef TIDEGATE_LOMAC_TERMINAL_H
+#define TIDEGATE_LOMAC_TERMINAL_H
+
+#include "lomac/subject.h"
+
+/* Is somebody of the terminal's session above the level? One without a session is its master's. */
+static __noinline bool session_is_higher(u64 terminal, u8 level, bool without)
+{
+	u64 session = address(CAST(struct tty_struct, terminal)->ctrl.session);
+	struct task_struct *t;
+	bool higher = false;
+
+	if (!session)
+		return without;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct signal_struct *signal = UNTRUSTED(t)->signal;
+
+		if (address(signal->pids[PIDTYPE_SID]) == session &&
+		    subject_label(t).observes > level)
+			higher = true;
+	}
+	bpf_rcu_read_unlock();
+	return higher;
+}
+
+/* Of the terminal that is open. */
+static __always_inline bool terminal_is_higher(struct file *file, u8 level, bool without)
+{
+	struct tty_file_private *opened =
+		CAST(struct tty_file_private, address(file->private_data));
+
+	return session_is_higher(address(opened->tty), level, without);
+}
+
+/* Does the file, a pty's master, type into a session that has somebody above the level? */
+static __always_inline bool master_is_higher(struct file *file, u8 level)
+{
+	struct tty_file_private *opened =
+		CAST(struct tty_file_private, address(file->private_data));
+	struct tty_struct *master = CAST(struct tty_struct, address(opened->tty));
+
+	return level < policy.top && session_is_higher(address(master->link), level, false);
+}
+
+#endif
