@@ -94,8 +94,9 @@ static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 		return master_is_higher(file, s->level) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSIG:
 		return master_is_higher(file, s->level) ? deny(s, &n, -EPERM) : 0;
+	case TIOCEXCL: /* the top opens one all the same: so one without a session is anybody's */
+		return terminal_is_higher(file, s->level, false) ? deny(s, &n, -EPERM) : 0;
 	case TIOCSTI:
-	case TIOCEXCL:
 	case KDSETMODE:
 	case KDSKBMODE:
 	case KDSKBMETA:

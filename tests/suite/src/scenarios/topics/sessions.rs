@@ -229,7 +229,11 @@ fn exclusive() -> Outcome {
             let slave = take(&name)?;
             allowed(sys::ioctl(&slave, TIOCEXCL, 0)).map(drop)
         })?
-        .join()
+        .join()?;
+        // as who talks to a device over a serial line does
+        let (_master, name) = terminal()?;
+        let line = sys::open(&name, OFlag::O_RDWR | OFlag::O_NOCTTY)?;
+        allowed(sys::ioctl(&line, TIOCEXCL, 0)).map(drop)
     })
 }
 
