@@ -221,7 +221,7 @@ fn iterate<T: Pod>(program: &impl AsFd, over: Over<'_>) -> Result<Vec<T>> {
     let what = || "list the kernel's tasks".to_string();
     let mut bytes = Vec::new();
     let mut file = File::from(sys::iterate(program.as_fd(), over).trying(what)?);
-    // after a million things of which nothing is told the kernel gives up, and goes on where it was when it is asked again
+    // the kernel stops with this error after a million entries without a line, and goes on from there at the next read
     while let Err(e) = file.read_to_end(&mut bytes) {
         if e.kind() != ErrorKind::WouldBlock {
             return Err(e).trying(what);
