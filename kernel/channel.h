@@ -520,8 +520,7 @@ __noinline bool tx_sets_clock(u64 file)
 	struct file *f = CAST(struct file, file);
 	char name[4] = {};
 
-	if (!(f->f_mode & FMODE_WRITE) ||
-	    (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) != S_IFCHR)
+	if (!(f->f_mode & FMODE_WRITE) || !is_device(f))
 		return false;
 	bpf_probe_read_kernel(name, sizeof(name),
 			      CAST(struct dentry, address(f->f_path.dentry))->d_name.name);
