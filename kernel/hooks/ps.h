@@ -73,7 +73,6 @@ static __always_inline void held_socket(struct tg_held *line, struct file *f,
 			u8 admits = unix_admits(address(u->peer));
 
 			line->label = admits == UNIX_LATER ? policy.top : admits;
-			line->revoke = who.level < label_level(line->label);
 		}
 		return;
 	}
@@ -104,9 +103,7 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 	line.to = who.level;
 	line.level = who.level;
 	line.source = ~0u;
-	/* a ring's own table may hold descriptors that the task's does not show */
-	if (who.level < policy.top && tx_kind_of(f) == TX_RING)
-		line.revoke = true;
+	line.revoke = who.level < policy.top && file_is_revoked(file, who.level, mode);
 	if (line.type == S_IFSOCK && inode->i_sb->s_magic == SOCKFS_MAGIC) {
 		held_socket(&line, f, who, own);
 	} else if (own || line.type == S_IFREG || line.type == S_IFBLK || line.type == S_IFCHR) {
@@ -121,10 +118,6 @@ static __always_inline void held(struct seq_file *seq, struct task_struct *task,
 		o = object(line.label);
 		if (mode & FMODE_READ)
 			line.to = lomac_observe(who, o);
-		if (mode & FMODE_WRITE)
-			line.revoke = !lomac_modify(who, o, policy.top) ||
-				      (line.type == S_IFCHR && device_is_master(inode->i_rdev) &&
-				       master_is_higher(f, who.level));
 	}
 	if (!own && line.to >= who.level && !line.revoke)
 		return;

@@ -44,6 +44,9 @@ impl Drop for Held<'_> {
 /// for the guard.
 const TRANSACTION: Duration = Duration::from_secs(2);
 
+/// What a task may hold is not known: `MAY_HOLD` of kernel/subject.h.
+const MAY_HOLD: u32 = 1 << 31;
+
 /// In the lock's word: it is the kernel's (`TX_KERNEL` of kernel/turn.h).
 const KERNEL: u32 = 1 << 31;
 
@@ -191,6 +194,8 @@ impl Monitor {
             cause: s.cause,
             // what it shares is made to fit by the next transaction
             labelled: 1,
+            // what it has open may be above it
+            clear: MAY_HOLD,
             ..Default::default()
         };
         self.subjects
