@@ -42,6 +42,7 @@ struct tg_subject {
 	u64 look_off;   /* and since when it had no processor: task_off() */
 	u64 tx_off;     /* the same as a transaction looked at it */
 	u32 waited;     /* how often it has begun to wait: see `waits` */
+	u32 received; /* the same number as it was last asked about what it receives; MAY_HOLD: not known; 0: never */
 };
 
 /* An inode's label, remembered. One word, so that it is never torn. */

@@ -182,8 +182,12 @@ static __noinline struct tg_subject *subject_made(struct task_struct *task)
 {
 	struct tg_subject *s = subject_of(task);
 
-	if (!s)
+	if (!s) {
 		s = subject_begin(task, policy.top, 0, MAY_HOLD);
+		/* it may be receiving something just now */
+		if (s)
+			__sync_val_compare_and_swap(&s->received, 0, MAY_HOLD);
+	}
 	return s == &subject_lost ? NULL : s;
 }
 

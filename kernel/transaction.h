@@ -293,6 +293,9 @@ __noinline int tx_each(u32 step, u64 cause)
 		} else {
 			subject_set_level(address(t), s, s->tx_level, 0);
 			tx_note_held(s, true);
+			/* who was at rest receives nothing that it was asked about before */
+			if (!s->waits && !(tx.receives && t->pid == me->pid))
+				__sync_val_compare_and_swap(&s->received, MAY_HOLD, 0);
 			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
 		}
 	}
@@ -513,7 +516,8 @@ static __always_inline int tx_settle(bool may_sleep, u32 mine)
  * Looks for mappings and asynchronous I/O that nothing could revoke. A process that
  * exits, or a call about to return, hides for a moment what it holds, and whose lock
  * somebody has (ps and the like) cannot be looked at: such a moment is waited for.
- * Descriptors are looked at once more, while nobody moves them.
+ * Descriptors are looked at once more while nobody moves them: for a moment such a moment is waited for, too, as without one
+ * the guard is needed.
  */
 static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 {
@@ -532,8 +536,9 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 			tx_still(false);
 		bpf_for(k, 0, tx.pending)
 			tx_memory(tx_pending[BOUND(k, TX_PENDING)]);
-		/* where the guard cannot be waited for, a moment without it is */
-		if (!tx.overflow && (may_sleep || tx.guarded || !tx.moved))
+		if (!tx.overflow &&
+		    (!tx.moved || tx.writable || tx.guards || tx.guarded ||
+		     bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS - TX_SPIN_NS : 0) > until))
 			return 0;
 		err = tx_rest(until, may_sleep, mine);
 		if (err)
@@ -639,6 +644,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
 	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = tx.relays = 0;
 	tx.guards = tx.moved = 0;
+	tx.receives = n->op == TG_OP_RECEIVE_FD;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */

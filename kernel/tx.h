@@ -60,6 +60,7 @@ struct tg_tx {
 	u32 moved;              /* one of them has run meanwhile */
 	u32 rises;              /* what has been raised so far: a policy, a promotion (held.h) */
 	u32 began;              /* the number of those as it began */
+	u32 receives;           /* it is about a descriptor that the current task receives */
 	u32 mapped;             /* mappings seen of the last task */
 	u32 pass;               /* number of the pass over mappings */
 	u32 others;             /* somebody else would fall */

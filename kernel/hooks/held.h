@@ -12,8 +12,11 @@
  *   - a child has its parent's, from before its descriptors are copied. What is handed over is asked about by whoever gets
  *     it (file_receive). So a task below the top that holds what is revoked has another number than the current one.
  * A task gets the current number by a look at its descriptors while nobody who has that table runs, or is inside a call that
- * could bring one: blocked, and taken off its processor as often before the look as after it (task_off). Who always runs,
- * a thread that has a table of its own, and who shares one with another process, keep their numbers.
+ * could bring one: blocked, and taken off its processor as often before the look as after it (task_off). A call brings
+ * none that only waits, or writes. One that receives a message may bring one that it was asked about before something rose,
+ * but not if it was asked about one since, or about none at all (`received`). That a fall does not pass over such a call
+ * tx_settle sees to. Who always runs, a thread that has a table of its own, and who shares one with another process, keep their
+ * numbers.
  *
  * Then one walk over the list of tasks says whether the guard may go, while no level falls. A child is at the end of that
  * list, and a thread that executes takes its process's place in it, so nobody is passed by.
@@ -76,13 +79,74 @@ __noinline bool table_is_clear(u64 table, u8 level)
 	return true;
 }
 
-/* Is it at rest, off its processor, and without a ring? Since when: task_off(); 0: it is not. */
-static __always_inline u64 held_off(struct task_struct *t)
+/* Calls beside those of rest.h, in which one may stay for ever: by the numbers of x86-64, and by those of i386. */
+const u64 held_calls[2][8] = {
+	{
+		/* write, pwrite64, writev, sendto, sendmsg, recvmsg */
+		TX_CALL(1) | TX_CALL(18) | TX_CALL(20) | TX_CALL(44) | TX_CALL(46) | TX_CALL(47),
+		/* semop, msgsnd, msgrcv, syslog */
+		TX_CALL(65) | TX_CALL(69) | TX_CALL(70) | TX_CALL(103),
+		0,
+		/* io_getevents, semtimedop, mq_timedsend, mq_timedreceive */
+		TX_CALL(208) | TX_CALL(220) | TX_CALL(242) | TX_CALL(243),
+		/* preadv, pwritev, recvmmsg, sendmmsg */
+		TX_CALL(295) | TX_CALL(296) | TX_CALL(299) | TX_CALL(307),
+		/* preadv2, pwritev2, io_pgetevents */
+		TX_CALL(327) | TX_CALL(328) | TX_CALL(333),
+	},
+	{
+		/* restart_syscall, read, write, waitpid, pause */
+		TX_CALL(0) | TX_CALL(3) | TX_CALL(4) | TX_CALL(7) | TX_CALL(29),
+		/* select, syslog, wait4, fsync */
+		TX_CALL(82) | TX_CALL(103) | TX_CALL(114) | TX_CALL(118),
+		/* _newselect, flock, readv, writev, fdatasync, sched_yield, nanosleep, poll */
+		TX_CALL(142) | TX_CALL(143) | TX_CALL(145) | TX_CALL(146) | TX_CALL(148) |
+			TX_CALL(158) | TX_CALL(162) | TX_CALL(168) |
+			/* rt_sigtimedwait, rt_sigsuspend, pread64, pwrite64 */
+			TX_CALL(177) | TX_CALL(179) | TX_CALL(180) | TX_CALL(181),
+		/* futex, io_getevents */
+		TX_CALL(240) | TX_CALL(247),
+		/* epoll_wait, clock_nanosleep, mq_timedsend, mq_timedreceive, waitid, pselect6, ppoll, epoll_pwait */
+		TX_CALL(256) | TX_CALL(267) | TX_CALL(279) | TX_CALL(280) | TX_CALL(284) |
+			TX_CALL(308) | TX_CALL(309) | TX_CALL(319),
+		/* preadv, pwritev, recvmmsg, sendmmsg, accept4, sendto, sendmsg, recvfrom, recvmsg */
+		TX_CALL(333) | TX_CALL(334) | TX_CALL(337) | TX_CALL(345) | TX_CALL(364) |
+			TX_CALL(369) | TX_CALL(370) | TX_CALL(371) | TX_CALL(372),
+		/* clock_nanosleep, pselect6, ppoll, io_pgetevents, recvmmsg, mq_timedsend, mq_timedreceive, semtimedop,
+		 * rt_sigtimedwait, futex: with times of 64 bits; epoll_pwait2 */
+		TX_CALL(407) | TX_CALL(413) | TX_CALL(414) | TX_CALL(416) | TX_CALL(417) |
+			TX_CALL(418) | TX_CALL(419) | TX_CALL(420) | TX_CALL(421) | TX_CALL(422) |
+			TX_CALL(441),
+	},
+};
+
+/* Is it in a call that has no descriptor in hand, which it would put into its table as something that may be revoked? */
+static __always_inline bool held_waits(struct task_struct *t, struct tg_subject *s, u32 number)
+{
+	u32 received = *(volatile u32 *)&s->received;
+	u32 abi = !!(t->thread_info.status & TS_COMPAT);
+	u64 nr;
+
+	asm volatile("" ::: "memory");
+	nr = ((struct pt_regs *)bpf_task_pt_regs(t))->orig_ax;
+	if (tx_at_rest(t)) {
+		/* nothing is on its way to it; what it is asked about from now on has the current number */
+		if (received != number)
+			__sync_val_compare_and_swap(&s->received, received, 0);
+		return true;
+	}
+	if ((received && received != number) || t->flags & PF_DUMPCORE)
+		return false;
+	return nr < 512 && held_calls[BOUND(abi, 2)][BOUND(nr >> 6, 8)] >> (nr & 63) & 1;
+}
+
+/* Is it in such a call, off its processor, and without a ring? Since when: task_off(); 0: it is not. */
+static __always_inline u64 held_off(struct task_struct *t, struct tg_subject *s, u32 number)
 {
 	struct io_uring_task *rings = UNTRUSTED(t)->io_uring;
 	u64 off = task_off(t);
 
-	return off && tx_at_rest(t) && !(rings && rings->xa.xa_head) ? off : 0;
+	return off && held_waits(t, s, number) && !(rings && rings->xa.xa_head) ? off : 0;
 }
 
 /* A look at one process: only the daemon looks, at one at a time. */
@@ -113,13 +177,13 @@ static __noinline int held_threads(struct task_struct *leader, u64 table, u32 st
 				continue;
 			}
 			s->look_clear = *(volatile u32 *)&s->clear;
-			s->look_off = held_off(t);
+			s->look_off = held_off(t, s, number);
 			held_look.unknown += s->look_clear != number;
 			held_look.run += !s->look_off;
 		} else if (!s) {
 			continue;
 		} else if (step == HELD_END) {
-			held_look.still += s->look_off && held_off(t) == s->look_off;
+			held_look.still += s->look_off && held_off(t, s, number) == s->look_off;
 		} else {
 			__sync_val_compare_and_swap(&s->clear, s->look_clear, number);
 		}

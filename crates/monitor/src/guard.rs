@@ -149,11 +149,14 @@ impl Guard {
     /// # Errors
     /// As [`Monitor::hold_transactions`] and the scan; the guard then stays.
     pub fn rest(&self, monitor: &Monitor) -> Result<()> {
+        if self.needed().is_none() {
+            return Ok(());
+        }
+        // each time, as who is seldom at rest may be so just now; outside the lock, so that a demotion that asks does not wait
+        monitor.look_at_held()?;
         if !self.is_quiet(&self.needed()) {
             return Ok(());
         }
-        // outside the lock, so that a demotion that asks is not kept waiting
-        monitor.look_at_held()?;
         if monitor.revocable()? {
             self.clean.store(0, Ordering::Relaxed);
             *self.needed() = Some(Instant::now());

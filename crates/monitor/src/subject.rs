@@ -170,6 +170,8 @@ impl Monitor {
             labelled: 1,
             // what it has open may be above it
             clear: MAY_HOLD,
+            // and what it is about to receive nobody has been asked about
+            received: MAY_HOLD,
             ..Default::default()
         };
         self.subjects

@@ -49,6 +49,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "without such descriptors the guard goes idle again",
         guard_idle,
     ),
+    allow(
+        "revoke-guard-idle-calls",
+        "nor does who waits for a message, or for room in a pipe, keep it",
+        idle_in_calls,
+    ),
     bypass(
         "revoke-guard-waits",
         "a thread is in a call that could bring a descriptor back, where nobody looks for one",
@@ -248,26 +253,50 @@ fn until_idle() -> Outcome {
 
 /// While a thread waits in a call that could bring a descriptor the guard stays, and goes once the process rests.
 fn until_it_rests(armed: impl FnOnce() -> Outcome) -> Outcome {
-    let (mine, other) = UnixDatagram::pair()?;
-    let waiter = asleep(&[libc::SYS_recvmsg], move || {
-        let mut byte = [0u8];
-        let mut into = libc::iovec {
-            iov_base: byte.as_mut_ptr().cast(),
-            iov_len: 1,
-        };
-        // SAFETY: a plain structure, of which zeros say that there is nothing.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = &raw mut into;
-        message.msg_iovlen = 1;
-        syscall!(libc::SYS_recvmsg, mine.as_raw_fd(), &raw mut message, 0).map(drop)
-    })?;
+    let fifo = place::fifo(LOW, "opens")?;
+    let opened = fifo.clone();
+    let waiter = asleep(&[libc::SYS_openat], move || fs::File::open(opened))?;
     let stays = armed()
         .and_then(|()| daemon::past_guard(|| ensure(daemon::guard_armed()?, "the guard has gone")));
-    other.send(b"x")?;
-    let received = waiter.join();
+    let _other = sys::writes(&fifo)?;
+    let reader = waiter.join();
     stays?;
-    allowed(received.map_err(|_| Failed::because("the thread failed"))?)?;
+    let _reader = allowed(reader.map_err(|_| Failed::because("the thread failed"))?)?;
+    fs::remove_file(&fifo)?;
     until_idle()
+}
+
+/// Waits for a byte by recvmsg(2), which could bring descriptors, too.
+fn receive(from: &UnixDatagram) -> Result<(), Errno> {
+    let mut byte = [0u8];
+    let mut into = libc::iovec {
+        iov_base: byte.as_mut_ptr().cast(),
+        iov_len: 1,
+    };
+    // SAFETY: a plain structure, of which zeros say that there is nothing.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut into;
+    message.msg_iovlen = 1;
+    syscall!(libc::SYS_recvmsg, from.as_raw_fd(), &raw mut message, 0).map(drop)
+}
+
+fn idle_in_calls() -> Outcome {
+    fallen(SYSTEM, OFlag::O_RDWR, |fd| {
+        drop(fd);
+        let (mine, other) = UnixDatagram::pair()?;
+        let (full_out, full_in) = nix::unistd::pipe()?;
+        let receives = asleep(&[libc::SYS_recvmsg], move || receive(&mine))?;
+        let writes = asleep(&[libc::SYS_write], move || {
+            nix::unistd::write(&full_in, &[0; 1 << 20])
+        })?;
+        let idle = until_idle();
+        other.send(b"x")?;
+        drop(full_out);
+        let received = receives.join();
+        let _written = writes.join();
+        allowed(received.map_err(|_| Failed::because("the thread failed"))?)?;
+        idle
+    })
 }
 
 fn guard_waits() -> Outcome {
