@@ -48,6 +48,7 @@
 #include "hooks/task.h"
 #include "hooks/system.h"
 #include "hooks/capable.h"
+#include "hooks/held.h"
 #include "hooks/ps.h"
 #include "profile/name.h"
 #include "profile/attach.h"

@@ -11,7 +11,8 @@
  *     its writers, so that pipe reads, splice, tee and vmsplice need no check;
  *   - no subject has a shared writable mapping of an object above it;
  *   - a descriptor through which a subject could write to a higher object exists
- *     only while the guard on file_permission is attached.
+ *     only while the guard on file_permission is attached, and in the tables of tasks
+ *     that are noted for it (hooks/held.h).
  *
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
@@ -20,13 +21,16 @@
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
- *      write that stalls may not begin when only the level is known;
+ *      write that stalls may not begin when only the level is known. Each of them is
+ *      noted as one that may hold what is revoked (hooks/held.h);
  *   4. publish the new levels: from here on every hook decides by them what is
  *      changed; who would observe waits for the end, as the levels may be put back.
  *      Wait until each of their other threads has left any system call that it entered
  *      under its old level (a write in flight, an open or a fork about to finish), then
  *      look again for who was born meanwhile, and for descriptors: one that needs a
- *      guard that was not there puts the levels back, and 3 comes again;
+ *      guard that was not there puts the levels back, and 3 comes again. So does a
+ *      thread that ran while its descriptors were looked at: it may have moved one
+ *      from before the look to behind it;
  *   5. write the cause into the history, let the operation go on.
  * What cannot be completed in time puts the levels back and refuses. So does whoever takes the turn from one that has
  * had it long enough and waits (turn.h); that one tries again.
@@ -260,6 +264,15 @@ static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *
 	return tx.drag_cause;
 }
 
+/* Is it to be taken for one that holds what is revoked? After its level: who looks reads this before that. */
+static __always_inline void tx_note_held(struct tg_subject *s, bool committed)
+{
+	if (tx.writable || tx.guards)
+		*(volatile u32 *)&s->clear = MAY_HOLD | (u32)tx.id;
+	else if (committed && s->tx_old >= policy.top)
+		*(volatile u32 *)&s->clear = tx.began;
+}
+
 /* Does one step for every task that falls. */
 __noinline int tx_each(u32 step, u64 cause)
 {
@@ -273,11 +286,16 @@ __noinline int tx_each(u32 step, u64 cause)
 			continue;
 		if (step == TX_PUBLISH) {
 			subject_set_level(address(t), s, s->tx_level, s->tx_old + 1);
+			tx_note_held(s, false);
 		} else if (step == TX_BACK) {
 			subject_set_level(address(t), s, s->tx_old, 0);
 			s->settled = 0;
 		} else {
 			subject_set_level(address(t), s, s->tx_level, 0);
+			tx_note_held(s, true);
+			/* who was at rest receives nothing that it was asked about before */
+			if (!s->waits && !(tx.receives && t->pid == me->pid))
+				__sync_val_compare_and_swap(&s->received, MAY_HOLD, 0);
 			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
 		}
 	}
@@ -311,6 +329,38 @@ __noinline int tx_wait(void)
 			tx.busy++;
 	}
 	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/*
+ * Before a look at descriptors, and after it: has one of the other threads that fall run meanwhile, or ended? Who waits
+ * for the turn does nothing else.
+ */
+__noinline int tx_still(bool begins)
+{
+	struct task_struct *t, *me = bpf_get_current_task_btf();
+
+	if (begins)
+		tx.moved = tx.still = 0;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct tg_subject *s = subject_stored(t);
+		u64 off;
+
+		if (!s || s->tx != tx.id || t->pid == me->pid || !address(UNTRUSTED(t)->files))
+			continue;
+		off = s->waits ? 1ull << 63 | s->waited : task_off(t);
+		if (begins) {
+			s->tx_off = off;
+			tx.still++;
+		} else {
+			tx.moved |= !off || off != s->tx_off;
+			tx.still--;
+		}
+	}
+	bpf_rcu_read_unlock();
+	if (!begins && tx.still)
+		tx.moved = 1;
 	return 0;
 }
 
@@ -466,8 +516,10 @@ static __always_inline int tx_settle(bool may_sleep, u32 mine)
  * Looks for mappings and asynchronous I/O that nothing could revoke. A process that
  * exits, or a call about to return, hides for a moment what it holds, and whose lock
  * somebody has (ps and the like) cannot be looked at: such a moment is waited for.
+ * Descriptors are looked at once more while nobody moves them: for a moment such a moment is waited for, too, as without one
+ * the guard is needed.
  */
-static __always_inline int tx_irrevocable(bool may_sleep, u32 mine)
+static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 {
 	u64 until = bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS : TX_SPIN_NS);
 	int err;
@@ -477,10 +529,16 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine)
 		tx.overflow = tx.async = tx.mapping = 0;
 		tx_look(TX_COUNT);
 		tx.pending = tx.channels = tx.memory = tx.floors = tx.floors_others = 0;
+		if (!alone)
+			tx_still(true);
 		tx_look(TX_VERIFY);
+		if (!alone)
+			tx_still(false);
 		bpf_for(k, 0, tx.pending)
 			tx_memory(tx_pending[BOUND(k, TX_PENDING)]);
-		if (!tx.overflow)
+		if (!tx.overflow &&
+		    (!tx.moved || tx.writable || tx.guards || tx.guarded ||
+		     bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS - TX_SPIN_NS : 0) > until))
 			return 0;
 		err = tx_rest(until, may_sleep, mine);
 		if (err)
@@ -585,6 +643,8 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return 0;
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
 	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = tx.relays = 0;
+	tx.guards = tx.moved = 0;
+	tx.receives = n->op == TG_OP_RECEIVE_FD;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
@@ -601,7 +661,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			return tx_fail(TG_R_BUSY, n);
 		if ((tx.others && tx.reopen) || tx.relays)
 			return tx_fail(TG_R_CHANNEL, n);
-		if (tx.writable && !(tx.published ? tx.guarded : tx_armed())) {
+		if ((tx.writable || tx.guards) && !(tx.published ? tx.guarded : tx_armed())) {
 			if (tx.published)
 				tx_each(TX_BACK, 0);
 			err = tx_guard(may_sleep, mine);
@@ -638,12 +698,14 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			return tx_fail(TG_R_BUSY, n);
 		}
 		tx.changed = 0;
-		err = tx_irrevocable(may_sleep, mine);
+		err = tx_irrevocable(may_sleep, mine, alone);
 		if (err == TX_LOST)
 			return TX_LOST;
 		reason = tx_why_not();
 		if (reason)
 			return tx_fail(reason, n);
+		if (tx.writable || tx.moved)
+			tx.guards = 1;
 		if (tx.changed)
 			alone = false;
 	}
@@ -717,6 +779,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_se
 	tx.open = 1;
 	tx.failing = tx.crowded = tx.made = 0;
 	tx.looked = 0;
+	tx.began = held_now();
 	tx.stage = TX_SPREAD;
 	tx.own = tx.payer = payer_current();
 	__builtin_memset(tx_filter, 0, sizeof(tx_filter));

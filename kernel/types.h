@@ -473,6 +473,9 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct bpf_local_storage *bpf_storage;
 	struct io_uring_task *io_uring;
+	int on_cpu; /* since Linux 7 a byte: by its offset only */
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	unsigned int __state;

@@ -31,7 +31,7 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 		slot_change(address(task), 0);
 	if (!label.governed)
 		return 0;
-	if (!subject_begin(task, slot_word(0, label.level, label.attrs), label.cause))
+	if (!subject_begin(task, slot_word(0, label.level, label.attrs), label.cause, label.clear))
 		return -ENOMEM;
 	return 0;
 }

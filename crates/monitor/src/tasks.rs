@@ -148,11 +148,19 @@ impl Monitor {
         Ok(lines.first().map(Process::from))
     }
 
-    /// Whether a process below the top has an io_uring, which may hold descriptors
-    /// that no table shows.
-    pub(crate) fn rings_below(&self, top: u8) -> Result<bool> {
-        let lines: Vec<tg_ps> = iterate(&self.ps_task, Over::All)?;
-        Ok(lines.iter().any(|p| p.rings != 0 && p.level < top))
+    /// Looks at the descriptors of those who may hold a revoked one, and notes who does not.
+    pub(crate) fn look_at_held(&self) -> Result<()> {
+        let _clear: Vec<u32> = iterate(&self.ps_clear, Over::All)?;
+        Ok(())
+    }
+
+    /// Whether a task may hold a revoked descriptor, or is below the top and has an io_uring, which may hold some that no
+    /// table shows.
+    pub(crate) fn may_hold(&self) -> Result<bool> {
+        let mut tasks = 0u64;
+        sys::run(&self.ps_held, &mut tasks)
+            .trying(|| "look for who holds revoked descriptors".into())?;
+        Ok(tasks != 0)
     }
 
     /// Processes with a thread that has an io_uring.
