@@ -469,7 +469,8 @@ fn by_ring() -> Outcome {
     .join()
 }
 
-fn listens() -> Outcome {
+/// Has another answer a system call of this process: a listener of seccomp's.
+pub(super) fn answered() -> Result<OwnedFd, Errno> {
     const NEW_LISTENER: i64 = 8;
     const SET_FILTER: i64 = 1;
     // everything is allowed but getpriority, which the listener answers
@@ -480,18 +481,22 @@ fn listens() -> Outcome {
         (6, 0, 0, 0x7fff_0000),
     ]
     .map(|(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k });
+    let program = libc::sock_fprog {
+        len: 4,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    syscall!(libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)?;
+    sys::owned(syscall!(
+        libc::SYS_seccomp,
+        SET_FILTER,
+        NEW_LISTENER,
+        &raw const program
+    )?)
+}
+
+fn listens() -> Outcome {
     start(|| {
-        let program = libc::sock_fprog {
-            len: 4,
-            filter: filter.as_ptr().cast_mut(),
-        };
-        syscall!(libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)?;
-        let listener = sys::owned(syscall!(
-            libc::SYS_seccomp,
-            SET_FILTER,
-            NEW_LISTENER,
-            &raw const program
-        )?)?;
+        let listener = answered()?;
         let child = start(|| refused(Errno::EACCES, fs::read(place::level_file(Untrusted))))?;
         drop(listener);
         child.join()
