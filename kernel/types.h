@@ -453,6 +453,13 @@ struct pcpu_hot {
 	int preempt_count;
 };
 struct bpf_local_storage;
+struct seccomp_filter {
+	struct seccomp_filter *prev;
+	struct notification *notif;
+};
+struct seccomp {
+	struct seccomp_filter *filter;
+};
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -489,6 +496,7 @@ struct task_struct {
 	struct sigpending pending;
 	const struct cred *real_cred;
 	const struct cred *cred;
+	struct seccomp seccomp;
 	char comm[16];
 };
 
@@ -729,6 +737,7 @@ struct mm_struct___ps {
 #define RENAME_EXCHANGE_FLAG 2
 #define SB_NOUSER (1ul << 31)
 #define MNT_INTERNAL 0x4000
+#define LSM_UNSAFE_SHARE 1
 #define LSM_UNSAFE_PTRACE 2
 #define LSM_UNSAFE_NO_NEW_PRIVS 4
 #define O_CREAT 0100

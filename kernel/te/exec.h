@@ -49,7 +49,6 @@ int BPF_PROG(te_task_free, struct task_struct *task)
 }
 
 #define MNT_NOSUID_FLAG 1
-#define LSM_UNSAFE_SHARE 1
 
 /* The policy capability nnp_nosuid_transition. */
 #define TE_CAP_NNP_NOSUID 5

@@ -475,7 +475,7 @@ fn by_ring() -> Outcome {
 }
 
 /// A listener that answers one call of the calling thread; every other is allowed.
-fn answers(call: libc::c_long) -> Result<OwnedFd, Errno> {
+pub(super) fn answers(call: libc::c_long) -> Result<OwnedFd, Errno> {
     const NEW_LISTENER: i64 = 8;
     const SET_FILTER: i64 = 1;
     let filter: [libc::sock_filter; 4] = [
