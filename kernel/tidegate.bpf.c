@@ -70,6 +70,7 @@
 #include "lomac/task.h"
 #include "lomac/system.h"
 #include "lomac/capable.h"
+#include "lomac/held.h"
 #include "lomac/iter.h"
 #include "profile/path/walk.h"
 #include "profile/path/attach.h"

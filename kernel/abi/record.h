@@ -102,6 +102,7 @@ enum tg_reason {
 	TG_R_SOURCE,       /* the source of a mount may have another name than its text */
 	TG_R_TE,           /* the rules and constraints of a SELinux policy */
 	TG_R_CAPS,         /* capability files */
+	TG_R_TRUST,        /* a trusted program: its code, or who would act in its place */
 };
 
 /* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */

@@ -452,6 +452,15 @@ struct pcpu_hot {
 };
 
 struct bpf_local_storage;
+
+struct seccomp_filter {
+	struct seccomp_filter *prev;
+	struct notification *notif;
+};
+
+struct seccomp {
+	struct seccomp_filter *filter;
+};
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -472,6 +481,9 @@ struct task_struct {
 	struct nsproxy *nsproxy;
 	struct bpf_local_storage *bpf_storage;
 	struct io_uring_task *io_uring;
+	int on_cpu; /* since Linux 7 a byte: by its offset only */
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	unsigned int __state;
@@ -485,6 +497,7 @@ struct task_struct {
 	struct sigpending pending;
 	const struct cred *real_cred;
 	const struct cred *cred;
+	struct seccomp seccomp;
 	char comm[16];
 };
 

@@ -39,6 +39,7 @@
 #define RENAME_EXCHANGE_FLAG 2
 #define SB_NOUSER (1ul << 31)
 #define MNT_INTERNAL 0x4000
+#define LSM_UNSAFE_SHARE 1
 #define LSM_UNSAFE_PTRACE 2
 #define LSM_UNSAFE_NO_NEW_PRIVS 4
 #define O_CREAT 0100
@@ -229,6 +230,7 @@
 #define PROT_EXEC 4
 #define MAP_TYPE 0xf
 #define MAP_PRIVATE 2
+#define MAP_DENYWRITE 0x800
 #define MNT_NOSUID_FLAG 1
 
 /* sockets: linux/socket.h, linux/in.h, linux/in6.h, linux/sctp.h, linux/netlink.h */
@@ -306,7 +308,6 @@
 #define BPF_PROG_BY_ID_CMD 13
 #define BPF_MAP_BY_ID_CMD 14
 #define BPF_LINK_BY_ID_CMD 30
-#define LSM_UNSAFE_SHARE 1
 #define LSM_ID_SELINUX 101
 #define SIGKILL_NUMBER 9
 #define SIGCHLD_NUMBER 17

@@ -31,7 +31,7 @@ int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_fla
 		slot_change(address(task), 0);
 	if (!label.governed)
 		return 0;
-	if (!subject_begin(task, slot_word(0, label.level, label.attrs), label.cause))
+	if (!subject_begin(task, slot_word(0, label.level, label.attrs), label.cause, label.clear))
 		return -ENOMEM;
 	return 0;
 }
@@ -74,15 +74,51 @@ static __noinline bool exec_is_named(struct linux_binprm *bprm)
 
 /*
  * An interpreter is told its script's name, and opens that anew: by a link, or in a low directory, it may find another one
- * than was trusted. So it is with what a rule of binfmt_misc has executed.
+ * than was trusted. So it is with what a rule of binfmt_misc has executed. And it takes code from its environment
+ * (PYTHONPATH, PERL5LIB), which below the top is anybody's.
  */
 static __noinline int exec_by_name(void)
 {
 	struct tg_subject *s = subject_current();
 
-	if (s && s != &subject_lost && !s->exec_named)
+	if (!s || s == &subject_lost)
+		return 0;
+	if (!s->exec_named)
 		s->exec_attrs = 0;
+	else if (s->exec_level < policy.top)
+		s->exec_attrs &= ~LOMAC_TRUST;
 	return 0;
+}
+
+#define SECCOMP_FILTERS 256 /* of a task that are looked at; whose are more counts as answered */
+
+/* Does a process answer the current task's system calls, by a listener of seccomp's? */
+static __noinline bool exec_is_answered(void)
+{
+	u64 at = address(UNTRUSTED(bpf_get_current_task_btf())->seccomp.filter);
+	u32 i;
+
+	bpf_for(i, 0, SECCOMP_FILTERS) {
+		struct seccomp_filter *filter = CAST(struct seccomp_filter, at);
+
+		if (!at || filter->notif)
+			return at;
+		at = address(filter->prev);
+	}
+	return true;
+}
+
+/*
+ * The attributes that a program of these begins with at a level. Below the top it is not trusted where another one may act in
+ * its place: its tracer, who has its directory, or who answers its system calls.
+ */
+static __always_inline u8 exec_trusts(struct linux_binprm *bprm, u8 attrs, u8 level)
+{
+	if (!(attrs & LOMAC_TRUST) || level >= policy.top)
+		return attrs;
+	if (bprm->unsafe & (LSM_UNSAFE_SHARE | LSM_UNSAFE_PTRACE) || exec_is_answered())
+		attrs &= ~LOMAC_TRUST;
+	return attrs;
 }
 
 /*
@@ -116,8 +152,8 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 		u16 rule = label_attrs(label);
 
 		/* of programs that nobody below the top could have changed */
-		if (label_level(label) == policy.top && lomac_object_of_label(label).known)
-			attrs = rule & (TG_PERMISSIVE | TG_NODEMOTE | TG_NONETDEMOTE);
+		if (lomac_is_code(lomac_object_of_label(label), policy.top))
+			attrs = exec_trusts(bprm, rule & (TG_PERMISSIVE | LOMAC_TRUST), to);
 	}
 	if (!s) {
 		if (to == policy.top && !attrs)
@@ -220,7 +256,7 @@ int BPF_PROG(lomac_bprm_committing_creds, struct linux_binprm *bprm)
 	if (to >= subject_observes(s) && before == s->exec_attrs)
 		return 0;
 	subject_set_attrs(s, to < subject_observes(s) ? 0 : s->exec_attrs);
-	before &= ~s->attrs & (TG_NODEMOTE | TG_NONETDEMOTE);
+	before &= ~s->attrs & LOMAC_TRUST;
 	if (before)
 		to = inherited(to, s->attrs);
 	if (to >= subject_observes(s))

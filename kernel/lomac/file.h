@@ -122,6 +122,9 @@ static __noinline int open_executed(struct file *file)
 	if (exec_early(label))
 		return -EAGAIN;
 	o = lomac_object_of_label(label);
+	/* of a program that is trusted its interpreter is code, too */
+	if (s && s != &subject_lost && !lomac_is_code(o, policy.top))
+		s->exec_attrs = 0;
 	level = o.known ? o.level : 0;
 	if (level >= policy.top || o.attrs & TG_NEUTRAL)
 		return 0;

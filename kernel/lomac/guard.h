@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The guard: revokes what was bound before a demotion. Attached by the daemon
- * only while somebody holds such a descriptor (demote/transaction.h, step 3), so that
- * read() and write() cost nothing otherwise.
+ * only while somebody may hold such a descriptor (demote/transaction.h, step 3; held.h),
+ * so that read() and write() cost nothing otherwise.
  */
 #ifndef TIDEGATE_LOMAC_GUARD_H
 #define TIDEGATE_LOMAC_GUARD_H

@@ -10,6 +10,7 @@
 #include "abi/ps.h"
 #include "lib/look.h"
 #include "caps/table.h"
+#include "lomac/held.h"
 #include "lomac/network.h"
 #include "lomac/terminal.h"
 #include "profile/subject.h"
@@ -135,9 +136,7 @@ __noinline bool held(u64 file, u32 mode, u32 who, bool own, struct tg_held *line
 		if (mode & FMODE_READ)
 			line->to = lomac_observe(subject, o);
 		if (mode & FMODE_WRITE)
-			line->revoke = !lomac_modify(subject, o, policy.top) ||
-				       (line->type == S_IFCHR && device_is_master(inode->i_rdev) &&
-					master_is_higher(f, subject.level));
+			line->revoke = object_is_revoked(subject, o, f);
 	}
 	if (!own && line->to >= subject.level && !line->revoke)
 		return false;

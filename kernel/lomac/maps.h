@@ -39,6 +39,13 @@ struct tg_subject {
 	u64 labelled_tx; /* the first transaction that has looked at that */
 	u8 labelled;     /* user space has given it its level: what it shares may not fit yet */
 	u64 joins; /* a descriptor that it is about to receive, while it waits for the levels to fit */
+	/* the number (held.h) as of which it holds nothing revoked, or MAY_HOLD and why; 0: what its slot says */
+	u32 clear;
+	u32 look_clear; /* as a look at its table began; */
+	u64 look_off;   /* and since when it had no processor: task_off() */
+	u64 tx_off;     /* the same as a transaction looked at it */
+	u32 waited;     /* how often it has begun to wait: see `waits` */
+	u32 received; /* the same number as it was last asked about what it receives; MAY_HOLD: not known; 0: never */
 };
 
 /* An inode's label, remembered. One word, so that it is never torn. */

@@ -30,6 +30,45 @@ static __noinline int map_overlay(struct file *file, bool writes, bool executes)
 	return 0;
 }
 
+/* The current subject loads code that the top level alone may not have had in hand: a trusted one does not. */
+static __noinline int load_code(struct file *file)
+{
+	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP };
+	struct inode *inode = file->f_inode;
+	struct tg_subject *s = subject_current();
+	struct lomac_object o;
+	u64 label;
+
+	if (!s || !(s->attrs & LOMAC_TRUST))
+		return 0;
+	if (inode_is_memory(inode)) {
+		u8 level = memory_level(inode, file_dentry(file), TG_C_MMAP);
+
+		label = level == LEVEL_UNSURE ? LABEL_UNKNOWN | LABEL_LATER :
+						label_make(level, 0, TG_FROM_KIND, policy.seqno);
+	} else {
+		label = label_of(inode, file_dentry(file), TG_C_MMAP);
+	}
+	o = lomac_object_of_label(label);
+	/* of the top's nothing is refused because a label cannot be known now */
+	if (lomac_is_code(o, policy.top) || (!o.known && s->level >= policy.top))
+		return 0;
+	note_object(&n, inode, file_dentry(file), label);
+	n.reason = TG_R_TRUST;
+	return deny(s, &n, refusal(&n, label));
+}
+
+/*
+ * Does a mapping load code? All that the dynamic loader maps does, which says MAP_DENYWRITE: a library without any code to be
+ * executed has its addresses written all the same. What else may be executed does, unless it has no name: that is code which
+ * a program makes as it runs.
+ */
+static __always_inline bool loads_code(struct inode *inode, unsigned long prot, unsigned long flags)
+{
+	return flags & MAP_DENYWRITE ||
+	       (prot & PROT_EXEC && inode->i_nlink && (inode->i_mode & S_IFMT) == S_IFREG);
+}
+
 /* A mapping is bound here once; its loads and stores are never seen again. */
 SEC("lsm.s/mmap_file")
 int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
@@ -41,6 +80,14 @@ int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned
 	if (!file)
 		return 0;
 	inode = file->f_inode;
+	if (loads_code(inode, prot, flags) &&
+	    !(inode->i_nlink &&
+	      lomac_is_code(lomac_object_of_label(label_hint(inode)), policy.top))) {
+		int err = load_code(file);
+
+		if (err)
+			return err;
+	}
 	if (prot & (PROT_READ | PROT_EXEC))
 		mode |= FMODE_READ;
 	/* MAYWRITE is enough: mprotect may come later */

@@ -52,13 +52,30 @@ static __noinline bool acts_for_others(struct file *file, enum tx_kind kind)
 	       (kind == TX_MASTER && file->f_mode & FMODE_WRITE && master_is_higher(file, level));
 }
 
+/*
+ * Does somebody put it there by a seccomp listener (SECCOMP_IOCTL_NOTIF_ADDFD), while the thread waits for that in a call which
+ * counts as at rest (demote/quiesce.h)? No fall would wait for its end. With a ring a message is received in any call, and nobody falls.
+ */
+static __always_inline bool comes_at_rest(enum tx_kind kind)
+{
+	struct task_struct *me = bpf_get_current_task_btf(), *fields = UNTRUSTED(me);
+
+	return kind != TX_OTHER && !(fields->io_uring && fields->io_uring->xa.xa_head) &&
+	       !(me->flags & PF_IO_WORKER) && tx_at_rest(me);
+}
+
 /* A descriptor received through a socket or by pidfd_getfd binds what it names. */
 SEC("lsm.s/file_receive")
 int BPF_PROG(lomac_file_receive, struct file *file)
 {
+	struct tg_subject *s = subject_current();
 	struct inode *inode = file->f_inode;
 	u16 type = inode->i_mode & S_IFMT;
 	enum tx_kind kind;
+
+	/* before anything is asked: see held.h */
+	if (s)
+		*(volatile u32 *)&s->received = held_now();
 
 	if (policy.daemon == bpf_get_current_pid_tgid() >> 32 && !daemon_takes(file))
 		return -EPERM;
@@ -66,7 +83,7 @@ int BPF_PROG(lomac_file_receive, struct file *file)
 	if (type == S_IFDIR)
 		return 0;
 	kind = tx_kind_of(CAST(struct file, address(file)));
-	if (acts_for_others(file, kind))
+	if (acts_for_others(file, kind) || comes_at_rest(kind))
 		return refuse(inode, file_dentry(file),
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE);

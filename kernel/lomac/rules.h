@@ -140,4 +140,18 @@ static __always_inline bool lomac_act(struct lomac_subject s, u8 target)
 	return s.level >= target;
 }
 
+#define LOMAC_TRUST (TG_NODEMOTE | TG_NONETDEMOTE)
+
+/* May it act in another's place (trace it, write its memory)? Below the top only if it is trusted as far as that one. */
+static __always_inline bool lomac_controls(struct lomac_subject s, u8 attrs, u8 top)
+{
+	return s.level >= top || s.attrs & TG_NODEMOTE || !(attrs & LOMAC_TRUST & ~s.attrs);
+}
+
+/* Can the object be code of a trusted program: has the top alone had it in hand? */
+static __always_inline bool lomac_is_code(struct lomac_object o, u8 top)
+{
+	return o.known && o.level >= top && !(o.attrs & (TG_NEUTRAL | TG_LOWWRITE));
+}
+
 #endif

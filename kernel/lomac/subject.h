@@ -36,7 +36,11 @@
 struct tg_slot {
 	u64 word;
 	u64 cause; /* newest history record of who is born here */
+	u32 clear; /* whether that one may hold what is revoked (held.h); never 0 */
 };
+
+/* It may: in `clear`, with something that no other fall has. */
+#define MAY_HOLD (1u << 31)
 
 struct tg_slot slots[1 << TG_SLOT_BITS];
 
@@ -91,21 +95,34 @@ struct tg_label {
 	u8 observes; /* see subject_observes */
 	u8 attrs;
 	bool governed;
+	u32 clear;
 };
+
+/* What a slot says of that. To be asked before its word: whose that is has had the slot all the time then. */
+static __always_inline u32 slot_clear(u64 task)
+{
+	return *(volatile u32 *)&slot_of(task)->clear;
+}
 
 static __always_inline struct tg_label subject_label(struct task_struct *task)
 {
-	u64 at = address(task), word = slot_born(at);
+	u64 at = address(task);
+	u32 clear = slot_clear(at);
+	u64 word = slot_born(at);
 	struct tg_subject *s = subject_stored(task);
 	struct tg_label l = { .level = policy.top, .observes = policy.top };
 
 	if (s) {
+		l.clear = *(volatile u32 *)&s->clear;
+		if (!l.clear && word)
+			l.clear = clear;
 		l.cause = !s->cause && word ? slot_of(at)->cause : s->cause;
 		l.level = s->level;
 		l.observes = subject_observes(s);
 		l.attrs = s->attrs;
 		l.governed = true;
 	} else if (word) {
+		l.clear = clear;
 		l.cause = slot_of(at)->cause;
 		l.level = l.observes = slot_level(word);
 		l.attrs = slot_attrs(word);
@@ -123,16 +140,18 @@ struct tg_subject subjects_new[SLOT_SAYS];
 
 /* The storage of a task, which is made by a slot's word if there is none; NULL: no memory. */
 static __always_inline struct tg_subject *subject_begin(struct task_struct *task, u64 word,
-							u64 cause)
+							u64 cause, u32 clear)
 {
 	struct tg_subject *s, *new = &subjects_new[BOUND(word, SLOT_SAYS)];
 
 	new->level = slot_level(word);
 	new->attrs = slot_attrs(word);
 	s = TASK_STORAGE_MADE(&subjects, task, new);
-	/* unless there is a newer record */
-	if (s)
+	/* unless there is a newer record, or a fall since */
+	if (s) {
 		__sync_val_compare_and_swap(&s->cause, 0, cause);
+		__sync_val_compare_and_swap(&s->clear, 0, clear);
+	}
 	return s;
 }
 
@@ -140,7 +159,7 @@ static __always_inline struct tg_subject *subject_begin(struct task_struct *task
 static __noinline struct tg_subject *subject_store(struct task_struct *task, u64 word)
 {
 	struct tg_slot *slot = slot_of(address(task));
-	struct tg_subject *s = subject_begin(task, word, slot->cause);
+	struct tg_subject *s = subject_begin(task, word, slot->cause, slot->clear);
 
 	if (!s)
 		return &subject_lost;
@@ -167,8 +186,12 @@ static __noinline struct tg_subject *subject_made(struct task_struct *task)
 {
 	struct tg_subject *s = subject_of(task);
 
-	if (!s)
-		s = subject_begin(task, policy.top, 0);
+	if (!s) {
+		s = subject_begin(task, policy.top, 0, MAY_HOLD);
+		/* it may be receiving something just now */
+		if (s)
+			__sync_val_compare_and_swap(&s->received, 0, MAY_HOLD);
+	}
 	return s == &subject_lost ? NULL : s;
 }
 
@@ -285,6 +308,7 @@ static __always_inline bool slot_bear(u64 child, struct tg_label *l)
 	    __sync_val_compare_and_swap(&slot->word, old, word) != old)
 		return false;
 	slot->cause = l->cause;
+	slot->clear = l->clear ? l->clear : MAY_HOLD;
 	return true;
 }
 

@@ -33,18 +33,29 @@ int BPF_PROG(lomac_task_kill, struct task_struct *p, struct kernel_siginfo *info
 	return lomac_task_access(p, TG_OP_SIGNAL);
 }
 
-/* ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd, kcmp. The tracer reads what it holds. */
+/*
+ * ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd. The tracer reads what it holds. Who has a trusted program in hand would
+ * have a process that never falls.
+ */
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(lomac_ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
 	struct lomac_object o = { .known = true };
+	struct tg_label target;
 	u8 to;
 
 	if (!(mode & PTRACE_MODE_ATTACH))
 		return 0;
-	o.level = subject_label(child).level;
+	target = subject_label(child);
+	o.level = target.level;
+	if (!lomac_controls(lomac_subject_modifying(s), target.attrs, policy.top)) {
+		n.peer = child->tgid;
+		n.object = o.level;
+		n.reason = TG_R_TRUST;
+		return deny(s, &n, -EPERM);
+	}
 	to = lomac_observe(lomac_subject_observing(s), o);
 	if (to < subject_observes(s)) {
 		n.peer = child->tgid;
@@ -61,9 +72,12 @@ int BPF_PROG(lomac_ptrace_traceme, struct task_struct *parent)
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_PTRACE, .class = TG_C_TASK, .source = ~0u };
 	struct tg_label tracer = subject_label(parent);
+	struct lomac_subject other = { .level = tracer.level, .attrs = tracer.attrs };
 
-	if (tracer.level == subject_level(s) && tracer.observes == tracer.level &&
-	    tracer.level == subject_observes(s))
+	if (!lomac_controls(other, lomac_subject_modifying(s).attrs, policy.top))
+		n.reason = TG_R_TRUST;
+	else if (tracer.level == subject_level(s) && tracer.observes == tracer.level &&
+		 tracer.level == subject_observes(s))
 		return 0;
 	n.peer = parent->tgid;
 	n.object = tracer.level;

@@ -162,7 +162,7 @@ revoked() {
 }
 expect 1 'Input/output error' revoked
 expect 0 'guard: +armed' "$T" status
-# five quiet seconds, then twelve scans that find nothing
+# five quiet seconds, then a look that finds nobody who may hold such a descriptor
 soon 0 'guard: +idle' "$T" status
 expect 1 'Input/output error' revoked
 

@@ -97,11 +97,51 @@ static u64 check_capable(void)
 	return cases;
 }
 
+/* "Trusted programs": who may act in one's place, below the top and at it. */
+static u64 check_controls(void)
+{
+	u64 cases = 0;
+
+	for (u8 top = 1; top < 4; top++)
+		for (u8 level = 0; level <= top; level++)
+			for (u32 attrs = 0; attrs < SUBJECTS; attrs++)
+				for (u32 other = 0; other < SUBJECTS; other++) {
+					struct lomac_subject s = { .level = level, .attrs = attrs };
+					bool network = other & TG_NONETDEMOTE;
+					bool all = other & TG_NODEMOTE;
+					bool want = level == top || attrs & TG_NODEMOTE ||
+						    (!all && (!network || attrs & TG_NONETDEMOTE));
+
+					compare("controls", &cases, lomac_controls(s, other, top),
+						want, s, object_of(level, other, true), top);
+				}
+	return cases;
+}
+
+/* "Trusted programs": the code of one. */
+static u64 check_is_code(void)
+{
+	u64 cases = 0;
+
+	for (u8 top = 1; top < 4; top++)
+		for (u8 level = 0; level <= top; level++)
+			for (u32 i = 0; i < 2 * ATTRS; i++) {
+				struct lomac_object o = object_of(level, i / 2, i & 1);
+				struct lomac_subject none = {};
+				bool others = o.attrs & TG_NEUTRAL || o.attrs & TG_LOWWRITE;
+
+				compare("is_code", &cases, lomac_is_code(o, top),
+					o.known && level == top && !others, none, o, top);
+			}
+	return cases;
+}
+
 int main(void)
 {
 	return RUN_CHECKS("lomac", " against the contract", { "observe", check_observe },
 			  { "observe_net", check_observe_net }, { "modify", check_modify },
 			  { "names", check_names }, { "open", check_open },
 			  { "create", check_create }, { "act", check_act },
-			  { "rename", check_rename }, { "capable", check_capable });
+			  { "rename", check_rename }, { "capable", check_capable },
+			  { "controls", check_controls }, { "is_code", check_is_code });
 }

@@ -120,6 +120,9 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::Source => "its source may have another name than it was given",
         Reason::Te => "the SELinux policy does not allow that",
         Reason::Caps => "no capability that it has gives that",
+        Reason::Trust => {
+            "only the top level's code, or what is trusted as far, gets into a trusted program"
+        }
     }
 }
 

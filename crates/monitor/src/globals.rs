@@ -127,7 +127,13 @@ impl Globals {
         unsafe { AtomicU16::from_ptr(&raw mut (*self.base).tx.guard_armed) }
     }
 
-    /// The same of the `te` model's guard.
+    /// How often something was raised: see kernel/lomac/held.h.
+    pub fn rises(&self) -> &AtomicU32 {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        self.u32_at(|b| unsafe { &raw mut (*b).tx.rises })
+    }
+
+    /// As `guard_armed`, of the `te` model's guard.
     pub fn te_guard_armed(&self) -> &AtomicU32 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u32_at(|b| unsafe { &raw mut (*b).te_guard_armed })

@@ -9,14 +9,14 @@
 //!   cleared before the first is detached;
 //! - a demotion that finds such a descriptor publishes its levels only once it has
 //!   read 1. It holds the transaction lock throughout;
-//! - it is cleared only under that same lock, after a scan under that lock has
-//!   found no such descriptor, and only if nobody has taken the lock since (turn.rs).
+//! - it is cleared only under that same lock, while no task has a note that it may
+//!   hold such a descriptor, and only if nobody has taken the lock since (turn.rs).
 //!   So no demotion can have read 1 and still be under way, and one that begins later
 //!   reads 0 and asks.
 //!
-//! While the lock is held no level falls. A descriptor can then only change hands
-//! by fork, which gives it to a task with a higher number, where the scan has yet
-//! to come, or after the numbers wrapped, to one where the second scan comes; or
+//! kernel/lomac/held.h says who has that note, and how one gets rid of it: nothing
+//! is concluded from the table of a process that runs. While the lock is held no
+//! level falls. A descriptor can then only change hands by fork, with the note, or
 //! through a hook (SCM_RIGHTS, `pidfd_getfd`), which refuses it.
 //!
 //! The `te` model's guard (kernel/te/revoke.h) comes with the others where a policy takes back what an earlier
@@ -24,7 +24,8 @@
 //! takes no lock: it sets the SID and then reads `te_guard_armed`; here that is cleared, and then looked for such SIDs.
 //!
 //! A policy that raises objects, and a promotion, make descriptors revocable
-//! without a demotion: they arm the guard before they take effect.
+//! without a demotion: they arm the guard before they take effect, and it stays until
+//! they have ([`Guard::raise`]). Then everybody below the top has the note.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -34,7 +35,7 @@ use crate::error::Result;
 use crate::load::Monitor;
 use crate::quiescent::Quiescent;
 
-/// Scans in a row, a beat apart, that must have found nothing: who moves a descriptor
+/// Scans of the `te` model in a row, a beat apart, that must have found nothing: who moves a descriptor
 /// to and fro within its table may hide it from one.
 const CLEAN: u32 = 12;
 
@@ -49,6 +50,25 @@ pub struct Guard {
     clean: AtomicU32,
     /// How many are about to arm it, and wait for [`Guard::needed`].
     asked: AtomicU32,
+    /// How many are raising something: see [`Guard::raise`].
+    raising: AtomicU32,
+}
+
+/// While it lives, something may rise, and the guard stays.
+#[derive(Debug)]
+#[must_use]
+pub struct Raising<'a> {
+    guard: &'a Guard,
+    monitor: &'a Monitor,
+}
+
+impl Drop for Raising<'_> {
+    fn drop(&mut self) {
+        // after what it was for: what was seen to hold nothing before that may hold something now
+        self.monitor.globals.rises().fetch_add(1, Ordering::SeqCst);
+        *self.guard.needed() = Some(Instant::now());
+        self.guard.raising.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Guard {
@@ -59,11 +79,16 @@ impl Guard {
     pub fn of(monitor: &Monitor, quiet: Duration) -> Result<Guard> {
         let status = monitor.status()?;
         let there = status.guard_armed || status.guard_attached;
+        if there {
+            // whoever ran before may have ended while something rose
+            monitor.globals.rises().fetch_add(1, Ordering::SeqCst);
+        }
         Ok(Guard {
             quiet,
             needed: Mutex::new(there.then(Instant::now)),
             clean: AtomicU32::new(0),
             asked: AtomicU32::new(0),
+            raising: AtomicU32::new(0),
         })
     }
 
@@ -72,7 +97,21 @@ impl Guard {
         self.quiet
     }
 
-    /// Arms it, if it is not: a demotion asks, or something is about to rise.
+    /// Arms it, if it is not, and keeps it while something rises: until the answer is dropped.
+    ///
+    /// # Errors
+    /// As [`Guard::arm`]; then nothing may rise.
+    pub fn raise<'a>(&'a self, monitor: &'a Monitor) -> Result<Raising<'a>> {
+        self.raising.fetch_add(1, Ordering::SeqCst);
+        let raising = Raising {
+            guard: self,
+            monitor,
+        };
+        self.arm(monitor)?;
+        Ok(raising)
+    }
+
+    /// Arms it, if it is not: a demotion asks.
     ///
     /// # Errors
     /// [`crate::Error::Hook`]; the demotion that asked is then refused in time.
@@ -110,16 +149,21 @@ impl Guard {
     /// # Errors
     /// As [`Monitor::hold_transactions`] and the scan; the guard then stays.
     pub fn rest(&self, monitor: &Monitor) -> Result<()> {
-        if !self.needed().is_some_and(|at| at.elapsed() >= self.quiet) {
+        if self.needed().is_none() {
             return Ok(());
         }
-        // outside the lock, so that a demotion that asks is not kept waiting
+        // each time, as who is seldom at rest may be so just now; outside the lock, so that a demotion that asks does not wait
+        monitor.look_at_held()?;
+        if !self.is_quiet(&self.needed()) {
+            return Ok(());
+        }
         if monitor.revocable()? {
             self.clean.store(0, Ordering::Relaxed);
             *self.needed() = Some(Instant::now());
             return Ok(());
         }
-        if self.clean.fetch_add(1, Ordering::Relaxed) < CLEAN {
+        let te = monitor.globals.te_guard_armed().load(Ordering::SeqCst) == 1;
+        if te && self.clean.fetch_add(1, Ordering::Relaxed) < CLEAN {
             return Ok(());
         }
         self.clean.store(0, Ordering::Relaxed);
@@ -143,11 +187,11 @@ impl Guard {
     /// Clears `guard_armed`, if it is still quiet and nobody needs it.
     fn disarm(&self, monitor: &Monitor) -> Result<bool> {
         let mut needed = self.needed();
-        if !needed.is_some_and(|at| at.elapsed() >= self.quiet) {
+        if !self.is_quiet(&needed) {
             return Ok(false);
         }
         let turn = monitor.hold_transactions()?;
-        if monitor.revocable()? || monitor.revocable()? {
+        if monitor.revocable()? {
             *needed = Some(Instant::now());
             return Ok(false);
         }
@@ -165,17 +209,21 @@ impl Guard {
         Ok(true)
     }
 
+    /// Whether nobody has needed it for long enough, and nothing rises.
+    fn is_quiet(&self, needed: &Option<Instant>) -> bool {
+        self.raising.load(Ordering::SeqCst) == 0
+            && needed.is_some_and(|at| at.elapsed() >= self.quiet)
+    }
+
     fn needed(&self) -> MutexGuard<'_, Option<Instant>> {
         self.needed.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 
 impl Monitor {
-    /// Whether anybody holds a descriptor that the guard would refuse.
+    /// Whether anybody may hold a descriptor that the guard would refuse, or has a ring.
     fn revocable(&self) -> Result<bool> {
-        let top = self.globals.policy().top;
-        Ok(self.held_descriptors()?.iter().any(|h| h.revoke)
-            || self.rings_below(top)?
+        Ok(self.may_hold()?
             || (self.globals.te_guard_armed().load(Ordering::SeqCst) == 1
                 && !self.te_descriptors()?.is_empty()))
     }

@@ -63,7 +63,7 @@ pub use error::{Error, Result};
 pub use event::{Asked, CapsAsked, Event, Events, Request, boottime};
 pub use floor::Floor;
 pub use given::{Given, boot_id};
-pub use guard::Guard;
+pub use guard::{Guard, Raising};
 pub use image::profile_id;
 pub use label::{Label, Object, Origin};
 pub use labelled::Labelled;

@@ -55,7 +55,7 @@ impl Monitor {
         self.mapped_of((0, 0))
     }
 
-    /// The same of one file, by its inode's number and its device.
+    /// As [`Monitor::held_mappings`], but of one file alone: by its inode's number and its device.
     pub(crate) fn mapped_of(&self, file: (u64, u32)) -> Result<Mapped> {
         let lines: Vec<tg_held> = self.look_for(&self.ps_vma, Over::All, file)?;
         let (blocked, held): (Vec<_>, Vec<_>) = lines.into_iter().partition(|h| h.fd == BLOCKED);

@@ -28,6 +28,9 @@ pub struct Subject {
     pub cause: u64,
 }
 
+/// What a task may hold is not known: `MAY_HOLD` of kernel/lomac/subject.h.
+const MAY_HOLD: u32 = 1 << 31;
+
 impl Monitor {
     /// The label of a thread; `None`: it has none and is at the top level.
     ///
@@ -165,6 +168,10 @@ impl Monitor {
             cause: s.cause,
             // what it shares is made to fit by the next transaction
             labelled: 1,
+            // what it has open may be above it
+            clear: MAY_HOLD,
+            // and what it is about to receive nobody has been asked about
+            received: MAY_HOLD,
             ..Default::default()
         };
         self.subjects

@@ -148,11 +148,19 @@ impl Monitor {
         Ok(lines.first().map(Process::from))
     }
 
-    /// Whether a process below the top has an io_uring, which may hold descriptors
-    /// that no table shows.
-    pub(crate) fn rings_below(&self, top: u8) -> Result<bool> {
-        let lines: Vec<tg_ps> = iterate(&self.ps_task, Over::All)?;
-        Ok(lines.iter().any(|p| p.rings != 0 && p.level < top))
+    /// Looks at the descriptors of those who may hold a revoked one, and notes who does not.
+    pub(crate) fn look_at_held(&self) -> Result<()> {
+        let _clear: Vec<u32> = iterate(&self.ps_clear, Over::All)?;
+        Ok(())
+    }
+
+    /// Whether a task may hold a revoked descriptor, or is below the top and has an io_uring, which may hold some that no
+    /// table shows.
+    pub(crate) fn may_hold(&self) -> Result<bool> {
+        let mut tasks = 0u64;
+        sys::run(&self.ps_held, &mut tasks)
+            .trying(|| "look for who holds revoked descriptors".into())?;
+        Ok(tasks != 0)
     }
 
     /// Processes with a thread that has an io_uring.
@@ -221,7 +229,7 @@ fn iterate<T: Pod>(program: &impl AsFd, over: Over<'_>) -> Result<Vec<T>> {
     let what = || "list the kernel's tasks".to_string();
     let mut bytes = Vec::new();
     let mut file = File::from(sys::iterate(program.as_fd(), over).trying(what)?);
-    // after a million things of which nothing is told the kernel gives up, and goes on where it was when it is asked again
+    // the kernel stops with this error after a million entries without a line, and goes on from there at the next read
     while let Err(e) = file.read_to_end(&mut bytes) {
         if e.kind() != ErrorKind::WouldBlock {
             return Err(e).trying(what);

@@ -1,5 +1,5 @@
 //! What a line asks: observe, modify, and what follows from each. The checks and their
-//! order are those of kernel/lomac/check.h and kernel/hooks; the rules are the kernel's.
+//! order are those of kernel/lomac/check.h and kernel/lomac; the rules are the kernel's.
 
 use crate::line::{Act, Flags, Line};
 use crate::names::{reason_of, unopened};

@@ -36,6 +36,8 @@ pub enum Reason {
     NoProfile,
     /// A SELinux policy.
     Te,
+    /// What reaches into a trusted program.
+    Trust,
 }
 
 impl Reason {
@@ -56,6 +58,7 @@ impl Reason {
             Reason::Profile => "profile",
             Reason::NoProfile => "no-profile",
             Reason::Te => "te",
+            Reason::Trust => "trust",
         })
     }
 }

@@ -141,6 +141,11 @@ impl Side<'_> {
         let (who, target) = (self.who(line.pid), self.level_of(line.peer));
         let object = format!("process {}", line.peer);
         if line.act == Act::Ptrace && other.subject != me {
+            if !rules::controls(who, self.state(line.peer).attrs, self.top) {
+                let target = Object::of(target, 0);
+                self.refuse(line, line.act, Reason::Trust, &object, target, None);
+                return;
+            }
             let to = rules::observe(who, Object::of(target, 0));
             if to < who.level {
                 self.fall(line, to, line.act, &object);

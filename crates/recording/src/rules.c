@@ -51,3 +51,8 @@ bool tidegate_act(struct lomac_subject s, u8 target)
 {
 	return lomac_act(s, target);
 }
+
+bool tidegate_controls(struct lomac_subject s, u8 attrs, u8 top)
+{
+	return lomac_controls(s, attrs, top);
+}

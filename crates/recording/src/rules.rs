@@ -64,6 +64,7 @@ unsafe extern "C" {
     safe fn tidegate_create(s: Subject, place: Object) -> u8;
     safe fn tidegate_rename(o: Object, place: Object) -> u8;
     safe fn tidegate_act(s: Subject, target: u8) -> bool;
+    safe fn tidegate_controls(s: Subject, attrs: u8, top: u8) -> bool;
 }
 
 /// The level a subject has after observing an object.
@@ -106,6 +107,11 @@ pub fn act(s: Subject, target: u8) -> bool {
     tidegate_act(s, target)
 }
 
+/// May it act in the place of a subject whose program has these attributes?
+pub fn controls(s: Subject, attrs: u8, top: u8) -> bool {
+    tidegate_controls(s, attrs, top)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,5 +151,10 @@ mod tests {
         );
         assert!(names(LOW, Object::of(1, Attrs::CREATOR.bits()), 2) && !names(LOW, high, 2));
         assert!(!act(LOW, 1) && act(LOW, 0));
+        let below = Subject {
+            level: 1,
+            ..trusted
+        };
+        assert!(!controls(LOW, trusted.attrs, 2) && controls(below, trusted.attrs, 2));
     }
 }

@@ -125,8 +125,8 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
         .collect();
     monitor.attach()?;
     level_files(&policy.levels)?;
-    // what runs may have files open that it may not write any more
-    shared.guard.arm(monitor)?;
+    // what runs may have files open that it may not write any more, and until the end of this function gets more
+    let _raising = shared.guard.raise(monitor)?;
     let adopted = monitor.adopt()?;
     for record in &adopted.records {
         shared.note(*record);

@@ -296,8 +296,9 @@ fn promote(
             .ok_or_else(|| DaemonError::no_level(name, &policy.levels))?,
     };
     // who has it open for writing from below is revoked
-    shared.guard.arm(&shared.monitor)?;
+    let raising = shared.guard.raise(&shared.monitor)?;
     let record = shared.monitor.give(fd.as_fd(), number, peer.pid, path)?;
+    drop(raising);
     shared.note(record);
     // a level that was asked for is not to be lost with the machine's power
     crate::labels::store::save(&shared.monitor, &shared.policies, &shared.disks)?;
@@ -415,7 +416,7 @@ pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<Stri
         .into());
     }
     // what was open for writing may be above its holder now
-    shared.guard.arm(&shared.monitor)?;
+    let _raising = shared.guard.raise(&shared.monitor)?;
     let seqno = shared
         .policies
         .put(&shared.monitor, &policy, refusals(permissive))?;

@@ -228,7 +228,7 @@ struct Door {
     listener: UnixListener,
     clients: Clients,
     closing: Closing,
-    /// Where the daemon's end is told.
+    /// A client writes here to end the daemon.
     finishes: UnixStream,
 }
 

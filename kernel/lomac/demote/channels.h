@@ -291,6 +291,9 @@ static __always_inline void tx_require_peer_seen(struct unix_sock *u, u8 level)
 	if (!u->peer || peer->sk.sk_shutdown == SHUTDOWN_BOTH)
 		return;
 	c = channel(address(u->peer));
+	/* what the passes have not met is not known to admit it */
+	if (tx.stage == TX_VERIFY && peer->path.dentry && (!c || level < c->admits))
+		tx.writable++;
 	if (!c || !c->seen)
 		tx.overflow = 1;
 	else if (tx.stage == TX_FLOORS && c->lowest_writer <= level)

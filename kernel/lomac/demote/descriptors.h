@@ -45,6 +45,11 @@ __noinline bool tx_leased(u64 file)
 	return true;
 }
 
+static __always_inline bool is_device(struct file *f)
+{
+	return (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) == S_IFCHR;
+}
+
 /*
  * Is it a clock (/dev/ptp0) that is open to be set? clock_settime(2) of its descriptor asks no hook. Only the top makes
  * devices, so what is called so is one.
@@ -54,17 +59,11 @@ __noinline bool tx_sets_clock(u64 file)
 	struct file *f = CAST(struct file, file);
 	char name[4] = {};
 
-	if (!(f->f_mode & FMODE_WRITE) ||
-	    (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) != S_IFCHR)
+	if (!(f->f_mode & FMODE_WRITE) || !is_device(f))
 		return false;
 	bpf_probe_read_kernel(name, sizeof(name),
 			      CAST(struct dentry, address(f->f_path.dentry))->d_name.name);
 	return !__builtin_memcmp(name, "ptp", 3) && name[3] >= '0' && name[3] <= '9';
-}
-
-static __always_inline bool is_device(struct file *f)
-{
-	return (CAST(struct inode, f->f_inode)->i_mode & S_IFMT) == S_IFCHR;
 }
 
 /* Looks at one descriptor of a task that stands, or will stand, at `level`. */

@@ -235,6 +235,7 @@ __noinline bool tx_queue(u64 ns, u32 mine, bool wanted)
 
 	if (!s)
 		return false;
+	s->waited++;
 	s->waits = 1;
 	bpf_for(i, 0, TX_PAUSES) {
 		got = wanted && tx_try(mine, true);

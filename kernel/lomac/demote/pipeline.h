@@ -110,6 +110,7 @@ __noinline int pipeline_let_go(u8 to)
 	if (!s)
 		return 0;
 	until = bpf_ktime_get_ns() + PIPELINE_NS;
+	s->waited++;
 	s->waits = 1;
 	bpf_for(i, 0, TX_PAUSES) {
 		if (!tx_again(until, true) || !pipeline_is_made(to))

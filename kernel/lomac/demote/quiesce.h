@@ -50,6 +50,20 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 }
 
 /*
+ * Since when a thread has had no processor, as how often it was taken off one, and 1; 0: it has one. It is counted
+ * before it is off. So who has the same number after a look at its descriptors as before has not moved one meanwhile.
+ */
+static __always_inline u64 task_off(struct task_struct *t)
+{
+	u8 runs = 1;
+
+	bpf_probe_read_kernel(&runs, sizeof(runs),
+			      (void *)address(t) +
+				      bpf_core_field_offset(struct task_struct, on_cpu));
+	return runs ? 0 : t->nvcsw + t->nivcsw + 1;
+}
+
+/*
  * Has another process begun to trace it (PTRACE_ATTACH, PTRACE_SEIZE)? That asked about its level before, and has not got hold
  * of it yet. By an exec the lock is its own.
  */

@@ -59,6 +59,15 @@ static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *
 	return tx.drag_cause;
 }
 
+/* Is it to be taken for one that holds what is revoked? After its level: who looks reads this before that. */
+static __always_inline void tx_note_held(struct tg_subject *s, bool committed)
+{
+	if (tx.writable || tx.guards)
+		*(volatile u32 *)&s->clear = MAY_HOLD | (u32)tx.id;
+	else if (committed && s->tx_old >= policy.top)
+		*(volatile u32 *)&s->clear = tx.began;
+}
+
 /* Does one step for every task that falls. */
 __noinline int tx_each(u32 step, u64 cause)
 {
@@ -72,11 +81,16 @@ __noinline int tx_each(u32 step, u64 cause)
 			continue;
 		if (step == TX_PUBLISH) {
 			subject_set_level(address(t), s, s->tx_level, s->tx_old + 1);
+			tx_note_held(s, false);
 		} else if (step == TX_BACK) {
 			subject_set_level(address(t), s, s->tx_old, 0);
 			s->settled = 0;
 		} else {
 			subject_set_level(address(t), s, s->tx_level, 0);
+			tx_note_held(s, true);
+			/* who was at rest receives nothing that it was asked about before */
+			if (!s->waits && !(tx.receives && t->pid == me->pid))
+				__sync_val_compare_and_swap(&s->received, MAY_HOLD, 0);
 			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
 		}
 	}
@@ -110,6 +124,38 @@ __noinline int tx_wait(void)
 			tx.busy++;
 	}
 	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/*
+ * Before a look at descriptors, and after it: has one of the other threads that fall run meanwhile, or ended? Who waits
+ * for the turn does nothing else.
+ */
+__noinline int tx_still(bool begins)
+{
+	struct task_struct *t, *me = bpf_get_current_task_btf();
+
+	if (begins)
+		tx.moved = tx.still = 0;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct tg_subject *s = subject_stored(t);
+		u64 off;
+
+		if (!s || s->tx != tx.id || t->pid == me->pid || !address(UNTRUSTED(t)->files))
+			continue;
+		off = s->waits ? 1ull << 63 | s->waited : task_off(t);
+		if (begins) {
+			s->tx_off = off;
+			tx.still++;
+		} else {
+			tx.moved |= !off || off != s->tx_off;
+			tx.still--;
+		}
+	}
+	bpf_rcu_read_unlock();
+	if (!begins && tx.still)
+		tx.moved = 1;
 	return 0;
 }
 

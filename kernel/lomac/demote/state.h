@@ -57,6 +57,12 @@ struct tg_tx {
 	u32 overflow;           /* it was too short */
 	u32 published;          /* levels have been changed */
 	u32 guarded;            /* and the guard was attached before */
+	u32 guards;             /* it needs that, whatever the tables show now */
+	u32 still;              /* threads that fall, as a look at their descriptors began */
+	u32 moved;              /* one of them has run meanwhile */
+	u32 rises;              /* what has been raised so far: a policy, a promotion (held.h) */
+	u32 began;              /* the number of those as it began */
+	u32 receives;           /* it is about a descriptor that the current task receives */
 	u32 mapped;             /* mappings seen of the last task */
 	u32 pass;               /* number of the pass over mappings */
 	u32 others;             /* somebody else would fall */
@@ -91,6 +97,12 @@ static __always_inline bool tx_idle_for(u16 family)
 {
 	_Static_assert(__builtin_offsetof(struct tg_tx, lock) == 4, "one word with the family");
 	return *(volatile u64 *)&tx == family;
+}
+
+/* What `clear` of a subject says that holds nothing revoked now. */
+static __always_inline u32 held_now(void)
+{
+	return (*(volatile u32 *)&tx.rises + 1) & ~MAY_HOLD;
 }
 
 /* What a step over all tasks does for those that fall. */

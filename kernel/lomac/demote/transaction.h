@@ -11,7 +11,8 @@
  *     its writers, so that pipe reads, splice, tee and vmsplice need no check;
  *   - no subject has a shared writable mapping of an object above it;
  *   - a descriptor through which a subject could write to a higher object exists
- *     only while the guard on file_permission is attached.
+ *     only while the guard on file_permission is attached, and in the tables of tasks
+ *     that are noted for it (held.h).
  *
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
@@ -20,7 +21,8 @@
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
- *      write that stalls may not begin when only the level is known;
+ *      write that stalls may not begin when only the level is known. Each of them is
+ *      noted as one that may hold what is revoked (held.h);
  *   4. publish the new levels: from here on every hook decides by them what is
  *      changed; who would observe waits for the end, as the levels may be put back.
  *      Wait until each of their other threads has left any system call that it entered
@@ -142,8 +144,10 @@ static __always_inline int tx_settle(bool may_sleep, u32 mine)
  * Looks for mappings and asynchronous I/O that nothing could revoke. A process that
  * exits, or a call about to return, hides for a moment what it holds, and whose lock
  * somebody has (ps and the like) cannot be looked at: such a moment is waited for.
+ * Descriptors are looked at once more while nobody moves them: for a moment such a moment is waited for, too, as without one
+ * the guard is needed.
  */
-static __always_inline int tx_irrevocable(bool may_sleep, u32 mine)
+static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 {
 	u64 until = bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS : TX_SPIN_NS);
 	int err;
@@ -153,10 +157,16 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine)
 		tx.overflow = tx.async = tx.mapping = 0;
 		tx_scan_fallers(TX_COUNT);
 		tx.pending = tx.channels = tx.memory = tx.floors = tx.floors_others = 0;
+		if (!alone)
+			tx_still(true);
 		tx_scan_fallers(TX_VERIFY);
+		if (!alone)
+			tx_still(false);
 		bpf_for(k, 0, tx.pending)
 			tx_check_unnamed_memory(tx_pending[BOUND(k, TX_PENDING)]);
-		if (!tx.overflow)
+		if (!tx.overflow &&
+		    (!tx.moved || tx.writable || tx.guards || tx.guarded ||
+		     bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS - TX_SPIN_NS : 0) > until))
 			return 0;
 		err = tx_rest(until, may_sleep, mine);
 		if (err)
@@ -261,6 +271,8 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		return 0;
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
 	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = tx.relays = 0;
+	tx.guards = tx.moved = 0;
+	tx.receives = n->op == TG_OP_RECEIVE_FD;
 	if (to != TX_STAY)
 		tx_mark(me, to);
 	/* one thread, no channel: nobody else can be touched */
@@ -277,7 +289,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			return tx_fail(TG_R_BUSY, n);
 		if ((tx.others && tx.reopen) || tx.relays)
 			return tx_fail(TG_R_CHANNEL, n);
-		if (tx.writable && !(tx.published ? tx.guarded : tx_armed())) {
+		if ((tx.writable || tx.guards) && !(tx.published ? tx.guarded : tx_armed())) {
 			if (tx.published)
 				tx_each(TX_BACK, 0);
 			err = tx_guard(may_sleep, mine);
@@ -314,12 +326,14 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			return tx_fail(TG_R_BUSY, n);
 		}
 		tx.changed = 0;
-		err = tx_irrevocable(may_sleep, mine);
+		err = tx_irrevocable(may_sleep, mine, alone);
 		if (err == TX_LOST)
 			return TX_LOST;
 		reason = tx_why_not();
 		if (reason)
 			return tx_fail(reason, n);
+		if (tx.writable || tx.moved)
+			tx.guards = 1;
 		if (tx.changed)
 			alone = false;
 	}
@@ -393,6 +407,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_se
 	tx.open = 1;
 	tx.failing = tx.crowded = tx.made = 0;
 	tx.looked = 0;
+	tx.began = held_now();
 	tx.stage = TX_SPREAD;
 	tx.own = tx.payer = payer_current();
 	__builtin_memset(tx_filter, 0, sizeof(tx_filter));

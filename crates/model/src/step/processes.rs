@@ -136,11 +136,19 @@ impl World {
         Ok(())
     }
 
-    /// Looks into another's memory, or gets a hold on it: refused from below,
-    /// observed from above. The calls that do so say EPERM of every refusal.
+    /// Whether it may act in another's place: below the top only if it is trusted as far.
+    fn controls(&self, who: usize, target: usize) -> bool {
+        let (who, target) = (&self.subjects[who], &self.subjects[target]);
+        let trusted = target.nodemote || (target.nonetdemote && !who.nonetdemote);
+        who.level == self.top() || who.nodemote || !trusted
+    }
+
+    /// Looks into another's memory, or gets a hold on it: refused from below, and
+    /// of a trusted one; observed from above. The calls that do so say EPERM of
+    /// every refusal.
     pub(super) fn attach_to(&mut self, who: Actor, target: Actor) -> Step {
         let level = self.level(target.subject);
-        if self.level(who.subject) < level {
+        if self.level(who.subject) < level || !self.controls(who.subject, target.subject) {
             refuse()
         } else {
             self.observe(who.subject, level).or_else(|_| refuse())

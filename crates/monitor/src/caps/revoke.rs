@@ -180,7 +180,7 @@ impl Capabilities<'_> {
     }
 }
 
-/// Why who is told of is killed.
+/// Why a process is killed.
 fn why(held: &tg_caps_held) -> Why {
     match held.fd {
         BLOCKED => Why::Busy,

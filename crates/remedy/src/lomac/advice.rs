@@ -75,6 +75,9 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "a SELinux policy decides about it: an `allow` rule for these types, or another context, mends it"
         }
         Reason::Caps => "a capability file decides about it: a line of the subject's mends it",
+        Reason::Trust => {
+            "install the library where the top level alone writes; to trace a trusted program (`nodemote`, `nonetdemote`), start it under the tracer, where it is not trusted"
+        }
         Reason::Rule | Reason::NoCreator => by_operation(refusal, policy),
     }
 }

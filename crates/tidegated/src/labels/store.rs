@@ -455,9 +455,9 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     } = next.meet(&new, &mounted, &monitor.given()?, &monitor.labelled()?);
     let restore = |table: &Table| -> Outcome {
         if !table.is_empty() {
+            // what was open for writing may be above its holder then
+            let _raising = shared.guard.raise(monitor)?;
             monitor.restore_given(&entries(table.clone()))?;
-            // what was open for writing may be above its holder now
-            shared.guard.arm(monitor)?;
             policies.renew(monitor)?;
         }
         Ok(())

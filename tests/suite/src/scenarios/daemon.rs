@@ -16,7 +16,7 @@ const PID: &str = "/run/tidegate/pid";
 /// How long nobody must have needed the guard before it goes.
 pub const GUARD_QUIET: Duration = Duration::from_millis(200);
 
-/// How long the guard outlasts that: thirteen looks that find nothing, as far apart, on a processor that is slow.
+/// How long that may take: some looks that find nobody, as far apart, on a processor that is slow.
 const LOOKS: Duration = Duration::from_secs(12);
 
 /// A `tidegate` command.

@@ -56,6 +56,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["listen", path, sign] => status(listens(path, sign)),
         ["send-socket", name, family, kind] => errno(send_socket(name, family, kind)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
+        ["make-code"] => errno(make_code()),
         _ => ExitCode::from(2),
     }
 }
@@ -154,6 +155,18 @@ fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {
     let file = crate::scenarios::sys::reads(path)?;
     let socket = unixsock::fresh(SockType::Datagram)?;
     unixsock::send(&socket, Some(&to), &[file.as_raw_fd()])
+}
+
+/// Makes code as it runs, as compilers and drivers do: in memory of its own, and in a memfd that it has mapped twice.
+fn make_code() -> Result<(), Errno> {
+    use libc::{MAP_PRIVATE, MAP_SHARED, PROT_EXEC, PROT_READ, PROT_WRITE};
+    let own = sys::Map::anonymous(MAP_PRIVATE)?;
+    own.poke(0xc3);
+    own.protect(PROT_READ | PROT_EXEC)?;
+    let memory = sys::memfd(0)?;
+    sys::put_all(&memory, &[0xc3; sys::PAGE])?;
+    let _written = sys::Map::of(&memory, PROT_READ | PROT_WRITE, MAP_SHARED)?;
+    sys::Map::of(&memory, PROT_READ | PROT_EXEC, MAP_SHARED).map(drop)
 }
 
 fn status(outcome: Outcome) -> ExitCode {

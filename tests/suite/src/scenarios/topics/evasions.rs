@@ -11,7 +11,7 @@ use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
 
-use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::daemon;
 use crate::scenarios::level;
 use crate::scenarios::net::{address, connect, listener};
@@ -80,6 +80,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "seccomp-listener",
         "a falling child answers its parent's system calls",
         listens,
+    ),
+    bypass(
+        "seccomp-hands-over",
+        "a descriptor that a listener hands to a thread in a call for whose end no fall waits",
+        handed_at_rest,
     ),
     bypass(
         "terminal-by-signal",
@@ -469,29 +474,68 @@ fn by_ring() -> Outcome {
     .join()
 }
 
-fn listens() -> Outcome {
+/// A listener that answers one call of the calling thread; every other is allowed.
+pub(super) fn answers(call: libc::c_long) -> Result<OwnedFd, Errno> {
     const NEW_LISTENER: i64 = 8;
     const SET_FILTER: i64 = 1;
-    // everything is allowed but getpriority, which the listener answers
     let filter: [libc::sock_filter; 4] = [
         (0x20, 0, 0, 0),
-        (0x15, 0, 1, libc::SYS_getpriority as u32),
+        (0x15, 0, 1, call as u32),
         (6, 0, 0, 0x7fc0_0000),
         (6, 0, 0, 0x7fff_0000),
     ]
     .map(|(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k });
+    let program = libc::sock_fprog {
+        len: 4,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    syscall!(libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)?;
+    sys::owned(syscall!(
+        libc::SYS_seccomp,
+        SET_FILTER,
+        NEW_LISTENER,
+        &raw const program
+    )?)
+}
+
+/// What becomes of a descriptor that a listener hands to a thread in this call, which it then answers.
+fn handed_in(call: libc::c_long, file: &OwnedFd) -> Outcome<Result<i64, Errno>> {
+    const RECEIVE: u64 = 0xc050_2100;
+    const ANSWER: u64 = 0xc018_2101;
+    const ADD_FD: u64 = 0x4018_2103;
+    let (tell, told) = std::sync::mpsc::channel();
+    let caller = std::thread::spawn(move || {
+        let _ = tell.send(answers(call));
+        let _ = syscall!(call);
+    });
+    let listener = told
+        .recv()
+        .map_err(|e| Failed::because(format_args!("no listener: {e}")))??;
+    let mut call = [0u64; 10];
+    sys::ioctl(&listener, RECEIVE, call.as_mut_ptr() as usize)?;
+    // of whose call, without flags; the file, and any free number
+    let add = [call[0], (file.as_raw_fd() as u64) << 32, 0];
+    let added = sys::ioctl(&listener, ADD_FD, add.as_ptr() as usize);
+    let answer = [call[0], 0, 0];
+    sys::ioctl(&listener, ANSWER, answer.as_ptr() as usize)?;
+    let _ = caller.join();
+    Ok(added)
+}
+
+fn handed_at_rest() -> Outcome {
+    let high = place::file(SYSTEM, "high")?;
     start(|| {
-        let program = libc::sock_fprog {
-            len: 4,
-            filter: filter.as_ptr().cast_mut(),
-        };
-        syscall!(libc::SYS_prctl, libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)?;
-        let listener = sys::owned(syscall!(
-            libc::SYS_seccomp,
-            SET_FILTER,
-            NEW_LISTENER,
-            &raw const program
-        )?)?;
+        let file = sys::both(&high)?;
+        refused(Errno::EPERM, handed_in(libc::SYS_flock, &file)?)?;
+        allowed(handed_in(libc::SYS_getpriority, &file)?).map(drop)
+    })?
+    .join()?;
+    Ok(fs::remove_file(&high)?)
+}
+
+fn listens() -> Outcome {
+    start(|| {
+        let listener = answers(libc::SYS_getpriority)?;
         let child = start(|| refused(Errno::EACCES, fs::read(place::level_file(Untrusted))))?;
         drop(listener);
         child.join()

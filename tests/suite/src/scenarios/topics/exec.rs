@@ -23,7 +23,7 @@ use crate::sys::c;
 use Level::{System, Untrusted, User};
 
 const ROW: &str = "open for reading";
-const SHELL: &str = "/usr/bin/dash";
+pub(super) const SHELL: &str = "/usr/bin/dash";
 
 /// A shell script whose exit status tells the level it runs at.
 pub const TELL: &str = "if true >> /scn/system/.probe; then exit 202; fi; \
@@ -139,7 +139,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-fn run(program: &str, args: &[&str]) -> Outcome<i32> {
+pub(super) fn run(program: &str, args: &[&str]) -> Outcome<i32> {
     let status = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
@@ -153,12 +153,12 @@ fn run(program: &str, args: &[&str]) -> Outcome<i32> {
 
 /// The level that a program which tells it ran at.
 #[track_caller]
-fn ran_at(code: i32, level: Level) -> Outcome {
+pub(super) fn ran_at(code: i32, level: Level) -> Outcome {
     same("the level it ran at", level_of_status(code), Some(level))
 }
 
 /// A copy of a program, executable by all.
-fn copy(from: &str, to: &str) -> Outcome {
+pub(super) fn copy(from: &str, to: &str) -> Outcome {
     fs::copy(from, to)?;
     Ok(fs::set_permissions(to, fs::Permissions::from_mode(0o755))?)
 }
@@ -422,13 +422,18 @@ fn low_binfmt() -> Outcome {
     level::is(System)
 }
 
-fn ld_preload() -> Outcome {
-    let low = path(LOW, "lib.so");
-    let library = ["libutil.so.1", "libdl.so.2", "libacl.so.1"]
+/// A library that programs can do with.
+pub(super) fn small_library() -> Outcome<String> {
+    ["libutil.so.1", "libdl.so.2", "libacl.so.1"]
         .map(|l| format!("/usr/lib/x86_64-linux-gnu/{l}"))
         .into_iter()
         .find(|l| fs::metadata(l).is_ok())
-        .ok_or_else(|| Failed::because("no small library"))?;
+        .ok_or_else(|| Failed::because("no small library"))
+}
+
+fn ld_preload() -> Outcome {
+    let low = path(LOW, "lib.so");
+    let library = small_library()?;
     copy(&library, &low)?;
     let status = Command::new(SHELL)
         .args(["-c", TELL])
@@ -563,7 +568,7 @@ fn trusted_copy() -> Outcome {
 }
 
 /// The script that the policy trusts: it reads a low file, and tells the level that it has then.
-fn make_trusted_script() -> Outcome<String> {
+pub(super) fn make_trusted_script() -> Outcome<String> {
     let (script, low) = (format!("{BIN}/trusted-script"), place::file(LOW, "low")?);
     fs::write(&script, format!("#!{SHELL}\nread word <{low}\n{TELL}\n"))?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;

@@ -55,6 +55,7 @@ mod taken;
 mod tasks;
 mod threads;
 mod tracing;
+mod trusted;
 mod tty;
 mod under_way;
 mod unix;
@@ -88,6 +89,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     ipc::SCENARIOS,
     tasks::SCENARIOS,
     tracing::SCENARIOS,
+    trusted::SCENARIOS,
     system::SCENARIOS,
     capabilities::SCENARIOS,
     bpffs::SCENARIOS,

@@ -18,14 +18,14 @@ use nix::unistd::{Pid, getpid, pipe2};
 use super::threads::clone_here;
 use crate::scenarios::check::{Failed, Outcome, ensure, refused, same, soon};
 use crate::scenarios::level;
-use crate::scenarios::place::{self, BIN, SYSTEM, TMPFS_LOW, USER, path};
+use crate::scenarios::place::{self, BIN, SYSTEM, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::subject::{Level, at, lower, start, tell};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 use crate::wait;
 
-use Level::{Untrusted, User};
+use Level::{System, Untrusted, User};
 
 pub const SCENARIOS: &[Scenario] = &[
     bypass(
@@ -52,7 +52,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Waits for the end of a tracee that it lets go on, whatever stops it.
-fn ends(tracee: Pid) -> Outcome<i32> {
+pub(super) fn ends(tracee: Pid) -> Outcome<i32> {
     ptrace::cont(tracee, None)?;
     loop {
         match waitpid(tracee, None)? {
@@ -63,9 +63,10 @@ fn ends(tracee: Pid) -> Outcome<i32> {
     }
 }
 
+/// At the top: below it a program that is traced is not trusted.
 fn trusted_tracee() -> Outcome {
-    let high = place::file(USER, "high")?;
-    at(User, || {
+    let high = place::file(SYSTEM, "high")?;
+    at(System, || {
         let tracee = start(|| {
             ptrace::traceme()?;
             let mut program = Command::new(format!("{BIN}/trusted"));
@@ -75,7 +76,11 @@ fn trusted_tracee() -> Outcome {
         let fell = lower(Untrusted).is_ok();
         let code = ends(tracee.pid)?;
         let may_not = if fell { Errno::EPERM as i32 } else { 0 };
-        same("what its tracee got, which writes at `user`", code, may_not)
+        same(
+            "what its tracee got, which writes at the top",
+            code,
+            may_not,
+        )
     })
 }
 

@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
 
 use super::tasks::{ROW, WORD, idle, read_memory, vectors};
 use crate::scenarios::check::{Outcome, allowed, refused, refused_any, same};
@@ -59,40 +60,39 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
+/// A process that this one may neither trace nor take anything from, nor write its memory.
+pub(super) fn is_closed(target: Pid) -> Outcome {
+    let none = ptrace::Options::empty();
+    refused(Errno::EPERM, ptrace::attach(target))?;
+    refused(Errno::EPERM, ptrace::seize(target, none))?;
+    let word = [7u64];
+    let here = libc::iovec {
+        iov_base: word.as_ptr().cast_mut().cast(),
+        iov_len: 8,
+    };
+    let (_, there) = vectors();
+    let wrote = syscall!(
+        libc::SYS_process_vm_writev,
+        target.as_raw(),
+        &raw const here,
+        1,
+        &raw const there,
+        1,
+        0,
+    );
+    refused(Errno::EPERM, wrote)?;
+    let memory = format!("/proc/{target}/mem");
+    refused_any(&[Errno::EPERM, Errno::EACCES], sys::both(&memory))?;
+    refused_any(&[Errno::EPERM, Errno::EACCES], sys::writes(&memory))?;
+    let pidfd = sys::pidfd_open(target.as_raw())?;
+    refused(Errno::EPERM, sys::pidfd_getfd(&pidfd, 0))
+}
+
 fn ptrace_up() -> Outcome {
     for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
         let target = idle(high)?;
-        let proc = format!("/proc/{}", target.pid);
         at(low, || {
-            let none = ptrace::Options::empty();
-            refused(Errno::EPERM, ptrace::attach(target.pid))?;
-            refused(Errno::EPERM, ptrace::seize(target.pid, none))?;
-            let word = [7u64];
-            let here = libc::iovec {
-                iov_base: word.as_ptr().cast_mut().cast(),
-                iov_len: 8,
-            };
-            let (_, there) = vectors();
-            let wrote = syscall!(
-                libc::SYS_process_vm_writev,
-                target.pid.as_raw(),
-                &raw const here,
-                1,
-                &raw const there,
-                1,
-                0,
-            );
-            refused(Errno::EPERM, wrote)?;
-            refused_any(
-                &[Errno::EPERM, Errno::EACCES],
-                sys::both(format!("{proc}/mem")),
-            )?;
-            refused_any(
-                &[Errno::EPERM, Errno::EACCES],
-                sys::writes(format!("{proc}/mem")),
-            )?;
-            let pidfd = sys::pidfd_open(target.pid.as_raw())?;
-            refused(Errno::EPERM, sys::pidfd_getfd(&pidfd, 0))?;
+            is_closed(target.pid)?;
             level::is(low)
         })?;
         target.kill()?;
