@@ -120,7 +120,7 @@ static __noinline int audit_model(struct tg_event *e, u32 reason)
 			e->denied = t->denied;
 		}
 	} else if (reason >= TG_R_PROFILE) {
-		struct tg_confined *c = confined_current();
+		struct tg_confined *c = profile_subjects_current();
 
 		e->profile = c ? c->profile : 0;
 		e->request = c ? c->request : 0;

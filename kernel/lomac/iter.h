@@ -256,7 +256,7 @@ int ps_profile(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	c = confined_task(task);
+	c = profile_subjects_task(task);
 	profile = c ? c->profile : 0;
 	bpf_seq_write(ctx->meta->seq, &profile, sizeof(profile));
 	return 0;

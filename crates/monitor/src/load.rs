@@ -164,7 +164,7 @@ impl Monitor {
             nets: open_map("nets")?,
             history: open_map("history")?,
             stats: open_map("stats")?,
-            onexec: open_map("onexec")?,
+            onexec: open_map("profile_onexec")?,
             te_onexec: open_map("te_onexec")?,
             te_socks: open_map("te_socks")?,
             te_given: open_map("te_given")?,
