@@ -6,7 +6,21 @@
 #ifndef TIDEGATE_PROFILE_EXEC_H
 #define TIDEGATE_PROFILE_EXEC_H
 
+#include "core/ps.h"
 #include "profile/file.h"
+
+/* The profile of each thread, by its id. */
+SEC("iter/task")
+int ps_profile_id(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct tg_confined *c;
+
+	if (!task)
+		return 0;
+	c = profile_subjects_task(task);
+	return ps_write_model(ctx, task, c ? c->profile : 0);
+}
 
 /* A child is confined as its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")

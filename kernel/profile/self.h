@@ -12,7 +12,7 @@
 #define HATS 16 /* names of hats in one request */
 
 /* Set by user space: the kernel's own AppArmor is at work, too. */
-u32 apparmor_active;
+u32 apparmor_active GLOBAL_OF(profile);
 
 /* The room for texts has the request's words from its first byte on, each ended by a 0. */
 #define WORD_BYTE(t, i) ((t)->text[BOUND(i, TG_TEXT)])

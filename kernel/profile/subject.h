@@ -44,7 +44,7 @@ struct tg_confined {
 	u64 spilled; /* of a slot: some task that hashes here has storage, or had */
 };
 
-TASK_SLOTS(profile_subjects, struct tg_confined, 14)
+TASK_SLOTS(profile, profile_subjects, struct tg_confined, 14)
 
 /*
  * What user space asks for: the profile of a task's next execution, by its id. Of its own, so that
@@ -58,10 +58,10 @@ struct {
 } profile_onexec SEC(".maps");
 
 /* Keeps the image's types in the object's BTF, where user space finds them. */
-const struct tg_image *type_image;
-const struct tg_profile *type_profile;
-const struct tg_table *type_table;
-const struct tg_pair *type_pair;
+const struct tg_image *type_image GLOBAL_OF(profile);
+const struct tg_profile *type_profile GLOBAL_OF(profile);
+const struct tg_table *type_table GLOBAL_OF(profile);
+const struct tg_pair *type_pair GLOBAL_OF(profile);
 
 #include "core/image.h"
 

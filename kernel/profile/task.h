@@ -39,7 +39,7 @@ struct tg_agreed {
 };
 
 #define TG_AGREED_BITS 8
-struct tg_agreed agreed[1 << TG_AGREED_BITS];
+struct tg_agreed agreed[1 << TG_AGREED_BITS] GLOBAL_OF(profile);
 
 static __always_inline u64 between_what(struct tg_between *b)
 {

@@ -53,8 +53,8 @@ struct {
  * How often a directory, or what something is mounted on, was moved; whether that is counted, as user space says
  * once it is. Where it cannot be (a kernel that has no such function) all renames there are count in its place.
  */
-u32 moves_counted;
-u64 directory_moves;
+u32 moves_counted GLOBAL_OF(profile);
+u64 directory_moves GLOBAL_OF(profile);
 
 /* Has something else a path by way of it? A file may be a mountpoint in another mount namespace than who moves it. */
 static __always_inline bool leads_on(struct dentry *d)
