@@ -26,6 +26,7 @@
 #include "core/given.h"
 #include "core/guard_wait.h"
 #include "core/file_kind.h"
+#include "core/ps.h"
 #include "lomac/map.h"
 #include "lomac/label.h"
 #include "lomac/subject.h"

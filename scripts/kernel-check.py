@@ -3,11 +3,12 @@
 """Checks the layout of kernel/, and writes the table of programs in kernel/README.md.
 
     kernel-check.py layers     every include obeys the layering rule; the exceptions below are all that there are
+    kernel-check.py owned      a model's maps and globals are named and placed so that they are in the kernel only with it
     kernel-check.py alone      every header compiles without any other before it (clang; half a minute)
     kernel-check.py table      the table in kernel/README.md says what the sources say, and each program has one attach set
     kernel-check.py write      writes that table
 
-Without an argument it is `layers` and `table`, which need no compiler. The last line is `N passed, N failed`.
+Without an argument it is `layers`, `owned` and `table`, which need no compiler. The last line is `N passed, N failed`.
 The layering rule is abi < lib < core < {lomac, profile, te, caps}: a header includes headers of its own folder and of folders
 before it. Between the models there is no edge. The recorder is an object of its own that may include all.
 """
@@ -36,9 +37,6 @@ EXCEPTIONS = {
     ("profile/verdict.h", "lomac/subject.h"): "a record has the task's level",
     ("te/verdict.h", "lomac/subject.h"): "a record has the task's level",
     ("caps/ask.h", "lomac/subject.h"): "a record has the task's level",
-    ("lomac/iter.h", "profile/subject.h"): "a line of `tidegate ps` has what each model keeps of the task",
-    ("lomac/iter.h", "te/subject.h"): "a line of `tidegate ps` has what each model keeps of the task",
-    ("lomac/iter.h", "caps/table.h"): "a line of `tidegate ps` has what each model keeps of the task",
     ("te/revoke.h", "lomac/demote/lock.h"): "the wait for a guard reads the memory of a task at the top",
     ("caps/file.h", "lomac/demote/lock.h"): "the wait for a guard reads the memory of a task at the top",
     ("caps/service/message.h", "lomac/net.h"): "the service monitor's program on a message runs lomac's check, too",
@@ -118,6 +116,26 @@ def layers():
             else:
                 wrong.append(f"kernel/{header} includes {other}: {folder} may not know {to}")
     wrong += [f"{a} does not include {b} any more: take it from the exceptions" for a, b in EXCEPTIONS.keys() - used]
+    return wrong
+
+
+def owned():
+    """The maps of a model beside lomac whose names do not begin with its name, and its globals in another section."""
+    wrong = []
+    for header in headers():
+        model = header.split("/")[0]
+        if model not in MODELS[1:]:
+            continue
+        maps = re.findall(r'^} (\w+) SEC\("\.maps"\)|^TASK_SLOTS\(\w+, (\w+)', text(header), re.M)
+        for name in (plain or slots for plain, slots in maps):
+            if not name.startswith(model + "_"):
+                wrong.append(f"kernel/{header}: the map {name} has to be called {model}_{name}")
+        types = r"(?:const )?(?:struct \w+|u8|u16|u32|u64|s32|bool)"
+        for name in re.findall(rf"^{types} \*?(\w+)(?:\[[^=\n]*\])?;", text(header), re.M):
+            wrong.append(f"kernel/{header}: {name} has to be GLOBAL_OF({model})")
+        for other in re.findall(r"(?:GLOBAL_OF|TASK_SLOTS)\((\w+)", text(header)):
+            if other != model:
+                wrong.append(f"kernel/{header}: a global of {other}")
     return wrong
 
 
@@ -240,11 +258,12 @@ def checked_table(write):
 def main():
     checks = {
         "layers": layers,
+        "owned": owned,
         "alone": alone,
         "table": lambda: checked_table(False),
         "write": lambda: checked_table(True),
     }
-    names = sys.argv[1:] or ["layers", "table"]
+    names = sys.argv[1:] or ["layers", "owned", "table"]
     if any(name not in checks for name in names):
         sys.exit(__doc__)
     failed = 0

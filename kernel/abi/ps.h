@@ -14,15 +14,20 @@ struct tg_ps {
 	u8 level;
 	u8 attrs;
 	u8 governed;
-	u8 rings; /* io_uring may hold descriptors that no table shows */
-	u32 caps; /* number of its domain under the `capability` model, 0: not governed */
+	u8 rings;     /* io_uring may hold descriptors that no table shows */
+	u32 executed; /* the file below was opened by an execution, and not named later (PR_SET_MM) */
 	u64 start;
 	u64 cause;
-	u64 exe;      /* label of its program's file, 0: none */
-	u64 sid;      /* of the `te` model, 0: not governed */
-	u32 executed; /* that file was opened by an execution, and not named later (PR_SET_MM) */
-	u32 pad;
+	u64 exe; /* label of its program's file, 0: none */
 	char comm[16];
+};
+
+/* What one of the other models has of a thread, written by that model's iterator. */
+struct tg_ps_model {
+	u64 start;
+	u64 number; /* a profile's id, a SID, a domain's number; 0: it is not governed */
+	u32 tid;
+	u32 pad;
 };
 
 #endif

@@ -61,7 +61,7 @@ struct {
 	__type(value, struct caps_active);
 } caps_actives SEC(".maps");
 
-u32 caps_actives_used; /* entries that there are */
+u32 caps_actives_used GLOBAL_OF(caps); /* entries that there are */
 
 static const struct caps_active caps_no_active;
 

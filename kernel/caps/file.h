@@ -10,7 +10,7 @@
 #include "lomac/demote/lock.h"
 
 /* Set by user space once the guard is attached, cleared before it goes. */
-u32 caps_guard_armed;
+u32 caps_guard_armed GLOBAL_OF(caps);
 
 /* Is it without a name, by which somebody could be given it? Such a thing is whoever's has it. */
 static __always_inline bool caps_is_nameless(struct inode *inode)

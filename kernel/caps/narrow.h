@@ -3,8 +3,19 @@
 #ifndef TIDEGATE_CAPS_NARROW_H
 #define TIDEGATE_CAPS_NARROW_H
 
+#include "core/ps.h"
 #include "lib/arena.h"
 #include "caps/session.h"
+#include "caps/table.h"
+
+/* The domain of each thread, by its number. */
+SEC("iter/task")
+int ps_caps_domain(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	return task ? ps_write_model(ctx, task, caps_domain_of(task)) : 0;
+}
 
 /* A process is given a layer more. */
 struct caps_change {

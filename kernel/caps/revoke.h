@@ -24,7 +24,7 @@ struct tg_caps_held {
 	u32 pad;
 };
 
-const struct tg_caps_held *type_caps_held;
+const struct tg_caps_held *type_caps_held GLOBAL_OF(caps);
 
 /* What of a mapped file's use a domain has lost; `why`: how, where it has lost all of it. */
 static __noinline u32 caps_mapping_lost(u64 file, u32 domain, u32 rights, u32 *why __arg_nonnull)

@@ -48,10 +48,10 @@ struct caps_domain {
 	u32 control[CAPS_CLASSES];
 };
 
-struct caps_session caps_sessions[CAPS_SESSIONS];
-struct caps_domain caps_domains[CAPS_DOMAINS];
-u64 caps_domains_made;
-u32 caps_domains_used; /* places that are not free */
+struct caps_session caps_sessions[CAPS_SESSIONS] GLOBAL_OF(caps);
+struct caps_domain caps_domains[CAPS_DOMAINS] GLOBAL_OF(caps);
+u64 caps_domains_made GLOBAL_OF(caps);
+u32 caps_domains_used GLOBAL_OF(caps); /* places that are not free */
 
 #define CAPS_NUMBER_BITS 12 /* of the place */
 
@@ -70,7 +70,7 @@ struct caps_task {
 	u32 why;     /* enum caps_why */
 };
 
-TASK_SLOTS(caps_tasks, struct caps_task, 14)
+TASK_SLOTS(caps, caps_tasks, struct caps_task, 14)
 
 /* What was taken from a session: by which revocation, counted from 1. Never while it is looked at: before the count. */
 enum caps_taken_kind {
@@ -95,7 +95,7 @@ struct {
 } caps_taken SEC(".maps");
 
 /* revocations so far; changed by user space, once what it took stands in `caps_taken` */
-u32 caps_epoch;
+u32 caps_epoch GLOBAL_OF(caps);
 
 /* Why something was refused. */
 enum caps_why {
@@ -113,8 +113,8 @@ enum caps_why {
 };
 
 /* Keeps the image's types in the object's BTF. */
-const struct caps_image *type_caps_image;
-const struct caps_subject *type_caps_subject;
+const struct caps_image *type_caps_image GLOBAL_OF(caps);
+const struct caps_subject *type_caps_subject GLOBAL_OF(caps);
 
 static __always_inline struct caps_domain *caps_domain_at(u32 number)
 {

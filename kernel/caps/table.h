@@ -19,12 +19,12 @@ struct caps_held_image {
 	u8 hash[32]; /* of the files that it was laid out from */
 };
 
-struct caps_held_image caps_images[CAPS_IMAGES];
+struct caps_held_image caps_images[CAPS_IMAGES] GLOBAL_OF(caps);
 
 /* Keep the types in the object's BTF, where user space finds them. */
 struct caps_change;
-const struct caps_change *type_caps_change;
-const struct caps_taken_key *type_caps_taken_key;
+const struct caps_change *type_caps_change GLOBAL_OF(caps);
+const struct caps_taken_key *type_caps_taken_key GLOBAL_OF(caps);
 
 /* The number of a task's domain; 0: it is not governed. */
 static __always_inline u32 caps_domain_of(struct task_struct *task)

@@ -89,14 +89,22 @@ __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 	return w->off < TG_PATH ? w->off : TG_PATH;
 }
 
+/*
+ * Whose programs this load brings in: a model's number, or 0 for lomac's. User space says so before each load
+ * (crates/monitor/src/object.rs). To the verifier it is a constant, so it passes over what reads the state of another model, whose
+ * maps may not be there.
+ */
+const volatile u32 loaded_model SEC(".rodata.loaded");
+
 /* What the model whose refusal it is says of it. A function of its own: the callers' stacks are nearly full. */
 static __noinline int audit_model(struct tg_event *e, u32 reason)
 {
 	e->profile = 0;
 	e->ssid = e->tsid = e->tclass = 0;
+	e->request = e->denied = 0;
 	e->layer = e->why = e->pad = 0;
 	e->session = 0;
-	if (reason == TG_R_CAPS) {
+	if (loaded_model == TG_MODEL_CAPS && reason == TG_R_CAPS) {
 		struct caps_task *t = caps_tasks_current();
 
 		if (t) {
@@ -109,7 +117,7 @@ static __noinline int audit_model(struct tg_event *e, u32 reason)
 							 ->number :
 						 0;
 		}
-	} else if (reason == TG_R_TE) {
+	} else if (loaded_model == TG_MODEL_TE && reason == TG_R_TE) {
 		struct te_subject *t = te_subjects_current();
 
 		if (t) {
@@ -119,8 +127,8 @@ static __noinline int audit_model(struct tg_event *e, u32 reason)
 			e->request = t->request;
 			e->denied = t->denied;
 		}
-	} else if (reason >= TG_R_PROFILE) {
-		struct tg_confined *c = confined_current();
+	} else if (loaded_model == TG_MODEL_PROFILE && reason >= TG_R_PROFILE) {
+		struct tg_confined *c = profile_subjects_current();
 
 		e->profile = c ? c->profile : 0;
 		e->request = c ? c->request : 0;

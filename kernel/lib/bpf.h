@@ -15,4 +15,10 @@
 #include <bpf/bpf_endian.h>
 #include "lib/kfuncs.h"
 
+/*
+ * Where the globals of `profile`, `te` and `caps` are: in a section for each model, so that there is memory for them only once
+ * the model is loaded (crates/monitor/src/object.rs). Those of `lomac`, and what all models share, are in the ordinary one.
+ */
+#define GLOBAL_OF(model) SEC(".bss." #model)
+
 #endif

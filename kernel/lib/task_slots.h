@@ -4,17 +4,18 @@
  * a fork several times its own checks to make. Whose slot is another's has storage. A slot is free again when its task is
  * freed (task_free), before its address can be another's, and is all zeros then.
  *
- * TASK_SLOTS(of, value_type, bits): `value_type` has `u64 task`, its address, 0 in a slot that is free; and `u64 spilled`, of a
- * slot: some task that hashes here has storage, or had.
+ * TASK_SLOTS(model, of, value_type, bits): `value_type` has `u64 task`, its address, 0 in a slot that is free; and
+ * `u64 spilled`, of a slot: some task that hashes here has storage, or had.
  */
 #ifndef TIDEGATE_LIB_TASK_SLOTS_H
 #define TIDEGATE_LIB_TASK_SLOTS_H
 
+#include "lib/bpf.h"
 #include "lib/storage.h"
 #include "lib/verifier.h"
 
-#define TASK_SLOTS(of, value_type, bits)                                                \
-	value_type of##_slots[1 << (bits)];                                             \
+#define TASK_SLOTS(model, of, value_type, bits)                                         \
+	value_type of##_slots[1 << (bits)] GLOBAL_OF(model);                            \
                                                                                         \
 	struct {                                                                        \
 		__uint(type, BPF_MAP_TYPE_TASK_STORAGE);                                \

@@ -9,12 +9,9 @@
 
 #include "abi/ps.h"
 #include "lib/look.h"
-#include "caps/table.h"
 #include "lomac/held.h"
 #include "lomac/network.h"
 #include "lomac/terminal.h"
-#include "profile/subject.h"
-#include "te/subject.h"
 
 /*
  * A descriptor or a mapping that a subject would have fallen by, or through
@@ -210,8 +207,6 @@ int ps_task(struct bpf_iter__task *ctx)
 	line.governed = label.governed;
 	line.start = task->start_boottime;
 	line.cause = label.cause;
-	line.sid = te_sid_of(task);
-	line.caps = caps_domain_of(task);
 	mm = CAST(struct mm_struct___ps, task->mm);
 	if (task->mm && mm->exe_file) {
 		struct file *f = CAST(struct file, mm->exe_file);
@@ -243,22 +238,6 @@ int ps_settle(struct bpf_iter__task *ctx)
 	if (s && done)
 		slot_correct(address(task), s);
 	bpf_seq_write(ctx->meta->seq, &done, sizeof(done));
-	return 0;
-}
-
-/* The profile of each task, by its id; 0: it has none. */
-SEC("iter/task")
-int ps_profile(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct tg_confined *c;
-	u64 profile;
-
-	if (!task)
-		return 0;
-	c = confined_task(task);
-	profile = c ? c->profile : 0;
-	bpf_seq_write(ctx->meta->seq, &profile, sizeof(profile));
 	return 0;
 }
 

@@ -62,7 +62,7 @@ __noinline int userns_asked(void)
 SEC("lsm/userns_create")
 int BPF_PROG(profile_userns_create, const struct cred *cred)
 {
-	return confined_current() ? verdict_of(userns_asked()) : 0;
+	return profile_subjects_current() ? verdict_of(userns_asked()) : 0;
 }
 
 #endif

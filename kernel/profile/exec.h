@@ -6,17 +6,31 @@
 #ifndef TIDEGATE_PROFILE_EXEC_H
 #define TIDEGATE_PROFILE_EXEC_H
 
+#include "core/ps.h"
 #include "profile/file.h"
+
+/* The profile of each thread, by its id. */
+SEC("iter/task")
+int ps_profile_id(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct tg_confined *c;
+
+	if (!task)
+		return 0;
+	c = profile_subjects_task(task);
+	return ps_write_model(ctx, task, c ? c->profile : 0);
+}
 
 /* A child is confined as its parent is from its first instant, or is not born. */
 SEC("lsm/task_alloc")
 int BPF_PROG(profile_task_alloc, struct task_struct *task)
 {
-	struct tg_confined *c = confined_current(), *child;
+	struct tg_confined *c = profile_subjects_current(), *child;
 
 	if (!c || !(c->profile || c->onexec))
 		return 0;
-	child = confined_made(task);
+	child = profile_subjects_made(task);
 	if (!child)
 		return -ENOMEM;
 	child->profile = c->profile;
@@ -74,7 +88,7 @@ static __always_inline u32 exec_target(struct tg_name *name, struct tg_who *who,
 static __always_inline int exec_leads(struct tg_confined *c, u64 id)
 {
 	if (!c)
-		c = confined_made(bpf_get_current_task_btf());
+		c = profile_subjects_made(bpf_get_current_task_btf());
 	if (!c)
 		return -ENOMEM;
 	c->exec = id;
@@ -127,7 +141,7 @@ static __noinline bool tracer_is_confined(void)
 	tracer = bpf_task_from_pid(me->parent->pid);
 	if (!tracer)
 		return true;
-	c = confined_task(tracer);
+	c = profile_subjects_task(tracer);
 	confined = c && c->profile;
 	bpf_task_release(tracer);
 	return confined;
@@ -296,14 +310,15 @@ static __noinline int exec_onexec(struct linux_binprm *bprm, struct tg_confined 
 SEC("lsm/bprm_creds_for_exec")
 int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	int ret = EXEC_NOT_CONFINED;
 	struct tg_text *room;
 
 	if (c)
 		c->executing = 0;
 	if (!c || !c->profile) {
-		u64 *asked = bpf_task_storage_get(&onexec, bpf_get_current_task_btf(), 0, 0);
+		u64 *asked =
+			bpf_task_storage_get(&profile_onexec, bpf_get_current_task_btf(), 0, 0);
 
 		if (asked)
 			return exec_asked(c, *asked);
@@ -327,11 +342,11 @@ int BPF_PROG(profile_bprm_creds_for_exec, struct linux_binprm *bprm)
 SEC("lsm/bprm_committing_creds")
 int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	/* who is confined has not asked, nor has it kept what it asked for before that (self.h) */
 	if (!c || !c->at)
-		bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
+		bpf_task_storage_delete(&profile_onexec, bpf_get_current_task_btf());
 	if (!c)
 		return 0;
 	if (c->executing) {

@@ -174,7 +174,7 @@ static __always_inline bool file_quickly(struct tg_confined *c, struct file *fil
 SEC("lsm/file_open")
 int BPF_PROG(profile_file_open, struct file *file)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	u32 request;
 
 	/* an execution is decided by the rules on executions */
@@ -189,7 +189,7 @@ int BPF_PROG(profile_file_open, struct file *file)
 
 static __noinline int mapping_asked(struct file *file, u32 request)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	return c && !file_quickly(c, file, request) ? file_request(c, file, request, TG_OP_MMAP) :
 						      0;
@@ -212,7 +212,7 @@ static __always_inline int mapped(struct file *file, unsigned long prot, bool sh
 	if (prot & PROT_WRITE_FLAG && shared && file->f_flags & O_APPEND)
 		request |= MAY_WRITE_;
 	if (opened_to_execute(file)) {
-		struct tg_confined *c = confined_current();
+		struct tg_confined *c = profile_subjects_current();
 
 		if (!c || !c->changed)
 			return 0;
@@ -245,7 +245,7 @@ int BPF_PROG(profile_file_fcntl, struct file *file, unsigned int cmd, unsigned l
 	if (cmd != F_SETFL || arg & O_APPEND || !(file->f_flags & O_APPEND) ||
 	    !(file->f_mode & FMODE_WRITE))
 		return 0;
-	c = confined_current();
+	c = profile_subjects_current();
 	if (!c)
 		return 0;
 	return file_request(c, file, MAY_WRITE_, TG_OP_OPEN_WRITE);
@@ -254,7 +254,7 @@ int BPF_PROG(profile_file_fcntl, struct file *file, unsigned int cmd, unsigned l
 SEC("lsm/file_truncate")
 int BPF_PROG(profile_file_truncate, struct file *file)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	if (!c)
 		return 0;
@@ -264,7 +264,7 @@ int BPF_PROG(profile_file_truncate, struct file *file)
 SEC("lsm/file_lock")
 int BPF_PROG(profile_file_lock, struct file *file, unsigned int cmd)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	if (!c)
 		return 0;
@@ -284,7 +284,7 @@ SEC("lsm/file_receive")
 int BPF_PROG(profile_file_receive, struct file *file)
 {
 	u32 request = open_request(file->f_mode, file->f_flags);
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	if (!c)
 		return 0;

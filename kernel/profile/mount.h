@@ -47,11 +47,11 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct tg_mount);
-} mounting SEC(".maps");
+} profile_mounting SEC(".maps");
 
 static __always_inline struct tg_mount *mount_current(void)
 {
-	return bpf_task_storage_get(&mounting, bpf_get_current_task_btf(), 0, 0);
+	return bpf_task_storage_get(&profile_mounting, bpf_get_current_task_btf(), 0, 0);
 }
 
 /* A path, from a state of the rules on all but files. */
@@ -335,7 +335,7 @@ static __always_inline int source_refuse(u64 dentry)
 SEC("lsm/inode_follow_link")
 int BPF_PROG(profile_inode_follow_link, struct dentry *dentry)
 {
-	struct tg_mount *m = confined_current() ? mount_current() : NULL;
+	struct tg_mount *m = profile_subjects_current() ? mount_current() : NULL;
 
 	if (!m || !source_is_looked_up(m))
 		return 0;
@@ -351,7 +351,7 @@ int BPF_PROG(profile_inode_follow_link, struct dentry *dentry)
 SEC("lsm/sb_kern_mount")
 int BPF_PROG(profile_sb_kern_mount, const struct super_block *sb)
 {
-	struct tg_mount *m = confined_current() ? mount_current() : NULL;
+	struct tg_mount *m = profile_subjects_current() ? mount_current() : NULL;
 
 	if (!m || !m->awaited || m->awaited != current_call() || m->source != SOURCE_TEXT ||
 	    !m->odd || !(sb->s_type->fs_flags & FS_REQUIRES_DEV))
@@ -362,7 +362,7 @@ int BPF_PROG(profile_sb_kern_mount, const struct super_block *sb)
 /* Room to note a mount that is asked about, NULL: there is no memory. */
 static __always_inline struct tg_mount *mount_begin(u64 dentry, u64 mnt, u32 request)
 {
-	struct tg_mount *m = TASK_STORAGE_MADE(&mounting, bpf_get_current_task_btf(), 0);
+	struct tg_mount *m = TASK_STORAGE_MADE(&profile_mounting, bpf_get_current_task_btf(), 0);
 
 	if (!m)
 		return NULL;
@@ -388,7 +388,7 @@ int BPF_PROG(profile_sb_mount, const char *dev, const struct path *path, const c
 	struct tg_mount *m;
 	int err;
 
-	if (!confined_current())
+	if (!profile_subjects_current())
 		return 0;
 	m = mount_begin(address(path->dentry), address(path->mnt), MAY_MOUNT_);
 	if (!m)
@@ -428,7 +428,7 @@ int BPF_PROG(profile_move_mount, const struct path *from, const struct path *to)
 {
 	struct tg_mount *m;
 
-	if (!confined_current())
+	if (!profile_subjects_current())
 		return 0;
 	m = mount_begin(address(to->dentry), address(to->mnt), MAY_MOUNT_);
 	if (!m)
@@ -442,7 +442,7 @@ int BPF_PROG(profile_move_mount, const struct path *from, const struct path *to)
 SEC("lsm/sb_umount")
 int BPF_PROG(profile_sb_umount, struct vfsmount *mnt)
 {
-	if (!confined_current())
+	if (!profile_subjects_current())
 		return 0;
 	if (!mount_begin(address(mnt->mnt_root), address(mnt), MAY_UMOUNT_))
 		return -ENOMEM;
@@ -454,7 +454,7 @@ int BPF_PROG(profile_sb_pivotroot, const struct path *old, const struct path *ne
 {
 	struct tg_mount *m;
 
-	if (!confined_current())
+	if (!profile_subjects_current())
 		return 0;
 	m = mount_begin(address(new->dentry), address(new->mnt), MAY_PIVOTROOT_);
 	if (!m)

@@ -9,7 +9,7 @@
 /* A name that is to be made; its owner will be the task. */
 static __always_inline int name_made(struct path *dir, struct dentry *dentry, bool is_dir)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct tg_asked a = {};
 	struct tg_quick q;
 
@@ -74,7 +74,7 @@ static __always_inline int name_asked(struct tg_confined *c, u64 mnt, u64 dentry
 
 static __always_inline int name_removed(struct path *dir, struct dentry *dentry)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct tg_quick q;
 
 	if (!c || !dentry->d_inode ||
@@ -124,7 +124,7 @@ int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, stru
 	     struct dentry *new, unsigned int flags)
 {
 	u64 mnt = address(old_dir->mnt), one = address(old), other = address(new), from, to;
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct tg_asked a = {};
 	struct tg_name name;
 	u32 way;
@@ -153,7 +153,7 @@ int BPF_PROG(profile_path_rename, struct path *old_dir, struct dentry *old, stru
 /* Something is asked or changed of what a name leads to. */
 static __always_inline int path_changed(struct path *path, u32 request, u8 op)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	if (!c || path_quickly(c, path, is_directory(path->dentry), request))
 		return 0;
@@ -257,7 +257,7 @@ __noinline int link_asked(struct tg_confined *c, u64 mnt, u64 link, u64 target)
 SEC("lsm/path_link")
 int BPF_PROG(profile_path_link, struct dentry *old, struct path *new_dir, struct dentry *new)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	if (!c || !has_path(old))
 		return 0;

@@ -46,7 +46,7 @@ __noinline int net_asked(struct tg_confined *c, u32 family, u32 kind, u32 reques
 SEC("lsm/socket_create")
 int BPF_PROG(profile_socket_create, int family, int type, int protocol, int kern)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 
 	if (kern || !c)
 		return 0;
@@ -82,7 +82,7 @@ static __always_inline int socket_asked(struct tg_confined *c, struct sock *sk,
 SEC("lsm/socket_bind")
 int BPF_PROG(profile_socket_bind, struct socket *sock, struct sockaddr *address_, int len)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct sock *sk = sock->sk;
 
 	if (!c || !sk)
@@ -97,7 +97,7 @@ int BPF_PROG(profile_socket_bind, struct socket *sock, struct sockaddr *address_
 SEC("lsm/socket_connect")
 int BPF_PROG(profile_socket_connect, struct socket *sock)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct sock *sk = sock->sk;
 
 	if (!c || !sk || sk->__sk_common.skc_family == AF_UNIX)
@@ -108,7 +108,7 @@ int BPF_PROG(profile_socket_connect, struct socket *sock)
 
 static __always_inline int socket_called(struct socket *sock, struct tg_socket_call call)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct sock *sk = sock->sk;
 
 	return c && sk ? socket_asked(c, sk, call) : 0;
@@ -164,7 +164,7 @@ int BPF_PROG(profile_socket_setsockopt, struct socket *sock, int level, int opti
 	struct tg_socket_call call = { .request = MAY_SETOPT_,
 				       .op = TG_OP_SOCKET,
 				       .command = UNIX_OPTION };
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct sock *sk = sock->sk;
 	int err;
 
@@ -188,7 +188,7 @@ int BPF_PROG(profile_socket_shutdown, struct socket *sock)
  */
 static __always_inline int message_asked(struct socket *sock, u32 request, u8 op)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct sock *sk = sock->sk;
 
 	if (!c || !sk || sk->__sk_common.skc_family == AF_UNIX)

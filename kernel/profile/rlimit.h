@@ -44,11 +44,11 @@ SEC("lsm/task_setrlimit")
 int BPF_PROG(profile_task_setrlimit, struct task_struct *task, unsigned int resource,
 	     struct rlimit *new)
 {
-	struct tg_confined *c = confined_current(), *other;
+	struct tg_confined *c = profile_subjects_current(), *other;
 
 	if (!c)
 		return 0;
-	other = confined_task(task);
+	other = profile_subjects_task(task);
 	return verdict_of(
 		rlimit_asked(c, resource, new->rlim_max, other && other->profile == c->profile));
 }

@@ -12,7 +12,7 @@
 #define HATS 16 /* names of hats in one request */
 
 /* Set by user space: the kernel's own AppArmor is at work, too. */
-u32 apparmor_active;
+u32 apparmor_active GLOBAL_OF(profile);
 
 /* The room for texts has the request's words from its first byte on, each ended by a 0. */
 #define WORD_BYTE(t, i) ((t)->text[BOUND(i, TG_TEXT)])
@@ -151,7 +151,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool at_exec, bool t
 	struct tg_note note = { .op = at_exec ? TG_OP_CHANGE_ONEXEC : TG_OP_CHANGE_PROFILE,
 				.class = TG_C_EXEC };
 	u32 request = at_exec ? MAY_ONEXEC_ : MAY_CHANGE_PROFILE_, try;
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct tg_who who;
 	u64 id;
 
@@ -197,7 +197,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool at_exec, bool t
 			return change_forbid(request, &note);
 		if (!at_exec && has_io_uring())
 			return -EBUSY;
-		c = confined_made(bpf_get_current_task_btf());
+		c = profile_subjects_made(bpf_get_current_task_btf());
 		if (!c)
 			return -ENOMEM;
 		if (at_exec) {
@@ -207,7 +207,7 @@ __noinline int change_profile(struct tg_text *t, u32 first, bool at_exec, bool t
 		}
 		c->learning = missing;
 		if (!missing) {
-			bpf_task_storage_delete(&onexec, bpf_get_current_task_btf());
+			bpf_task_storage_delete(&profile_onexec, bpf_get_current_task_btf());
 			c->profile = to ? id : 0;
 			c->changed = who.profile && to != who.profile;
 		}
@@ -272,7 +272,7 @@ static __always_inline int hat_leave(struct tg_confined *c, struct tg_who *who, 
 __noinline int change_hat(struct tg_text *t, u32 first, u64 token, bool test)
 {
 	struct tg_note note = { .op = TG_OP_CHANGE_HAT, .class = TG_C_EXEC };
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct tg_profile __arena *p;
 	struct tg_who who;
 	u32 hat, root, try;

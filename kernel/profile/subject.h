@@ -44,7 +44,7 @@ struct tg_confined {
 	u64 spilled; /* of a slot: some task that hashes here has storage, or had */
 };
 
-TASK_SLOTS(confined, struct tg_confined, 14)
+TASK_SLOTS(profile, profile_subjects, struct tg_confined, 14)
 
 /*
  * What user space asks for: the profile of a task's next execution, by its id. Of its own, so that
@@ -55,13 +55,13 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, u64);
-} onexec SEC(".maps");
+} profile_onexec SEC(".maps");
 
 /* Keeps the image's types in the object's BTF, where user space finds them. */
-const struct tg_image *type_image;
-const struct tg_profile *type_profile;
-const struct tg_table *type_table;
-const struct tg_pair *type_pair;
+const struct tg_image *type_image GLOBAL_OF(profile);
+const struct tg_profile *type_profile GLOBAL_OF(profile);
+const struct tg_table *type_table GLOBAL_OF(profile);
+const struct tg_pair *type_pair GLOBAL_OF(profile);
 
 #include "core/image.h"
 
@@ -85,7 +85,7 @@ __noinline u32 profile_by_id(u32 number, u64 id)
 /* A task is freed. */
 static __always_inline void confined_free(u64 task)
 {
-	struct tg_confined *slot = confined_slot(task);
+	struct tg_confined *slot = profile_subjects_slot(task);
 
 	if (slot->task != task)
 		return;

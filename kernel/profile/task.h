@@ -39,7 +39,7 @@ struct tg_agreed {
 };
 
 #define TG_AGREED_BITS 8
-struct tg_agreed agreed[1 << TG_AGREED_BITS];
+struct tg_agreed agreed[1 << TG_AGREED_BITS] GLOBAL_OF(profile);
 
 static __always_inline u64 between_what(struct tg_between *b)
 {
@@ -134,13 +134,13 @@ static __always_inline int both_say(struct tg_between *b)
 static __always_inline int between(struct task_struct *task, bool acts, u32 class, u32 signal,
 				   u32 request, u32 suffered, u8 op)
 {
-	struct tg_confined *mine = confined_current(), *other;
+	struct tg_confined *mine = profile_subjects_current(), *other;
 	struct tg_between b = {};
 	u32 try, me, it;
 	bool any = false;
 	int err;
 
-	other = confined_task(task);
+	other = profile_subjects_task(task);
 	if (mine)
 		any = true;
 	/* keeps the compiler from joining the two pointers in one test */

@@ -36,7 +36,7 @@ struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct tg_unix_label);
-} unix_labels SEC(".maps");
+} profile_unix_labels SEC(".maps");
 
 /* What of a socket the rule's last part is about: af_unix.c, CMD_*. */
 enum tg_unix_command {
@@ -293,7 +293,7 @@ __noinline int unix_both_say(struct tg_unix *u, u64 other, u32 suffered)
 		u->number = policy_seqno();
 		u->plain = 1;
 		for (side = 0; side < 2; side++) {
-			struct tg_confined *c = confined_current();
+			struct tg_confined *c = profile_subjects_current();
 			u32 me = c ? confined_at(c, u->number) : 0;
 			u32 it = other ? profile_by_id(u->number, other) : 0;
 
@@ -327,7 +327,7 @@ static __always_inline int unix_take(struct sock *sk, struct tg_confined *c)
 	if (!c->profile || unix_address_of(address(sk)) ||
 	    CAST(struct unix_sock, address(sk))->peer)
 		return 0;
-	l = SOCK_STORAGE_MADE(&unix_labels, sk);
+	l = SOCK_STORAGE_MADE(&profile_unix_labels, sk);
 	if (!l)
 		return -ENOMEM;
 	if (!l->profile)
@@ -360,7 +360,7 @@ static __always_inline int unix_becomes(struct sock *sk, u64 id, u64 other)
 
 	if (!id && !other)
 		return 0;
-	l = SOCK_STORAGE_MADE(&unix_labels, sk);
+	l = SOCK_STORAGE_MADE(&profile_unix_labels, sk);
 	if (!l)
 		return -ENOMEM;
 	if (!l->profile)
@@ -372,8 +372,8 @@ static __always_inline int unix_becomes(struct sock *sk, u64 id, u64 other)
 SEC("lsm/unix_stream_connect")
 int BPF_PROG(profile_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
-	struct tg_confined *c = confined_current();
-	struct tg_unix_label *l = bpf_sk_storage_get(&unix_labels, other, 0, 0);
+	struct tg_confined *c = profile_subjects_current();
+	struct tg_unix_label *l = bpf_sk_storage_get(&profile_unix_labels, other, 0, 0);
 	u64 mine = c ? c->profile : 0, theirs = l ? l->profile : 0;
 	struct tg_unix u = { .command = UNIX_PEER, .op = TG_OP_CONNECT };
 	int err;
@@ -394,7 +394,7 @@ int BPF_PROG(profile_unix_stream_connect, struct sock *sock, struct sock *other,
 SEC("lsm/socket_socketpair")
 int BPF_PROG(profile_socket_socketpair, struct socket *a, struct socket *b)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct sock *one = a->sk, *two = b->sk;
 	int err;
 
@@ -433,8 +433,8 @@ static __always_inline void unix_remember(struct tg_unix_label *l, struct tg_uni
 /* A datagram, or a connection that datagrams are to be sent by. */
 static __always_inline int unix_sends(struct sock *sk, struct sock *peer)
 {
-	struct tg_confined *c = confined_current();
-	struct tg_unix_label *mine = bpf_sk_storage_get(&unix_labels, sk, 0, 0), *theirs;
+	struct tg_confined *c = profile_subjects_current();
+	struct tg_unix_label *mine = bpf_sk_storage_get(&profile_unix_labels, sk, 0, 0), *theirs;
 	struct tg_unix u = { .command = UNIX_PEER, .op = TG_OP_SEND };
 	u32 number = policy_seqno(), sender = 0;
 	u64 other, connected;
@@ -446,7 +446,7 @@ static __always_inline int unix_sends(struct sock *sk, struct sock *peer)
 	u.peer = address(peer);
 	if (mine && (!c || sender) && unix_is_remembered(mine, number, sender, u.sk, u.peer))
 		return 0;
-	theirs = bpf_sk_storage_get(&unix_labels, peer, 0, 0);
+	theirs = bpf_sk_storage_get(&profile_unix_labels, peer, 0, 0);
 	other = theirs ? theirs->profile : 0;
 	if (!other && !(c && c->profile))
 		return 0;
@@ -454,7 +454,7 @@ static __always_inline int unix_sends(struct sock *sk, struct sock *peer)
 	err = verdict_of(unix_both_say(&u, other, MAY_READ_));
 	if (err)
 		return err;
-	mine = SOCK_STORAGE_MADE(&unix_labels, sk);
+	mine = SOCK_STORAGE_MADE(&profile_unix_labels, sk);
 	if (!mine)
 		return -ENOMEM;
 	connected = address(CAST(struct unix_sock, u.sk)->peer);
@@ -479,7 +479,7 @@ int BPF_PROG(profile_unix_may_send, struct socket *sock, struct socket *other)
  */
 static __always_inline int unix_received(struct sock *sk, struct tg_confined *c, u32 request)
 {
-	struct tg_unix_label *l = bpf_sk_storage_get(&unix_labels, sk, 0, 0);
+	struct tg_unix_label *l = bpf_sk_storage_get(&profile_unix_labels, sk, 0, 0);
 	struct tg_unix u = { .command = UNIX_PEER, .op = TG_OP_RECEIVE_FD };
 
 	if (!l || !l->profile)

@@ -30,13 +30,13 @@ static __always_inline struct tg_who who_of(struct tg_confined *c)
 
 static __always_inline struct tg_who who_is_confined(void)
 {
-	return who_of(confined_current());
+	return who_of(profile_subjects_current());
 }
 
 /* Records a request; the verdict, where `err` is that of a refusal. */
 __noinline int profile_record(u32 verdict, u32 request, u32 denied, int err, struct tg_note *n)
 {
-	struct tg_confined *c = confined_current();
+	struct tg_confined *c = profile_subjects_current();
 	struct tg_stats *st;
 
 	if (!n || err < -4095 || err > 0)

@@ -7,6 +7,7 @@
 #ifndef TIDEGATE_TE_ADOPT_H
 #define TIDEGATE_TE_ADOPT_H
 
+#include "core/ps.h"
 #include "lib/file.h"
 #include "te/cred.h"
 #include "te/net.h"
@@ -27,7 +28,7 @@ struct tg_te_task {
 	u32 pad;
 };
 
-const struct tg_te_task *type_te_task;
+const struct tg_te_task *type_te_task GLOBAL_OF(te);
 
 SEC("iter/task")
 int ps_te_task(struct bpf_iter__task *ctx)
@@ -113,8 +114,17 @@ int ps_te_adopt(struct bpf_iter__task *ctx)
 	return 0;
 }
 
+/* The SID of each thread. */
+SEC("iter/task")
+int ps_te_sid(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	return task ? ps_write_model(ctx, task, te_sid_of(task)) : 0;
+}
+
 /* Whether the first process's sockets are meant, or all others'. */
-u32 te_first_holds;
+u32 te_first_holds GLOBAL_OF(te);
 
 /*
  * A socket that was there before is what its holder is: without, what governed processes do with their own would be asked

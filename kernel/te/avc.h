@@ -25,7 +25,7 @@ struct te_avc {
 };
 
 #define TE_AVC_BITS 13
-struct te_avc te_avc_entries[1 << TE_AVC_BITS];
+struct te_avc te_avc_entries[1 << TE_AVC_BITS] GLOBAL_OF(te);
 
 /* What is asked: may the source do this to the target? */
 struct te_query {

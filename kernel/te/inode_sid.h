@@ -47,7 +47,7 @@ struct {
 	__type(value, u64);
 } te_given SEC(".maps");
 
-u64 te_given_used; /* entries in it */
+u64 te_given_used GLOBAL_OF(te); /* entries in it */
 
 /*
  * Room for one more given SID. What can be refused is, before the last eighth is used: that is for what cannot, as creations that

@@ -32,7 +32,7 @@ struct tg_te_held {
 	u32 fd; /* ~0: a mapping; LOOK_BLOCKED: it could not be looked at */
 };
 
-const struct tg_te_held *type_te_held;
+const struct tg_te_held *type_te_held GLOBAL_OF(te);
 
 /* What of a request the policy in force does not allow; of what cannot be known now, all. */
 static __always_inline u32 te_lost(u64 source, u64 target, u32 class, u32 request)
@@ -210,7 +210,7 @@ int BPF_PROG(te_guard_file_permission, struct file *file, int mask)
 }
 
 /* Only while it is attached: set by user space afterwards, cleared before. */
-u32 te_guard_armed;
+u32 te_guard_armed GLOBAL_OF(te);
 
 /*
  * Does the current task, which has come to another domain, hold descriptors that this may not use? It is set already: user

@@ -34,7 +34,7 @@ struct te_subject {
 	u64 spilled;
 };
 
-TASK_SLOTS(te_subjects, struct te_subject, 14)
+TASK_SLOTS(te, te_subjects, struct te_subject, 14)
 
 /* What user space asks for: the SID of a task's next execution. */
 struct {
@@ -45,7 +45,7 @@ struct {
 } te_onexec SEC(".maps");
 
 /* Keeps the image's types in the object's BTF. */
-const struct te_image *type_te_image;
+const struct te_image *type_te_image GLOBAL_OF(te);
 
 /* A task is freed. */
 static __always_inline void te_subject_free(u64 task)
@@ -72,8 +72,8 @@ static __always_inline u32 te_tables(u32 number)
  * Under a system-wide start everybody is governed, and user space says by which SID. This one has who it has not met yet,
  * as a task whose birth was under way: the SID of what has no label. 0: who has no SID is not governed.
  */
-u64 te_everyone;
-u64 te_strays; /* how many were met so */
+u64 te_everyone GLOBAL_OF(te);
+u64 te_strays GLOBAL_OF(te); /* how many were met so */
 
 /*
  * Where everybody has a SID, the current task gets this one if it has none. The processor's idle task is nobody: what an

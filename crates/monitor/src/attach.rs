@@ -8,16 +8,17 @@ use std::time::{Duration, Instant};
 
 use tidegate_policy::profile::ProfileSet;
 
+use crate::abi::{TG_MODEL_CAPS, TG_MODEL_PROFILE, TG_MODEL_TE};
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
-use crate::object;
+use crate::parts::{Caps, Profile, Te};
 use crate::pins::Pinned;
 use crate::sys;
 
 /// Programs that are attached only while a descriptor has to be revoked.
 pub(crate) const GUARD: &str = "lomac_guard_";
 
-/// A model whose programs are loaded for the first policy that has it, and attached only while one has. In place of policies the
+/// A model that is loaded for the first policy that has it, and attached only while one has. In place of policies the
 /// `capability` model has sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
@@ -29,7 +30,29 @@ pub(crate) enum Model {
 impl Model {
     pub const ALL: [Model; 3] = [Model::Profile, Model::Te, Model::Caps];
 
-    /// What its programs' names begin with.
+    /// The model that a program or a map is of, by its name; `None`: `lomac`'s, or what all models share.
+    pub fn of(name: &str) -> Option<Model> {
+        let name = name.strip_prefix(ITERATOR).unwrap_or(name);
+        Model::ALL
+            .into_iter()
+            .find(|model| name.starts_with(model.prefix()))
+    }
+
+    /// As kernel/core/record.h has it.
+    pub fn number(self) -> u32 {
+        match self {
+            Model::Profile => TG_MODEL_PROFILE,
+            Model::Te => TG_MODEL_TE,
+            Model::Caps => TG_MODEL_CAPS,
+        }
+    }
+
+    /// Whether it is in the kernel: the last of it to be pinned is.
+    pub fn is_loaded(self) -> Result<bool> {
+        Pinned::Programs.has(self.executed())
+    }
+
+    /// What its programs' and maps' names begin with, those of its iterators after `ps_`.
     pub fn prefix(self) -> &'static str {
         match self {
             Model::Profile => "profile_",
@@ -240,11 +263,11 @@ impl Monitor {
     /// Attaches the `profile` model's programs, as far as these profiles need them.
     pub(crate) fn attach_profiles(&self, set: &ProfileSet) -> Result<()> {
         let (sight, links, messages) = (set.hides_attributes(), set.mounts(), set.tells_messages());
-        object::load_model(Model::Profile)?;
-        self.globals.set_apparmor(has_apparmor()?);
+        let profile = self.needed::<Profile>()?;
+        profile.globals.set_apparmor(has_apparmor()?);
         attach_late(|p| Model::Profile.account().contains(&p))?;
         if Pinned::Links.names()?.iter().any(|link| link == MOVES) {
-            self.globals.set_moves_counted();
+            profile.globals.set_moves_counted();
         }
         let wanted = |p: &str| match p {
             SIGHT => sight,
@@ -257,7 +280,7 @@ impl Monitor {
 
     /// Attaches the `te` model's programs; with `sight` those too that are asked at each stat(2) and look-up.
     pub(crate) fn attach_te(&self, sight: bool) -> Result<()> {
-        object::load_model(Model::Te)?;
+        self.needed::<Te>()?;
         attach_late(|p| Model::Te.account().contains(&p))?;
         let prefix = Model::Te.prefix();
         attach_model(Model::Te, |p| {
@@ -267,7 +290,7 @@ impl Monitor {
 
     /// Attaches the `capability` model's programs, but for its guard and the service monitor.
     pub(crate) fn attach_caps(&self) -> Result<()> {
-        object::load_model(Model::Caps)?;
+        self.needed::<Caps>()?;
         attach_late(|p| Model::Caps.account().contains(&p))?;
         let prefix = Model::Caps.prefix();
         attach_model(Model::Caps, |p| {

@@ -33,6 +33,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::load::Monitor;
+use crate::parts::Te;
 use crate::quiescent::Quiescent;
 
 /// Scans of the `te` model in a row, a beat apart, that must have found nothing: who moves a descriptor
@@ -135,11 +136,12 @@ impl Guard {
     /// # Errors
     /// [`crate::Error::Hook`]; who asked is killed in time.
     pub fn arm_te(&self, monitor: &Monitor) -> Result<()> {
+        let te = monitor.needed::<Te>()?;
         self.arm(monitor)?;
         let mut needed = self.needed();
         let _quiescent = Quiescent::begin();
         monitor.attach_te_guards()?;
-        monitor.globals.te_guard_armed().store(1, Ordering::SeqCst);
+        te.globals.guard_armed().store(1, Ordering::SeqCst);
         *needed = Some(Instant::now());
         Ok(())
     }
@@ -162,8 +164,7 @@ impl Guard {
             *self.needed() = Some(Instant::now());
             return Ok(());
         }
-        let te = monitor.globals.te_guard_armed().load(Ordering::SeqCst) == 1;
-        if te && self.clean.fetch_add(1, Ordering::Relaxed) < CLEAN {
+        if monitor.te_guard_is_armed()? && self.clean.fetch_add(1, Ordering::Relaxed) < CLEAN {
             return Ok(());
         }
         self.clean.store(0, Ordering::Relaxed);
@@ -196,13 +197,15 @@ impl Guard {
             return Ok(false);
         }
         // who comes to another domain now asks for the guard again, or is found by the last look
-        let te = monitor.globals.te_guard_armed();
-        let was_armed = te.swap(0, Ordering::SeqCst) == 1;
+        let te = monitor.part::<Te>()?.map(|te| te.globals.guard_armed());
+        let was_armed = te.is_some_and(|armed| armed.swap(0, Ordering::SeqCst) == 1);
         let is_needed = was_armed && !monitor.te_descriptors().is_ok_and(|held| held.is_empty());
         // a demotion that took the turn since may count on it
         let disarm = || monitor.globals.guard_armed().store(0, Ordering::SeqCst);
         if is_needed || turn.finish(disarm).is_none() {
-            te.store(was_armed.into(), Ordering::SeqCst);
+            if let Some(armed) = te {
+                armed.store(was_armed.into(), Ordering::SeqCst);
+            }
             *needed = Some(Instant::now());
             return Ok(false);
         }
@@ -223,8 +226,11 @@ impl Guard {
 impl Monitor {
     /// Whether anybody may hold a descriptor that the guard would refuse, or has a ring.
     fn revocable(&self) -> Result<bool> {
-        Ok(self.may_hold()?
-            || (self.globals.te_guard_armed().load(Ordering::SeqCst) == 1
-                && !self.te_descriptors()?.is_empty()))
+        Ok(self.may_hold()? || (self.te_guard_is_armed()? && !self.te_descriptors()?.is_empty()))
+    }
+
+    fn te_guard_is_armed(&self) -> Result<bool> {
+        let te = self.part::<Te>()?;
+        Ok(te.is_some_and(|te| te.globals.guard_armed().load(Ordering::SeqCst) == 1))
     }
 }

@@ -18,7 +18,7 @@ use crate::skel::types::{tg_image, tg_pair, tg_perms, tg_profile, tg_table, tg_w
 use crate::sys::{Pod, bytes_of};
 
 /// Where every process has the arena: the map's `map_extra`.
-const ADDRESS: usize = 1 << 44;
+pub(crate) const ADDRESS: usize = 1 << 44;
 /// The first page of each half is nobody's, so that an offset of 0 means nothing.
 const PAGE: u32 = 4096;
 const SIZE: usize = TG_ARENA_PAGES as usize * PAGE as usize;

@@ -1,6 +1,5 @@
 //! The table of SIDs that no path gives back, for those who keep it over a reboot.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use tidegate_flask::Sid;
@@ -8,6 +7,7 @@ use tidegate_flask::Sid;
 use crate::error::{Error, Result, Trying};
 use crate::image;
 use crate::load::Monitor;
+use crate::parts::Te;
 use crate::skel::types::tg_given_key;
 
 /// What a context is called that no policy knows any more.
@@ -49,7 +49,10 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the table cannot be read, or the names of contexts.
     pub fn labelled(&self) -> Result<Vec<Labelled>> {
-        let entries = self.te_given.entries();
+        let Some(te) = self.part::<Te>()? else {
+            return Ok(Vec::new());
+        };
+        let entries = te.given.entries();
         let entries = entries.trying(|| "read the given labels".into())?;
         if entries.is_empty() {
             return Ok(Vec::new());
@@ -66,40 +69,50 @@ impl Monitor {
         Ok(entries.into_iter().map(labelled).collect())
     }
 
-    /// Gives names the numbers that SIDs are made of, before the first policy is in force.
+    /// Gives names the numbers that SIDs are made of, before the first policy is in force. Where there are any, the `te` model is
+    /// loaded: objects have such labels, whether the policy asks for them or not.
     ///
     /// # Errors
-    /// [`Error::Io`] if the arena has no room for them.
+    /// [`Error::Io`] if the arena has no room for them; [`Error::Load`].
     pub fn name_contexts<'c>(&self, contexts: impl Iterator<Item = &'c str>) -> Result<()> {
+        let mut contexts = contexts.peekable();
+        if contexts.peek().is_none() {
+            return Ok(());
+        }
+        self.needed::<Te>()?;
+        let Some(arena) = self.arena()? else {
+            return Ok(());
+        };
         let mut numbering = self.numbering()?;
         for context in contexts {
             numbering.take(context);
         }
         let seqno = self.globals.policy().seqno;
-        image::write_names(self.arena.as_fd(), &numbering, seqno)
+        image::write_names(arena, &numbering, seqno)
             .trying(|| "write down the names of contexts".into())
     }
 
     /// Puts contexts back that were given before, whose names have numbers; of one whose have none it is `unlabeled`.
     ///
     /// # Errors
-    /// [`Error::Full`] if there are more than the table holds.
+    /// [`Error::Full`] if there are more than the table holds; [`Error::Load`].
     pub fn restore_labelled(&self, labelled: &[Labelled]) -> Result<()> {
-        if labelled.len() > self.te_given.max_entries as usize {
-            return Err(Error::Full("given labels"));
-        }
         if labelled.is_empty() {
             return Ok(());
+        }
+        let te = self.needed::<Te>()?;
+        if labelled.len() > te.given.max_entries as usize {
+            return Err(Error::Full("given labels"));
         }
         let numbering = self.numbering()?;
         let sid = |l: &Labelled| numbering.sid(&l.context).unwrap_or(Sid::NAMELESS).0;
         let keys: Vec<tg_given_key> = labelled.iter().map(Labelled::key).collect();
         let values: Vec<u64> = labelled.iter().map(sid).collect();
-        let put = self.te_given.put_all(&keys, &values);
+        let put = te.given.put_all(&keys, &values);
         // those that found room count, too
-        let used = self.te_given.entries();
+        let used = te.given.entries();
         let used = used.trying(|| "read the given labels".into())?.len() as u64;
-        self.globals.te_given_used().store(used, Ordering::Relaxed);
+        te.globals.given_used().store(used, Ordering::Relaxed);
         put.trying(|| "restore the given labels".into())
     }
 
@@ -108,10 +121,13 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the table cannot be changed.
     pub fn forget_labelled(&self, gone: &[Labelled]) -> Result<()> {
+        let Some(te) = self.part::<Te>()? else {
+            return Ok(());
+        };
         for labelled in gone {
-            let deleted = self.te_given.delete(&labelled.key());
+            let deleted = te.given.delete(&labelled.key());
             if deleted.trying(|| "forget a given label".into())? {
-                let used = self.globals.te_given_used();
+                let used = te.globals.given_used();
                 used.fetch_sub(1, Ordering::Relaxed);
             }
         }

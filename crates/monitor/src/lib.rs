@@ -42,6 +42,7 @@ mod mappings;
 mod memory;
 mod object;
 pub mod offer;
+mod parts;
 mod pins;
 pub mod probe;
 mod quiescent;

@@ -7,8 +7,9 @@ use crate::Refusals;
 use crate::attach;
 use crate::caps;
 use crate::error::{Error, Result, Trying};
-use crate::globals::Globals;
+use crate::globals::{Globals, Section};
 use crate::object;
+use crate::parts::Parts;
 use crate::pins::{self, Pinned};
 use crate::quiescent::Quiescent;
 use crate::skel::types::{self, tg_policy};
@@ -28,33 +29,20 @@ pub struct Monitor {
     pub(crate) nets: Map<u32, u32>,
     pub(crate) history: Map<u32, types::tg_event>,
     pub(crate) stats: Map<u32, types::tg_stats>,
-    pub(crate) onexec: Map<i32, u64>,
-    pub(crate) te_onexec: Map<i32, u64>,
-    pub(crate) te_socks: Map<i32, types::te_sock>,
-    pub(crate) te_given: Map<types::tg_given_key, u64>,
-    pub(crate) te_adopted: Map<types::te_adopted, u64>,
-    pub(crate) caps_taken: Map<types::caps_taken_key, u32>,
-    pub(crate) caps: Mutex<caps::Quiet>,
+    /// Of the other models.
+    pub(crate) parts: Parts,
+    /// Held while sessions are changed.
+    pub(crate) sessions: Mutex<caps::Quiet>,
     /// Held while mappings are looked at: one look at a time.
     pub(crate) looks: Mutex<()>,
-    pub(crate) arena: OwnedFd,
     pub(crate) ps_task: OwnedFd,
     pub(crate) ps_settle: OwnedFd,
-    pub(crate) ps_profile: OwnedFd,
     pub(crate) ps_call: OwnedFd,
     pub(crate) ps_file: OwnedFd,
     pub(crate) ps_vma: OwnedFd,
     pub(crate) ps_clear: OwnedFd,
     pub(crate) ps_held: OwnedFd,
     pub(crate) ps_code: OwnedFd,
-    pub(crate) ps_te_file: OwnedFd,
-    pub(crate) ps_te_task: OwnedFd,
-    pub(crate) ps_te_adopt: OwnedFd,
-    pub(crate) ps_te_socket: OwnedFd,
-    pub(crate) ps_te_vma: OwnedFd,
-    pub(crate) ps_caps_vma: OwnedFd,
-    pub(crate) ps_caps_change: OwnedFd,
-    pub(crate) ps_caps_settle: OwnedFd,
 }
 
 /// What is decided when the monitor is loaded.
@@ -92,7 +80,9 @@ impl Monitor {
         }
         match pins::found_build()? {
             None => Ok(Pinned::Links.names()?.is_empty()),
-            Some(build) if build == pins::build() => Ok(!open_globals()?.was_in_force()),
+            Some(build) if build == pins::build() => {
+                Ok(!Globals::of(open_globals("bss")?).was_in_force())
+            }
             Some(_) => Ok(false),
         }
     }
@@ -155,7 +145,7 @@ impl Monitor {
         }
         pins::is_ours()?;
         Ok(Monitor {
-            globals: open_globals()?,
+            globals: Globals::of(open_globals("bss")?),
             subjects: open_map("subjects")?,
             inodes: open_map("inodes")?,
             given: open_map("given")?,
@@ -164,32 +154,17 @@ impl Monitor {
             nets: open_map("nets")?,
             history: open_map("history")?,
             stats: open_map("stats")?,
-            onexec: open_map("onexec")?,
-            te_onexec: open_map("te_onexec")?,
-            te_socks: open_map("te_socks")?,
-            te_given: open_map("te_given")?,
-            te_adopted: open_map("te_adopted")?,
-            caps_taken: open_map("caps_taken")?,
-            caps: Mutex::default(),
+            parts: Parts::default(),
+            sessions: Mutex::default(),
             looks: Mutex::default(),
-            arena: open_pin(Pinned::Maps, "arena")?,
             ps_task: open_pin(Pinned::Programs, "ps_task")?,
             ps_settle: open_pin(Pinned::Programs, "ps_settle")?,
-            ps_profile: open_pin(Pinned::Programs, "ps_profile")?,
             ps_call: open_pin(Pinned::Programs, "ps_call")?,
             ps_file: open_pin(Pinned::Programs, "ps_file")?,
             ps_vma: open_pin(Pinned::Programs, "ps_vma")?,
             ps_clear: open_pin(Pinned::Programs, "ps_clear")?,
             ps_held: open_pin(Pinned::Programs, "ps_held")?,
             ps_code: open_pin(Pinned::Programs, "ps_code")?,
-            ps_te_file: open_pin(Pinned::Programs, "ps_te_file")?,
-            ps_te_task: open_pin(Pinned::Programs, "ps_te_task")?,
-            ps_te_adopt: open_pin(Pinned::Programs, "ps_te_adopt")?,
-            ps_te_socket: open_pin(Pinned::Programs, "ps_te_socket")?,
-            ps_te_vma: open_pin(Pinned::Programs, "ps_te_vma")?,
-            ps_caps_vma: open_pin(Pinned::Programs, "ps_caps_vma")?,
-            ps_caps_change: open_pin(Pinned::Programs, "ps_caps_change")?,
-            ps_caps_settle: open_pin(Pinned::Programs, "ps_caps_settle")?,
         })
     }
 
@@ -221,17 +196,17 @@ pub(crate) fn symbols() -> String {
     "look up the kernel's variables (CAP_SYSLOG; sysctl kernel.kptr_restrict below 2)".into()
 }
 
-fn open_pin(kind: Pinned, name: &str) -> Result<OwnedFd> {
+pub(crate) fn open_pin(kind: Pinned, name: &str) -> Result<OwnedFd> {
     let path = kind.path(name);
     sys::open_pin(&path).trying(|| format!("open {}", path.display()))
 }
 
-fn open_globals() -> Result<Globals> {
-    let bss = open_pin(Pinned::Maps, "bss")?;
-    Globals::map(bss.as_fd()).map_err(|e| foreign("bss", e))
+pub(crate) fn open_globals<T>(name: &str) -> Result<Section<T>> {
+    let section = open_pin(Pinned::Maps, name)?;
+    Section::map(section.as_fd()).map_err(|e| foreign(name, e))
 }
 
-fn open_map<K: sys::Pod, V: sys::Pod>(name: &str) -> Result<Map<K, V>> {
+pub(crate) fn open_map<K: sys::Pod, V: sys::Pod>(name: &str) -> Result<Map<K, V>> {
     Map::new(open_pin(Pinned::Maps, name)?).map_err(|e| foreign(name, e))
 }
 

@@ -22,7 +22,7 @@ const BPF_FS_MAGIC: i64 = 0xcafe_4a11;
 /// What is pinned, a directory a kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pinned {
-    /// Maps under their names, the globals as `bss`.
+    /// Maps under their names, the globals as `bss`, those of a model as `MODEL_bss`.
     Maps,
     /// Programs under their names.
     Programs,
@@ -51,6 +51,16 @@ impl Pinned {
         sys::pin(what.as_fd(), &path).map_err(|source| Error::Pin { path, source })
     }
 
+    /// Whether something is pinned there.
+    pub fn has(self, name: &str) -> Result<bool> {
+        let path = self.path(name);
+        match path.symlink_metadata() {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(Error::io(format!("look for {}", path.display()), e)),
+        }
+    }
+
     /// The names in it, sorted; none if there is no such directory.
     pub fn names(self) -> Result<Vec<String>> {
         let dir = self.dir();
@@ -70,12 +80,7 @@ impl Pinned {
 
 /// Whether a monitor is in the kernel: its globals are pinned.
 pub(crate) fn exist() -> Result<bool> {
-    let path = Pinned::Maps.path("bss");
-    match path.symlink_metadata() {
-        Ok(_) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(Error::io(format!("look for {}", path.display()), e)),
-    }
+    Pinned::Maps.has("bss")
 }
 
 /// The globals' other name: which build the monitor is of.

@@ -25,6 +25,7 @@ use crate::error::{Error, Result, Trying};
 use crate::guard::Guard;
 use crate::load::Monitor;
 use crate::mappings::BLOCKED;
+use crate::parts::Te;
 use crate::rest;
 use crate::skel::types::tg_te_held;
 use crate::sys::Over;
@@ -160,12 +161,18 @@ impl Monitor {
 
     /// Descriptors that governed processes have and may not use.
     pub(crate) fn te_descriptors(&self) -> Result<Vec<tg_te_held>> {
-        Ok(of_others(self.lines(&self.ps_te_file)?))
+        match self.part::<Te>()? {
+            Some(te) => Ok(of_others(self.lines(&te.ps_file)?)),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Of each governed process a mapping that it may not have; so is one that cannot be looked at (`BLOCKED`).
     fn te_mappings(&self) -> Result<Vec<tg_te_held>> {
-        Ok(of_others(self.look(&self.ps_te_vma, Over::All)?))
+        match self.part::<Te>()? {
+            Some(te) => Ok(of_others(self.look(&te.ps_vma, Over::All)?)),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Has all threads of these processes be at rest once (rest.rs); the processes of those that were not to be had.

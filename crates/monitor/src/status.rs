@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::abi::Class;
 use crate::error::{Result, Trying};
 use crate::load::Monitor;
+use crate::parts::Te;
 use crate::pins::Pinned;
 
 /// How one object manager's queries were resolved: a line of Flask's Table 6.
@@ -61,6 +62,7 @@ impl Monitor {
     pub fn status(&self) -> Result<Status> {
         let policy = self.globals.policy();
         let links = Pinned::Links.names()?;
+        let te = self.part::<Te>()?;
         Ok(Status {
             seqno: policy.seqno,
             top: policy.top,
@@ -73,7 +75,7 @@ impl Monitor {
             events_lost: self.globals.events_lost(),
             labels_failed: self.globals.labels_failed(),
             given_max: self.given.max_entries,
-            labels_used: self.globals.te_given_used().load(Ordering::Relaxed),
+            labels_used: te.map_or(0, |te| te.globals.given_used().load(Ordering::Relaxed)),
         })
     }
 

@@ -10,6 +10,7 @@ use tidegate_policy::Attrs;
 use crate::error::{Error, Result, Trying};
 use crate::image::{self, profile_id};
 use crate::load::Monitor;
+use crate::parts::{Profile, Te};
 use crate::skel::types::tg_subject;
 use crate::sys::Over;
 
@@ -88,7 +89,7 @@ impl Monitor {
     /// Whether a profile confines a thread of a process, or did before a policy left it out.
     ///
     /// # Errors
-    /// [`Error::Io`] with `ESRCH` if it has ended.
+    /// As [`profile_of`](Self::profile_of).
     pub fn is_confined(&self, process: BorrowedFd<'_>) -> Result<bool> {
         Ok(self.profile_of(process)?.is_some())
     }
@@ -97,9 +98,11 @@ impl Monitor {
     /// [`profile_id`] of its name. Of threads that have several, the first one's.
     ///
     /// # Errors
-    /// [`Error::Io`] with `ESRCH` if it has ended.
+    /// [`Error::Io`] with `ESRCH` if it has ended, unless no policy has had profiles.
     pub fn profile_of(&self, process: BorrowedFd<'_>) -> Result<Option<u64>> {
-        let profiles = self.profiles_of(Over::Process(process))?;
+        let Some(profiles) = self.profiles_of(Over::Process(process))? else {
+            return Ok(None);
+        };
         if profiles.is_empty() {
             return Err(Error::io("read a process's profile", Errno::SRCH));
         }
@@ -110,12 +113,13 @@ impl Monitor {
     /// done, if it is confined already.
     ///
     /// # Errors
-    /// [`Error::Io`] if it has ended, or there is no memory.
+    /// [`Error::Io`] if it has ended, or there is no memory; [`Error::Load`].
     pub fn confine(&self, process: BorrowedFd<'_>, profile: &str) -> Result<bool> {
         if self.is_confined(process)? {
             return Ok(false);
         }
-        self.onexec
+        self.needed::<Profile>()?
+            .onexec
             .put(&process.as_raw_fd(), &profile_id(profile))
             .trying(|| "confine a process".into())?;
         Ok(true)
@@ -126,15 +130,18 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the arena cannot be mapped.
     pub fn numbering(&self) -> Result<Numbering> {
-        image::numbering(self.arena.as_fd(), self.globals.policy().seqno)
-            .trying(|| "read the names of contexts".into())
+        match self.arena()? {
+            Some(arena) => image::numbering(arena, self.globals.policy().seqno)
+                .trying(|| "read the names of contexts".into()),
+            None => Ok(Numbering::default()),
+        }
     }
 
     /// Has a process come under the `te` model from its next execution on; false, and nothing done, if it governs the
     /// process already.
     ///
     /// # Errors
-    /// [`Error::Io`] if it has ended, or there is no memory.
+    /// [`Error::Io`] if it has ended, or there is no memory; [`Error::Load`].
     pub fn enter(&self, process: BorrowedFd<'_>, pid: u32, sid: Sid) -> Result<bool> {
         if self
             .process(pid)?
@@ -142,7 +149,8 @@ impl Monitor {
         {
             return Ok(false);
         }
-        self.te_onexec
+        self.needed::<Te>()?
+            .onexec
             .put(&process.as_raw_fd(), &sid.0)
             .trying(|| "bring a process under the policy".into())?;
         Ok(true)
@@ -152,9 +160,12 @@ impl Monitor {
     /// `None`: nobody who is governed.
     ///
     /// # Errors
-    /// [`Error::Io`] with `ENOTSOCK` if it is no socket.
+    /// [`Error::Io`] with `ENOTSOCK` if it is no socket, unless no policy has had SIDs.
     pub fn peer_sid(&self, connection: BorrowedFd<'_>) -> Result<Option<Sid>> {
-        let ends = self.te_socks.get(&connection.as_raw_fd());
+        let Some(te) = self.part::<Te>()? else {
+            return Ok(None);
+        };
+        let ends = te.socks.get(&connection.as_raw_fd());
         let end = ends.trying(|| "read a connection's label".into())?;
         Ok(end.filter(|end| end.peer != 0).map(|end| Sid(end.peer)))
     }

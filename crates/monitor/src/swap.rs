@@ -15,6 +15,7 @@ use crate::encode;
 use crate::error::{Error, Result, Trying};
 use crate::image;
 use crate::load::Monitor;
+use crate::parts::{Profile, Te};
 use crate::skel::types::{tg_edge, tg_net, tg_node, tg_policy};
 use crate::sys::Map;
 
@@ -29,7 +30,7 @@ impl Monitor {
     /// refusals recorded where they would be enforced.
     ///
     /// # Errors
-    /// [`Error::Io`] if the kernel has no room for it.
+    /// [`Error::Io`] if the kernel has no room for it; [`Error::Load`], [`Error::Hook`] if it does not take a model.
     pub fn put_policy(&self, policy: &Policy, refusals: Refusals) -> Result<u32> {
         let seqno = self.next_policy();
         // as the kernel finds it: with the number the maps change, by one store
@@ -85,6 +86,12 @@ impl Monitor {
         })
         .trying(|| "fill the free slot".into())?;
         let profiles = &policy.profiles;
+        if !profiles.profiles.is_empty() {
+            self.needed::<Profile>()?;
+        }
+        if policy.te.is_some() {
+            self.needed::<Te>()?;
+        }
         // nobody reads the slot's half of the arena any more: the kernel has waited for who was
         // deciding when it changed the maps
         let tables = policy.te.as_ref().map(|te| {
@@ -101,8 +108,10 @@ impl Monitor {
             }
         });
         let tables = tables.as_ref().map(|lay_out| lay_out as _);
-        image::write(self.arena.as_fd(), profiles, tables, seqno)
-            .trying(|| "lay out the policy's profiles and tables".into())?;
+        if let Some(arena) = self.arena()? {
+            image::write(arena, profiles, tables, seqno)
+                .trying(|| "lay out the policy's profiles and tables".into())?;
+        }
         if !profiles.profiles.is_empty() {
             self.attach_profiles(profiles)?;
         }

@@ -45,6 +45,7 @@ pod!(
     types::tg_subject,
     types::tg_stats,
     types::tg_ps,
+    types::tg_ps_model,
     types::tg_held,
     types::tg_code,
     types::tg_call,
@@ -153,6 +154,19 @@ pub(crate) fn run<T: Pod>(program: &impl AsFd, context: &mut T) -> io::Result<()
     let fd = program.as_fd().as_raw_fd();
     // SAFETY: a valid descriptor; the options and the context outlive the call, which writes the context as a whole.
     check(unsafe { libbpf_sys::bpf_prog_test_run_opts(fd, &raw mut opts) }).map(drop)
+}
+
+/// Makes an arena of so many pages, which every process has at an address.
+pub(crate) fn create_arena(pages: u32, address: u64) -> io::Result<OwnedFd> {
+    let opts = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as u64,
+        map_flags: libbpf_sys::BPF_F_MMAPABLE,
+        map_extra: address,
+        ..Default::default()
+    };
+    let (kind, name) = (libbpf_sys::BPF_MAP_TYPE_ARENA, c"arena");
+    // SAFETY: a NUL-terminated name; the options outlive the call.
+    owned(unsafe { libbpf_sys::bpf_map_create(kind, name.as_ptr(), 0, 0, pages, &opts) })
 }
 
 /// Sizes of a map, from the kernel.

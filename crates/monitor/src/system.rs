@@ -6,6 +6,7 @@ use tidegate_flask::Sid;
 
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
+use crate::parts::Te;
 use crate::skel::types::{te_adopted, tg_te_task};
 
 /// In the kernel's table of SIDs: it is to have none.
@@ -63,9 +64,9 @@ impl Monitor {
     /// All threads, the kernel's too, but for the monitor's own.
     ///
     /// # Errors
-    /// [`Error::Io`] if the kernel's iterator cannot be run.
+    /// [`Error::Io`] if the kernel's iterator cannot be run; [`Error::Load`].
     pub fn threads(&self) -> Result<Vec<Thread>> {
-        let lines: Vec<tg_te_task> = self.lines(&self.ps_te_task)?;
+        let lines: Vec<tg_te_task> = self.lines(&self.needed::<Te>()?.ps_task)?;
         Ok(lines.iter().map(Thread::from).collect())
     }
 
@@ -93,10 +94,11 @@ impl Monitor {
 
     fn adopt_as(&self, keys: &[te_adopted], values: &[u64]) -> Result<()> {
         let what = || "bring what runs under the policy".to_string();
-        self.te_adopted.put_all(keys, values).trying(what)?;
-        let done: Result<Vec<u32>> = self.lines(&self.ps_te_adopt);
+        let te = self.needed::<Te>()?;
+        te.adopted.put_all(keys, values).trying(what)?;
+        let done: Result<Vec<u32>> = self.lines(&te.ps_adopt);
         for key in keys {
-            self.te_adopted.delete(key).trying(what)?;
+            te.adopted.delete(key).trying(what)?;
         }
         match done?.contains(&0) {
             true => Err(Error::io(what(), rustix::io::Errno::NOMEM)),
@@ -109,28 +111,42 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the kernel's iterator cannot be run.
     pub fn adopt_sockets(&self) -> Result<()> {
+        let te = self.needed::<Te>()?;
         for first in [0, 1] {
-            self.globals.te_first_holds().store(first, Ordering::SeqCst);
-            self.lines::<u32>(&self.ps_te_socket)?;
+            te.globals.first_holds().store(first, Ordering::SeqCst);
+            self.lines::<u32>(&te.ps_socket)?;
         }
         Ok(())
     }
 
     /// From here on everybody is governed: who has no SID has this one, until another is given to it. `None`: such are not
     /// governed.
-    pub fn govern_everyone(&self, unlabeled: Option<Sid>) {
+    ///
+    /// # Errors
+    /// [`Error::Load`].
+    pub fn govern_everyone(&self, unlabeled: Option<Sid>) -> Result<()> {
         let sid = unlabeled.map_or(0, |sid| sid.0);
-        self.globals.te_everyone().store(sid, Ordering::SeqCst);
+        let te = self.needed::<Te>()?;
+        te.globals.everyone().store(sid, Ordering::SeqCst);
+        Ok(())
     }
 
     /// Whether everybody is governed.
-    pub fn governs_everyone(&self) -> bool {
-        self.globals.te_everyone().load(Ordering::SeqCst) != 0
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the `te` model is loaded and what it has cannot be opened.
+    pub fn governs_everyone(&self) -> Result<bool> {
+        let te = self.part::<Te>()?;
+        Ok(te.is_some_and(|te| te.globals.everyone().load(Ordering::SeqCst) != 0))
     }
 
     /// How often somebody was met who was governed and had no SID.
-    pub fn strays(&self) -> u64 {
-        self.globals.te_strays().load(Ordering::SeqCst)
+    ///
+    /// # Errors
+    /// As [`governs_everyone`](Self::governs_everyone).
+    pub fn strays(&self) -> Result<u64> {
+        let te = self.part::<Te>()?;
+        Ok(te.map_or(0, |te| te.globals.strays().load(Ordering::SeqCst)))
     }
 }
 

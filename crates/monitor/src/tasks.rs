@@ -12,7 +12,8 @@ use tidegate_policy::Attrs;
 use crate::error::{Result, Trying};
 use crate::label::Label;
 use crate::load::Monitor;
-use crate::skel::types::{tg_call, tg_given_key, tg_held, tg_ps, tg_te_held};
+use crate::parts::{Caps, Profile, Te};
+use crate::skel::types::{tg_call, tg_given_key, tg_held, tg_ps, tg_ps_model, tg_te_held};
 use crate::subject::Subject;
 use crate::sys::{self, Over, Pod, text};
 
@@ -66,6 +67,7 @@ pub(crate) struct Held {
     pub name: String,
 }
 
+/// Without what other models have of it.
 impl From<&tg_ps> for Process {
     fn from(p: &tg_ps) -> Process {
         Process {
@@ -82,8 +84,8 @@ impl From<&tg_ps> for Process {
             },
             program: (p.exe != 0).then(|| Label::from_word(p.exe)),
             executed: p.executed != 0,
-            sid: (p.sid != 0).then_some(Sid(p.sid)),
-            domain: (p.caps != 0).then_some(p.caps),
+            sid: None,
+            domain: None,
         }
     }
 }
@@ -132,7 +134,7 @@ impl Monitor {
     pub fn processes(&self) -> Result<Vec<Process>> {
         let lines: Vec<tg_ps> = iterate(&self.ps_task, Over::All)?;
         let whole = lines.iter().filter(|p| p.pid == p.tid);
-        Ok(whole.map(Process::from).collect())
+        self.with_models(whole.map(Process::from).collect(), Over::All)
     }
 
     /// One process; `None` if there is none with this id. Unlike procfs' `stat` this takes no
@@ -141,11 +143,35 @@ impl Monitor {
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
     pub fn process(&self, pid: u32) -> Result<Option<Process>> {
-        let lines: Vec<tg_ps> = match iterate(&self.ps_task, Over::Thread(pid)) {
-            Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Vec::new(),
-            lines => lines?,
-        };
-        Ok(lines.first().map(Process::from))
+        let over = Over::Thread(pid);
+        let lines = iterate(&self.ps_task, over).and_then(|lines: Vec<tg_ps>| {
+            self.with_models(lines.first().map(Process::from).into_iter().collect(), over)
+        });
+        match lines {
+            Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
+            lines => Ok(lines?.pop()),
+        }
+    }
+
+    /// Adds what the other models have of processes, and leaves out those that have ended since they were listed.
+    fn with_models(&self, mut processes: Vec<Process>, over: Over<'_>) -> Result<Vec<Process>> {
+        if let Some(te) = self.part::<Te>()? {
+            let sids = numbers(&te.ps_sid, over)?;
+            processes.retain_mut(|p| {
+                let sid = sids.get(&(p.pid, p.start));
+                p.sid = sid.filter(|&&sid| sid != 0).map(|&sid| Sid(sid));
+                sid.is_some()
+            });
+        }
+        if let Some(caps) = self.part::<Caps>()? {
+            let domains = numbers(&caps.ps_domain, over)?;
+            processes.retain_mut(|p| {
+                let domain = domains.get(&(p.pid, p.start));
+                p.domain = domain.filter(|&&n| n != 0).map(|&n| n as u32);
+                domain.is_some()
+            });
+        }
+        Ok(processes)
     }
 
     /// Looks at the descriptors of those who may hold a revoked one, and notes who does not.
@@ -201,9 +227,13 @@ impl Monitor {
         Ok(done.len())
     }
 
-    /// The profiles of tasks, by their ids; 0: it has none.
-    pub(crate) fn profiles_of(&self, over: Over<'_>) -> Result<Vec<u64>> {
-        iterate(&self.ps_profile, over)
+    /// The profiles of threads, by their ids; 0: it has none. `None`: no policy has had profiles.
+    pub(crate) fn profiles_of(&self, over: Over<'_>) -> Result<Option<Vec<u64>>> {
+        let Some(profile) = self.part::<Profile>()? else {
+            return Ok(None);
+        };
+        let lines: Vec<tg_ps_model> = iterate(&profile.ps_id, over)?;
+        Ok(Some(lines.iter().map(|line| line.number).collect()))
     }
 
     /// The lines of one of the iterators that look at all tasks.
@@ -211,10 +241,13 @@ impl Monitor {
         iterate(program, Over::All)
     }
 
-    /// All files that the calling thread has open, with their SIDs.
+    /// All files that the calling thread has open, with their SIDs; none, if no policy has had any.
     pub(crate) fn own_te_files(&self) -> Result<Vec<tg_te_held>> {
         let tid = rustix::thread::gettid().as_raw_pid() as u32;
-        iterate(&self.ps_te_file, Over::Thread(tid))
+        match self.part::<Te>()? {
+            Some(te) => iterate(&te.ps_file, Over::Thread(tid)),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// All descriptors of the calling thread.
@@ -223,6 +256,13 @@ impl Monitor {
         let lines: Vec<tg_held> = iterate(&self.ps_file, Over::Thread(tid))?;
         Ok(lines.into_iter().map(Held::from).collect())
     }
+}
+
+/// What a model's iterator says of threads, by their ids and the times of their start.
+fn numbers(program: &impl AsFd, over: Over<'_>) -> Result<HashMap<(u32, u64), u64>> {
+    let lines: Vec<tg_ps_model> = iterate(program, over)?;
+    let number = |line: &tg_ps_model| ((line.tid, line.start), line.number);
+    Ok(lines.iter().map(number).collect())
 }
 
 fn iterate<T: Pod>(program: &impl AsFd, over: Over<'_>) -> Result<Vec<T>> {

@@ -226,7 +226,7 @@ fn take_over(
     let disks = Disks::read(&monitor, &policies)?;
     let shared = share(monitor, queue, policies, disks, how)?;
     shared.monitor.trust_myself(shared.monitor.status()?.top)?;
-    if shared.monitor.governs_everyone() {
+    if shared.monitor.governs_everyone()? {
         shared.monitor.exempt_myself()?;
     }
     // another end than this one was prepared for

@@ -324,7 +324,7 @@ fn trusted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
             "this takes a process that no profile confines",
         ));
     }
-    match shared.monitor.governs_everyone() {
+    match shared.monitor.governs_everyone()? {
         true => permitted(shared, peer, permission),
         // who is governed is no administrator, where others are
         false if peer.is_governed(&shared.monitor)? => Err(DaemonError::new(

@@ -152,7 +152,7 @@ fn complain(what: &str) {
 /// Ends enforcement: saves what is to outlive it, takes the monitor out.
 pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outcome {
     // a governed process is given no file from the last writing on, this one not even for that
-    if monitor.governs_everyone() {
+    if monitor.governs_everyone()? {
         monitor.exempt_myself()?;
     }
     store::save_clean(monitor, policies, disks)?;

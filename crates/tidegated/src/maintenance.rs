@@ -37,12 +37,15 @@ fn keep(shared: &Shared, mounts: &File) {
                 shared.complain(&failure.to_string());
             }
         };
-        let met = shared.monitor.strays();
-        if met != strays {
-            match te_system_start::follow(&shared.monitor, &shared.policies) {
-                Ok(()) => strays = met,
-                Err(failure) => complain(failure),
+        match shared.monitor.strays() {
+            Ok(met) if met != strays => {
+                match te_system_start::follow(&shared.monitor, &shared.policies) {
+                    Ok(()) => strays = met,
+                    Err(failure) => complain(failure),
+                }
             }
+            Ok(_) => {}
+            Err(e) => complain(e.into()),
         }
         if let Err(e) = shared.guard.rest(&shared.monitor) {
             shared.complain(&format!("the guard stays attached: {e}"));

@@ -133,7 +133,7 @@ pub(super) fn still_there(peer: &Peer) -> Outcome {
 /// The sessions that there are, of one user or of all.
 pub fn list(shared: &Shared, only: Option<u32>) -> Outcome<Vec<Session>> {
     let monitor = &shared.monitor;
-    let (domains, mut taken) = (monitor.domains(), monitor.withdrawn()?);
+    let (domains, mut taken) = (monitor.domains()?, monitor.withdrawn()?);
     let objects = shared.sessions.objects.lock();
     let objects = objects.unwrap_or_else(|e| e.into_inner());
     let files = &shared.policies.caps;
@@ -148,7 +148,7 @@ pub fn list(shared: &Shared, only: Option<u32>) -> Outcome<Vec<Session>> {
             None => format!("object {id:016x}"),
         },
     };
-    let sessions = monitor.sessions().into_iter();
+    let sessions = monitor.sessions()?.into_iter();
     let wanted = sessions.filter(|s| s.tasks > 0 && only.is_none_or(|uid| uid == s.uid));
     let session = |s: tidegate_monitor::Session| {
         let own = domains.iter().filter(|domain| domain.session == s.place);
@@ -186,7 +186,7 @@ pub fn withdraw(shared: &Shared, what: &Withdraw) -> Outcome<Withdrawn> {
     };
     let what = match what {
         Withdraw::Session { number } => {
-            let sessions = shared.monitor.sessions();
+            let sessions = shared.monitor.sessions()?;
             let known = |s: &tidegate_monitor::Session| s.number == *number && s.tasks > 0;
             if !sessions.iter().any(known) {
                 return Err(no(format!("there is no session {number}")));

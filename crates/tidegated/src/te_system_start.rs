@@ -84,7 +84,7 @@ pub fn govern(
     }
     // those that can be seen first, or all were nobody for as long as this takes
     adopt(monitor, policies, &enters)?;
-    monitor.govern_everyone(Some(sid(policies, &unlabeled)?));
+    monitor.govern_everyone(Some(sid(policies, &unlabeled)?))?;
     let mut left = usize::MAX;
     for _ in 0..PASSES {
         left = adopt(monitor, policies, &enters)?;

@@ -34,7 +34,7 @@ pub fn checks(target: &Path) -> Vec<Check> {
         // whether each header compiles alone, too (`alone`), takes libbpf's headers, which a build has made
         check(
             "layout of the kernel's side",
-            shell("scripts/kernel-check.py layers table"),
+            shell("scripts/kernel-check.py layers owned table"),
         ),
         // mmdebstrap's hooks are sourced, by sh
         check(

@@ -59,7 +59,7 @@ struct caps_coming {
  * another's in the map, which takes five times as long to find.
  */
 #define CAPS_CONN_BITS 9
-struct caps_conn caps_conn_slots[1 << CAPS_CONN_BITS];
+struct caps_conn caps_conn_slots[1 << CAPS_CONN_BITS] GLOBAL_OF(caps);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -77,8 +77,8 @@ struct {
 	__type(value, struct caps_coming);
 } caps_comings SEC(".maps");
 
-u32 caps_conns_count;
-u64 caps_conns_made;
+u32 caps_conns_count GLOBAL_OF(caps);
+u64 caps_conns_made GLOBAL_OF(caps);
 
 static const struct caps_conn caps_conn_none;
 static const struct caps_coming caps_coming_none;

@@ -81,7 +81,7 @@ struct caps_room {
 	u8 head[CAPS_HEAD_ROOM];
 };
 
-TASK_SLOTS(caps_rooms, struct caps_room, 6)
+TASK_SLOTS(caps, caps_rooms, struct caps_room, 6)
 
 /* The task is freed. */
 static __always_inline void caps_room_free_slot(struct task_struct *task)

@@ -24,7 +24,7 @@ struct {
 	__uint(max_entries, TG_TEXTS);
 	__type(key, u32);
 	__type(value, struct tg_text);
-} texts SEC(".maps");
+} profile_texts SEC(".maps");
 
 static __always_inline struct tg_text *text_get(void)
 {
@@ -33,7 +33,7 @@ static __always_inline struct tg_text *text_get(void)
 
 	for (i = UNKNOWN_ZERO; i < TG_TEXTS && MAY_LOOP; i++) {
 		slot = (first + i) % TG_TEXTS;
-		t = bpf_map_lookup_elem(&texts, &slot);
+		t = bpf_map_lookup_elem(&profile_texts, &slot);
 		if (t && !__sync_val_compare_and_swap(&t->busy, 0, 1))
 			return t;
 	}

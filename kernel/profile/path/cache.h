@@ -47,14 +47,14 @@ struct {
 	__uint(max_entries, 1 << TG_PLACED_BITS);
 	__type(key, u32);
 	__type(value, struct tg_placed);
-} placed SEC(".maps");
+} profile_placed SEC(".maps");
 
 /*
  * How often a directory, or what something is mounted on, was moved; whether that is counted, as user space says
  * once it is. Where it cannot be (a kernel that has no such function) all renames there are count in its place.
  */
-u32 moves_counted;
-u64 directory_moves;
+u32 moves_counted GLOBAL_OF(profile);
+u64 directory_moves GLOBAL_OF(profile);
 
 /* Has something else a path by way of it? A file may be a mountpoint in another mount namespace than who moves it. */
 static __always_inline bool leads_on(struct dentry *d)
@@ -96,7 +96,7 @@ static __always_inline struct tg_placed *placed_entry(u64 dentry, u64 by, u32 se
 	u64 hash = (dentry ^ by) * 0x9e3779b97f4a7c15ull;
 	u32 at = hash >> (64 - TG_PLACED_BITS) ^ second;
 
-	return bpf_map_lookup_elem(&placed, &at);
+	return bpf_map_lookup_elem(&profile_placed, &at);
 }
 
 static __always_inline bool place_by(struct tg_place *p, u64 dentry, u32 number, u32 by, u32 start)

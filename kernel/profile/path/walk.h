@@ -73,7 +73,7 @@ struct {
 	__uint(max_entries, 1 << TG_REMEMBERED_BITS);
 	__type(key, u32);
 	__type(value, struct tg_remembered);
-} remembered SEC(".maps");
+} profile_remembered SEC(".maps");
 
 /* In place of a first state: not a state is remembered, but the profile that is for the program. */
 #define NAME_ATTACH 0x80000000u
@@ -323,7 +323,7 @@ static __always_inline struct tg_remembered *name_place(struct tg_name *n, u32 s
 {
 	u32 at = n->one >> (64 - TG_REMEMBERED_BITS) ^ second;
 
-	return bpf_map_lookup_elem(&remembered, &at);
+	return bpf_map_lookup_elem(&profile_remembered, &at);
 }
 
 static __always_inline long name_recall_at(struct tg_name *n, u32 second)

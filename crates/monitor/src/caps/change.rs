@@ -10,6 +10,7 @@ use super::{Capabilities, Quiet, SESSIONS};
 use crate::error::{Error, Result, Trying};
 use crate::event::boottime;
 use crate::load::Monitor;
+use crate::parts::Caps;
 use crate::skel::types::{caps_change, caps_session};
 use crate::sys;
 
@@ -56,18 +57,19 @@ impl Capabilities<'_> {
         self.sweep()?;
         *self.quiet = Quiet::default();
         let monitor = self.monitor;
-        let sessions = monitor.sessions();
+        let Caps { globals, .. } = monitor.needed::<Caps>()?;
+        let sessions = globals.sessions();
         let own = sessions.iter().filter(|session| session.uid == uid).count();
         if uid != 0 && (own >= OF_ONE || sessions.len() >= SESSIONS - KEPT) {
             let text = "there are too many sessions: those that run have to end first";
             return Err(Error::Capabilities(text.into()));
         }
-        let Some(place) = (0..SESSIONS).find(|&place| !monitor.is_session(place)) else {
+        let Some(place) = (0..SESSIONS).find(|&place| !globals.is_session(place)) else {
             return Err(Error::Full("sessions"));
         };
         monitor.attach_caps()?;
         self.prepare(layer)?;
-        let numbers = (0..SESSIONS).map(|place| monitor.globals.caps_session(place).number);
+        let numbers = (0..SESSIONS).map(|place| globals.session(place).number);
         let number = numbers.max().unwrap_or(0) + 1;
         // held by this process meanwhile
         let session = caps_session {
@@ -77,12 +79,9 @@ impl Capabilities<'_> {
             number,
             ..caps_session::default()
         };
-        monitor.globals.set_caps_session(place, session);
+        globals.set_session(place, session);
         let done = monitor.change(pid, uid, layer.place, place as u32, when);
-        monitor
-            .globals
-            .caps_tasks(place)
-            .fetch_sub(1, Ordering::SeqCst);
+        globals.tasks(place).fetch_sub(1, Ordering::SeqCst);
         // a place that nobody is in goes with the next sweep
         done.map(|()| number)
     }
@@ -125,11 +124,11 @@ impl Monitor {
             threads: 0,
             error: 0,
         };
+        let caps = self.needed::<Caps>()?;
         let mut tries = 0..LOOKS;
         loop {
             (change.threads, change.error) = (0, 0);
-            sys::run(&self.ps_caps_change, &mut change)
-                .trying(|| "give a process a layer".into())?;
+            sys::run(&caps.ps_change, &mut change).trying(|| "give a process a layer".into())?;
             match change.error {
                 0 => break,
                 error if is_busy(error) && tries.next().is_some() => thread::sleep(LOOK_AGAIN),

@@ -2,7 +2,7 @@
 //! taken from them.
 //!
 //! One at a time changes what is told here ([`Monitor::capabilities`]): places of sessions, the table of images, what was taken.
-//! All of it is in the object's globals, so that a daemon that takes over finds it.
+//! All of it is in the model's globals, so that a daemon that takes over finds it.
 //!
 //! A session whose last task is gone leaves its place. If something had been taken from it, the kernel first has each active
 //! capability told of that, as these outlive it in descriptors that others were handed. Images go once there is no session at
@@ -21,7 +21,10 @@ pub use self::revoke::{Withdraw, Withdrawn};
 pub use self::table::HeldImage;
 use crate::attach::Model;
 use crate::error::{Result, Trying};
+use crate::globals::Section;
 use crate::load::Monitor;
+use crate::parts::Caps;
+use crate::skel::types::bss_caps;
 use crate::sys;
 
 /// Places of sessions and of domains: `CAPS_SESSIONS`, `CAPS_DOMAINS`.
@@ -76,42 +79,26 @@ pub struct Capabilities<'m> {
 
 impl Monitor {
     /// The sessions that there are.
-    pub fn sessions(&self) -> Vec<Session> {
-        let all = (0..SESSIONS).filter(|&place| self.is_session(place));
-        all.map(|place| {
-            let s = self.globals.caps_session(place);
-            Session {
-                place: place as u32,
-                number: s.number,
-                uid: s.uid,
-                started: s.started,
-                tasks: s.tasks,
-                domains: s.domains,
-            }
-        })
-        .collect()
-    }
-
-    fn is_session(&self, place: usize) -> bool {
-        self.globals.caps_started(place).load(Ordering::SeqCst) != 0
-    }
-
-    /// What a domain is; `None`: there is no such any more.
-    pub fn domain(&self, number: u32) -> Option<Domain> {
-        let place = number as usize % DOMAINS;
-        let domain = self.globals.caps_domain(place);
-        let layers = domain.layers.get(..domain.count as usize)?;
-        (domain.refs != 0 && domain.number == number).then(|| Domain {
-            number,
-            session: domain.session,
-            layers: layers.to_vec(),
-        })
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the model is loaded and what it has cannot be opened.
+    pub fn sessions(&self) -> Result<Vec<Session>> {
+        let caps = self.part::<Caps>()?;
+        Ok(caps.map_or_else(Vec::new, |caps| caps.globals.sessions()))
     }
 
     /// All domains that tasks are in.
-    pub fn domains(&self) -> Vec<Domain> {
-        let numbers = (0..DOMAINS).map(|place| self.globals.caps_domain(place).number);
-        numbers.filter_map(|number| self.domain(number)).collect()
+    ///
+    /// # Errors
+    /// As [`sessions`](Self::sessions).
+    pub fn domains(&self) -> Result<Vec<Domain>> {
+        let Some(Caps { globals, .. }) = self.part::<Caps>()? else {
+            return Ok(Vec::new());
+        };
+        let numbers = (0..DOMAINS).map(|place| globals.domain(place).number);
+        Ok(numbers
+            .filter_map(|number| domain(globals, number))
+            .collect())
     }
 
     /// Whether a process is governed by the `capability` model. Who has ended is.
@@ -127,7 +114,7 @@ impl Monitor {
     pub fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             monitor: self,
-            quiet: self.caps.lock().unwrap_or_else(|e| e.into_inner()),
+            quiet: self.sessions.lock().unwrap_or_else(|e| e.into_inner()),
         }
     }
 
@@ -136,13 +123,46 @@ impl Monitor {
     /// # Errors
     /// [`crate::Error::Hook`]; who waits for it is refused in time.
     pub fn arm_capabilities(&self) -> Result<()> {
-        let armed = self.globals.caps_guard_armed();
+        let armed = self.needed::<Caps>()?.globals.guard_armed();
         if armed.load(Ordering::SeqCst) == 0 {
             self.attach_caps_guards()?;
             armed.store(1, Ordering::SeqCst);
         }
         Ok(())
     }
+}
+
+impl Section<bss_caps> {
+    fn sessions(&self) -> Vec<Session> {
+        let all = (0..SESSIONS).filter(|&place| self.is_session(place));
+        all.map(|place| {
+            let s = self.session(place);
+            Session {
+                place: place as u32,
+                number: s.number,
+                uid: s.uid,
+                started: s.started,
+                tasks: s.tasks,
+                domains: s.domains,
+            }
+        })
+        .collect()
+    }
+
+    fn is_session(&self, place: usize) -> bool {
+        self.started(place).load(Ordering::SeqCst) != 0
+    }
+}
+
+/// What a domain is; `None`: there is no such any more.
+fn domain(globals: &Section<bss_caps>, number: u32) -> Option<Domain> {
+    let domain = globals.domain(number as usize % DOMAINS);
+    let layers = domain.layers.get(..domain.count as usize)?;
+    (domain.refs != 0 && domain.number == number).then(|| Domain {
+        number,
+        session: domain.session,
+        layers: layers.to_vec(),
+    })
 }
 
 impl Capabilities<'_> {
@@ -152,8 +172,11 @@ impl Capabilities<'_> {
     /// # Errors
     /// [`crate::Error::Io`]: what is to go stays for now.
     pub fn rest(&mut self) -> Result<bool> {
+        let Some(caps) = self.monitor.part::<Caps>()? else {
+            return Ok(false);
+        };
         self.sweep()?;
-        if (0..SESSIONS).any(|place| self.monitor.is_session(place)) {
+        if (0..SESSIONS).any(|place| caps.globals.is_session(place)) {
             *self.quiet = Quiet::default();
             return Ok(false);
         }
@@ -161,38 +184,38 @@ impl Capabilities<'_> {
         if self.quiet.done || since.elapsed() < QUIET {
             return Ok(false);
         }
-        self.monitor
-            .globals
-            .caps_guard_armed()
-            .store(0, Ordering::SeqCst);
+        caps.globals.guard_armed().store(0, Ordering::SeqCst);
         self.monitor.detach_model(Model::Caps)?;
-        self.clear_images();
+        caps.globals.clear_images();
         self.quiet.done = true;
         Ok(true)
     }
 
     /// Has sessions that have ended leave their places.
     fn sweep(&self) -> Result<()> {
-        let globals = &self.monitor.globals;
+        let Some(caps) = self.monitor.part::<Caps>()? else {
+            return Ok(());
+        };
+        let globals = &caps.globals;
         let ended: Vec<usize> = (0..SESSIONS)
-            .filter(|&place| self.monitor.is_session(place))
-            .filter(|&place| globals.caps_tasks(place).load(Ordering::SeqCst) == 0)
+            .filter(|&place| globals.is_session(place))
+            .filter(|&place| globals.tasks(place).load(Ordering::SeqCst) == 0)
             .collect();
-        let was_taken = |&&place: &&usize| globals.caps_taken(place).load(Ordering::SeqCst) != 0;
+        let was_taken = |&&place: &&usize| globals.taken(place).load(Ordering::SeqCst) != 0;
         let lost: Vec<usize> = ended.iter().filter(was_taken).copied().collect();
         if !lost.is_empty() {
             let what = || "settle what was taken from a session that has ended".to_string();
-            sys::run(&self.monitor.ps_caps_settle, &mut 0u64).trying(what)?;
-            let entries = self.monitor.caps_taken.entries().trying(what)?;
+            sys::run(&caps.ps_settle, &mut 0u64).trying(what)?;
+            let entries = caps.taken.entries().trying(what)?;
             for (key, _) in entries {
                 if lost.contains(&(key.session as usize)) {
-                    self.monitor.caps_taken.delete(&key).trying(what)?;
+                    caps.taken.delete(&key).trying(what)?;
                 }
             }
         }
         for place in ended {
-            globals.caps_taken(place).store(0, Ordering::SeqCst);
-            globals.caps_started(place).store(0, Ordering::SeqCst);
+            globals.taken(place).store(0, Ordering::SeqCst);
+            globals.started(place).store(0, Ordering::SeqCst);
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use crate::abi::CapsKind;
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
 use crate::mappings::BLOCKED;
+use crate::parts::Caps;
 use crate::revoke::{Killed, Why};
 use crate::skel::types::{caps_taken_key, tg_caps_held};
 use crate::sys::Over;
@@ -68,13 +69,16 @@ impl Monitor {
     /// # Errors
     /// [`Error::Io`] if the table cannot be read.
     pub fn withdrawn(&self) -> Result<HashMap<u32, Vec<Withdraw>>> {
-        let entries = self.caps_taken.entries();
+        let Some(caps) = self.part::<Caps>()? else {
+            return Ok(HashMap::new());
+        };
+        let entries = caps.taken.entries();
         let mut all: HashMap<u32, Vec<Withdraw>> = HashMap::new();
         for (key, _) in entries.trying(|| "read what was taken back".into())? {
             let kind = u8::try_from(key.kind).ok().and_then(CapsKind::from_number);
             let what = match kind {
                 Some(CapsKind::All) => {
-                    Withdraw::Session(self.globals.caps_session(key.session as usize).number)
+                    Withdraw::Session(caps.globals.session(key.session as usize).number)
                 }
                 Some(CapsKind::Subject) => Withdraw::Subject(key.of as u32),
                 Some(CapsKind::Capability) => Withdraw::Capability(key.of as u32),
@@ -96,7 +100,10 @@ impl Capabilities<'_> {
     pub fn revoke(&mut self, what: &[Withdraw]) -> Result<Withdrawn> {
         self.sweep()?;
         let monitor = self.monitor;
-        let sessions = monitor.sessions();
+        let Some(caps) = monitor.part::<Caps>()? else {
+            return Ok(Withdrawn::default());
+        };
+        let sessions = caps.globals.sessions();
         let keys = |session: &Session| -> Vec<caps_taken_key> {
             what.iter().filter_map(|what| what.key(session)).collect()
         };
@@ -108,13 +115,11 @@ impl Capabilities<'_> {
         if told.is_empty() {
             return Ok(Withdrawn::default());
         }
-        let epoch = monitor.globals.caps_epoch();
+        let epoch = caps.globals.epoch();
         let number = epoch.load(Ordering::SeqCst) + 1;
         for key in told.iter().flat_map(|(_, keys)| keys) {
             // what was taken once is taken since then
-            let put = monitor
-                .caps_taken
-                .update(key, &number, libbpf_sys::BPF_NOEXIST);
+            let put = caps.taken.update(key, &number, libbpf_sys::BPF_NOEXIST);
             match put {
                 Err(e) if e.raw_os_error() == Some(rustix::io::Errno::EXIST.raw_os_error()) => {}
                 Err(e) if e.raw_os_error() == Some(rustix::io::Errno::TOOBIG.raw_os_error()) => {
@@ -125,7 +130,7 @@ impl Capabilities<'_> {
         }
         for (session, keys) in &told {
             let kinds = keys.iter().fold(0, |kinds, key| kinds | 1 << key.kind);
-            let taken = monitor.globals.caps_taken(session.place as usize);
+            let taken = caps.globals.taken(session.place as usize);
             taken.fetch_or(kinds, Ordering::SeqCst);
         }
         epoch.store(number, Ordering::SeqCst);
@@ -138,7 +143,7 @@ impl Capabilities<'_> {
         let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
         doomed.extend((monitor.bring_to_rest(&pids)?.into_iter()).map(|pid| (pid, Why::Busy)));
         let killed = monitor.kill_all(doomed, |doomed| {
-            let held: Vec<tg_caps_held> = monitor.look(&monitor.ps_caps_vma, Over::All)?;
+            let held: Vec<tg_caps_held> = monitor.look(&caps.ps_vma, Over::All)?;
             // what others have lost otherwise, as it expired, is not this one's matter
             let own = held
                 .iter()
@@ -156,8 +161,9 @@ impl Capabilities<'_> {
     /// mapped something does not live, as if it had been narrowed first.
     pub(super) fn lose_mappings(&self, pid: u32, subject: u32) -> Result<()> {
         let monitor = self.monitor;
+        let caps = monitor.needed::<Caps>()?;
         let number = monitor.process(pid)?.and_then(|process| process.domain);
-        let Some(domain) = number.and_then(|number| monitor.domain(number)) else {
+        let Some(domain) = number.and_then(|number| super::domain(&caps.globals, number)) else {
             return Ok(());
         };
         let key = caps_taken_key {
@@ -166,11 +172,11 @@ impl Capabilities<'_> {
             of: subject.into(),
         };
         let what = || "look what was taken back".into();
-        if monitor.caps_taken.get(&key).trying(what)?.is_none() {
+        if caps.taken.get(&key).trying(what)?.is_none() {
             return Ok(());
         }
         let killed = monitor.kill_all(BTreeMap::new(), |doomed| {
-            let held: Vec<tg_caps_held> = monitor.look(&monitor.ps_caps_vma, Over::All)?;
+            let held: Vec<tg_caps_held> = monitor.look(&caps.ps_vma, Over::All)?;
             let own = (held.iter().filter(|h| h.pid == pid))
                 .filter(|h| h.fd == BLOCKED || h.revoked != 0);
             doomed.extend(own.map(|h| (h.pid, why(h))));

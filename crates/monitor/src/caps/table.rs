@@ -2,17 +2,16 @@
 //!
 //! They lie behind the policies' halves. An image is where the first gap is that it fits in; equal files share one.
 
-use std::os::fd::AsFd;
-
 use tidegate_lava::Image;
 
 use super::Capabilities;
 use crate::abi::{TG_CAPS_AT, TG_CAPS_SIZE};
 use crate::error::{Error, Result, Trying};
 use crate::event::boottime;
+use crate::globals::Section;
 use crate::image;
-use crate::load::Monitor;
-use crate::skel::types::caps_held_image;
+use crate::parts::Caps;
+use crate::skel::types::{bss_caps, caps_held_image};
 
 const PAGE: u32 = 4096;
 /// Entries of the table: `CAPS_IMAGES`.
@@ -49,10 +48,10 @@ impl HeldImage {
     }
 }
 
-impl Monitor {
+impl Section<bss_caps> {
     /// The images of capability files that are in the arena.
-    pub fn held_images(&self) -> Vec<HeldImage> {
-        let all = (0..IMAGES).map(|index| self.globals.caps_image(index));
+    fn held_images(&self) -> Vec<HeldImage> {
+        let all = (0..IMAGES).map(|index| self.image(index));
         let there = all.filter(|image| image.since != 0);
         there
             .map(|image| HeldImage {
@@ -65,13 +64,25 @@ impl Monitor {
             })
             .collect()
     }
+
+    /// Forgets all images. Their numbers are not used again.
+    pub(super) fn clear_images(&self) {
+        for index in 0..IMAGES {
+            let free = caps_held_image {
+                number: self.image(index).number,
+                ..caps_held_image::default()
+            };
+            self.set_image(index, free);
+        }
+    }
 }
 
 impl Capabilities<'_> {
     /// Has capability files be in the arena, by a hash of what they are; `lay_out` makes their image for a place.
     ///
     /// # Errors
-    /// [`Error::Capabilities`] if the user has brought too much, or there is no room.
+    /// [`Error::Capabilities`] if the user has brought too much, or there is no room; [`Error::Load`] if this kernel does not take
+    /// the model.
     pub fn place(
         &mut self,
         hash: [u8; 32],
@@ -80,7 +91,8 @@ impl Capabilities<'_> {
     ) -> Result<HeldImage> {
         // what is there is not to go meanwhile
         *self.quiet = super::Quiet::default();
-        let held = self.monitor.held_images();
+        let globals = &self.monitor.needed::<Caps>()?.globals;
+        let held = globals.held_images();
         if let Some(known) = held.iter().find(|image| image.hash == hash) {
             return Ok(*known);
         }
@@ -102,16 +114,15 @@ impl Capabilities<'_> {
             .iter()
             .map(|image| ((image.at - TG_CAPS_AT) / PAGE, image.pages))
             .collect();
-        let free = (0..room.1).find(|&index| self.monitor.globals.caps_image(index).since == 0);
+        let free = (0..room.1).find(|&index| globals.image(index).since == 0);
         let first = gap(&mut taken, pages, room.0);
-        let (Some(index), Some(first)) = (free, first) else {
+        let (Some(index), Some(first), Some(arena)) = (free, first, self.monitor.arena()?) else {
             return Err(full("more capability files while any session runs"));
         };
         let at = TG_CAPS_AT + first * PAGE;
         let image = lay_out(at);
-        image::write_caps(self.monitor.arena.as_fd(), at, &image.bytes)
-            .trying(|| "lay out capability files".into())?;
-        let number = (0..IMAGES).map(|index| self.monitor.globals.caps_image(index).number);
+        image::write_caps(arena, at, &image.bytes).trying(|| "lay out capability files".into())?;
+        let number = (0..IMAGES).map(|index| globals.image(index).number);
         let entry = caps_held_image {
             since: boottime(),
             at,
@@ -120,7 +131,7 @@ impl Capabilities<'_> {
             number: number.max().unwrap_or(0) + 1,
             hash,
         };
-        self.monitor.globals.set_caps_image(index, entry);
+        globals.set_image(index, entry);
         Ok(HeldImage {
             at,
             number: entry.number,
@@ -129,18 +140,6 @@ impl Capabilities<'_> {
             hash,
             pages,
         })
-    }
-
-    /// Forgets all images. Their numbers are not used again.
-    pub(super) fn clear_images(&self) {
-        for index in 0..IMAGES {
-            let number = self.monitor.globals.caps_image(index).number;
-            let free = caps_held_image {
-                number,
-                ..caps_held_image::default()
-            };
-            self.monitor.globals.set_caps_image(index, free);
-        }
     }
 }
 

@@ -43,12 +43,14 @@ pub fn run(args: &Ps, json: bool) -> Outcome {
     {
         return Err(Failure::no_level(level, &policy.levels));
     }
-    let sessions = monitor.sessions();
-    let lines = monitor.processes()?.into_iter().map(|p| {
-        let domain = p.domain.and_then(|number| monitor.domain(number));
-        let of = domain.as_ref().map(|domain| domain.session);
-        let session = sessions.iter().find(|s| Some(s.place) == of);
-        let layers = domain.iter().flat_map(|domain| &domain.layers);
+    let processes = monitor.processes()?;
+    let (sessions, domains) = (monitor.sessions()?, monitor.domains()?);
+    let lines = processes.into_iter().map(|p| {
+        let domain = domains.iter().find(|d| Some(d.number) == p.domain);
+        let session = sessions
+            .iter()
+            .find(|s| domain.is_some_and(|d| d.session == s.place));
+        let layers = domain.into_iter().flat_map(|domain| &domain.layers);
         Line {
             session: session.map(|session| session.number),
             subjects: layers
