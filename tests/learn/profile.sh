@@ -18,7 +18,7 @@ OUT=/root/out
 # shellcheck source=tests/expect.sh
 . ./expect.sh
 
-start() { timeout 1200 "$T" start --policy "$MAP" "${these[@]}"; }
+start() { timeout 1200 "$T" start --policy "$MAP" "${these[@]}" "$@"; }
 reload() { "$T" reload --policy "$MAP" "${these[@]}"; }
 learn() { "$T" learn --policy "$MAP" "${these[@]}" "$@"; }
 replay() { "$T" replay /root/work.jsonl --policy "$MAP" --against nothing "${these[@]}" "$@"; }
@@ -158,6 +158,21 @@ expect 0 'root.bad:3' left_out
 rm "$BASE/root.bad"
 expect 0 'number' reload
 expect 1 '' left_out
+
+echo "# a reload without options keeps the profiles and the mode"
+killed
+expect 0 'the policy named is in force' start --permissive
+named_by="--policy=$MAP --profile=$BASE --apparmor-parser=$PWD/apparmor_parser --permissive"
+expect 0 "^options: +$named_by\$" "$T" status
+expect 0 "^options as before: $named_by\$" "$T" reload
+expect 0 '^flat is in force \(permissive\), number' "$T" reload
+expect 0 'flat \(permissive\)' "$T" status
+expect 0 "^options: +$named_by\$" "$T" status
+expect 0 '^other' /root/tool other
+soon 0 'would be denied: cat' why
+expect 0 '^profile: tool \(file\).*: no rule allows it' why
+expect 0 'no profile is in force any more' "$T" reload --policy "$MAP"
+expect 0 "^options: +--policy=$MAP\$" "$T" status
 expect 0 'nothing is enforced' "$T" stop
 
 echo "$passed passed, $failed failed"

@@ -48,6 +48,10 @@ pub struct Policy {
     /// The `te` model's policy, if there is one. It is put here, left out and kept as `profiles` are.
     #[serde(skip)]
     pub te: Option<Te>,
+    /// The options by which a command line named it: a reload that names no policy reads them again. A policy that was only
+    /// compiled has none. They are put here, left out and kept as `profiles` are.
+    #[serde(skip)]
+    pub options: Vec<String>,
 }
 
 /// Whether refusals are enforced or only recorded.

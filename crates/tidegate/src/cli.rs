@@ -46,6 +46,10 @@ pub enum Command {
     /// Take the monitor out of the kernel
     Stop,
     /// Put another policy in force, in one step
+    ///
+    /// Without options it reads again what named the policy in force: the map, the profiles, the SELinux policy, and
+    /// --permissive. `status` prints these options. A map, profiles or a SELinux policy named here replace all of them.
+    /// --permissive alone is added to them until the next reload.
     Reload(Reload),
     /// Say how booleans of the SELinux policy in force are set
     Getsebool(Getsebool),
@@ -187,6 +191,25 @@ pub struct Reload {
     /// Record what the policy forbids, but let it through
     #[arg(long)]
     pub permissive: bool,
+}
+
+/// Options alone, as a policy keeps those that named it.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Kept {
+    /// Those of a reload
+    #[command(flatten)]
+    reload: Reload,
+}
+
+impl Reload {
+    /// Reads the options that a policy keeps, by [`Source::options`].
+    ///
+    /// # Errors
+    /// If this version has no such options.
+    pub fn of_options(options: &[String]) -> Result<Reload, clap::Error> {
+        Kept::try_parse_from(options).map(|kept| kept.reload)
+    }
 }
 
 /// What to run.
