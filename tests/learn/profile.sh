@@ -132,8 +132,8 @@ expect 0 'number 2' reload
 expect 0 'helped: other' /root/tool
 expect 1 'Permission denied' /root/tool other
 soon 0 '^profile: tool \(file\).*: no rule allows it' why
-expect 0 '^mend: (owner )?/root/work/other.* r,   \(in /etc/apparmor.d/local/root.tool, tried\)' why
-expect 0 '^mend: /root/work/other.* r,   \(in profile tool' "$T" why
+expect 0 '^fix: (owner )?/root/work/other.* r,   \(in /etc/apparmor.d/local/root.tool, tried\)' why
+expect 0 '^fix: /root/work/other.* r,   \(in profile tool' "$T" why
 expect 0 '"amendment":\{"profile":"tool","class":"file"' "$T" why --json
 expect 1 'Permission denied' /root/tool secret
 soon 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' why

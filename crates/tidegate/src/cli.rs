@@ -88,7 +88,7 @@ pub enum Command {
     /// Reads the audit log and prints a map that includes the policy and adds the fewest and
     /// narrowest statements under which what was refused, or would have been, is let through.
     /// Each says which refusals it is for and what it gives away. Each was checked: what it
-    /// does not mend is not proposed. What looks like an attack is put out commented.
+    /// does not fix is not proposed. What looks like an attack is put out commented.
     Learn(Learn),
     /// Search a SELinux policy's rules, as setools' sesearch does
     ///
@@ -341,9 +341,9 @@ pub struct Why {
     /// `last`: the newest refusal; a process id: its level; @N: record N of the log
     #[arg(value_name = "@ID|PID|last", default_value = "last")]
     pub of: String,
-    /// List everything that would mend the refusal, the narrowest first
+    /// List everything that would fix the refusal, the narrowest first
     #[arg(long)]
-    pub mends: bool,
+    pub fixes: bool,
     /// Of a profile's refusal: the profiles' files, to name the rule that refuses by its place, and
     /// to try the rule that would allow it
     #[command(flatten)]
@@ -372,7 +372,7 @@ pub struct Learn {
     /// Another file than the machine's own log
     #[arg(long, value_name = "FILE", default_value = paths::LOG)]
     pub file: PathBuf,
-    /// Propose mends of what looks like an attack, too: what has heard the network reached
+    /// Propose fixes for what looks like an attack, too: what has heard the network reached
     /// for secrets, dotfiles, other processes or the system
     #[arg(long)]
     pub include_untrusted: bool,

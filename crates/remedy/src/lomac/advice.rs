@@ -1,4 +1,4 @@
-//! What mends a refusal where no map does.
+//! What fixes a refusal where no map does.
 
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::Policy;
@@ -72,9 +72,9 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             )
         }
         Reason::Te => {
-            "a SELinux policy decides about it: an `allow` rule for these types, or another context, mends it"
+            "a SELinux policy decides about it: an `allow` rule for these types, or another context, fixes it"
         }
-        Reason::Caps => "a capability file decides about it: a line of the subject's mends it",
+        Reason::Caps => "a capability file decides about it: a line of the subject's fixes it",
         Reason::Trust => {
             "install the library where the top level alone writes; to trace a trusted program (`nodemote`, `nonetdemote`), start it under the tracer, where it is not trusted"
         }

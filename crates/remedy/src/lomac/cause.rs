@@ -1,4 +1,4 @@
-//! Mends where the fall was: the subject would not have come down to where it was
+//! Fixes where the fall was: the subject would not have come down to where it was
 //! refused. Each trusts something.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::refusal::{Fall, Refusal};
 use super::statement::{Statement, kept};
 use super::trusted::is_interpreter;
 
-/// The drafts: for each fall below the level that is needed a mend, and all of them in one.
+/// The drafts: for each fall below the level that is needed a fix, and all of them in one.
 pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
     if let Some(needed) = refusal.needs(policy) {
@@ -24,7 +24,7 @@ pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>) -> Vec<Draft> {
         let options: Vec<_> = falls.iter().map(|f| of_fall(f, needed, policy)).collect();
         let most = options.iter().map(Vec::len).max().unwrap_or(0);
         for nth in 0..most {
-            // a fall that has fewer mends gives its last
+            // a fall that has fewer fixes gives its last
             let each = options.iter().map(|o| o.get(nth).or(o.last()));
             drafts.extend(together(each));
         }

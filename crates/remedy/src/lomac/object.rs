@@ -1,4 +1,4 @@
-//! Mends where the refusal was: what the map says of the object.
+//! Fixes where the refusal was: what the map says of the object.
 
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::{Attrs, Policy};

@@ -1,4 +1,4 @@
-//! Mends of what is reached rather than changed: sockets, networks, secrets and devices.
+//! Fixes of what is reached rather than changed: sockets, networks, secrets and devices.
 
 use tidegate_policy::Attrs;
 
