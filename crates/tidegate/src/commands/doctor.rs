@@ -49,7 +49,9 @@ pub fn run(json: bool) -> Outcome<ExitCode> {
         }
     }
     if can_enforce {
-        say!("this machine can enforce: `tidegate start --preset workstation`");
+        say!(
+            "this machine can enforce: `tidegate start --preset workstation --permissive` only records at first"
+        );
     } else {
         say!("this machine cannot enforce as it is; `make run` shows Tidegate in a VM");
     }
