@@ -59,7 +59,7 @@ echo "# why tells the fix"
 soon 0 '^fix: none proposed, as this looks like an attack \(it is a secret\)' "$T" why
 work=$("$T" log --denied --json --path /home/alice/work/tool.log | sed -n 's/^{"id":\([0-9]*\).*/\1/p;q')
 expect 0 '^fix: untrusted /home/alice/work/tool.log   \(in a map that includes' "$T" why "@$work"
-expect 0 'gives away: .*whoever|who reads it falls' "$T" why --fixes "@$work"
+expect 0 'gives away: .*a process that reads it falls to untrusted' "$T" why --fixes "@$work"
 expect 0 '^fix: user /home/alice/work/tool.log lowwrite' "$T" why --fixes "@$work"
 expect 0 '"remedy":\{"fixes":\[\{"statements":\["untrusted /home/alice/work/tool.log"\]' "$T" why --json "@$work"
 

@@ -88,8 +88,8 @@ pub fn undecided() -> Option<String> {
     let told = offer::by_types().map_err(|e| e.to_string());
     match told.and_then(|offer| open(&offer)) {
         Ok(None) => None,
-        Ok(Some(open)) => Some(format!("this kernel offers {open}; {UNDECIDED}")),
-        Err(e) => Some(format!("what this kernel offers cannot be told: {e}")),
+        Ok(Some(open)) => Some(format!("the census of this kernel has {open}; {UNDECIDED}")),
+        Err(e) => Some(format!("the census of this kernel cannot be told: {e}")),
     }
 }
 
@@ -266,7 +266,7 @@ fn namespace() -> Check {
     Check::new(what, ok, found).fix("run it on the machine itself, not in a container")
 }
 
-const UNDECIDED: &str = "what takes a capability, and what has no label, is refused below the top all the same; \
+const UNDECIDED: &str = "operations that take a capability, and objects without a label, are refused below the top all the same; \
                          `tidegate census --undecided` lists all (docs/dev/census.md)";
 
 fn census() -> Check {
@@ -289,8 +289,8 @@ fn open(offer: &Offer) -> Result<Option<String>, String> {
     let names: Vec<String> = open.iter().take(NAMED).map(|row| row.to_string()).collect();
     let names = names.join(", ");
     Ok(Some(match open.len().saturating_sub(NAMED) {
-        0 => format!("what nobody has decided on: {names}"),
-        more => format!("what nobody has decided on: {names} and {more} more"),
+        0 => format!("rows without a decision: {names}"),
+        more => format!("rows without a decision: {names} and {more} more"),
     }))
 }
 

@@ -317,7 +317,7 @@ fn trusted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
         return Err(DaemonError::new(
             Code::NotPermitted,
             "this takes root at the top level, as a root login or run0 has it: \
-             sudo keeps the level of who calls it",
+             sudo keeps the level of the shell that calls it",
         ));
     }
     if peer.is_confined(&shared.monitor)? {

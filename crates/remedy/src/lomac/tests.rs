@@ -431,7 +431,7 @@ fn what_no_map_fixes_says_what_does() {
         (Op::Link, Reason::Names, "copy"),
         (Op::Rename, Reason::Busy, "close it"),
         (Op::OpenWrite, Reason::NoLabel, "no label"),
-        (Op::OpenRead, Reason::Channel, "lower one writes"),
+        (Op::OpenRead, Reason::Channel, "lower process writes"),
     ] {
         let words = advice(about(op, reason));
         assert!(words.contains(word), "{op:?} {reason:?}: {words}");

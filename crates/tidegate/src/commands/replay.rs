@@ -322,7 +322,7 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
     note(
         report.unsure > 0,
         format!(
-            "{} accesses are let through if the file is of who asks, which is not recorded",
+            "{} accesses are let through if the process's user owns the file, which is not recorded",
             report.unsure
         ),
     );
