@@ -222,8 +222,16 @@ expect 0 '^policy is in force, number 9' "$T" reload
 echo 'bogus /x' >>/etc/tidegate/policy.plm
 expect 3 'policy.plm:2:1' "$T" reload
 expect 0 'policy \(enforcing\), number 9' "$T" status
+expect 0 'policy.plm:2:1' "$T" reload --permissive
+expect 0 'policy \(permissive\), number 10' "$T" status
+expect 0 '' low 'echo "# x" >>~/.bashrc'
+echo 'include classic' >/etc/tidegate/policy.plm
+expect 3 'levels cannot change' "$T" reload
+expect 0 'other levels than the policy in force' "$T" reload --permissive
 rm /etc/tidegate/policy.plm
-expect 0 'number 10' "$T" reload --bundle /tmp/good.bundle
+expect 0 '^policy is in force \(permissive\), number 12' "$T" reload --permissive
+expect 2 'No such file' "$T" reload
+expect 0 'number 13' "$T" reload --bundle /tmp/good.bundle
 expect 2 'not permitted' low 'echo x >>~/.bashrc || exit 2'
 
 echo "# a daemon that dies"

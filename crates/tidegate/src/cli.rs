@@ -49,7 +49,8 @@ pub enum Command {
     ///
     /// Without options it reads again what named the policy in force: the map, the profiles, the SELinux policy, and
     /// --permissive. `status` prints these options. A map, profiles or a SELinux policy named here replace all of them.
-    /// --permissive alone is added to them until the next reload.
+    /// --permissive alone is added to them until the next reload. If a file has an error then, the policy in force is kept,
+    /// and only records.
     Reload(Reload),
     /// Say how booleans of the SELinux policy in force are set
     Getsebool(Getsebool),

@@ -1,9 +1,11 @@
 //! `reload`: puts another policy in force, in one step.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
 
 use tidegate_audit::printable;
 use tidegate_policy::Policy;
+use tidegated::Policies;
 
 use super::have_done;
 use super::status::in_force;
@@ -11,7 +13,7 @@ use crate::cli::Reload;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output::tell;
 use crate::profiles::whole;
-use crate::protocol::Ask;
+use crate::protocol::{Ask, Status};
 
 pub fn run(args: &Reload, json: bool) -> Outcome {
     let (policy, permissive) = wanted(args)?;
@@ -29,7 +31,12 @@ fn wanted(args: &Reload) -> Outcome<(Policy, bool)> {
         policy.options = args.source.options(args.permissive);
         return Ok((policy, args.permissive));
     }
-    let options = in_force()?.options;
+    let Status {
+        options,
+        seqno,
+        levels,
+        ..
+    } = in_force()?;
     let kept = Reload::of_options(&options).map_err(|e| {
         let message = format!("the options of the policy in force cannot be read: {e}");
         Failure::new(Code::Usage, message)
@@ -37,9 +44,29 @@ fn wanted(args: &Reload) -> Outcome<(Policy, bool)> {
     if !options.is_empty() {
         tell!("options as before: {}", printable(&options.join(" ")));
     }
-    let mut policy = kept.source.load()?;
+    let mut policy = match kept.source.load() {
+        Err(wrong) if args.permissive => as_it_is(seqno, wrong)?,
+        Ok(policy) if args.permissive && policy.levels != levels => {
+            let message = "the map has other levels than the policy in force";
+            as_it_is(seqno, Failure::new(Code::Policy, message))?
+        }
+        loaded => loaded?,
+    };
     policy.options = options;
     Ok((policy, kept.permissive || args.permissive))
+}
+
+/// Returns the policy in force itself: the way back to a mode that refuses nothing does not depend on a correct map.
+///
+/// # Errors
+/// The one with which the files cannot be used, if the policy's bundle is gone.
+fn as_it_is(seqno: u32, wrong: Failure) -> Outcome<Policy> {
+    let Some(policy) = Policies::new().get(seqno) else {
+        return Err(wrong);
+    };
+    wrong.tell();
+    tell!("warning: so the policy in force is kept as it is, and only records");
+    Ok(Arc::unwrap_or_clone(policy))
 }
 
 #[cfg(test)]
