@@ -143,7 +143,7 @@ expect 0 '^ok text' ask host get c "${answer#ok }"
 expect 0 '^EACCES' ask host open c secret 0
 expect 0 '^EACCES' ask host connect d /srv/run/notes.stream stream
 why "as host may not use \\(notes\\) in session [0-9]+: the service's socket is of another type"
-expect 0 'mend: no statement: the socket has to be of the type that .service notes on' "$T" why
+expect 0 'fix: no statement: the socket has to be of the type that .service notes on' "$T" why
 end host
 begun host stream
 linked caps_stream_socket_recvmsg
@@ -167,12 +167,12 @@ for kind in packets stream; do
 	number=$(session_of host)
 	expect 0 '^EACCES' ask host open c pub:a 1
 	why "denied: python3\\([0-9]+\\) as host may not \\{ write \\} pub:a \\(notes\\) by operation open in session $number: no line gives that"
-	expect 0 'mend: service notes pub:a write   \(in subject host, /srv/s.caps:1;' "$T" why
+	expect 0 'fix: service notes pub:a write   \(in subject host, /srv/s.caps:1;' "$T" why
 	expect 0 'may not \{ write \} pub:a \(notes\) by operation open' "$T" log -n 5
 	expect 0 '"tclass":"service","caps":\{.*"service":"notes","operation":"open","object":"pub:a"' "$T" log -n 5 --json
 	expect 0 '^EACCES' ask host operation c 9
 	why "as host may not use \\(notes\\) by operation 9 in session $number: the service has no such request"
-	expect 0 'mend: no statement: .operation 9 …. in service notes would list it' "$T" why
+	expect 0 'fix: no statement: .operation 9 …. in service notes would list it' "$T" why
 	expect 0 '^EACCES' ask host open c pub:a 7
 	why 'as host may not use \(notes\) by operation open'
 	expect 0 'operation open in service notes has no such operand, or no such value of one' "$T" why
@@ -187,7 +187,7 @@ for kind in packets stream; do
 	expect 0 '^ok' ask none ping c
 	expect 0 '^EACCES' ask none open c pub:a 0
 	why 'as none may not \{ read \} pub:a \(notes\)'
-	expect 0 'mend: service notes pub:a read   \(in subject none' "$T" why
+	expect 0 'fix: service notes pub:a read   \(in subject none' "$T" why
 	end none
 
 	echo "# layers, $kind"

@@ -198,7 +198,7 @@ expect 0 "\"number\":$number,\"uid\":0,.*\"subjects\":\\[\"host \\(/srv/t.caps\\
 echo "# why"
 expect 0 '^EACCES' ask host open x /srv/other/secret r
 soon 0 "denied: python3\\([0-9]+\\) as host may not \\{ read \\} /srv/other/secret \\(file\\) in session $number: no line gives that" "$T" why
-expect 0 'mend: file /srv/other/secret read   \(in subject host, /srv/t.caps:1' "$T" why
+expect 0 'fix: file /srv/other/secret read   \(in subject host, /srv/t.caps:1' "$T" why
 expect 0 'as host may not \{ read \} /srv/other/secret' "$T" log -n 5
 expect 0 "\"caps\":\\{\"session\":$number,\"subject\":\"host\",\"file\":\"/srv/t.caps:1\",\"why\":\"missing\"\\}" "$T" log -n 5 --json
 

@@ -205,6 +205,35 @@ small() { [ "$(peak)" -gt 1000 ] && [ "$(peak)" -lt 200000 ]; }
 expect 0 '' small
 expect 2 'not permitted' low 'echo x >>~/.bashrc || exit 2'
 
+echo "# a reload without options reads again what named the policy"
+expect 0 '^options: +--bundle=/tmp/good.bundle$' "$T" status
+mkdir -p /etc/tidegate
+echo 'include workstation' >/etc/tidegate/policy.plm
+killed
+expect 0 'the policy named is in force' "$T" start --preset workstation --permissive
+expect 0 'options as before: --preset=workstation --permissive$' "$T" reload
+expect 0 'workstation is in force \(permissive\), number 6' "$T" reload
+here() { (cd /etc/tidegate && "$T" reload --policy policy.plm); }
+expect 0 '^policy is in force, number 7' here
+expect 0 '^options: +--policy=/etc/tidegate/policy.plm$' "$T" status
+expect 0 '"options":\["--policy=/etc/tidegate/policy.plm"\]' "$T" status --json
+expect 0 '^policy is in force \(permissive\), number 8' "$T" reload --permissive
+expect 0 '^policy is in force, number 9' "$T" reload
+echo 'bogus /x' >>/etc/tidegate/policy.plm
+expect 3 'policy.plm:2:1' "$T" reload
+expect 0 'policy \(enforcing\), number 9' "$T" status
+expect 0 'policy.plm:2:1' "$T" reload --permissive
+expect 0 'policy \(permissive\), number 10' "$T" status
+expect 0 '' low 'echo "# x" >>~/.bashrc'
+echo 'include classic' >/etc/tidegate/policy.plm
+expect 3 'levels cannot change' "$T" reload
+expect 0 'other levels than the policy in force' "$T" reload --permissive
+rm /etc/tidegate/policy.plm
+expect 0 '^policy is in force \(permissive\), number 12' "$T" reload --permissive
+expect 2 'No such file' "$T" reload
+expect 0 'number 13' "$T" reload --bundle /tmp/good.bundle
+expect 2 'not permitted' low 'echo x >>~/.bashrc || exit 2'
+
 echo "# a daemon that dies"
 killed
 expect 0 'daemon: +not running' "$T" status

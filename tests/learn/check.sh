@@ -1,5 +1,5 @@
 #!/bin/bash
-# A refusal in somebody's own set-up, mended: a day's work under a permissive policy,
+# A refusal in somebody's own set-up, fixed: a day's work under a permissive policy,
 # `learn`, the learned policy enforced, the same work, and an attack.
 #
 # Runs as root in the VM, beside the `tidegate` program; takes what it likes of /tmp,
@@ -55,15 +55,15 @@ expect 0 '' plants
 expect 0 '' reads_key
 soon 0 '"exe":"/usr/bin/bash"' "$T" log --denied --json --path /home/alice/work/tool.log
 
-echo "# why tells the mend"
-soon 0 '^mend: none proposed, as this looks like an attack \(it is a secret\)' "$T" why
+echo "# why tells the fix"
+soon 0 '^fix: none proposed, as this looks like an attack \(it is a secret\)' "$T" why
 work=$("$T" log --denied --json --path /home/alice/work/tool.log | sed -n 's/^{"id":\([0-9]*\).*/\1/p;q')
-expect 0 '^mend: untrusted /home/alice/work/tool.log   \(in a map that includes' "$T" why "@$work"
-expect 0 'gives away: .*whoever|who reads it falls' "$T" why --mends "@$work"
-expect 0 '^mend: user /home/alice/work/tool.log lowwrite' "$T" why --mends "@$work"
-expect 0 '"mending":\{"mends":\[\{"statements":\["untrusted /home/alice/work/tool.log"\]' "$T" why --json "@$work"
+expect 0 '^fix: untrusted /home/alice/work/tool.log   \(in a map that includes' "$T" why "@$work"
+expect 0 'gives away: .*a process that reads it falls to untrusted' "$T" why --fixes "@$work"
+expect 0 '^fix: user /home/alice/work/tool.log lowwrite' "$T" why --fixes "@$work"
+expect 0 '"remedy":\{"fixes":\[\{"statements":\["untrusted /home/alice/work/tool.log"\]' "$T" why --json "@$work"
 
-"$T" why --mends "@$work" | sed 's/^/        /'
+"$T" why --fixes "@$work" | sed 's/^/        /'
 
 echo "# learn"
 expect 1 'nothing was refused' "$T" learn --preset workstation --comm nobody

@@ -18,7 +18,7 @@ OUT=/root/out
 # shellcheck source=tests/expect.sh
 . ./expect.sh
 
-start() { timeout 1200 "$T" start --policy "$MAP" "${these[@]}"; }
+start() { timeout 1200 "$T" start --policy "$MAP" "${these[@]}" "$@"; }
 reload() { "$T" reload --policy "$MAP" "${these[@]}"; }
 learn() { "$T" learn --policy "$MAP" "${these[@]}" "$@"; }
 replay() { "$T" replay /root/work.jsonl --policy "$MAP" --against nothing "${these[@]}" "$@"; }
@@ -132,8 +132,8 @@ expect 0 'number 2' reload
 expect 0 'helped: other' /root/tool
 expect 1 'Permission denied' /root/tool other
 soon 0 '^profile: tool \(file\).*: no rule allows it' why
-expect 0 '^mend: (owner )?/root/work/other.* r,   \(in /etc/apparmor.d/local/root.tool, tried\)' why
-expect 0 '^mend: /root/work/other.* r,   \(in profile tool' "$T" why
+expect 0 '^fix: (owner )?/root/work/other.* r,   \(in /etc/apparmor.d/local/root.tool, tried\)' why
+expect 0 '^fix: /root/work/other.* r,   \(in profile tool' "$T" why
 expect 0 '"amendment":\{"profile":"tool","class":"file"' "$T" why --json
 expect 1 'Permission denied' /root/tool secret
 soon 0 'root.tool:4: `audit deny @\{HIDDEN\} rw,` refuses it' why
@@ -158,6 +158,21 @@ expect 0 'root.bad:3' left_out
 rm "$BASE/root.bad"
 expect 0 'number' reload
 expect 1 '' left_out
+
+echo "# a reload without options keeps the profiles and the mode"
+killed
+expect 0 'the policy named is in force' start --permissive
+named_by="--policy=$MAP --profile=$BASE --apparmor-parser=$PWD/apparmor_parser --permissive"
+expect 0 "^options: +$named_by\$" "$T" status
+expect 0 "^options as before: $named_by\$" "$T" reload
+expect 0 '^flat is in force \(permissive\), number' "$T" reload
+expect 0 'flat \(permissive\)' "$T" status
+expect 0 "^options: +$named_by\$" "$T" status
+expect 0 '^other' /root/tool other
+soon 0 'would be denied: cat' why
+expect 0 '^profile: tool \(file\).*: no rule allows it' why
+expect 0 'no profile is in force any more' "$T" reload --policy "$MAP"
+expect 0 "^options: +--policy=$MAP\$" "$T" status
 expect 0 'nothing is enforced' "$T" stop
 
 echo "$passed passed, $failed failed"

@@ -35,14 +35,14 @@ expect 0 'enforcing: flat' timeout 1200 "$T" start "${these[@]}"
 expect 1 '' in_domain no_file_write bash -c 'echo y >/srv/ops/obj/file'
 expect 0 'd_no_file_write may not \{ .*write' "$T" why
 expect 0 '^te: d_no_file_write may not \{ write \} [a-z_]*:file: no rule allows it' "$T" why
-expect 0 '^mend: allow d_no_file_write [a-z_]*:file write;' "$T" why
+expect 0 '^fix: allow d_no_file_write [a-z_]*:file write;' "$T" why
 expect 0 '"te":\{"source":"d_no_file_write".*"kind":"no-rule"' "$T" why --json
 expect 1 '' in_domain other_user bash -c 'echo y >/srv/ops/owned/file'
 expect 0 '^te: d_all may not \{ write \} owned_t:file: a constraint refuses it' "$T" why
 expect 0 '^    the constraint: constrain file write \(t2 != owned_t or \( u1 == u2 \)\);' "$T" why
 expect 1 '' in_domain bool_off bash -c 'echo y >/srv/ops/boolean/file'
-expect 0 '^mend: --te-boolean ops_off=on' "$T" why
-soon 0 '^; +mend: +--te-boolean ops_off=on' learn
+expect 0 '^fix: --te-boolean ops_off=on' "$T" why
+soon 0 '^; +fix: +--te-boolean ops_off=on' learn
 expect 0 '^; +constrain file write' learn
 expect 0 '^\(allow d_no_file_write [a-z_]* \(file \(write\)\)\)' learn
 expect 0 '^; 1 refusal of bash' learn

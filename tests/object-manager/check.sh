@@ -95,7 +95,7 @@ soon 0 'allowed by docstore\([0-9]+\): boss_t used \{ delete \} document=gone \(
 expect 0 '"kind":"user-denied".*"manager":\{"number":[0-9]+,"context":"system_u:system_r:docstore_t:s0","about":"document=plan"\}' \
 	"$T" log --kind user-denied --json
 expect 0 '^denied by docstore\([0-9]+\): kernel_t may not \{ read \}' "$T" why
-expect 0 'mend: .*lacks \(allow kernel_t plan_t \(document \(read\)\)\)' "$T" why
+expect 0 'fix: .*lacks \(allow kernel_t plan_t \(document \(read\)\)\)' "$T" why
 number=$("$T" log --json --kind user-denied | sed -n 's/.*clerk_t.*"number":\([0-9]*\),.*document=plan.*/\1/p' | head -n 1)
 expect 0 'clerk_t may not \{ read \} document=plan' "$T" why "@u$number"
 expect 1 'no record @u99999' "$T" why @u99999

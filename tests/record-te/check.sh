@@ -37,7 +37,7 @@ expect 2 'nobody_t' "$T" replay /tmp/work.jsonl "${te[@]}" --te-context u:r:nobo
 expect 1 'work_t may not \{ .*read.* \} secret_t:file: read /root/te/secret/file' \
 	"$T" replay /tmp/work.jsonl "${te[@]}" --te-context $D
 cat /tmp/out
-expect 1 'mend: --te-boolean may_connect=on' "$T" replay /tmp/work.jsonl "${te[@]}" --te-context $D --all
+expect 1 'fix: --te-boolean may_connect=on' "$T" replay /tmp/work.jsonl "${te[@]}" --te-context $D --all
 expect 0 '^newly refused: nothing' "$T" replay /tmp/work.jsonl --policy flat.plm
 expect 1 '^newly refused' "$T" replay /tmp/work.jsonl "${te[@]}" --te-boolean may_connect=on --te-context $D --all
 cp /tmp/out /tmp/said

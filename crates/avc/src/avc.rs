@@ -261,7 +261,7 @@ impl Avc {
             }
         }
         let message = "the policy changes faster than it can be asked, or a daemon died changing it: \
-             `tidegate start` mends that";
+             `tidegate start` fixes that";
         Err(AvcError::Failed(message.into()))
     }
 

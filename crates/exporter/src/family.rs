@@ -260,6 +260,7 @@ pub mod tests {
             policy: "my \"own\"".into(),
             levels: vec!["untrusted".into(), "service".into(), "system".into()],
             left_out: Vec::new(),
+            options: Vec::new(),
             seqno: 2,
             permissive: false,
             daemon: Some(1),

@@ -57,7 +57,7 @@ impl<P: Labelled> Note<P> {
     }
 }
 
-/// A problem with its place: what `miette` shows with the line, the label and the mend.
+/// A problem with its place: what `miette` shows with the line, the label and the fix.
 #[derive(Debug, Clone)]
 pub struct Finding<P> {
     problem: P,

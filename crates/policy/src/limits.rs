@@ -29,6 +29,8 @@ pub const MAX_TEXT: usize = 16 << 20;
 pub const MAX_INCLUDE_DEPTH: usize = 16;
 /// Bytes in a bundle, header included, at most.
 pub const MAX_BUNDLE: usize = 256 << 20;
+/// Options that a bundle keeps of the command line that named its policy, at most.
+pub const MAX_OPTIONS: usize = 4_096;
 /// Profiles in a policy, at most: the largest collections of them have two thousand.
 pub const MAX_PROFILES: usize = 16_384;
 /// Bytes in a profile's name and in its prefix of disconnected paths, at most: Linux's `PATH_MAX`,

@@ -40,7 +40,7 @@ pub struct Policy {
     /// Where each rule was written, for audit records and `why`.
     pub rules: Vec<RuleSource>,
     /// The `profile` model's policy; empty where there is none. No map has any: who loads the
-    /// policy puts them here, and [`extended`](Policy::extended) policies, by which mends are tried,
+    /// policy puts them here, and [`extended`](Policy::extended) policies, by which fixes are tried,
     /// are without them. Serde leaves them out, too, as what is kept of a policy (a recording's head,
     /// the daemon's files) is its bundle, which has them in a section of their own.
     #[serde(skip)]
@@ -48,6 +48,10 @@ pub struct Policy {
     /// The `te` model's policy, if there is one. It is put here, left out and kept as `profiles` are.
     #[serde(skip)]
     pub te: Option<Te>,
+    /// The options by which a command line named it: a reload that names no policy reads them again. A policy that was only
+    /// compiled has none. They are put here, left out and kept as `profiles` are.
+    #[serde(skip)]
+    pub options: Vec<String>,
 }
 
 /// Whether refusals are enforced or only recorded.

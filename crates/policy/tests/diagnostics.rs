@@ -1,4 +1,4 @@
-//! Each diagnostic: its code, its place, its mend.
+//! Each diagnostic: its code, its place, its fix.
 
 use miette::Diagnostic;
 use tidegate_policy::{Finding, Policy};

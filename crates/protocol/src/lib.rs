@@ -214,6 +214,9 @@ pub struct Status {
     /// What of the profiles could not be used and is not in force: the file and line, the names, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// The options that named the policy, which a reload that names none reads again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
     /// The policy's sequence number.
     pub seqno: u32,
     /// Whether refusals are only recorded.

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_died_over_it_is_not_read_until_it_is_mended() {
+    fn one_that_died_over_it_is_not_read_until_it_is_fixed() {
         let (_dir, ours, theirs) = pages();
         ours.publish(status(1));
         ours.words().sequence.fetch_add(1, Ordering::SeqCst);

@@ -81,7 +81,7 @@ pub struct Group {
     pub why: Vec<Link>,
 }
 
-/// What a SELinux policy refuses, and what would mend it.
+/// What a SELinux policy refuses, and what would fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Denied {
     /// The context of who asked.
@@ -94,7 +94,7 @@ pub struct Denied {
     pub permissions: Vec<String>,
     /// Rules that would allow them, booleans that would have to be set, or what refuses them whatever rules say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub mend: Vec<String>,
+    pub fix: Vec<String>,
 }
 
 impl From<&TeRefusal> for Denied {
@@ -104,7 +104,7 @@ impl From<&TeRefusal> for Denied {
             object_context: refusal.target.clone(),
             class: refusal.class.clone(),
             permissions: refusal.permissions.clone(),
-            mend: Vec::new(),
+            fix: Vec::new(),
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct CapsLine {
     pub line: String,
 }
 
-/// What is known of mending a refusal by capability files; `None`: it is none.
+/// What is known of how to fix a refusal by capability files; `None`: it is none.
 pub fn explain(record: &Record) -> Option<Explanation<CapsLine>> {
     let caps = record.caps.as_ref().filter(|_| record.is_denial())?;
     let line = (caps.why == "missing").then(|| {
@@ -150,8 +150,8 @@ mod tests {
             "/q\"q",
             "/back\\slash",
         ] {
-            let mending = explain(&refusal("file", "read lock", of_path(path))).unwrap();
-            let line = mending.refused().unwrap().line;
+            let remedy = explain(&refusal("file", "read lock", of_path(path))).unwrap();
+            let line = remedy.refused().unwrap().line;
             let text = format!("subject tool {{\n {line}\n}}\n");
             let caps = Capabilities::compile_str("t.caps", &text);
             let caps = caps
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn addresses_and_sockets_have_their_lines() {
         let of = |class: &str, denied: &str, object| {
-            let mending = explain(&refusal(class, denied, object)).unwrap();
-            mending.refused().map(|caps| caps.line)
+            let remedy = explain(&refusal(class, denied, object)).unwrap();
+            remedy.refused().map(|caps| caps.line)
         };
         let address = |text: &str| ObjectRecord {
             address: Some(text.into()),
@@ -209,11 +209,11 @@ mod tests {
     }
 
     #[test]
-    fn what_no_line_mends_has_advice() {
+    fn what_no_line_fixes_has_advice() {
         let mut record = refusal("file", "read", of_path("/a"));
         record.caps.as_mut().unwrap().why = "revoked".into();
-        let mending = explain(&record).unwrap();
-        assert!(mending.advice().unwrap().contains("begins anew"));
+        let remedy = explain(&record).unwrap();
+        assert!(remedy.advice().unwrap().contains("begins anew"));
         assert!(explain(&Record::default()).is_none());
     }
 }

@@ -23,14 +23,14 @@ use tidegate_policy::Policy;
 pub use self::capability::CapsLine;
 pub use self::explanation::Explanation;
 use crate::apparmor::Amendment;
-use crate::lomac::{Mend, Refusal};
+use crate::lomac::{Fix, Refusal};
 use crate::selinux::TeRefusal;
 
-/// What is known of mending a refusal.
+/// What is known of how to fix a refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mending {
-    /// The mends, the narrowest first.
-    pub mends: Vec<Mend>,
+pub struct Remedy {
+    /// The fixes, the narrowest first.
+    pub fixes: Vec<Fix>,
     /// Why it looks like an attack, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspicion: Option<String>,
@@ -43,55 +43,55 @@ pub struct Mending {
     /// Of a capability file's refusal: the line that would give it, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<CapsLine>,
-    /// What helps where no mend does.
+    /// What helps where no fix does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
-impl Mending {
+impl Remedy {
     /// What a profile's refusal lacks.
-    pub fn of_profile(explanation: Explanation<Amendment>) -> Mending {
-        Mending::of(explanation, |mending, amendment| {
-            mending.amendment = Some(amendment);
+    pub fn of_profile(explanation: Explanation<Amendment>) -> Remedy {
+        Remedy::of(explanation, |remedy, amendment| {
+            remedy.amendment = Some(amendment);
         })
     }
 
-    fn of<T>(explanation: Explanation<T>, put: impl FnOnce(&mut Mending, T)) -> Mending {
-        let mut mending = Mending::default();
+    fn of<T>(explanation: Explanation<T>, put: impl FnOnce(&mut Remedy, T)) -> Remedy {
+        let mut remedy = Remedy::default();
         match explanation {
-            Explanation::Refused(it) => put(&mut mending, it),
-            Explanation::Advice(text) => mending.advice = Some(text),
+            Explanation::Refused(it) => put(&mut remedy, it),
+            Explanation::Advice(text) => remedy.advice = Some(text),
         }
-        mending
+        remedy
     }
 }
 
-/// The mends of a refusal under a policy, given its chain, newest first. `None`: the chain
+/// The fixes of a refusal under a policy, given its chain, newest first. `None`: the chain
 /// does not begin with a refusal, or not with one under this policy's levels.
-pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Mending> {
+pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Remedy> {
     let record = chain.first()?;
     if let Some(line) = capability::explain(record) {
-        return Some(Mending::of(line, |mending, line| mending.caps = Some(line)));
+        return Some(Remedy::of(line, |remedy, line| remedy.caps = Some(line)));
     }
     if let Some(advice) = object_manager::advice(record, policy) {
-        return Some(Mending::of(Explanation::Advice(advice), |_, ()| ()));
+        return Some(Remedy::of(Explanation::Advice(advice), |_, ()| ()));
     }
     if let Some(te) = &policy.te
         && let Some(refusal) = selinux::explain(record, te)
     {
-        return Some(Mending::of(refusal, |mending, refusal| {
-            mending.te = Some(refusal);
+        return Some(Remedy::of(refusal, |remedy, refusal| {
+            remedy.te = Some(refusal);
         }));
     }
     let refusal = Refusal::of(chain, policy)?;
     if let Some(amendment) = apparmor::explain(record, &policy.profiles) {
-        return Some(Mending::of_profile(amendment));
+        return Some(Remedy::of_profile(amendment));
     }
     let found = lomac::explain(&refusal, policy);
-    Some(Mending {
-        mends: found.mends,
+    Some(Remedy {
+        fixes: found.fixes,
         suspicion: found.suspicion,
         advice: found.advice,
-        ..Mending::default()
+        ..Remedy::default()
     })
 }

@@ -105,7 +105,7 @@ impl Layer {
     /// or that it is narrowed further.
     ///
     /// # Errors
-    /// [`RestrictError`] says what to mend. If it is [`RestrictError::Limits`] or [`RestrictError::Failed`], some threads may be
+    /// [`RestrictError`] says what to fix. If it is [`RestrictError::Limits`] or [`RestrictError::Failed`], some threads may be
     /// limited already, and others not: a program that goes on then does so at its own risk.
     pub fn restrict_self(&self) -> Result<String, RestrictError> {
         self.restrict(true)

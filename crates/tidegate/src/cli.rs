@@ -46,13 +46,18 @@ pub enum Command {
     /// Take the monitor out of the kernel
     Stop,
     /// Put another policy in force, in one step
+    ///
+    /// Without options it reads again what named the policy in force: the map, the profiles, the SELinux policy, and
+    /// --permissive. `status` prints these options. A map, profiles or a SELinux policy named here replace all of them.
+    /// --permissive alone is added to them until the next reload. If a file has an error then, the policy in force is kept,
+    /// and only records.
     Reload(Reload),
     /// Say how booleans of the SELinux policy in force are set
     Getsebool(Getsebool),
     /// Set booleans of the SELinux policy in force
     ///
-    /// What the policy then does not allow any more is revoked before this returns: descriptors, mappings (whose holders
-    /// are killed) and connections. The values hold until a policy is put in force anew, also after a boot.
+    /// Before this returns, accesses that the policy no longer allows are revoked: descriptors, connections, and mappings,
+    /// whose holders are killed. The values hold until a policy is put in force again, by a reload or by a start.
     Setsebool(Setsebool),
     /// Say what is in force
     Status,
@@ -62,8 +67,8 @@ pub enum Command {
     Run(Run),
     /// Take capabilities back from the sessions that run
     ///
-    /// What went by them is over when this returns: descriptors are refused, and who has mapped what he may not use any more is
-    /// killed. It is not given again to these sessions; those that begin later go by their files.
+    /// When this returns, every use of them has ended: descriptors are refused, and a process that has mapped an object that
+    /// it may no longer use is killed. These sessions never get them back. Sessions that begin later go by their files.
     Revoke(Revoke),
     /// List the sessions that capability files limit
     Sessions,
@@ -79,12 +84,13 @@ pub enum Command {
     Top(Top),
     /// Explain a refusal, or a process's level
     Why(Why),
-    /// Propose what to add to the map, so that what was refused is not
+    /// Propose statements for the map, so that refused operations are allowed
     ///
-    /// Reads the audit log and prints a map that includes the policy and adds the fewest and
-    /// narrowest statements under which what was refused, or would have been, is let through.
-    /// Each says which refusals it is for and what it gives away. Each was checked: what it
-    /// does not mend is not proposed. What looks like an attack is put out commented.
+    /// Reads the audit log and prints a map that includes the policy. It adds the fewest and
+    /// narrowest statements under which the refusals, also those that were only recorded, do not
+    /// happen. Each statement says which refusals it is for and what it gives away. Each was
+    /// checked: a statement that fixes nothing is not proposed. Statements for refusals that look
+    /// like an attack are printed as comments.
     Learn(Learn),
     /// Search a SELinux policy's rules, as setools' sesearch does
     ///
@@ -135,7 +141,7 @@ pub struct Lab {
 /// What of the census to list.
 #[derive(Debug, Args)]
 pub struct Census {
-    /// Only what nobody has decided on
+    /// Only rows without a decision
     #[arg(long)]
     pub undecided: bool,
 }
@@ -187,6 +193,25 @@ pub struct Reload {
     /// Record what the policy forbids, but let it through
     #[arg(long)]
     pub permissive: bool,
+}
+
+/// Options alone, as a policy keeps those that named it.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Kept {
+    /// Those of a reload
+    #[command(flatten)]
+    reload: Reload,
+}
+
+impl Reload {
+    /// Reads the options that a policy keeps, by [`Source::options`].
+    ///
+    /// # Errors
+    /// If this version has no such options.
+    pub fn of_options(options: &[String]) -> Result<Reload, clap::Error> {
+        Kept::try_parse_from(options).map(|kept| kept.reload)
+    }
 }
 
 /// What to run.
@@ -318,9 +343,9 @@ pub struct Why {
     /// `last`: the newest refusal; a process id: its level; @N: record N of the log
     #[arg(value_name = "@ID|PID|last", default_value = "last")]
     pub of: String,
-    /// List everything that would mend the refusal, the narrowest first
+    /// List everything that would fix the refusal, the narrowest first
     #[arg(long)]
-    pub mends: bool,
+    pub fixes: bool,
     /// Of a profile's refusal: the profiles' files, to name the rule that refuses by its place, and
     /// to try the rule that would allow it
     #[command(flatten)]
@@ -349,8 +374,8 @@ pub struct Learn {
     /// Another file than the machine's own log
     #[arg(long, value_name = "FILE", default_value = paths::LOG)]
     pub file: PathBuf,
-    /// Propose mends of what looks like an attack, too: what has heard the network reached
-    /// for secrets, dotfiles, other processes or the system
+    /// Propose fixes for refusals that look like an attack, too: a process that had heard the
+    /// network reached for secrets, dotfiles, other processes or the system
     #[arg(long)]
     pub include_untrusted: bool,
     /// Write the map to a file, which is not there yet
@@ -424,8 +449,8 @@ pub struct Replay {
     /// it: what was in force during the recording
     #[arg(long, value_name = "BASE")]
     pub against: Option<String>,
-    /// The context that the recorded command begins in, by its first execution, as `run --context` has it; without a
-    /// command, that everybody is in who was there. A context that the recording has of a process goes before it
+    /// The context that the recorded command begins in, by its first execution, as with `run --context`. Without a command,
+    /// the context of every process that ran when the recording began. A context in the recording itself comes first
     #[arg(long, value_name = "CONTEXT")]
     pub te_context: Option<String>,
     /// Show every kind of refusal, not the most frequent ones only

@@ -25,9 +25,9 @@ pub struct Check {
     pub ok: Option<bool>,
     /// What was found.
     pub found: String,
-    /// How to mend it.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mend: Option<String>,
+    pub fix: Option<String>,
 }
 
 impl Check {
@@ -36,13 +36,13 @@ impl Check {
             what,
             ok: ok.into(),
             found: found.into(),
-            mend: None,
+            fix: None,
         }
     }
 
-    fn mend(mut self, how: impl Into<String>) -> Check {
+    fn fix(mut self, how: impl Into<String>) -> Check {
         if self.ok != Some(true) {
-            self.mend = Some(how.into());
+            self.fix = Some(how.into());
         }
         self
     }
@@ -88,8 +88,8 @@ pub fn undecided() -> Option<String> {
     let told = offer::by_types().map_err(|e| e.to_string());
     match told.and_then(|offer| open(&offer)) {
         Ok(None) => None,
-        Ok(Some(open)) => Some(format!("this kernel offers {open}; {UNDECIDED}")),
-        Err(e) => Some(format!("what this kernel offers cannot be told: {e}")),
+        Ok(Some(open)) => Some(format!("the census of this kernel has {open}; {UNDECIDED}")),
+        Err(e) => Some(format!("the census of this kernel cannot be told: {e}")),
     }
 }
 
@@ -97,7 +97,7 @@ fn kernel() -> Check {
     let release = uname().release().to_string_lossy().into_owned();
     let ok = version(&release).map(|v| v >= OLDEST);
     let (major, minor) = OLDEST;
-    Check::new("kernel", ok, release).mend(format!("boot Linux {major}.{minor} or later"))
+    Check::new("kernel", ok, release).fix(format!("boot Linux {major}.{minor} or later"))
 }
 
 /// `6.12.107+deb13-cloud-amd64` is (6, 12).
@@ -108,17 +108,17 @@ fn version(release: &str) -> Option<(u32, u32)> {
 
 fn built_in() -> Check {
     let what = "BPF LSM built";
-    let mend = "boot a kernel built with CONFIG_BPF_LSM=y, as Debian's, Ubuntu's and Fedora's are";
+    let fix = "boot a kernel built with CONFIG_BPF_LSM=y, as Debian's, Ubuntu's and Fedora's are";
     match config("CONFIG_BPF_LSM") {
-        Some(value) => Check::new(what, value == "y", format!("CONFIG_BPF_LSM={value}")).mend(mend),
+        Some(value) => Check::new(what, value == "y", format!("CONFIG_BPF_LSM={value}")).fix(fix),
         None => match KernelTypes::read() {
             Ok(kernel) => Check::new(
                 what,
                 kernel.has_bpf_lsm(),
                 "by the hooks in the kernel's BTF",
             )
-            .mend(mend),
-            Err(_) => Check::new(what, None, "no kernel configuration to read").mend(mend),
+            .fix(fix),
+            Err(_) => Check::new(what, None, "no kernel configuration to read").fix(fix),
         },
     }
 }
@@ -152,10 +152,10 @@ fn in_lsm_list() -> Check {
         Ok(list) => {
             let list = list.trim();
             let ok = list.split(',').any(|l| l == "bpf");
-            Check::new(what, ok, format!("lsm={list}")).mend(boot_parameter(list))
+            Check::new(what, ok, format!("lsm={list}")).fix(boot_parameter(list))
         }
         Err(e) => Check::new(what, None, format!("/sys/kernel/security/lsm: {e}"))
-            .mend("mount -t securityfs securityfs /sys/kernel/security"),
+            .fix("mount -t securityfs securityfs /sys/kernel/security"),
     }
 }
 
@@ -181,7 +181,7 @@ fn btf() -> Check {
     } else {
         "no /sys/kernel/btf/vmlinux"
     };
-    Check::new("BTF", ok, found).mend("boot a kernel built with CONFIG_DEBUG_INFO_BTF=y")
+    Check::new("BTF", ok, found).fix("boot a kernel built with CONFIG_DEBUG_INFO_BTF=y")
 }
 
 fn lockdown() -> Check {
@@ -191,7 +191,7 @@ fn lockdown() -> Check {
     };
     let state = lockdown_state(&text);
     Check::new(what, state != "confidentiality", state)
-        .mend("boot with lockdown=integrity: confidentiality forbids BPF to read the kernel")
+        .fix("boot with lockdown=integrity: confidentiality forbids BPF to read the kernel")
 }
 
 /// `none [integrity] confidentiality` is integrity.
@@ -207,10 +207,10 @@ fn ftrace() -> Check {
         Ok(value) => {
             let value = value.trim();
             Check::new(what, value == "1", format!("kernel.ftrace_enabled={value}"))
-                .mend("sysctl kernel.ftrace_enabled=1: without it BPF LSM programs never run")
+                .fix("sysctl kernel.ftrace_enabled=1: without it BPF LSM programs never run")
         }
         Err(_) => Check::new(what, false, "no kernel.ftrace_enabled")
-            .mend("boot a kernel built with CONFIG_DYNAMIC_FTRACE=y"),
+            .fix("boot a kernel built with CONFIG_DYNAMIC_FTRACE=y"),
     }
 }
 
@@ -222,7 +222,7 @@ fn addresses() -> Check {
     };
     let value = value.trim();
     Check::new(what, value != "2", format!("kernel.kptr_restrict={value}"))
-        .mend("sysctl kernel.kptr_restrict=1: a start needs to know where the kernel has rename_lock; 2 may be set again after it")
+        .fix("sysctl kernel.kptr_restrict=1: a start needs to know where the kernel has rename_lock; 2 may be set again after it")
 }
 
 fn bpffs() -> Check {
@@ -232,7 +232,7 @@ fn bpffs() -> Check {
         Ok(stat) if stat.f_type == BPF_FS_MAGIC => Check::new(what, true, "/sys/fs/bpf"),
         Ok(_) => Check::new(what, true, "not mounted; `start` mounts it"),
         Err(e) => Check::new(what, false, format!("/sys/fs/bpf: {e}"))
-            .mend("mount -t sysfs sysfs /sys; it needs CONFIG_BPF_SYSCALL=y"),
+            .fix("mount -t sysfs sysfs /sys; it needs CONFIG_BPF_SYSCALL=y"),
     }
 }
 
@@ -250,7 +250,7 @@ fn privileges() -> Check {
     } else {
         "not root, or without CAP_SYS_ADMIN"
     };
-    Check::new(what, ok, found).mend("run as root, outside a container")
+    Check::new(what, ok, found).fix("run as root, outside a container")
 }
 
 fn namespace() -> Check {
@@ -263,10 +263,10 @@ fn namespace() -> Check {
     } else {
         "a container's"
     };
-    Check::new(what, ok, found).mend("run it on the machine itself, not in a container")
+    Check::new(what, ok, found).fix("run it on the machine itself, not in a container")
 }
 
-const UNDECIDED: &str = "what takes a capability, and what has no label, is refused below the top all the same; \
+const UNDECIDED: &str = "operations that take a capability, and objects without a label, are refused below the top all the same; \
                          `tidegate census --undecided` lists all (docs/dev/census.md)";
 
 fn census() -> Check {
@@ -274,7 +274,7 @@ fn census() -> Check {
     let told = offer::whole().map_err(|e| e.to_string());
     match told.and_then(|offer| open(&offer)) {
         Ok(None) => Check::new(what, true, "all that this kernel offers is decided on"),
-        Ok(Some(open)) => Check::new(what, None, open).mend(UNDECIDED),
+        Ok(Some(open)) => Check::new(what, None, open).fix(UNDECIDED),
         Err(e) => Check::new(what, None, format!("cannot be told: {e}")),
     }
 }
@@ -289,8 +289,8 @@ fn open(offer: &Offer) -> Result<Option<String>, String> {
     let names: Vec<String> = open.iter().take(NAMED).map(|row| row.to_string()).collect();
     let names = names.join(", ");
     Ok(Some(match open.len().saturating_sub(NAMED) {
-        0 => format!("what nobody has decided on: {names}"),
-        more => format!("what nobody has decided on: {names} and {more} more"),
+        0 => format!("rows without a decision: {names}"),
+        more => format!("rows without a decision: {names} and {more} more"),
     }))
 }
 
@@ -298,7 +298,7 @@ fn attempt() -> Check {
     match KernelTypes::read().and_then(|kernel| kernel.try_lsm_program()) {
         Ok(()) => Check::new("LSM program", true, "was loaded and attached"),
         Err(e) => Check::new("LSM program", false, format!("is refused: {e}"))
-            .mend("see the lines above; if all are well, this machine's owner forbids it"),
+            .fix("see the lines above; if all are well, this machine's owner forbids it"),
     }
 }
 
@@ -316,8 +316,8 @@ mod tests {
 
     #[test]
     fn the_boot_parameter_keeps_what_is_there() {
-        let mend = boot_parameter("capability,landlock,yama,apparmor");
-        assert!(mend.contains("lsm=landlock,yama,apparmor,bpf "), "{mend}");
+        let fix = boot_parameter("capability,landlock,yama,apparmor");
+        assert!(fix.contains("lsm=landlock,yama,apparmor,bpf "), "{fix}");
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Failure {
         Failure::new(
             Code::CannotEnforce,
             format!(
-                "this machine cannot enforce ({}: {}); `tidegate doctor` tells how to mend it, \
+                "this machine cannot enforce ({}: {}); `tidegate doctor` tells how to fix it, \
                  `make run` shows Tidegate in a VM",
                 lacks.what, lacks.found
             ),

@@ -8,6 +8,7 @@ mod doctor;
 mod exit;
 #[cfg(test)]
 mod layers;
+mod options;
 mod output;
 mod profiles;
 mod protocol;

@@ -14,10 +14,17 @@ use tidegate_policy::profile::{
 use tidegate_remedy::apparmor::{Bench, BenchError};
 
 use crate::exit::{Code, Failure, Message, Outcome};
+use crate::options;
 use crate::output::{tell, waiting};
 
 /// So many warnings are shown, and the rest is counted.
 const SHOWN: usize = 20;
+
+/// Where profiles include from, unless the command line says otherwise.
+const BASE: &str = "/etc/apparmor.d";
+
+/// AppArmor's own compiler of profiles, unless the command line names another.
+const PARSER: &str = "apparmor_parser";
 
 /// The profiles to use.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,7 +36,7 @@ pub struct Profiles {
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "/etc/apparmor.d",
+        default_value = BASE,
         requires = "profile"
     )]
     pub profile_base: PathBuf,
@@ -37,7 +44,7 @@ pub struct Profiles {
     #[arg(
         long,
         value_name = "PROGRAM",
-        default_value = "apparmor_parser",
+        default_value = PARSER,
         requires = "profile"
     )]
     pub apparmor_parser: PathBuf,
@@ -63,6 +70,31 @@ impl Profiles {
             )),
             _ => Ok(set),
         }
+    }
+
+    /// The options that name the same from any directory.
+    pub fn options(&self) -> Vec<String> {
+        if self.profile.is_empty() {
+            return Vec::new();
+        }
+        let mut words: Vec<String> = self
+            .profile
+            .iter()
+            .map(|path| options::of_path("profile", path))
+            .collect();
+        if self.profile_base != Path::new(BASE) {
+            words.push(options::of_path("profile-base", &self.profile_base));
+        }
+        if self.apparmor_parser != Path::new(PARSER) {
+            words.push(options::of_program(
+                "apparmor-parser",
+                &self.apparmor_parser,
+            ));
+        }
+        if self.strict {
+            words.push("--strict".into());
+        }
+        words
     }
 
     /// The same, by paths that begin at the root.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 pub use tidegate_protocol::{Ask, Manager, Status, WhyOf, You};
 
 use tidegate_audit::{Chain, Record};
-use tidegate_remedy::Mending;
+use tidegate_remedy::Remedy;
 
 /// An answer.
 pub type Answer = tidegate_protocol::Answer<Why>;
@@ -19,9 +19,9 @@ pub struct Why {
     pub chain: Vec<Record>,
     /// The chain goes on, but the history does not.
     pub cut: bool,
-    /// What would mend it, if it begins with a refusal.
+    /// What would fix it, if it begins with a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mending: Option<Mending>,
+    pub remedy: Option<Remedy>,
 }
 
 impl From<Chain> for Why {
@@ -30,7 +30,7 @@ impl From<Chain> for Why {
             process: of.process,
             chain: of.chain,
             cut: of.cut,
-            mending: None,
+            remedy: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use tidegated::paths;
 
 use crate::bundle::read_bundle;
 use crate::exit::{Code, Failure, Outcome};
+use crate::options;
 use crate::output::tell;
 use crate::profiles::{self, Profiles};
 use crate::te::{self, SelinuxPolicy};
@@ -56,6 +57,22 @@ impl Source {
     pub fn is_given(&self) -> bool {
         let is_named = self.preset.is_some() || self.policy.is_some() || self.bundle.is_some();
         is_named || !self.profiles.profile.is_empty() || !self.te.te.is_empty()
+    }
+
+    /// The options that name the same from any directory, and the mode: a policy keeps them for a reload that names none.
+    pub fn options(&self, permissive: bool) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        words.extend(self.preset.iter().map(|name| format!("--preset={name}")));
+        let path =
+            |name, path: &Option<PathBuf>| path.as_ref().map(|path| options::of_path(name, path));
+        words.extend(path("policy", &self.policy));
+        words.extend(path("bundle", &self.bundle));
+        words.extend(self.profiles.options());
+        words.extend(self.te.options());
+        if permissive {
+            words.push("--permissive".into());
+        }
+        words
     }
 
     /// The policy; warnings go to standard error. Without a name: the

@@ -15,7 +15,11 @@ use tidegate_policy::te::{Te, UnknownBoolean};
 
 use crate::bundle::read_bundle;
 use crate::exit::{Code, Failure, Message, Outcome};
+use crate::options;
 use crate::output::{tell, waiting};
+
+/// SELinux's own compiler of CIL, unless the command line names another.
+const SECILC: &str = "secilc";
 
 /// The SELinux policy to use.
 #[derive(Debug, Clone, Default, Args)]
@@ -37,7 +41,7 @@ pub struct SelinuxPolicy {
     #[arg(
         long,
         value_name = "PROGRAM",
-        default_value = "secilc",
+        default_value = SECILC,
         requires = "te"
     )]
     pub secilc: PathBuf,
@@ -106,6 +110,32 @@ impl SelinuxPolicy {
     /// The same without its file contexts.
     pub fn load_rules(&self) -> Outcome<Te> {
         self.rules(&self.find()?)
+    }
+
+    /// The options that name the same from any directory.
+    pub fn options(&self) -> Vec<String> {
+        if self.te.is_empty() {
+            return Vec::new();
+        }
+        let mut words: Vec<String> = self
+            .te
+            .iter()
+            .map(|path| options::of_path("te", path))
+            .collect();
+        let contexts = self.file_contexts.iter();
+        words.extend(contexts.map(|path| options::of_path("file-contexts", path)));
+        let booleans = self.te_boolean.iter();
+        words.extend(booleans.map(|(name, value)| {
+            let value = if *value { "on" } else { "off" };
+            format!("--te-boolean={name}={value}")
+        }));
+        if self.te_lookups {
+            words.push("--te-lookups".into());
+        }
+        if self.secilc != Path::new(SECILC) {
+            words.push(options::of_program("secilc", &self.secilc));
+        }
+        words
     }
 
     fn rules(&self, found: &Found) -> Outcome<Te> {

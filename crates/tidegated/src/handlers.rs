@@ -116,8 +116,10 @@ fn decide(
             let bytes = bundles::policy(fd)?;
             let policy =
                 Policy::from_bundle(&bytes).map_err(|e| DaemonError::new(Code::Policy, e))?;
+            let before = shared.policies.in_force(&shared.monitor).ok();
+            let mut warnings = before.map_or_else(Vec::new, |before| dropped(&before, &policy));
             let message = reload(shared, policy, permissive)?;
-            let mut warnings = revoke(shared)?;
+            warnings.extend(revoke(shared)?);
             warnings.extend(shared.monitor.kept_mappings()?);
             Answer::Done { message, warnings }
         }
@@ -315,7 +317,7 @@ fn trusted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
         return Err(DaemonError::new(
             Code::NotPermitted,
             "this takes root at the top level, as a root login or run0 has it: \
-             sudo keeps the level of who calls it",
+             sudo keeps the level of the shell that calls it",
         ));
     }
     if peer.is_confined(&shared.monitor)? {
@@ -378,10 +380,11 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
             .as_ref()
             .map_or_else(|| "unknown".into(), |p| p.name.clone()),
         levels: policy.as_ref().map_or_else(Vec::new, |p| p.levels.clone()),
-        left_out: policy.map_or_else(Vec::new, |p| {
+        left_out: policy.as_ref().map_or_else(Vec::new, |p| {
             let each = p.profiles.left_out.iter();
             each.map(ToString::to_string).collect()
         }),
+        options: policy.map_or_else(Vec::new, |p| p.options.clone()),
         seqno: s.seqno,
         permissive: s.permissive,
         daemon: (s.daemon != 0).then_some(s.daemon),
@@ -399,6 +402,18 @@ pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
         events_lost: s.events_lost,
         labels_failed: s.labels_failed,
     })
+}
+
+/// The models that a policy has and its successor does not, in words.
+fn dropped(before: &Policy, after: &Policy) -> Vec<String> {
+    let mut said = Vec::new();
+    if !before.profiles.profiles.is_empty() && after.profiles.profiles.is_empty() {
+        said.push("no profile is in force any more: the reload named no --profile".into());
+    }
+    if before.te.is_some() && after.te.is_none() {
+        said.push("no SELinux policy is in force any more: the reload named no --te".into());
+    }
+    said
 }
 
 /// Puts another policy in force.

@@ -126,7 +126,10 @@ pub(super) fn still_there(peer: &Peer) -> Outcome {
     let mut ended = [PollFd::new(&process, PollFlags::IN)];
     match poll(&mut ended, Some(&Timespec::default())) {
         Ok(0) => Ok(()),
-        _ => Err(DaemonError::new(Code::Internal, "who asked has ended")),
+        _ => Err(DaemonError::new(
+            Code::Internal,
+            "the process that asked has ended",
+        )),
     }
 }
 

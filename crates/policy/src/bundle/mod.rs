@@ -43,10 +43,12 @@ const PROFILE: &str = "profile";
 const LEFT_OUT: &str = "left-out";
 /// The section of the `te` model, in a bundle that has a SELinux policy.
 const TE: &str = "te";
+/// The section of the options that named the policy, in a bundle that was put in force by some.
+const OPTIONS: &str = "options";
 /// The section of the `capability` model, in a bundle of its own.
 const CAPABILITY: &str = "capability";
 /// Sections in a bundle, at most: `capability` is alone in its own.
-const MAX_SECTIONS: usize = 4;
+const MAX_SECTIONS: usize = 5;
 
 impl Policy {
     /// The bundle that holds this policy.
@@ -61,6 +63,9 @@ impl Policy {
         if let Some(te) = &self.te {
             sections.push((TE, te::write(te)));
         }
+        if !self.options.is_empty() {
+            sections.push((OPTIONS, section::write_options(self)));
+        }
         seal(&section::write_all(&sections))
     }
 
@@ -70,13 +75,15 @@ impl Policy {
     ///
     /// The first thing wrong with it.
     pub fn from_bundle(bytes: &[u8]) -> Result<Policy, BundleError> {
-        let (mut lomac, mut profile, mut left_out, mut te) = (None, None, None, None);
+        let (mut lomac, mut profile, mut left_out, mut te, mut options) =
+            (None, None, None, None, None);
         for (name, content) in section::read_all(open(bytes)?)? {
             let found = match name {
                 LOMAC => &mut lomac,
                 PROFILE => &mut profile,
                 LEFT_OUT => &mut left_out,
                 TE => &mut te,
+                OPTIONS => &mut options,
                 _ => return Err(BundleError::UnknownSection(name.to_owned())),
             };
             if found.replace(content).is_some() {
@@ -96,6 +103,9 @@ impl Policy {
         policy.te = te
             .map(|content| Reader::new(content, TE).te())
             .transpose()?;
+        if let Some(content) = options {
+            policy.options = Reader::new(content, OPTIONS).options()?;
+        }
         Ok(policy)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BundleError, MAX_SECTIONS};
 use crate::Policy;
-use crate::limits::{MAX_LEVELS, MAX_NETWORKS, MAX_NODES, MAX_RULES};
+use crate::limits::{MAX_LEVELS, MAX_NETWORKS, MAX_NODES, MAX_OPTIONS, MAX_RULES};
 use crate::profile::ProfileSet;
 
 /// A bundle's body.
@@ -36,6 +36,13 @@ pub(super) fn write_lomac(policy: &Policy) -> Vec<u8> {
     out.list(&policy.edges);
     out.list(&policy.networks);
     out.list(&policy.rules);
+    out.0
+}
+
+/// The content of the section of options.
+pub(super) fn write_options(policy: &Policy) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.list(&policy.options);
     out.0
 }
 
@@ -88,7 +95,15 @@ impl<'b> Reader<'b> {
             rules,
             profiles: ProfileSet::default(),
             te: None,
+            options: Vec::new(),
         })
+    }
+
+    /// Reads the section of options.
+    pub fn options(mut self) -> Result<Vec<String>, BundleError> {
+        let options = self.list("options", MAX_OPTIONS)?;
+        self.finish()?;
+        Ok(options)
     }
 
     pub fn value<T: Deserialize<'b>>(&mut self, what: &'static str) -> Result<T, BundleError> {

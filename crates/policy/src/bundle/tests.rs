@@ -2,7 +2,7 @@
 
 use super::section::{write_all, write_lomac};
 use super::*;
-use crate::limits::{MAX_DEPTH, MAX_LINE};
+use crate::limits::{MAX_DEPTH, MAX_LINE, MAX_OPTIONS};
 use crate::{Attrs, Edge, Network, Node, Rule, RuleSource};
 
 fn policy() -> Policy {
@@ -78,13 +78,13 @@ fn sections() {
         of(&[("lomac", lomac()), ("lomac", lomac())]),
         BundleError::SectionTwice("lomac".into())
     );
-    let five = ["a", "b", "c", "d", "e"].map(|name| (name, Vec::new()));
+    let six = ["a", "b", "c", "d", "e", "f"].map(|name| (name, Vec::new()));
     assert_eq!(
-        of(&five),
+        of(&six),
         BundleError::Limit {
             what: "sections",
-            count: 5,
-            max: 4
+            count: 6,
+            max: 5
         }
     );
     let mut long = lomac();
@@ -415,4 +415,20 @@ fn what_it_tells_is_kept() {
     let read = Policy::from_bundle(&policy.to_bundle()).expect("it is a bundle");
     assert!(read.rules.contains(&source));
     assert_eq!(read, policy);
+}
+
+#[test]
+fn the_options_that_named_it_are_kept() {
+    let mut policy = policy();
+    policy.options = vec!["--policy=/etc/x.plm".into(), "--permissive".into()];
+    assert_eq!(Policy::from_bundle(&policy.to_bundle()), Ok(policy.clone()));
+    policy.options = vec!["--strict".into(); MAX_OPTIONS + 1];
+    assert_eq!(
+        Policy::from_bundle(&policy.to_bundle()),
+        Err(BundleError::Limit {
+            what: "options",
+            count: MAX_OPTIONS + 1,
+            max: MAX_OPTIONS
+        })
+    );
 }

@@ -34,7 +34,7 @@ fn wrong(text: &str) -> Vec<(String, Option<usize>)> {
         let help = finding.help();
         assert!(
             help.is_some_and(|help| !help.to_string().is_empty()),
-            "{finding} has no mend"
+            "{finding} has no fix"
         );
     }
     codes(&errors.findings)

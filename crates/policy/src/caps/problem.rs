@@ -1,4 +1,4 @@
-//! Everything that a capability file can have wrong, each with its mend.
+//! Everything that a capability file can have wrong, each with its fix.
 
 use miette::Diagnostic;
 use thiserror::Error;
@@ -67,7 +67,7 @@ pub enum CapsProblem {
         what: &'static str,
         /// The word.
         word: String,
-        /// The mend.
+        /// The fix.
         #[help]
         help: String,
     },
@@ -111,7 +111,7 @@ pub enum CapsProblem {
         what: &'static str,
         /// The word.
         word: String,
-        /// The mend.
+        /// The fix.
         #[help]
         help: &'static str,
     },

@@ -135,6 +135,7 @@ fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
             rules: rules.sources,
             profiles: ProfileSet::default(),
             te: None,
+            options: Vec::new(),
         })
     });
     let sources = units

@@ -1,4 +1,4 @@
-//! Everything that a map can have wrong, each with its mend.
+//! Everything that a map can have wrong, each with its fix.
 
 use miette::Diagnostic;
 use thiserror::Error;
@@ -57,7 +57,7 @@ pub enum Problem {
     Statement {
         /// The word.
         word: String,
-        /// The mend.
+        /// The fix.
         #[help]
         help: String,
     },
@@ -123,7 +123,7 @@ pub enum Problem {
     Level {
         /// The word.
         word: String,
-        /// The mend.
+        /// The fix.
         #[help]
         help: String,
     },
@@ -143,7 +143,7 @@ pub enum Problem {
     Preset {
         /// The word.
         word: String,
-        /// The mend.
+        /// The fix.
         #[help]
         help: String,
     },
@@ -182,7 +182,7 @@ pub enum Problem {
     Attribute {
         /// The word.
         word: String,
-        /// The mend.
+        /// The fix.
         #[help]
         help: String,
     },
@@ -258,7 +258,7 @@ pub enum Problem {
         attribute: &'static str,
         /// Why not.
         why: &'static str,
-        /// The mend.
+        /// The fix.
         #[help]
         help: &'static str,
     },

@@ -45,7 +45,7 @@ pub struct Plan {
     /// What a `deny` refuses.
     pub denied: Vec<Told>,
     /// What no rule lets through that was found.
-    pub unmended: Vec<Told>,
+    pub unfixed: Vec<Told>,
     /// Refusals that the profiles let through already.
     pub settled: u64,
     /// Refusals of programs that come to have a profile of their own by a proposed rule.
@@ -64,7 +64,7 @@ struct Tried {
 pub fn plan(gathered: &Gathered, bench: &Bench, mut tell: impl FnMut(&str)) -> Plan {
     let mut plan = Plan::default();
     for ((why, profile), (of, example)) in &gathered.unlearned {
-        plan.unmended.push(Told {
+        plan.unfixed.push(Told {
             reason: Some(why.text().to_owned()),
             profile: profile.clone(),
             ..about(of, example)
@@ -86,7 +86,7 @@ pub fn plan(gathered: &Gathered, bench: &Bench, mut tell: impl FnMut(&str)) -> P
                 continue;
             }
         };
-        plan.unmended.push(failed(&seen, reason.to_owned()));
+        plan.unfixed.push(failed(&seen, reason.to_owned()));
     }
     let tried = checked(tried, bench, &mut plan, &mut tell);
     plan.added = added(&tried);
@@ -142,7 +142,7 @@ fn left(one: Tried, set: &ProfileSet, bench: &Bench, plan: &mut Plan) -> Option<
         Some(deny) => plan.denied.push(failed(&seen, by(deny))),
         None => {
             let reason = "the rule that it takes was not found";
-            plan.unmended.push(failed(&seen, reason.into()));
+            plan.unfixed.push(failed(&seen, reason.into()));
         }
     }
     seen.need.access = access - seen.need.access;
@@ -207,7 +207,7 @@ fn compiling(
         if let Err(why) = bench.with(&added(&kept))
             && let Some(one) = kept.pop()
         {
-            plan.unmended
+            plan.unfixed
                 .push(failed(&one.seen, format!("`{}`: {why}", one.rule.text)));
         }
     }

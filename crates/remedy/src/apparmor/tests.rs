@@ -225,7 +225,7 @@ fn what_is_no_file_has_a_rule_as_narrow_as_its_record() {
         "{}",
         proposal.patch
     );
-    assert!(proposal.unmended.is_empty(), "{}", proposal.patch);
+    assert!(proposal.unfixed.is_empty(), "{}", proposal.patch);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn other_records_tell_what_one_does_not() {
     assert_eq!(rules(&place.learn(&both)), expected);
     // the name may be linked, but leads to more
     let proposal = place.learn(&[linked("rw")]);
-    let reason = proposal.unmended[0].reason.as_deref().unwrap();
+    let reason = proposal.unfixed[0].reason.as_deref().unwrap();
     assert!(reason.contains("link NAME -> TARGET"), "{reason}");
 }
 
@@ -314,7 +314,7 @@ fn a_rule_that_does_not_compile_keeps_no_other_from_it() {
         file("open-write", "w", "/nowhere/a"),
     ]);
     assert_eq!(rules(&proposal), ["/nowhere/a w,"]);
-    let reason = proposal.unmended[0].reason.as_deref().unwrap();
+    let reason = proposal.unfixed[0].reason.as_deref().unwrap();
     assert!(reason.contains("conflicting x modifiers"), "{reason}");
     assert!(Path::new(&place.path("tool")).exists());
 }
@@ -367,7 +367,7 @@ fn what_rules_do_not_decide_is_told_with_what_does() {
     gone["subject"]["profile"] = json!("gone");
     let proposal = place.learn(&[disconnected, gone, file("open-read", "r", "…/long")]);
     let reasons: Vec<_> = proposal
-        .unmended
+        .unfixed
         .iter()
         .filter_map(|t| t.reason.as_deref())
         .collect();

@@ -18,7 +18,7 @@ pub struct Proposal {
     /// What a `deny` refuses.
     pub denied: Vec<Told>,
     /// What no rule lets through, with what does.
-    pub unmended: Vec<Told>,
+    pub unfixed: Vec<Told>,
     /// Refusals in all.
     pub refusals: u64,
     /// Refusals that the profiles let through already.
@@ -38,7 +38,7 @@ impl Proposal {
         let mut proposal = Proposal {
             proposed: plan.proposed,
             denied: plan.denied,
-            unmended: plan.unmended,
+            unfixed: plan.unfixed,
             refusals: gathered.refusals,
             settled: plan.settled,
             elsewhere: plan.elsewhere,
@@ -82,7 +82,7 @@ impl Proposal {
         }
         for (title, of) in [
             ("Refused by a rule: not proposed", &self.denied),
-            ("No rule lets these through", &self.unmended),
+            ("No rule lets these through", &self.unfixed),
         ] {
             if !of.is_empty() {
                 writeln!(out, "\n# ---- {title} {}", "-".repeat(70 - title.len()))?;

@@ -12,11 +12,11 @@ use crate::lomac::{self, Bench, Draft, Statement, Trust};
 pub fn choose(
     plan: &mut Plan,
     mut candidates: Vec<Candidate>,
-    mendable: &[usize],
+    fixable: &[usize],
     given: &Given<'_>,
     bench: &mut Bench,
 ) -> Vec<usize> {
-    let mut left: BTreeSet<usize> = mendable.iter().copied().collect();
+    let mut left: BTreeSet<usize> = fixable.iter().copied().collect();
     let mut statements: Vec<Statement> = Vec::new();
     let mut picked: Vec<Candidate> = Vec::new();
     while !left.is_empty() {
@@ -35,8 +35,8 @@ pub fn choose(
         let kept = whole.is_some_and(|policy| {
             // only what the new statements speak of can have changed
             let spoken = |at: &&usize| concerns(new, &given.kinds[**at]);
-            let mended = picked.iter().chain([&candidate]).flat_map(|c| &c.kinds);
-            let stay = mended.filter(spoken).all(|&at| given.lets(at, &policy));
+            let fixed = picked.iter().chain([&candidate]).flat_map(|c| &c.kinds);
+            let stay = fixed.filter(spoken).all(|&at| given.lets(at, &policy));
             stay && !given.attacked(&policy, new)
         });
         if kept {
@@ -48,8 +48,8 @@ pub fn choose(
     let pruned = prune(&picked);
     let (fewer, whole) = merged(&pruned, bench);
     let stays = |policy: Arc<Policy>| {
-        let mut mended = picked.iter().flat_map(|c| &c.kinds);
-        mended.all(|&at| given.lets(at, &policy)) && !given.attacked(&policy, &fewer)
+        let mut fixed = picked.iter().flat_map(|c| &c.kinds);
+        fixed.all(|&at| given.lets(at, &policy)) && !given.attacked(&policy, &fewer)
     };
     if whole.is_some_and(stays) {
         (picked, statements) = (pruned, fewer);
@@ -59,12 +59,12 @@ pub fn choose(
         let Some(after) = bench.with(&lomac::lines(&draft.statements)) else {
             continue; // it compiled before
         };
-        let mut mend = lomac::describe(&draft, &base, &after);
+        let mut fix = lomac::describe(&draft, &base, &after);
         // what two of them say of one place is one statement
         let merged = |s: &Statement| statements.iter().find(|m| m.place == s.place);
         let merged = draft.statements.iter().filter_map(merged);
-        mend.statements = merged.map(Statement::text).collect();
-        plan.chosen.push(Choice { mend, kinds });
+        fix.statements = merged.map(Statement::text).collect();
+        plan.chosen.push(Choice { fix, kinds });
     }
     left.into_iter().collect()
 }
@@ -79,7 +79,7 @@ fn merged(picked: &[Candidate], bench: &mut Bench) -> (Vec<Statement>, Option<Ar
 }
 
 /// Without what the others have made needless, the widest first; each kind is told of
-/// once, where it was mended first.
+/// once, where it was fixed first.
 fn prune(picked: &[Candidate]) -> Vec<Candidate> {
     let mut order: Vec<usize> = (0..picked.len()).collect();
     order.sort_by_key(|&i| std::cmp::Reverse(weight(&picked[i].draft)));
@@ -104,7 +104,7 @@ fn prune(picked: &[Candidate]) -> Vec<Candidate> {
     .collect()
 }
 
-/// What a mend gives away, as a number.
+/// What a fix gives away, as a number.
 fn weight(draft: &Draft) -> u64 {
     let trust = match draft.trust {
         Trust::Nothing => 0,

@@ -1,9 +1,9 @@
-//! The smallest set of mends: greedy set cover over those that were checked, weighed by
+//! The smallest set of fixes: greedy set cover over those that were checked, weighed by
 //! what they give away.
 //!
-//! Greedy choice takes, again and again, the mend with the least weight for each kind of
+//! Greedy choice takes, again and again, the fix with the least weight for each kind of
 //! refusal that it adds. What was chosen is compiled whole each time, and everything that
-//! was mended has to stay so; and what looks like an attack has to stay refused.
+//! was fixed has to stay so; and what looks like an attack has to stay refused.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use tidegate_policy::Policy;
 
 use super::choose::choose;
 use super::gather::Kind;
-use crate::lomac::{self, Bench, Draft, Evidence, Mend, Statement, Trust};
+use crate::lomac::{self, Bench, Draft, Evidence, Fix, Statement, Trust};
 
 /// Siblings that were refused the same, from which on their directory is named.
 const SIBLINGS: usize = 3;
 /// Users' homes in which the same was refused, from which on any home is named.
 const HOMES: usize = 2;
-/// Mends that are looked at of each refusal.
+/// Fixes that are looked at of each refusal.
 const DRAFTS: usize = 6;
 
-/// A mend that was chosen, or that is told of, and the kinds it is for.
+/// A fix that was chosen, or that is told of, and the kinds it is for.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// The mend.
-    pub mend: Mend,
+    /// The fix.
+    pub fix: Fix,
     /// Indices of the kinds.
     pub kinds: Vec<usize>,
 }
@@ -36,19 +36,19 @@ pub struct Choice {
 pub struct Plan {
     /// To be added to the map.
     pub chosen: Vec<Choice>,
-    /// To be looked at first: why, and what would mend it.
+    /// To be looked at first: why, and what would fix it.
     pub refused: Vec<(String, Choice)>,
-    /// No statement mends these; what does.
-    pub unmended: Vec<(String, Vec<usize>)>,
+    /// No statement fixes these; what does.
+    pub unfixed: Vec<(String, Vec<usize>)>,
     /// The policy lets these through already.
     pub settled: Vec<usize>,
 }
 
-/// A mend that may be chosen.
+/// A fix that may be chosen.
 pub struct Candidate {
-    /// The mend.
+    /// The fix.
     pub draft: Draft,
-    /// What it mends.
+    /// What it fixes.
     pub kinds: Vec<usize>,
 }
 
@@ -80,7 +80,7 @@ impl Given<'_> {
 #[derive(Default)]
 struct Rest {
     shut: BTreeMap<(String, String), Choice>,
-    unmended: BTreeMap<String, Vec<usize>>,
+    unfixed: BTreeMap<String, Vec<usize>>,
 }
 
 /// Decides what to propose. `tell` hears how far it has come: done, of how many.
@@ -110,7 +110,7 @@ pub fn plan(
     let evidence = evidence(kinds);
     let mut candidates: BTreeMap<String, Candidate> = BTreeMap::new();
     let mut rest = Rest::default();
-    let mut mendable: Vec<usize> = Vec::new();
+    let mut fixable: Vec<usize> = Vec::new();
     for (done, &at) in open.iter().enumerate() {
         tell(done, open.len());
         let mut drafts = lomac::drafts(&kinds[at].refusal, policy, evidence[at]);
@@ -128,7 +128,7 @@ pub fn plan(
             rest.put_by(why, at, &given, wider, &mut bench);
             continue;
         }
-        mendable.push(at);
+        fixable.push(at);
         for (draft, after) in usable {
             candidates
                 .entry(lomac::lines(&draft.statements))
@@ -136,33 +136,33 @@ pub fn plan(
         }
     }
     let candidates = candidates.into_values().collect();
-    for at in choose(&mut plan, candidates, &mendable, &given, &mut bench) {
+    for at in choose(&mut plan, candidates, &fixable, &given, &mut bench) {
         let drafts = lomac::drafts(&kinds[at].refusal, policy, Evidence::default());
         let why =
-            "what mends it lets through what looks like an attack, or contradicts another mend";
+            "what fixes it lets through what looks like an attack, or contradicts another fix";
         rest.put_by(why, at, &given, drafts, &mut bench);
     }
     let shut = rest.shut.into_iter();
     plan.refused = shut.map(|((why, _), choice)| (why, choice)).collect();
-    plan.unmended = rest.unmended.into_iter().collect();
+    plan.unfixed = rest.unfixed.into_iter().collect();
     plan
 }
 
 impl Candidate {
-    /// With all that it mends; nothing, if it lets an attack through.
+    /// With all that it fixes; nothing, if it lets an attack through.
     fn new(draft: Draft, after: &Arc<Policy>, open: &[usize], given: &Given<'_>) -> Candidate {
         let mut kinds = Vec::new();
         if !given.attacked(after, &draft.statements) {
             let spoken = |at: &usize| concerns(&draft.statements, &given.kinds[*at]);
-            let mended = open.iter().copied().filter(spoken);
-            kinds.extend(mended.filter(|&at| given.lets(at, after)));
+            let fixed = open.iter().copied().filter(spoken);
+            kinds.extend(fixed.filter(|&at| given.lets(at, after)));
         }
         Candidate { draft, kinds }
     }
 }
 
 impl Rest {
-    /// Puts a refusal aside, with its narrowest mend if it has one.
+    /// Puts a refusal aside, with its narrowest fix if it has one.
     fn put_by(
         &mut self,
         why: &str,
@@ -175,13 +175,13 @@ impl Rest {
         let checked = lomac::checked(refusal, drafts, bench);
         let Some((draft, after)) = checked.first() else {
             let advice = lomac::advice(refusal, &bench.policy);
-            self.unmended.entry(advice).or_default().push(at);
+            self.unfixed.entry(advice).or_default().push(at);
             return;
         };
         let what = format!("{}{:?}", lomac::lines(&draft.statements), draft.promote);
         let choice = self.shut.entry((why.to_owned(), what));
         let choice = choice.or_insert_with(|| Choice {
-            mend: lomac::describe(draft, &bench.policy, after),
+            fix: lomac::describe(draft, &bench.policy, after),
             kinds: Vec::new(),
         });
         choice.kinds.push(at);

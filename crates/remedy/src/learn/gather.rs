@@ -17,7 +17,7 @@ const FALLS: usize = 65_536;
 const LINKS: usize = 64;
 /// Kinds of refusals that are told apart.
 const KINDS: usize = 5000;
-/// Directories: each has mends of its own to be checked.
+/// Directories: each has fixes of its own to be checked.
 const DIRS: usize = 500;
 /// Names in one directory that are told apart; the others are counted with the last.
 const NAMES: usize = 4;

@@ -132,7 +132,7 @@ fn an_attack_is_put_aside_and_nothing_lets_it_through_by_the_way() {
         refusal(3, "denied", "open-write", "tool", "/home/ann/work/x", HOME),
     ];
     let proposal = learn(&lines, false);
-    // whose fall is mended has its attack mended, too
+    // whose fall is fixed has its attack fixed, too
     assert_eq!(statements(&proposal), ["untrusted /home/ann/work/x"]);
     assert!(
         proposal

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cover::{Choice, Plan};
 use super::gather::{Gathered, Kind};
-use crate::lomac::{Mend, shown};
+use crate::lomac::{Fix, shown};
 use crate::sum::Sum;
 use crate::{apparmor, selinux};
 
@@ -17,8 +17,8 @@ pub struct Proposal {
     pub proposed: Vec<Told>,
     /// To be looked at first, with the reason.
     pub refused: Vec<Told>,
-    /// What no statement mends, with what does.
-    pub unmended: Vec<Told>,
+    /// What no statement fixes, with what does.
+    pub unfixed: Vec<Told>,
     /// Refusals in all.
     pub refusals: u64,
     /// Refusals that the policy lets through already.
@@ -39,12 +39,12 @@ pub struct Proposal {
     pub map: String,
 }
 
-/// A mend or its absence, and the refusals it is about.
+/// A fix or its absence, and the refusals it is about.
 #[derive(Debug, Serialize)]
 pub struct Told {
-    /// What mends them.
+    /// What fixes them.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mend: Option<Mend>,
+    pub fix: Option<Fix>,
     /// Why it is refused, or what helps instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -59,7 +59,7 @@ impl Proposal {
     /// Of a plan; `include` is the line that takes the policy in.
     pub fn new(plan: &Plan, kinds: &[Kind], gathered: &Counts, include: &str) -> Proposal {
         let told = |choice: &Choice, reason: Option<&String>| Told {
-            mend: Some(choice.mend.clone()),
+            fix: Some(choice.fix.clone()),
             ..about(kinds, &choice.kinds, reason)
         };
         let mut proposal = Proposal {
@@ -69,8 +69,8 @@ impl Proposal {
                 .iter()
                 .map(|(why, c)| told(c, Some(why)))
                 .collect(),
-            unmended: plan
-                .unmended
+            unfixed: plan
+                .unfixed
                 .iter()
                 .map(|(advice, of)| about(kinds, of, Some(advice)))
                 .collect(),
@@ -110,7 +110,7 @@ impl From<&Gathered> for Counts {
 
 fn about(kinds: &[Kind], of: &[usize], reason: Option<&String>) -> Told {
     Told {
-        mend: None,
+        fix: None,
         reason: reason.cloned(),
         of: Sum::of(of.iter().map(|&at| &kinds[at])),
         example: of
@@ -175,7 +175,7 @@ fn head(out: &mut String, p: &Proposal, include: &str) -> std::fmt::Result {
     let mut places: Vec<String> = Vec::new();
     for told in &p.proposed {
         comment(out, told)?;
-        for statement in told.mend.iter().flat_map(|m| &m.statements) {
+        for statement in told.fix.iter().flat_map(|m| &m.statements) {
             if !places.contains(statement) {
                 writeln!(out, "{statement}")?;
                 places.push(statement.clone());
@@ -186,15 +186,15 @@ fn head(out: &mut String, p: &Proposal, include: &str) -> std::fmt::Result {
         section(out, "Not proposed: look at these first")?;
         for told in &p.refused {
             comment(out, told)?;
-            let mend = told.mend.iter();
-            for line in mend.flat_map(|m| m.statements.iter().chain(&m.command)) {
+            let fix = told.fix.iter();
+            for line in fix.flat_map(|m| m.statements.iter().chain(&m.command)) {
                 writeln!(out, "# REFUSED: {line}")?;
             }
         }
     }
-    if !p.unmended.is_empty() {
-        section(out, "No statement mends these")?;
-        for told in &p.unmended {
+    if !p.unfixed.is_empty() {
+        section(out, "No statement fixes these")?;
+        for told in &p.unfixed {
             comment(out, told)?;
         }
     }
@@ -213,20 +213,20 @@ fn comment(out: &mut String, told: &Told) -> std::fmt::Result {
     writeln!(out, "\n# {}", told.of.words())?;
     writeln!(out, "#   such as:      {}", told.example)?;
     if let Some(reason) = &told.reason {
-        let word = if told.mend.is_some() {
+        let word = if told.fix.is_some() {
             "not proposed:"
         } else {
             "instead:     "
         };
         writeln!(out, "#   {word} {}", reason.replace(char::is_control, "?"))?;
     }
-    if let Some(mend) = &told.mend {
-        writeln!(out, "#   lets through: {}", mend.lets)?;
-        writeln!(out, "#   gives away:   {}", mend.gives)?;
-        for other in &mend.silences {
+    if let Some(fix) = &told.fix {
+        writeln!(out, "#   lets through: {}", fix.lets)?;
+        writeln!(out, "#   gives away:   {}", fix.gives)?;
+        for other in &fix.silences {
             writeln!(out, "#   overrides:    {}", shown(other))?;
         }
-        for secret in &mend.opens {
+        for secret in &fix.opens {
             writeln!(out, "#   opens:        {}", shown(secret))?;
         }
     }

@@ -1,4 +1,4 @@
-//! What mends a refusal where no map does.
+//! What fixes a refusal where no map does.
 
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::Policy;
@@ -21,7 +21,7 @@ pub fn advice(refusal: &Refusal, policy: &Policy) -> String {
     }
     if let Some(exe) = refusal.exe.as_deref().filter(|exe| is_interpreter(exe)) {
         words.push_str(&format!(
-            "; {exe} itself is never to be trusted, as it does what others have written"
+            "; {exe} itself is never to be trusted, as it runs code that others have written"
         ));
     }
     words
@@ -40,7 +40,7 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "start with a larger `--given-entries`, or remove files that lower subjects, or those of a SELinux policy, have left"
         }
         Reason::Mapping => {
-            "close what it has mapped shared and writable before it reads this, or read it in a process of its own"
+            "close its shared and writable mappings before it reads this, or read it in a process of its own"
         }
         Reason::Async => {
             "read this in a process without io_uring, AIO and the like (docs/how-to/developer.md)"
@@ -55,10 +55,10 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "it has no label: its filesystem is mounted in another namespace only, or its tree is too deep (docs/how-to/compatibility.md)"
         }
         Reason::Channel => {
-            "it would read what a lower one writes: have it opened by who is to read it"
+            "it would read data that a lower process writes: have it opened by the process that is to read it"
         }
         Reason::Tree => {
-            "copy instead: what is below the directory would get other rules; mv(1) does so by itself"
+            "copy instead: the files below the directory would get other rules; mv(1) does so by itself"
         }
         Reason::Names => {
             "copy instead: a file that has several names does not fall; mv(1) does so by itself"
@@ -72,9 +72,9 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             )
         }
         Reason::Te => {
-            "a SELinux policy decides about it: an `allow` rule for these types, or another context, mends it"
+            "a SELinux policy decides about it: an `allow` rule for these types, or another context, fixes it"
         }
-        Reason::Caps => "a capability file decides about it: a line of the subject's mends it",
+        Reason::Caps => "a capability file decides about it: a line of the subject's fixes it",
         Reason::Trust => {
             "install the library where the top level alone writes; to trace a trusted program (`nodemote`, `nonetdemote`), start it under the tracer, where it is not trusted"
         }
@@ -91,7 +91,7 @@ fn by_operation(refusal: &Refusal, policy: &Policy) -> &'static str {
             "a map does not speak of processes: do it from one that has not fallen, or start the other at its level (`tidegate run`)"
         }
         Op::Ipc | Op::Pipe | Op::Send if refusal.path().is_none() => {
-            "it has the level of who made it: have it made at the lower level, or used by who has not fallen"
+            "it has the level of the process that made it: have it made at the lower level, or used by a process that has not fallen"
         }
         _ => match refusal.path() {
             None => "the record does not tell what it was about",

@@ -1,4 +1,4 @@
-//! Mends where the fall was: the subject would not have come down to where it was
+//! Fixes where the fall was: the subject would not have come down to where it was
 //! refused. Each trusts something.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::refusal::{Fall, Refusal};
 use super::statement::{Statement, kept};
 use super::trusted::is_interpreter;
 
-/// The drafts: for each fall below the level that is needed a mend, and all of them in one.
+/// The drafts: for each fall below the level that is needed a fix, and all of them in one.
 pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>) -> Vec<Draft> {
     let mut drafts: Vec<Draft> = Vec::new();
     if let Some(needed) = refusal.needs(policy) {
@@ -24,7 +24,7 @@ pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>) -> Vec<Draft> {
         let options: Vec<_> = falls.iter().map(|f| of_fall(f, needed, policy)).collect();
         let most = options.iter().map(Vec::len).max().unwrap_or(0);
         for nth in 0..most {
-            // a fall that has fewer mends gives its last
+            // a fall that has fewer fixes gives its last
             let each = options.iter().map(|o| o.get(nth).or(o.last()));
             drafts.extend(together(each));
         }
@@ -66,14 +66,14 @@ fn of_fall(fall: &Fall, needed: u8, policy: &Policy) -> Vec<Draft> {
         if fall.is_by_network() {
             let lets = format!("{program} keeps its level whatever the network says");
             let gives = format!(
-                "whoever speaks to {program} over the network, and takes it over, has the level of who started it"
+                "a machine that takes {program} over through the network has the level that {program} was started at"
             );
             let draft = Draft::new(with(Attrs::NONETDEMOTE), 2, lets, gives);
             drafts.push(draft.trusting(Trust::ProgramOnNetwork));
         }
         let lets = format!("{program} keeps its level whatever it reads");
         let gives = format!(
-            "whoever gives {program} something to read, and takes it over by that, has the level of who started it"
+            "data that {program} reads and that takes it over acts at the level that {program} was started at"
         );
         drafts.push(Draft::new(with(Attrs::NODEMOTE), 2, lets, gives).trusting(Trust::Program));
     }
@@ -85,9 +85,9 @@ fn network(level: &str, address: std::net::IpAddr) -> Draft {
     Draft::new(
         vec![Statement::network(level, address)],
         1,
-        format!("who hears {shown} stays at {level}"),
+        format!("a process that hears {shown} stays at {level}"),
         format!(
-            "what comes from {shown} is believed as {level}, whoever answers there; and what is lower no longer sends to it"
+            "data from {shown} is believed as {level}, whichever program answers there; and lower processes no longer send to it"
         ),
     )
     .trusting(Trust::Network)
@@ -98,7 +98,7 @@ fn file(fall: &Fall, path: &str, needed: u8, level: &str, policy: &Policy) -> Ve
     let rule = policy.lookup(path.as_bytes());
     let built_in = policy.rules.get(rule.source as usize);
     if built_in.is_some_and(|source| source.line == 0) {
-        return Vec::new(); // who reads a level's file wants to fall
+        return Vec::new(); // a process that reads a level's file wants to fall
     }
     let shown = shown(path);
     let verb = if fall.op == Op::Exec {
@@ -106,14 +106,12 @@ fn file(fall: &Fall, path: &str, needed: u8, level: &str, policy: &Policy) -> Ve
     } else {
         "reads"
     };
-    let lets = format!("who {verb} {shown} stays at {level}");
+    let lets = format!("a process that {verb} {shown} stays at {level}");
     let promote = Draft::promote(
         path,
         needed,
         lets.clone(),
-        format!(
-            "what {shown} holds now is believed as {level}: only right if you know what it holds"
-        ),
+        format!("the present content of {shown} is believed as {level}: only right if you know it"),
     )
     .trusting(Trust::Object);
     if fall.object.given {
@@ -125,7 +123,7 @@ fn file(fall: &Fall, path: &str, needed: u8, level: &str, policy: &Policy) -> Ve
         1,
         lets,
         format!(
-            "what {shown} holds is believed as {level}, and what is lower no longer changes it: only right if you know where it comes from"
+            "the content of {shown} is believed as {level}, and lower processes no longer change it: only right if you know where it comes from"
         ),
     )
     .trusting(Trust::Object);
@@ -141,7 +139,7 @@ fn permissive(refusal: &Refusal, policy: &Policy) -> Option<Draft> {
     let draft = Draft::new(
         vec![statement],
         3,
-        format!("{program} does what it likes, and it is recorded"),
+        format!("{program} is refused nothing, and each act is recorded"),
         format!("nothing that {program} does below the top is refused any more: for a trial only"),
     );
     Some(draft.trusting(Trust::Anything))

@@ -1,4 +1,4 @@
-//! Mends are checked, not guessed: each draft's statements are added to the policy as
+//! Fixes are checked, not guessed: each draft's statements are added to the policy as
 //! an including file's would be, and the case is decided anew by the reference model.
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::statement::lines;
 
 /// What the added statements' file is called.
-const FILE: &str = "mend";
+const FILE: &str = "fix";
 
 /// Policies that are kept.
 const KEPT: usize = 128;
@@ -77,7 +77,7 @@ impl Bench {
 
     /// What a draft makes of a case: the policy with its statements, if that lets through
     /// what was refused.
-    pub fn mended(&mut self, case: &Case, draft: &Draft) -> Option<Arc<Policy>> {
+    pub fn fixed(&mut self, case: &Case, draft: &Draft) -> Option<Arc<Policy>> {
         let policy = self.with(&lines(&draft.statements))?;
         let allowed = match &draft.promote {
             None => allows(case, &policy),

@@ -1,10 +1,10 @@
-//! What might mend a refusal, before it is checked.
+//! What might fix a refusal, before it is checked.
 
 use serde::{Deserialize, Serialize};
 
 use super::statement::Statement;
 
-/// What a mend trusts, the least first.
+/// What a fix trusts, the least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
@@ -24,7 +24,7 @@ pub enum Trust {
     Anything,
 }
 
-/// A possible mend.
+/// A possible fix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     /// What is added to the map.

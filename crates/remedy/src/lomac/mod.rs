@@ -1,4 +1,4 @@
-//! The mends of a refusal: what could be added to the map, so that it is not refused.
+//! The fixes of a refusal: what could be added to the map, so that it is not refused.
 //!
 //! **The narrowest** is the one that gives least away, and that is asked in this order:
 //!
@@ -18,7 +18,7 @@
 //! Trust comes before width as a statement's width shows in it, while what trust costs
 //! shows only on the day it is broken.
 //!
-//! A mend is **checked**: its statements are compiled on top of the policy, and what was
+//! A fix is **checked**: its statements are compiled on top of the policy, and what was
 //! refused is decided anew by the reference model ([`tidegate_model::Case`]), the subject's
 //! falls included. What would still be refused is not proposed.
 
@@ -53,9 +53,9 @@ pub use suspect::suspicion;
 /// Rules beyond which a policy is not compiled again for every question.
 const MAX_RULES: usize = 5000;
 
-/// A mend that was checked.
+/// A fix that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mend {
+pub struct Fix {
     /// What is added to the map, a statement each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub statements: Vec<String>,
@@ -78,25 +78,25 @@ pub struct Mend {
 
 /// What this model says of its refusal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Mends {
-    /// The mends, the narrowest first.
-    pub mends: Vec<Mend>,
+pub struct Fixes {
+    /// The fixes, the narrowest first.
+    pub fixes: Vec<Fix>,
     /// Why it looks like an attack, if it does.
     pub suspicion: Option<String>,
-    /// What helps where no mend does.
+    /// What helps where no fix does.
     pub advice: Option<String>,
 }
 
-/// The mends of a refusal under a policy.
-pub fn explain(refusal: &Refusal, policy: &Arc<Policy>) -> Mends {
+/// The fixes of a refusal under a policy.
+pub fn explain(refusal: &Refusal, policy: &Arc<Policy>) -> Fixes {
     let suspicion = suspicion(refusal, policy).map(str::to_owned);
     let mut bench = Bench::new(Arc::clone(policy));
-    let only = |advice: &str| Mends {
+    let only = |advice: &str| Fixes {
         advice: Some(advice.into()),
-        ..Mends::default()
+        ..Fixes::default()
     };
     if policy.rules.len() > MAX_RULES {
-        return only("the policy is too large to try mends on: `tidegate learn` does");
+        return only("the policy is too large to try fixes on: `tidegate learn` does");
     }
     if let Some(case) = refusal.case(policy)
         && allows(&case, policy)
@@ -104,19 +104,19 @@ pub fn explain(refusal: &Refusal, policy: &Arc<Policy>) -> Mends {
         return only("by the policy in force it would not be refused now");
     }
     let drafts = drafts(refusal, policy, Evidence::default());
-    let mends: Vec<Mend> = checked(refusal, drafts, &mut bench)
+    let fixes: Vec<Fix> = checked(refusal, drafts, &mut bench)
         .iter()
         .map(|(draft, new)| describe(draft, policy, new))
         .collect();
-    let advice = mends.is_empty().then(|| advice(refusal, policy));
-    Mends {
-        mends,
+    let advice = fixes.is_empty().then(|| advice(refusal, policy));
+    Fixes {
+        fixes,
         suspicion,
         advice,
     }
 }
 
-/// What might mend a refusal, the narrowest first.
+/// What might fix a refusal, the narrowest first.
 pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>, evidence: Evidence) -> Vec<Draft> {
     let ground = object::Ground {
         refusal,
@@ -130,7 +130,7 @@ pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>, evidence: Evidence) -> Ve
     drafts
 }
 
-/// Those that mend it, the narrowest first, with the policy that each makes. Who opens a
+/// Those that fix it, the narrowest first, with the policy that each makes. Who opens a
 /// secret by the way is told of as who does so on purpose.
 pub fn checked(
     refusal: &Refusal,
@@ -140,8 +140,8 @@ pub fn checked(
     let Some(case) = refusal.case(&bench.policy) else {
         return Vec::new();
     };
-    let mended = drafts.into_iter().filter_map(|draft| {
-        let after = bench.mended(&case, &draft)?;
+    let fixed = drafts.into_iter().filter_map(|draft| {
+        let after = bench.fixed(&case, &draft)?;
         let least = if bench.opens(&draft) {
             Trust::Secret
         } else {
@@ -150,13 +150,13 @@ pub fn checked(
         let trust = draft.trust.max(least);
         Some((draft.trusting(trust), after))
     });
-    let mut mended: Vec<_> = mended.collect();
-    mended.sort_by_key(|(draft, _)| draft.trust);
-    mended
+    let mut fixed: Vec<_> = fixed.collect();
+    fixed.sort_by_key(|(draft, _)| draft.trust);
+    fixed
 }
 
-/// A mend in words.
-pub fn describe(draft: &Draft, before: &Policy, after: &Policy) -> Mend {
+/// A fix in words.
+pub fn describe(draft: &Draft, before: &Policy, after: &Policy) -> Fix {
     let effects = before.effects(after);
     let named = |sources: &[tidegate_policy::RuleSource]| {
         sources.iter().map(|s| format!("{s}: {}", s.text)).collect()
@@ -166,7 +166,7 @@ pub fn describe(draft: &Draft, before: &Policy, after: &Policy) -> Mend {
         let level = level.map_or("?", String::as_str);
         format!("tidegate promote {} --level {level}", quoted(path))
     });
-    Mend {
+    Fix {
         statements: draft.statements.iter().map(Statement::text).collect(),
         command,
         trust: draft.trust,

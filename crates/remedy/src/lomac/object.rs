@@ -1,4 +1,4 @@
-//! Mends where the refusal was: what the map says of the object.
+//! Fixes where the refusal was: what the map says of the object.
 
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::{Attrs, Policy};
@@ -103,7 +103,7 @@ impl Ground<'_> {
             self.tree(dir),
             format!("any level makes, renames and removes files of its own in {shown} and below"),
             format!(
-                "names in {shown} are anybody's; what stands there at {level} is as safe as before, and who reads a lower file there falls"
+                "anybody may take a name in {shown}; a file there at {level} is as safe as before, and a process that reads a lower one falls"
             ),
         )
     }
@@ -126,11 +126,14 @@ impl Ground<'_> {
             ],
             FILE + 2,
             format!(
-                "any level makes {} and what is below it, and nothing else in {}",
+                "any level makes {} and files below it, and nothing else in {}",
                 shown(path),
                 shown(dir)
             ),
-            format!("{} may be anybody's: who reads it then falls", shown(path)),
+            format!(
+                "anybody may have made {}: a process that reads it then falls",
+                shown(path)
+            ),
         )
     }
 
@@ -141,8 +144,8 @@ impl Ground<'_> {
         Draft::new(
             vec![Statement::path(own, dir, attrs)],
             self.tree(dir) + TREE,
-            format!("{own} does what it likes in {shown}"),
-            format!("all of {shown} is then at {own}: who reads there falls to it"),
+            format!("{own} may change everything in {shown}"),
+            format!("all of {shown} is then at {own}: a process that reads there falls to {own}"),
         )
     }
 
@@ -153,8 +156,10 @@ impl Ground<'_> {
         Draft::new(
             vec![Statement::child_of(own, dir, attrs)],
             self.tree(dir),
-            format!("{own} changes what is in {shown}"),
-            format!("what is in {shown} is then at {own}: who reads there falls to it"),
+            format!("{own} changes the files in {shown}"),
+            format!(
+                "the files in {shown} are then at {own}: a process that reads one falls to {own}"
+            ),
         )
     }
 
@@ -163,7 +168,7 @@ impl Ground<'_> {
         let r = self.refusal;
         let (own, shown) = (self.own(), shown(path));
         let lets = format!("{own} changes {shown}");
-        let gives = format!("{shown} is then at {own}: who reads it falls to it");
+        let gives = format!("{shown} is then at {own}: a process that reads it falls to {own}");
         if r.object.given && !r.is_about_names(self.policy) {
             return Draft::promote(path, r.level, lets, gives);
         }
@@ -210,8 +215,8 @@ impl Ground<'_> {
         vec![Draft::new(
             vec![Statement::path(self.name(rule.level), path, attrs)],
             FILE + 1,
-            format!("what is lower may have the name {shown}, at its own level"),
-            format!("{shown} may be anybody's: who reads it then falls"),
+            format!("a lower object may have the name {shown}, at its own level"),
+            format!("anybody may have made {shown}: a process that reads it then falls"),
         )]
     }
 
@@ -222,8 +227,8 @@ impl Ground<'_> {
         vec![Draft::new(
             vec![Statement::child_of(self.name(rule.level), dir, attrs)],
             self.tree(dir),
-            format!("what is lower may have a name in {shown}, at its own level"),
-            format!("what is in {shown} may be anybody's: who reads it then falls"),
+            format!("a lower object may have a name in {shown}, at its own level"),
+            format!("anybody may have made a file in {shown}: a process that reads it then falls"),
         )]
     }
 
@@ -287,7 +292,7 @@ impl Ground<'_> {
             FILE,
             format!("any level writes {shown}"),
             format!(
-                "what anybody has written into {shown} is believed as {level}: nobody falls by it"
+                "data that anybody has written into {shown} is believed as {level}: no process falls by it"
             ),
         )
         .trusting(Trust::Object)

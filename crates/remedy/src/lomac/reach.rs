@@ -1,4 +1,4 @@
-//! Mends of what is reached rather than changed: sockets, networks, secrets and devices.
+//! Fixes of what is reached rather than changed: sockets, networks, secrets and devices.
 
 use tidegate_policy::Attrs;
 
@@ -12,7 +12,7 @@ impl Ground<'_> {
         let rule = self.rule(&path);
         let (own, shown) = (self.own(), shown(&path));
         let gives = format!(
-            "the server at {shown} hears its lower clients: it falls to their level, unless its program is `nodemote`, and then what it does for them is trusted"
+            "the server at {shown} hears its lower clients: it falls to their level, unless its program is `nodemote`, and then its work for them is trusted"
         );
         let stars = path.matches(ANY).count() as u32;
         let open = kept(self.policy, rule, rule.level) | Attrs::LOWWRITE;
@@ -29,7 +29,7 @@ impl Ground<'_> {
         let from_here = Draft::new(
             vec![Statement::path(own, &path, attrs)],
             FILE + 4 * stars,
-            format!("{own} and what is above it connect to {shown}"),
+            format!("{own} and the levels above it connect to {shown}"),
             gives,
         );
         vec![from_here, all]
@@ -43,7 +43,7 @@ impl Ground<'_> {
             FILE,
             format!("{own} sends to {shown}"),
             format!(
-                "what comes from {shown} is then observed at {own}: who is higher and hears it falls"
+                "data from {shown} is then observed at {own}: a higher process that hears it falls"
             ),
         )
     }
@@ -56,7 +56,7 @@ impl Ground<'_> {
         let shown = shown(&path);
         let attrs = kept(self.policy, rule, rule.level) - Attrs::LOWNOOPEN;
         let gives = format!(
-            "whoever is lower may read {shown}, what came from the network too, and tell it on"
+            "a lower process, also one that has heard the network, may read {shown} and pass it on"
         );
         let stars = path.matches(ANY).count() as u32;
         let mut drafts = vec![
@@ -70,7 +70,7 @@ impl Ground<'_> {
                 vec![Statement::path(level, &path, attrs | Attrs::LOWWRITE)],
                 FILE + 4 * stars + 1,
                 format!("any level reads and writes {shown}"),
-                format!("{gives}; and what anybody writes there is believed as {level}"),
+                format!("{gives}; and data that anybody writes there is believed as {level}"),
             ),
         ];
         if path.starts_with("/dev/") {
@@ -79,7 +79,7 @@ impl Ground<'_> {
                 FILE + 4 * stars + 2,
                 format!("any level uses the device {shown}"),
                 format!(
-                    "what passes through {shown} is not followed: it neither demotes nor is refused"
+                    "data that passes through {shown} is not followed: it neither demotes nor is refused"
                 ),
             ));
         }

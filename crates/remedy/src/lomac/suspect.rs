@@ -1,5 +1,5 @@
 //! What looks like an attack: a refusal that the policy is there for, and that nobody
-//! mends without a second look.
+//! fixes without a second look.
 
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::{Attrs, Policy};

@@ -1,4 +1,4 @@
-//! Each operation and each reason: what is proposed, and that it mends.
+//! Each operation and each reason: what is proposed, and that it fixes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tidegate_monitor::{Op, Reason};
 use tidegate_policy::Policy;
 
 use super::*;
-use crate::{Mending, propose};
+use crate::{Remedy, propose};
 
 fn workstation() -> Arc<Policy> {
     Arc::new(Policy::preset("workstation").unwrap().policy)
@@ -117,18 +117,15 @@ fn fell_by(path: &str, given: bool) -> Record {
     }
 }
 
-fn of(chain: &[Record], policy: &Arc<Policy>) -> Mending {
+fn of(chain: &[Record], policy: &Arc<Policy>) -> Remedy {
     propose(chain, policy).expect("it is a refusal")
 }
 
 fn first(chain: &[Record]) -> String {
-    let mending = of(chain, &workstation());
-    let mend = mending
-        .mends
-        .first()
-        .unwrap_or_else(|| panic!("{mending:?}"));
-    let mut all = mend.statements.clone();
-    all.extend(mend.command.clone());
+    let remedy = of(chain, &workstation());
+    let fix = remedy.fixes.first().unwrap_or_else(|| panic!("{remedy:?}"));
+    let mut all = fix.statements.clone();
+    all.extend(fix.command.clone());
     all.join("; ")
 }
 
@@ -172,8 +169,8 @@ fn what_is_changed_is_lowered() {
         Op::Mmap,
         Op::ReceiveFd,
     ] {
-        let mend = file(op, Reason::Rule, "/home/ann/work/x");
-        assert_eq!(mend, "untrusted /home/ann/work/x", "{op:?}");
+        let fix = file(op, Reason::Rule, "/home/ann/work/x");
+        assert_eq!(fix, "untrusted /home/ann/work/x", "{op:?}");
     }
     let link = file(Op::Link, Reason::Rule, "/home/ann/work/x");
     assert_eq!(link, "untrusted /home/ann/work/x");
@@ -223,11 +220,11 @@ fn secrets_and_devices_are_opened_last_and_it_is_told() {
         "untrusted",
         "/home/ann/.ssh/id",
     );
-    let mending = of(&[key, fell("203.0.113.7:443")], &policy);
-    assert_eq!(mending.suspicion.as_deref(), Some("it is a secret"));
-    let mends = &mending.mends;
-    assert_eq!(mends[0].statements, ["user network 203.0.113.7"]);
-    let open = mends.iter().find(|m| m.trust == Trust::Secret).unwrap();
+    let remedy = of(&[key, fell("203.0.113.7:443")], &policy);
+    assert_eq!(remedy.suspicion.as_deref(), Some("it is a secret"));
+    let fixes = &remedy.fixes;
+    assert_eq!(fixes[0].statements, ["user network 203.0.113.7"]);
+    let open = fixes.iter().find(|m| m.trust == Trust::Secret).unwrap();
     assert_eq!(open.statements, ["user /home/ann/.ssh/id"]);
     assert!(
         open.opens[0].ends_with("user /home/*/.ssh lownoopen"),
@@ -240,15 +237,15 @@ fn secrets_and_devices_are_opened_last_and_it_is_told() {
         "user",
         "/dev/video9",
     );
-    let mends = of(&[device], &policy).mends;
+    let fixes = of(&[device], &policy).fixes;
     assert!(
-        mends
+        fixes
             .iter()
             .any(|m| m.statements == ["neutral /dev/video9"]),
-        "{mends:?}"
+        "{fixes:?}"
     );
     // to read is not to write: what would still be refused is not shown
-    assert!(!mends.iter().any(|m| m.statements == ["system /dev/video9"]));
+    assert!(!fixes.iter().any(|m| m.statements == ["system /dev/video9"]));
 }
 
 #[test]
@@ -271,21 +268,21 @@ fn sockets_and_networks() {
         ..Default::default()
     };
     let send = refused_act(Op::Send, Reason::Rule, "socket", Some(peer));
-    let mends = of(&[send], &policy).mends;
-    assert_eq!(mends[0].statements, ["untrusted network 192.0.2.7"]);
-    // to a socket that was reached before the fall: only the fall can be mended
+    let fixes = of(&[send], &policy).fixes;
+    assert_eq!(fixes[0].statements, ["untrusted network 192.0.2.7"]);
+    // to a socket that was reached before the fall: only the fall can be fixed
     let revoked = refused_act(Op::Send, Reason::Rule, "unix", None);
-    assert!(of(std::slice::from_ref(&revoked), &policy).mends.is_empty());
-    let mends = of(
+    assert!(of(std::slice::from_ref(&revoked), &policy).fixes.is_empty());
+    let fixes = of(
         &[revoked, fell_by("/home/ann/Downloads/x", false)],
         &workstation(),
     )
-    .mends;
-    assert!(!mends.is_empty() && mends.iter().all(|m| m.trust > Trust::Nothing));
+    .fixes;
+    assert!(!fixes.is_empty() && fixes.iter().all(|m| m.trust > Trust::Nothing));
 }
 
 #[test]
-fn the_fall_is_mended_where_it_was() {
+fn the_fall_is_fixed_where_it_was() {
     let policy = workstation();
     let write = || {
         refused(
@@ -297,9 +294,9 @@ fn the_fall_is_mended_where_it_was() {
         )
     };
     let texts = |chain: &[Record]| -> Vec<String> {
-        let mends = of(chain, &policy).mends;
-        let text = |m: Mend| m.statements.join("; ") + &m.command.unwrap_or_default();
-        mends.into_iter().map(text).collect()
+        let fixes = of(chain, &policy).fixes;
+        let text = |m: Fix| m.statements.join("; ") + &m.command.unwrap_or_default();
+        fixes.into_iter().map(text).collect()
     };
     let all = texts(&[write(), fell("[2001:db8::7]:443")]);
     assert_eq!(
@@ -344,26 +341,26 @@ fn an_interpreter_is_never_trusted() {
         for record in &mut chain {
             record.subject.as_mut().unwrap().exe = Some(exe.into());
         }
-        let mends = of(&chain, &policy).mends;
+        let fixes = of(&chain, &policy).fixes;
         assert!(
-            mends
+            fixes
                 .iter()
                 .all(|m| !m.statements.iter().any(|s| s.contains(exe))),
-            "{mends:?}"
+            "{fixes:?}"
         );
     }
     let mut chain = [write, fell("203.0.113.7:443")];
     chain[0].subject.as_mut().unwrap().exe = Some("/usr/bin/tool".into());
-    let mends = of(&chain, &policy).mends;
+    let fixes = of(&chain, &policy).fixes;
     assert_eq!(
-        mends.last().unwrap().statements,
+        fixes.last().unwrap().statements,
         ["system /usr/bin/tool permissive"]
     );
-    assert_eq!(mends.last().unwrap().trust, Trust::Anything);
+    assert_eq!(fixes.last().unwrap().trust, Trust::Anything);
 }
 
 #[test]
-fn two_falls_take_two_mends() {
+fn two_falls_take_two_fixes() {
     let policy = workstation();
     let top = Record {
         op: Some("open-read".into()),
@@ -385,18 +382,18 @@ fn two_falls_take_two_mends() {
         "untrusted",
         "/etc/motd",
     );
-    let mends = of(&[write, fell("203.0.113.7:80"), top], &policy).mends;
+    let fixes = of(&[write, fell("203.0.113.7:80"), top], &policy).fixes;
     let both = ["system network 203.0.113.7", "system /home/ann/.profile"];
-    assert!(mends.iter().any(|m| m.statements == both), "{mends:?}");
+    assert!(fixes.iter().any(|m| m.statements == both), "{fixes:?}");
 }
 
 #[test]
-fn what_no_map_mends_says_what_does() {
+fn what_no_map_fixes_says_what_does() {
     let policy = workstation();
     let advice = |record: Record| {
-        let mending = of(&[record], &policy);
-        assert!(mending.mends.is_empty(), "{mending:?}");
-        mending.advice.unwrap()
+        let remedy = of(&[record], &policy);
+        assert!(remedy.fixes.is_empty(), "{remedy:?}");
+        remedy.advice.unwrap()
     };
     let top = [
         Op::Mount,
@@ -434,7 +431,7 @@ fn what_no_map_mends_says_what_does() {
         (Op::Link, Reason::Names, "copy"),
         (Op::Rename, Reason::Busy, "close it"),
         (Op::OpenWrite, Reason::NoLabel, "no label"),
-        (Op::OpenRead, Reason::Channel, "lower one writes"),
+        (Op::OpenRead, Reason::Channel, "lower process writes"),
     ] {
         let words = advice(about(op, reason));
         assert!(words.contains(word), "{op:?} {reason:?}: {words}");
@@ -454,7 +451,7 @@ fn what_no_map_mends_says_what_does() {
 }
 
 #[test]
-fn a_fall_that_could_not_be_is_mended_by_not_falling() {
+fn a_fall_that_could_not_be_is_fixed_by_not_falling() {
     let policy = workstation();
     for (reason, word) in [
         (Reason::Mapping, "shared and writable"),
@@ -468,11 +465,11 @@ fn a_fall_that_could_not_be_is_mended_by_not_falling() {
             "user",
             "/home/ann/Downloads/x",
         );
-        let mends = of(std::slice::from_ref(&read), &policy).mends;
+        let fixes = of(std::slice::from_ref(&read), &policy).fixes;
         // the file as it is now, before whatever will have its name
         let promote = "tidegate promote /home/ann/Downloads/x --level user";
-        assert_eq!(mends[0].command.as_deref(), Some(promote));
-        assert_eq!(mends[1].statements, ["user /home/ann/Downloads/x"]);
+        assert_eq!(fixes[0].command.as_deref(), Some(promote));
+        assert_eq!(fixes[1].statements, ["user /home/ann/Downloads/x"]);
         let refusal = Refusal::of(&[read], &policy).unwrap();
         assert!(advice(&refusal, &policy).contains(word));
     }
@@ -490,13 +487,13 @@ fn who_was_put_lower_on_purpose_is_told_so() {
         "untrusted",
         "/home/ann/x",
     );
-    let mends = of(&[write, run.clone()], &policy).mends;
-    assert!(mends.iter().all(|m| m.command.is_none()), "{mends:?}");
+    let fixes = of(&[write, run.clone()], &policy).fixes;
+    assert!(fixes.iter().all(|m| m.command.is_none()), "{fixes:?}");
     let mount = refused_act(Op::Mount, Reason::TopOnly, "system", None);
-    let mending = of(&[mount, run], &policy);
+    let remedy = of(&[mount, run], &policy);
     assert!(
-        mending.advice.as_ref().unwrap().contains("tidegate run"),
-        "{mending:?}"
+        remedy.advice.as_ref().unwrap().contains("tidegate run"),
+        "{remedy:?}"
     );
 }
 
@@ -519,7 +516,7 @@ fn what_looks_like_an_attack_is_said_to() {
 }
 
 #[test]
-fn what_the_policy_lets_through_by_now_needs_no_mend() {
+fn what_the_policy_lets_through_by_now_needs_no_fix() {
     let policy = workstation();
     let old = refused(
         &server(),
@@ -528,9 +525,9 @@ fn what_the_policy_lets_through_by_now_needs_no_mend() {
         "untrusted",
         "/home/ann/src/x",
     );
-    let mending = of(&[old], &policy);
-    assert!(mending.mends.is_empty());
-    assert!(mending.advice.unwrap().contains("would not be refused now"));
+    let remedy = of(&[old], &policy);
+    assert!(remedy.fixes.is_empty());
+    assert!(remedy.advice.unwrap().contains("would not be refused now"));
 }
 
 #[test]
@@ -560,7 +557,7 @@ proptest! {
     /// Whatever is proposed: added to the policy as an including file's statements, it is a
     /// map without a warning, and what was refused is allowed.
     #[test]
-    fn every_mend_mends(
+    fn every_fix_fixes(
         op in prop::sample::select(Op::ALL.to_vec()),
         reason in prop::sample::select(Reason::ALL.to_vec()),
         preset in prop::sample::select(vec!["workstation", "server", "classic"]),
@@ -595,7 +592,7 @@ proptest! {
                 continue;
             }
             let map = format!("include {preset}\n{}", lines(&draft.statements));
-            let compiled = Policy::compile_str("mended", &map).expect("it compiles");
+            let compiled = Policy::compile_str("fixed", &map).expect("it compiles");
             prop_assert!(compiled.warnings.is_empty(), "{:?}", compiled.warnings);
             prop_assert!(allows(&case, &Arc::new(compiled.policy)), "{draft:?}");
         }

@@ -19,7 +19,7 @@ pub struct TeRefusal {
     pub target: String,
     /// The class.
     pub class: String,
-    /// What refuses: all of it has to be mended, but of what booleans let not hold one rule is enough.
+    /// What refuses: all of it has to be fixed, but of what booleans let not hold one rule is enough.
     pub reasons: Vec<TeReason>,
 }
 
@@ -57,7 +57,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether no rule and no boolean mends it.
+    /// Whether no rule and no boolean fixes it.
     pub fn is_final(self) -> bool {
         matches!(self, Kind::Constraint | Kind::Unknown)
     }
@@ -164,8 +164,8 @@ pub fn reasons(need: &Need, refused: &[Refused], db: &PolicyDb) -> Vec<TeReason>
     all
 }
 
-/// What would mend a refusal that was predicted, a line each.
-pub fn mends(te: &Te, decider: &Decider<'_>, denied: &Denied) -> Vec<String> {
+/// What would fix a refusal that was predicted, a line each.
+pub fn fixes(te: &Te, decider: &Decider<'_>, denied: &Denied) -> Vec<String> {
     let db = &te.db;
     let Some(need) = Need::of_denied(denied, db) else {
         return Vec::new();
@@ -173,12 +173,12 @@ pub fn mends(te: &Te, decider: &Decider<'_>, denied: &Denied) -> Vec<String> {
     let refused = decider.explain(&need.source, &need.target, need.class, need.permissions);
     let line = |reason: TeReason| match (reason.kind, reason.rule) {
         (Kind::Boolean, rule) => format!(
-            "mend: --te-boolean {}   (the rule: {})",
+            "fix: --te-boolean {}   (the rule: {})",
             reason.booleans.join(" --te-boolean "),
             rule.unwrap_or_default()
         ),
         (Kind::Constraint, rule) => format!("the constraint: {}", rule.unwrap_or_default()),
-        (_, rule) => format!("mend: {}", rule.unwrap_or_default()),
+        (_, rule) => format!("fix: {}", rule.unwrap_or_default()),
     };
     let reasons = reasons(&need, &refused, db).into_iter();
     reasons.map(|reason| printable(&line(reason))).collect()
@@ -228,11 +228,11 @@ pub fn lines(of: &TeRefusal) -> Vec<String> {
                     .iter()
                     .map(|it| format!("--te-boolean {it}"));
                 let options = options.collect::<Vec<_>>().join(" ");
-                lines.push(format!("mend: {}", printable(&options)));
+                lines.push(format!("fix: {}", printable(&options)));
             }
             Kind::Constraint => lines.push(format!("    the constraint: {rule}")),
             _ => lines.push(format!(
-                "mend: {rule}   (`tidegate learn --te` writes it, with its reason)"
+                "fix: {rule}   (`tidegate learn --te` writes it, with its reason)"
             )),
         }
     }
@@ -282,7 +282,7 @@ mod tests {
             lines[0],
             "te: new_t may not { read write } file_t:file: no rule allows it"
         );
-        assert!(lines[1].starts_with("mend: allow new_t file_t:file { read write };"));
+        assert!(lines[1].starts_with("fix: allow new_t file_t:file { read write };"));
         assert_eq!(lines.len(), 2);
         let roles = said(
             &plain,
@@ -294,7 +294,7 @@ mod tests {
             ),
         );
         assert!(
-            roles[1].starts_with("mend: allow auditor clerk;"),
+            roles[1].starts_with("fix: allow auditor clerk;"),
             "{roles:?}"
         );
         assert_eq!(
@@ -321,7 +321,7 @@ mod tests {
             lines[1],
             "    the rule: allow aide_t file_t:file ioctl; [ ! strict && open ]:True"
         );
-        assert_eq!(lines[2], "mend: --te-boolean strict=off");
+        assert_eq!(lines[2], "fix: --te-boolean strict=off");
     }
 
     #[test]
@@ -346,6 +346,6 @@ mod tests {
             lines[1],
             "    the constraint: constrain file read (t1 != staff);"
         );
-        assert!(lines[3].starts_with("mend: allow boss_t file_t:file read;"));
+        assert!(lines[3].starts_with("fix: allow boss_t file_t:file read;"));
     }
 }

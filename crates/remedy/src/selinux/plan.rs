@@ -57,12 +57,12 @@ pub struct Told {
 pub struct Plan {
     /// Rules, which were checked.
     pub proposed: Vec<Proposed>,
-    /// What booleans mend: `name=on`, the rule that they turn on, and the refusals.
+    /// What booleans fix: `name=on`, the rule that they turn on, and the refusals.
     pub booleans: Vec<Told>,
     /// What looks like an attack.
     pub suspicious: Vec<Told>,
     /// What constraints refuse, and what else no rule lets through.
-    pub unmended: Vec<Told>,
+    pub unfixed: Vec<Told>,
     /// Refusals that the policy lets through already.
     pub settled: u64,
 }
@@ -77,7 +77,7 @@ impl Plan {
 
 /// Rules and booleans that let something through.
 #[derive(Debug, Clone, Default)]
-struct Mend {
+struct Fix {
     rules: Rules,
     booleans: BTreeMap<Number, bool>,
 }
@@ -92,7 +92,7 @@ pub fn plan(
 ) -> Plan {
     let mut plan = Plan::default();
     for (why, (of, example)) in &gathered.unlearned {
-        plan.unmended.push(Told {
+        plan.unfixed.push(Told {
             reason: why.text(),
             rules: Vec::new(),
             of: of.clone(),
@@ -100,7 +100,7 @@ pub fn plan(
         });
     }
     let decider = te.decider();
-    let mut kept: Vec<(&Seen, Mend)> = Vec::new();
+    let mut kept: Vec<(&Seen, Fix)> = Vec::new();
     for seen in gathered.seen.values() {
         let need = &seen.need;
         let refused = decider.explain(&need.source, &need.target, need.class, need.permissions);
@@ -108,33 +108,33 @@ pub fn plan(
             plan.settled += seen.of.count;
             continue;
         }
-        let (mend, hindered) = mend(&decider, need);
+        let (fix, hindered) = fix(&decider, need);
         if hindered {
-            plan.unmended.push(hindrance(seen, te));
+            plan.unfixed.push(hindrance(seen, te));
         }
-        if mend.rules.is_empty() && mend.booleans.is_empty() {
+        if fix.rules.is_empty() && fix.booleans.is_empty() {
             continue;
         }
         match &seen.suspicion {
             Some(why) if !attacks => plan.suspicious.push(Told {
                 reason: format!("it looks like an attack: {why}"),
-                rules: mend
+                rules: fix
                     .rules
                     .iter()
                     .map(|(rule, mask)| rule.text(*mask, &te.db))
-                    .chain(settings(&mend, &te.db))
+                    .chain(settings(&fix, &te.db))
                     .collect(),
                 ..about(seen, String::new())
             }),
-            _ if !helps(te, &mend, need) => {
+            _ if !helps(te, &fix, need) => {
                 let reason = "a rule was found, but by it the refusal stays".to_owned();
-                plan.unmended.push(about(seen, reason));
+                plan.unfixed.push(about(seen, reason));
             }
-            _ => kept.push((seen, mend)),
+            _ => kept.push((seen, fix)),
         }
     }
-    for (seen, mend) in &kept {
-        let settings = settings(mend, &te.db);
+    for (seen, fix) in &kept {
+        let settings = settings(fix, &te.db);
         if !settings.is_empty() {
             let words = settings.iter().map(|it| format!("--te-boolean {it}"));
             plan.booleans.push(Told {
@@ -150,13 +150,13 @@ pub fn plan(
 /// Adds up rules, but for those with which the policy does not compile.
 fn propose(
     plan: &mut Plan,
-    kept: Vec<(&Seen, Mend)>,
+    kept: Vec<(&Seen, Fix)>,
     te: &Te,
     compiles: impl Fn(&Rules) -> Result<(), String>,
 ) {
     let mut all: BTreeMap<Added, Proposed> = BTreeMap::new();
-    for (seen, mend) in kept {
-        for (rule, permissions) in mend.rules {
+    for (seen, fix) in kept {
+        for (rule, permissions) in fix.rules {
             let new = || Proposed {
                 rule: rule.clone(),
                 permissions: 0,
@@ -177,7 +177,7 @@ fn propose(
     for mut it in std::mem::take(&mut plan.proposed) {
         let (kept, why) = compiling(&it, &mut good, &compiles);
         if let Some(why) = why {
-            plan.unmended.push(Told {
+            plan.unfixed.push(Told {
                 reason: format!("the policy does not compile with the rule: {why}"),
                 rules: vec![it.rule.text(it.permissions & !kept, &te.db)],
                 of: it.of.clone(),
@@ -222,8 +222,8 @@ fn compiling(
 }
 
 /// What lets through what is needed, and whether something of it no rule does.
-fn mend(decider: &Decider<'_>, need: &Need) -> (Mend, bool) {
-    let mut mend = Mend::default();
+fn fix(decider: &Decider<'_>, need: &Need) -> (Fix, bool) {
+    let mut fix = Fix::default();
     let mut hindered = !need.unknown.is_empty();
     let mut left = vec![(need.source.clone(), need.target.clone(), need.permissions)];
     while let Some((source, target, permissions)) = left.pop() {
@@ -244,16 +244,16 @@ fn mend(decider: &Decider<'_>, need: &Need) -> (Mend, bool) {
                                 && given & open != 0
                             {
                                 open &= !given;
-                                mend.booleans.extend(it.settings);
+                                fix.booleans.extend(it.settings);
                             }
                         }
                     }
                     Because::NoRule(_) => {
                         let rule = Added::Types(source.kind, target.kind, need.class);
-                        *mend.rules.entry(rule).or_default() |= refused.permissions;
+                        *fix.rules.entry(rule).or_default() |= refused.permissions;
                     }
                     Because::Role => {
-                        mend.rules.insert(Added::Roles(source.role, target.role), 0);
+                        fix.rules.insert(Added::Roles(source.role, target.role), 0);
                     }
                     Because::Bounds { source, target } => {
                         left.push((source, target, refused.permissions));
@@ -263,13 +263,13 @@ fn mend(decider: &Decider<'_>, need: &Need) -> (Mend, bool) {
             }
         }
     }
-    (mend, hindered)
+    (fix, hindered)
 }
 
-/// Whether what was refused is let through with a mend, but for what no rule lets through.
-fn helps(te: &Te, mend: &Mend, need: &Need) -> bool {
+/// Whether what was refused is let through with a fix, but for what no rule lets through.
+fn helps(te: &Te, fix: &Fix, need: &Need) -> bool {
     let mut db = te.db.clone();
-    for (rule, permissions) in &mend.rules {
+    for (rule, permissions) in &fix.rules {
         match *rule {
             Added::Types(source, target, class) => db.rules.push(Rule {
                 source,
@@ -281,7 +281,7 @@ fn helps(te: &Te, mend: &Mend, need: &Need) -> bool {
         }
     }
     let mut values = te.values();
-    for (&number, &value) in &mend.booleans {
+    for (&number, &value) in &fix.booleans {
         values[number as usize - 1] = value;
     }
     let decider = Decider::new(&db, &values);
@@ -340,8 +340,8 @@ fn dormant(decider: &Decider<'_>, need: &Need, db: &PolicyDb) -> Vec<String> {
         .collect()
 }
 
-fn settings(mend: &Mend, db: &PolicyDb) -> Vec<String> {
-    let each = mend.booleans.iter().map(|(&number, &value)| {
+fn settings(fix: &Fix, db: &PolicyDb) -> Vec<String> {
+    let each = fix.booleans.iter().map(|(&number, &value)| {
         let name = &db.booleans[number as usize - 1].name;
         format!("{name}={}", if value { "on" } else { "off" })
     });

@@ -79,7 +79,7 @@ fn rules_are_merged_by_source_target_and_class() {
 }
 
 #[test]
-fn what_no_rule_should_mend_is_a_comment() {
+fn what_no_rule_should_fix_is_a_comment() {
     let te = te();
     let records = [
         record(1, "ann:clerk:aide_t:s0", DOC, "file", "ioctl"),
@@ -101,8 +101,8 @@ fn what_no_rule_should_mend_is_a_comment() {
         proposal.suspicious[0].rules,
         ["allow new_t file_t:file write;"]
     );
-    assert_eq!(proposal.unmended.len(), 2);
-    assert!(proposal.unmended[1].rules[0].starts_with("mlsconstrain file write"));
+    assert_eq!(proposal.unfixed.len(), 2);
+    assert!(proposal.unfixed[1].rules[0].starts_with("mlsconstrain file write"));
     let text = &proposal.text;
     assert!(
         text.lines().all(|it| it.is_empty() || it.starts_with(';')),
@@ -132,6 +132,6 @@ fn what_does_not_compile_is_not_proposed() {
     let plan = plan(&gathered, &te, false, neverallow);
     assert_eq!(plan.proposed.len(), 2);
     assert_eq!(plan.proposed[0].permissions, 0b1);
-    assert_eq!(plan.unmended[0].rules, ["allow new_t file_t:file write;"]);
-    assert!(plan.unmended[0].reason.ends_with("neverallow"));
+    assert_eq!(plan.unfixed[0].rules, ["allow new_t file_t:file write;"]);
+    assert!(plan.unfixed[0].reason.ends_with("neverallow"));
 }

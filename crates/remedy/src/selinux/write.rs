@@ -28,12 +28,12 @@ pub enum Syntax {
 pub struct Proposal {
     /// Rules, each with the refusals that it is for.
     pub proposed: Vec<Rule>,
-    /// Booleans that mend, each with the rule that it turns on.
+    /// Booleans that fix, each with the rule that it turns on.
     pub booleans: Vec<Told>,
     /// What looks like an attack.
     pub suspicious: Vec<Told>,
     /// What constraints refuse, and what else no rule lets through.
-    pub unmended: Vec<Told>,
+    pub unfixed: Vec<Told>,
     /// Refusals in all.
     pub refusals: u64,
     /// Refusals that the policy lets through already.
@@ -72,7 +72,7 @@ impl Proposal {
             proposed: plan.proposed.into_iter().map(rule).collect(),
             booleans: plan.booleans,
             suspicious: plan.suspicious,
-            unmended: plan.unmended,
+            unfixed: plan.unfixed,
             refusals: gathered.refusals,
             settled: plan.settled,
             left_out: gathered.left_out,
@@ -128,13 +128,13 @@ impl Proposal {
             )?;
         }
         for (title, word, told) in [
-            ("Booleans mend these", "mend:    ", &self.booleans),
+            ("Booleans fix these", "fix:     ", &self.booleans),
             (
                 "Not proposed: look at these first",
                 "instead: ",
                 &self.suspicious,
             ),
-            ("No rule lets these through", "instead: ", &self.unmended),
+            ("No rule lets these through", "instead: ", &self.unfixed),
         ] {
             if !told.is_empty() {
                 let line = "-".repeat(70 - title.len());

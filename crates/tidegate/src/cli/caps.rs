@@ -8,8 +8,8 @@ use clap::Args;
 /// By which capability file a command is limited.
 #[derive(Debug, Default, Args)]
 pub struct RunCaps {
-    /// The capability file that says what it may do, and nothing else: anybody may, and who is limited by one already is then
-    /// limited by both. Other users than root get no new privileges by it (setuid programs)
+    /// The capability file that lists all that the command may do. Every user may give one. A process that a file limits
+    /// already is then limited by both. Unless root runs it, the command gains no privileges from setuid programs
     #[arg(long, value_name = "FILE.caps")]
     pub caps: Option<PathBuf>,
     /// Which subject of the file it is; without it, the first
@@ -30,8 +30,8 @@ pub struct Revoke {
     /// What a line of a capability file gives
     #[arg(long, value_name = "FILE:LINE", value_parser = of_line)]
     pub capability: Option<(String, u32)>,
-    /// What anybody gives of an object: file:PATH, tcp:ADDRESS:PORT, udp:ADDRESS:PORT, unix:PATH or unix:@NAME; or of a
-    /// service's, as the capability files call it that describe one of this name: service:SERVICE:NAME
+    /// All that any file gives of an object: file:PATH, tcp:ADDRESS:PORT, udp:ADDRESS:PORT, unix:PATH or unix:@NAME; or of
+    /// a service's object, by the service's name in capability files: service:SERVICE:NAME
     #[arg(long, value_name = "CLASS:NAME")]
     pub object: Option<OfObject>,
 }

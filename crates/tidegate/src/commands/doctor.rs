@@ -1,4 +1,4 @@
-//! `doctor`: whether this machine can enforce, line by line, and how to mend it.
+//! `doctor`: whether this machine can enforce, line by line, and how to fix it.
 
 use std::process::ExitCode;
 
@@ -44,12 +44,14 @@ pub fn run(json: bool) -> Outcome<ExitCode> {
             check.what,
             check.found
         );
-        if let Some(mend) = &check.mend {
-            say!("    {:<16} → {mend}", "");
+        if let Some(fix) = &check.fix {
+            say!("    {:<16} → {fix}", "");
         }
     }
     if can_enforce {
-        say!("this machine can enforce: `tidegate start --preset workstation`");
+        say!(
+            "this machine can enforce: `tidegate start --preset workstation --permissive` only records at first"
+        );
     } else {
         say!("this machine cannot enforce as it is; `make run` shows Tidegate in a VM");
     }

@@ -34,7 +34,7 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
     let counts = Counts::from(&gathered);
     let kinds = gathered.kinds();
     let plan = plan(&kinds, &policy, args.include_untrusted, |done, of| {
-        progress.tell(|| format!("mending {done} of {of} kinds of refusals"));
+        progress.tell(|| format!("fixes for {done} of {of} kinds of refusals"));
     });
     progress.end();
     let mut proposal = Proposal::new(&plan, &kinds, &counts, &include);
@@ -57,11 +57,11 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
         _ if proposal.refusals == 0 && (proposal.profiles.is_some() || proposal.te.is_some()) => {}
         None => say!("{}", proposal.map.trim_end()),
         Some(path) => say!(
-            "{}: {} proposed, {} to be looked at first, {} that no statement mends",
+            "{}: {} proposed, {} to be looked at first, {} that no statement fixes",
             path.display(),
             proposal.proposed.len(),
             proposal.refused.len(),
-            proposal.unmended.len()
+            proposal.unfixed.len()
         ),
     }
     match (&proposal.profiles, &args.patch) {
@@ -72,19 +72,19 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
             path.display(),
             amended.proposed.len(),
             amended.denied.len(),
-            amended.unmended.len()
+            amended.unfixed.len()
         ),
     }
     match (&proposal.te, &args.te_rules) {
         (None, _) => {}
         (Some(te), None) => say!("{}", te.text.trim_end()),
         (Some(te), Some(path)) => say!(
-            "{}: {} rules proposed, {} that booleans mend, {} to be looked at first, {} that no rule lets through",
+            "{}: {} rules proposed, {} that booleans fix, {} to be looked at first, {} that no rule lets through",
             path.display(),
             te.proposed.len(),
             te.booleans.len(),
             te.suspicious.len(),
-            te.unmended.len()
+            te.unfixed.len()
         ),
     }
     Ok(())

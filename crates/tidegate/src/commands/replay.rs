@@ -65,9 +65,9 @@ pub fn run(args: &Replay, json: bool) -> Outcome<ExitCode> {
     };
     let comparison = comparison.with_domains(proposed_domains, base_domains);
     let (mut report, broken) = waiting("replaying", || play(&mut reader, comparison))?;
-    mend(&mut report.refused, &proposed);
+    fix(&mut report.refused, &proposed);
     if let Some(base) = &base {
-        mend(&mut report.allowed, base);
+        fix(&mut report.allowed, base);
     }
     let mut head = reader.head().clone();
     let against = base.as_ref().map_or("nothing", |b| &b.name);
@@ -116,12 +116,12 @@ fn domains<'p>(
     Ok(Some(Domains::new(te, &head.filesystems, followed, context)))
 }
 
-/// Adds what would mend the refusals of a SELinux policy.
-fn mend(groups: &mut [Group], policy: &Policy) {
+/// Adds what would fix the refusals of a SELinux policy.
+fn fix(groups: &mut [Group], policy: &Policy) {
     let Some(te) = &policy.te else { return };
     let decider = te.decider();
     for denied in groups.iter_mut().filter_map(|group| group.te.as_mut()) {
-        denied.mend = selinux::mends(te, &decider, denied);
+        denied.fix = selinux::fixes(te, &decider, denied);
     }
 }
 
@@ -220,8 +220,8 @@ fn refusal(g: &Group, clock: &Clock) -> String {
             g.object
         );
         text.truncate(text.trim_end().len());
-        for mend in &denied.mend {
-            text += &format!("\n      {mend}");
+        for fix in &denied.fix {
+            text += &format!("\n      {fix}");
         }
         return text;
     }
@@ -322,7 +322,7 @@ fn notes(report: &Report, head: &Head, proposed: &Policy, broken: u64) {
     note(
         report.unsure > 0,
         format!(
-            "{} accesses are let through if the file is of who asks, which is not recorded",
+            "{} accesses are let through if the process's user owns the file, which is not recorded",
             report.unsure
         ),
     );

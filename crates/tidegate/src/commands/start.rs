@@ -42,7 +42,9 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     let policy = if takes_over {
         None
     } else {
-        Some(policy(&args.source)?)
+        let mut policy = policy(&args.source)?;
+        policy.options = args.source.options(args.how.permissive);
+        Some(policy)
     };
     if let Some(policy) = policy.as_ref().filter(|_| args.how.te_system) {
         tidegated::can_govern(policy)?;

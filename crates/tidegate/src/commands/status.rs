@@ -26,6 +26,9 @@ pub fn run(json: bool) -> Outcome {
         status.policy,
         status.seqno
     );
+    if !status.options.is_empty() {
+        say!("options:  {}", printable(&status.options.join(" ")));
+    }
     let levels: Vec<_> = status.levels.iter().rev().map(String::as_str).collect();
     say!("levels:   {}", levels.join(" > "));
     match status.daemon {

@@ -6,8 +6,8 @@ use rustix::process::geteuid;
 use tidegate_audit::{Record, printable};
 use tidegate_monitor::Monitor;
 use tidegate_remedy::apparmor::{Amendment, explain_by};
-use tidegate_remedy::lomac::Mend;
-use tidegate_remedy::{Mending, propose as propose_by, selinux};
+use tidegate_remedy::lomac::Fix;
+use tidegate_remedy::{Remedy, propose as propose_by, selinux};
 use tidegated::{Policies, paths};
 
 use super::print_json;
@@ -37,19 +37,19 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
         Err(failure) => return Err(failure),
     };
     let mut why: Why = why;
-    why.mending = propose(&why.chain)?;
+    why.remedy = propose(&why.chain)?;
     if !args.profiles.profile.is_empty()
         && let Some(record) = why.chain.first()
     {
         let bench = args.profiles.bench()?;
-        let of_profile = explain_by(record, &bench).map(Mending::of_profile);
-        why.mending = of_profile.or(why.mending);
+        let of_profile = explain_by(record, &bench).map(Remedy::of_profile);
+        why.remedy = of_profile.or(why.remedy);
     }
     if json {
         return print_json(&why);
     }
     say!("{}", text(&why));
-    for line in why.mending.iter().flat_map(|m| mending(m, args.mends)) {
+    for line in why.remedy.iter().flat_map(|m| remedy(m, args.fixes)) {
         say!("{line}");
     }
     Ok(())
@@ -57,7 +57,7 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
 
 /// What would let through the refusal that a chain begins with, by the policy in force now, which may be another than the one
 /// that refused. The policy is read and tried here: the daemon compiles nothing for those who ask.
-fn propose(chain: &[Record]) -> Outcome<Option<Mending>> {
+fn propose(chain: &[Record]) -> Outcome<Option<Remedy>> {
     let refused = |record: &&Record| record.is_denial() || record.is_managers_denial();
     if chain.first().filter(refused).is_none() {
         return Ok(None);
@@ -66,33 +66,33 @@ fn propose(chain: &[Record]) -> Outcome<Option<Mending>> {
     Ok(policy.and_then(|policy| propose_by(chain, &policy)))
 }
 
-/// The narrowest mend in a line, or all of them.
-fn mending(mending: &Mending, all: bool) -> Vec<String> {
-    if let Some(amendment) = &mending.amendment {
+/// The narrowest fix in a line, or all of them.
+fn remedy(remedy: &Remedy, all: bool) -> Vec<String> {
+    if let Some(amendment) = &remedy.amendment {
         return amended(amendment);
     }
-    if let Some(refusal) = &mending.te {
+    if let Some(refusal) = &remedy.te {
         return selinux::lines(refusal);
     }
-    if let Some(caps) = &mending.caps {
+    if let Some(caps) = &remedy.caps {
         let (line, subject) = (printable(&caps.line), printable(&caps.subject));
         return vec![format!(
-            "mend: {line}   (in subject {subject}, {}; for sessions that begin then)",
+            "fix: {line}   (in subject {subject}, {}; for sessions that begin then)",
             printable(&caps.file)
         )];
     }
-    if let Some(advice) = &mending.advice {
-        return vec![format!("mend: no statement: {advice}")];
+    if let Some(advice) = &remedy.advice {
+        return vec![format!("fix: no statement: {advice}")];
     }
     if all {
-        return mending.mends.iter().flat_map(whole).collect();
+        return remedy.fixes.iter().flat_map(whole).collect();
     }
-    match (&mending.suspicion, mending.mends.first()) {
+    match (&remedy.suspicion, remedy.fixes.first()) {
         (Some(why), Some(_)) => vec![format!(
-            "mend: none proposed, as this looks like an attack ({why}): \
-             `tidegate why --mends` lists what would"
+            "fix: none proposed, as this looks like an attack ({why}): \
+             `tidegate why --fixes` lists what would"
         )],
-        (None, Some(mend)) => vec![format!("mend: {}", how(mend))],
+        (None, Some(fix)) => vec![format!("fix: {}", how(fix))],
         (_, None) => Vec::new(),
     }
 }
@@ -109,43 +109,43 @@ fn amended(of: &Amendment) -> Vec<String> {
         format!("    how: {}", printable(&of.how)),
     ];
     let Some(rule) = &of.rule else {
-        lines.push("mend: no rule: what a `deny` refuses, no other rule allows".into());
+        lines.push("fix: no rule: what a `deny` refuses, no other rule allows".into());
         return lines;
     };
     let place = match &of.file {
         Some(file) => format!("in {}, tried", printable(file)),
         None => format!("in profile {profile}; `tidegate learn --profile` puts it there"),
     };
-    lines.push(format!("mend: {}   ({place})", printable(rule)));
+    lines.push(format!("fix: {}   ({place})", printable(rule)));
     lines.extend(of.notes.iter().map(|note| format!("    note: {note}")));
     lines
 }
 
 /// What is to be done.
-fn how(mend: &Mend) -> String {
+fn how(fix: &Fix) -> String {
     let map = if Path::new(paths::POLICY).exists() {
         format!("in {}; then `tidegate reload`", paths::POLICY)
     } else {
         "in a map that includes the preset, as `tidegate learn` writes one".into()
     };
-    let statements = mend.statements.join("; ");
-    match &mend.command {
-        Some(command) if mend.statements.is_empty() => command.clone(),
+    let statements = fix.statements.join("; ");
+    match &fix.command {
+        Some(command) if fix.statements.is_empty() => command.clone(),
         Some(command) => format!("{statements}   ({map}); and {command}"),
         None => format!("{statements}   ({map})"),
     }
 }
 
-/// A mend with what it lets through and gives away.
-fn whole(mend: &Mend) -> Vec<String> {
+/// A fix with what it lets through and gives away.
+fn whole(fix: &Fix) -> Vec<String> {
     let mut lines = vec![
-        format!("mend: {}", how(mend)),
-        format!("    lets through: {}", mend.lets),
-        format!("    gives away:   {}", mend.gives),
+        format!("fix: {}", how(fix)),
+        format!("    lets through: {}", fix.lets),
+        format!("    gives away:   {}", fix.gives),
     ];
     let also = |word: &'static str| move |what: &String| format!("    {word} {what}");
-    lines.extend(mend.silences.iter().map(also("overrides:   ")));
-    lines.extend(mend.opens.iter().map(also("opens:       ")));
+    lines.extend(fix.silences.iter().map(also("overrides:   ")));
+    lines.extend(fix.opens.iter().map(also("opens:       ")));
     lines
 }
 
@@ -201,8 +201,8 @@ mod tests {
     use tidegate_remedy::lomac::Trust;
 
     #[test]
-    fn one_mend_is_shown_unless_it_looks_like_an_attack() {
-        let mend = |text: &str| Mend {
+    fn one_fix_is_shown_unless_it_looks_like_an_attack() {
+        let fix = |text: &str| Fix {
             statements: vec![text.into()],
             command: None,
             trust: Trust::Nothing,
@@ -211,24 +211,24 @@ mod tests {
             silences: Vec::new(),
             opens: vec!["x.plm:1: user /x lownoopen".into()],
         };
-        let mut of = Mending {
-            mends: vec![mend("user /a creator"), mend("user /b creator")],
-            ..Mending::default()
+        let mut of = Remedy {
+            fixes: vec![fix("user /a creator"), fix("user /b creator")],
+            ..Remedy::default()
         };
-        let lines = mending(&of, false);
-        assert!(lines.len() == 1 && lines[0].starts_with("mend: user /a creator   (in "));
+        let lines = remedy(&of, false);
+        assert!(lines.len() == 1 && lines[0].starts_with("fix: user /a creator   (in "));
         of.suspicion = Some("it is a secret".into());
-        assert!(mending(&of, false)[0].contains("attack (it is a secret)"));
-        let all = mending(&of, true);
+        assert!(remedy(&of, false)[0].contains("attack (it is a secret)"));
+        let all = remedy(&of, true);
         assert_eq!(all.len(), 8);
         assert_eq!(all[7], "    opens:        x.plm:1: user /x lownoopen");
-        let none = Mending {
+        let none = Remedy {
             advice: Some("run it at the top".into()),
-            ..Mending::default()
+            ..Remedy::default()
         };
         assert_eq!(
-            mending(&none, true),
-            ["mend: no statement: run it at the top"]
+            remedy(&none, true),
+            ["fix: no statement: run it at the top"]
         );
     }
 
@@ -250,7 +250,7 @@ mod tests {
             process: None,
             chain,
             cut: true,
-            mending: None,
+            remedy: None,
         };
         assert_eq!(
             text(&why),

@@ -121,7 +121,7 @@ impl Managers {
         let level = peer.level(&shared.monitor)?;
         let mut inner = self.inner();
         let Some(missed) = inner.passes(peer.uid, told.missed, Instant::now()) else {
-            // nothing for the sender to mend
+            // nothing for the sender to fix
             return Ok(());
         };
         let comm = fs::read_to_string(format!("/proc/{}/comm", peer.pid)).unwrap_or_default();

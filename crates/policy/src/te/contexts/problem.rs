@@ -1,4 +1,4 @@
-//! What can be wrong with file contexts, each with its place and its mend.
+//! What can be wrong with file contexts, each with its place and its fix.
 
 use std::fmt;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ pub enum ContextsProblem {
     Alias(String),
 }
 
-/// A problem with its place: what `miette` shows with the line and the mend.
+/// A problem with its place: what `miette` shows with the line and the fix.
 #[derive(Debug, Clone)]
 pub struct ContextsFinding {
     problem: ContextsProblem,

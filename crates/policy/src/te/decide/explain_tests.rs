@@ -114,7 +114,7 @@ proptest! {
                 prop_assert_eq!(bits, asked & !allowed);
                 for it in &refused {
                     prop_assert!(!it.because.is_empty());
-                    mends(&db, &values, source, target, class, it);
+                    fixes(&db, &values, source, target, class, it);
                 }
             }
         }
@@ -122,7 +122,7 @@ proptest! {
 }
 
 /// What is said to refuse alone would let it through if it were otherwise.
-fn mends(
+fn fixes(
     db: &PolicyDb,
     values: &[bool],
     source: &Context,

@@ -322,6 +322,7 @@ pub mod tests {
                 policy: "workstation".into(),
                 levels: vec!["untrusted".into(), "user".into(), "system".into()],
                 left_out: Vec::new(),
+                options: Vec::new(),
                 seqno: 2,
                 permissive: false,
                 daemon: Some(99),
