@@ -95,12 +95,13 @@ int ps_caps_vma(struct bpf_iter__task *ctx)
 		if (found)
 			break;
 	}
-	if (!found && !look_was_whole(&look, task)) {
-		if (!look_is_over())
-			return 1;
-		line.fd = LOOK_BLOCKED;
-	} else if (!line.denied) {
-		return 0;
+	if (!found) {
+		u32 end = look_ends(&look, task);
+
+		if (end == LOOK_AGAIN || (end == LOOK_WHOLE && !line.denied))
+			return end;
+		if (end == LOOK_GIVEN_UP)
+			line.fd = LOOK_BLOCKED;
 	}
 	line.session = caps_domain_at(domain)->session;
 	line.pid = task->tgid;

@@ -68,26 +68,24 @@ static __always_inline bool look_has_room(struct look *l, struct seq_file *seq)
 	return CAST(struct seq_file, address(seq))->count - l->lines < LOOK_ROOM;
 }
 
-/* Did it see all that was mapped, and did nobody change that meanwhile? */
-static __noinline bool look_was_whole(struct look *l, struct task_struct *task)
-{
-	if (l->sequence & 1 || look_sequence(l->mm) != l->sequence ||
-	    address(UNTRUSTED(task)->mm) != l->mm ||
-	    l->seen < (u32)CAST(struct mm_struct, l->mm)->map_count)
-		return false;
-	if (looks_over)
-		looks_over = 0;
-	return true;
-}
+/* How a look ended. The first two are also what the program returns then. */
+enum look_end {
+	LOOK_WHOLE = 0, /* it saw all that was mapped, and nobody changed that meanwhile */
+	LOOK_AGAIN = 1, /* the program is to be called once more for this process */
+	LOOK_GIVEN_UP,  /* user space has given this process up: a line is to say so */
+};
 
-/* Has user space given this process up? If not, the program is to be called once more: it returns 1. */
-static __always_inline bool look_is_over(void)
+static __noinline u32 look_ends(struct look *l, struct task_struct *task)
 {
+	bool whole = !(l->sequence & 1) && look_sequence(l->mm) == l->sequence &&
+		     address(UNTRUSTED(task)->mm) == l->mm &&
+		     l->seen >= (u32)CAST(struct mm_struct, l->mm)->map_count;
 	u32 over = *(volatile u32 *)&looks_over;
 
-	if (over)
-		looks_over = 0;
-	return over;
+	if (!whole && !over)
+		return LOOK_AGAIN;
+	looks_over = 0;
+	return whole ? LOOK_WHOLE : LOOK_GIVEN_UP;
 }
 
 #endif

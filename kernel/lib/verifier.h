@@ -14,6 +14,21 @@
  */
 #define UNTRUSTED(p) CAST(typeof(*(p)), p)
 
+/* Is there a task `t`, among all threads, of which `is` holds? */
+#define ANY_TASK(t, is)                                                  \
+	({                                                               \
+		struct task_struct *t;                                   \
+		bool any = false;                                        \
+		bpf_rcu_read_lock();                                     \
+		bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) { \
+			any = (is);                                      \
+			if (any)                                         \
+				break;                                   \
+		}                                                        \
+		bpf_rcu_read_unlock();                                   \
+		any;                                                     \
+	})
+
 /*
  * In the condition of a loop whose end the verifier does not see: false after eight million turns. It
  * takes four instructions a turn, and bpf_for() twenty. What counts the turns must begin with what the

@@ -308,7 +308,7 @@ int ps_vma(struct bpf_iter__task *ctx)
 	struct vm_area_struct *vma;
 	struct tg_held line = {};
 	struct look look;
-	u32 lowest;
+	u32 lowest, end;
 
 	if (!task || !look_begins(&look, task, seq) ||
 	    task->tgid == bpf_get_current_pid_tgid() >> 32)
@@ -324,10 +324,9 @@ int ps_vma(struct bpf_iter__task *ctx)
 			lowest = line.to;
 		held_write(seq, task, ~0u, &line);
 	}
-	if (look_was_whole(&look, task))
-		return 0;
-	if (!look_is_over())
-		return 1;
+	end = look_ends(&look, task);
+	if (end != LOOK_GIVEN_UP)
+		return end;
 	__builtin_memset(&line, 0, sizeof(line));
 	line.source = ~0u;
 	line.level = look.who & 0xff;
@@ -371,6 +370,7 @@ int ps_code(struct bpf_iter__task *ctx)
 	struct look look;
 	u64 program = 0;
 	struct file *exe;
+	u32 end;
 
 	if (!task || !look_begins(&look, task, seq))
 		return 0;
@@ -392,10 +392,9 @@ int ps_code(struct bpf_iter__task *ctx)
 		}
 		bpf_seq_write(seq, &line, sizeof(line));
 	}
-	if (look_was_whole(&look, task))
-		return 0;
-	if (!look_is_over())
-		return 1;
+	end = look_ends(&look, task);
+	if (end != LOOK_GIVEN_UP)
+		return end;
 	line.label = LABEL_UNKNOWN;
 	line.pid = task->tgid;
 	line.own = 0;

@@ -71,34 +71,14 @@ static __always_inline bool key_is_ring(u64 key)
 }
 
 /*
- * What is in a key is read. A key that one possesses is read without being asked about, even where its permissions do not say
- * so, once it has been found; of that the kernel asks. EACCES it would take for such permissions.
+ * What is in a key is read, or the key is changed. A key that one possesses is read without being asked about, even where its
+ * permissions do not say so, once it has been found; of that the kernel asks. EACCES it would take for such permissions.
  */
-static __noinline int key_observe(u64 key)
+static __noinline int key_access(u64 key, bool reads)
 {
-	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
-	struct lomac_object o = kernel_object(key);
-	u8 to = lomac_observe(lomac_subject_observing(s), o);
-	int err;
+	int err = lomac_ipc_access(key, reads && !key_is_ring(key), !reads, TG_OP_KEY);
 
-	if (to >= subject_observes(s) || key_is_ring(key))
-		return 0;
-	n.object = o.level;
-	err = fall(s, to, &n, false);
 	return err == -EACCES ? -EPERM : err;
-}
-
-static __noinline int key_modify(u64 key)
-{
-	struct tg_subject *s = subject_current();
-	struct tg_note n = { .op = TG_OP_KEY, .class = TG_C_IPC, .source = ~0u };
-	struct lomac_object o = kernel_object(key);
-
-	if (lomac_modify(lomac_subject_modifying(s), o, policy.top))
-		return 0;
-	n.object = o.level;
-	return deny(s, &n, -EPERM);
 }
 
 /*
@@ -128,8 +108,7 @@ int BPF_PROG(lomac_key_permission, void *key_ref, const struct cred *cred, int n
 	key &= ~1ull;
 	if (key_is_own(key, cred->fsuid.val))
 		return 0;
-	count_query(TG_C_IPC);
-	return verdict_of(reads ? key_observe(key) : key_modify(key));
+	return verdict_of(key_access(key, reads));
 }
 
 #endif

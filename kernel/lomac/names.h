@@ -361,8 +361,7 @@ static __always_inline int lomac_relabel_for_new_name(struct tg_subject *s, stru
 	}
 	admits = o.attrs & TG_LOWWRITE &&
 		 (!(place->rule.attrs & TG_LOWWRITE) || level != place->rule.level);
-	if ((level < o.level || admits) &&
-	    (inode->i_readcount.counter || inode->i_writecount.counter)) {
+	if ((level < o.level || admits) && inode_is_open(inode)) {
 		memo->moving = 0;
 		n.reason = TG_R_BUSY;
 		return deny(s, &n, -EBUSY);

@@ -50,26 +50,21 @@ static __always_inline bool namespace_holds(u64 user_ns, struct task_struct *fie
 	       namespace_has(user_ns, address(processes->user_ns));
 }
 
-/* Is somebody above the level in the user namespace, or in the mount namespace (0: not asked)? */
+/* The same of who opens things by names; or is that one in the mount namespace (0: not asked)? */
+static __always_inline bool namespaces_hold(u64 user_ns, u64 mnt_ns, struct task_struct *fields)
+{
+	struct nsproxy *spaces = fields->nsproxy;
+
+	/* who ends, or is the kernel's, opens nothing by a name */
+	return fields->mm && spaces &&
+	       (namespace_holds(user_ns, fields) || (mnt_ns && address(spaces->mnt_ns) == mnt_ns));
+}
+
+/* Is somebody above the level in the user namespace, or in the mount namespace? */
 static __noinline bool namespace_is_higher(u64 user_ns, u64 mnt_ns, u8 level)
 {
-	struct task_struct *t;
-	bool higher = false;
-
-	bpf_rcu_read_lock();
-	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct task_struct *fields = UNTRUSTED(t);
-		struct nsproxy *spaces = fields->nsproxy;
-
-		/* who ends, or is the kernel's, opens nothing by a name */
-		if (higher || !fields->mm || !spaces)
-			continue;
-		if (namespace_holds(user_ns, fields) ||
-		    (mnt_ns && address(spaces->mnt_ns) == mnt_ns))
-			higher = subject_label(t).observes > level;
-	}
-	bpf_rcu_read_unlock();
-	return higher;
+	return ANY_TASK(t, namespaces_hold(user_ns, mnt_ns, UNTRUSTED(t)) &&
+				   subject_label(t).observes > level);
 }
 
 /* May the current subject use such a privilege? */

@@ -46,29 +46,24 @@ __noinline bool table_has(u64 table, u64 what)
 	return false;
 }
 
-/* Has somebody above the level the file (as above), of those whose program has none of the `trusted` attributes? */
+/* Is the task above the level, has it the file (as above), and has its program none of the `trusted` attributes? */
+static __always_inline bool task_has_above(struct task_struct *t, u64 what, u32 level, u32 trusted)
+{
+	struct task_struct *fields = UNTRUSTED(t), *leader = fields->group_leader;
+	u64 table = address(fields->files);
+	struct tg_label label;
+
+	/* threads mostly have one table, which their first one shows */
+	if (!table || (fields->pid != fields->tgid && address(leader->files) == table))
+		return false;
+	label = subject_label(t);
+	return label.observes > level && !(label.attrs & trusted) && table_has(table, what);
+}
+
+/* Has somebody above the level the file, of those whose program has none of these attributes? */
 __noinline bool file_is_above(u64 what, u32 level, u32 trusted)
 {
-	struct task_struct *t;
-	bool above = false;
-
-	bpf_rcu_read_lock();
-	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct task_struct *fields = UNTRUSTED(t), *leader = fields->group_leader;
-		u64 table = address(fields->files);
-		struct tg_label label;
-
-		if (above || !table)
-			continue;
-		/* threads mostly have one table, which their first one shows */
-		if (fields->pid != fields->tgid && address(leader->files) == table)
-			continue;
-		label = subject_label(t);
-		if (label.observes > level && !(label.attrs & trusted))
-			above = table_has(table, what);
-	}
-	bpf_rcu_read_unlock();
-	return above;
+	return ANY_TASK(t, task_has_above(t, what, level, trusted));
 }
 
 /*

@@ -12,21 +12,11 @@
 static __noinline bool session_is_higher(u64 terminal, u8 level, bool without)
 {
 	u64 session = address(CAST(struct tty_struct, terminal)->ctrl.session);
-	struct task_struct *t;
-	bool higher = false;
 
 	if (!session)
 		return without;
-	bpf_rcu_read_lock();
-	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct signal_struct *signal = UNTRUSTED(t)->signal;
-
-		if (address(signal->pids[PIDTYPE_SID]) == session &&
-		    subject_label(t).observes > level)
-			higher = true;
-	}
-	bpf_rcu_read_unlock();
-	return higher;
+	return ANY_TASK(t, address(UNTRUSTED(t)->signal->pids[PIDTYPE_SID]) == session &&
+				   subject_label(t).observes > level);
 }
 
 /* Of the terminal that is open. */

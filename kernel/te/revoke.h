@@ -182,10 +182,10 @@ int ps_te_vma(struct bpf_iter__task *ctx)
 			break;
 	}
 	if (!found) {
-		if (look_was_whole(&look, task))
-			return 0;
-		if (!look_is_over())
-			return 1;
+		u32 end = look_ends(&look, task);
+
+		if (end != LOOK_GIVEN_UP)
+			return end;
 		line.fd = LOOK_BLOCKED;
 	}
 	te_held(seq, task, &line);
