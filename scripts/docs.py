@@ -22,7 +22,7 @@ OLD = {
                  "testing-capability", "testing-core", "testing-long", "testing-selinux",
                  "cost-of-models"],
     "docs/explain": ["architecture"],
-    "docs/reference": ["selinux", "service-monitor"],
+    "docs/reference": ["service-monitor"],
     "crates/policy-fuzz": ["README"],
     ".": ["CHANGELOG"],
 }
