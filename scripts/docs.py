@@ -18,9 +18,7 @@ from pathlib import Path
 WIDTH = 88
 README_LINES = 90
 OLD = {
-    "docs/dev": ["bypasses", "census", "dependencies", "lab", "te-file-contexts",
-                 "testing-capability", "testing-core", "testing-long", "testing-selinux",
-                 "cost-of-models"],
+    "docs/dev": ["bypasses", "census", "dependencies", "lab", "te-file-contexts", "cost-of-models"],
     "docs/explain": ["architecture"],
     "docs/reference": ["service-monitor"],
     "crates/policy-fuzz": ["README"],
