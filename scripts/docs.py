@@ -18,7 +18,7 @@ from pathlib import Path
 WIDTH = 88
 README_LINES = 90
 OLD = {
-    "docs/dev": ["bypasses", "census", "lab", "te-file-contexts", "cost-of-models"],
+    "docs/dev": ["bypasses"],
     "docs/explain": ["architecture"],
     "crates/policy-fuzz": ["README"],
     ".": ["CHANGELOG"],
