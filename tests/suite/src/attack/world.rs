@@ -120,7 +120,7 @@ pub struct World {
 /// # Errors
 /// Nothing is attached there.
 pub fn leave_out(hook: &str) -> Result<()> {
-    let link = format!("{}/hook_{hook}", look::LINKS);
+    let link = format!("{}/lomac_{hook}", look::LINKS);
     fs::remove_file(&link).context(link)
 }
 
