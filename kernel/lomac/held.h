@@ -24,6 +24,7 @@
 #ifndef TIDEGATE_LOMAC_HELD_H
 #define TIDEGATE_LOMAC_HELD_H
 
+#include "lib/call.h"
 #include "lomac/guard.h"
 
 /* Could it still write to an object of the file system that it has open, or mapped, for writing, and that is above it? */
@@ -128,10 +129,10 @@ static __always_inline bool held_waits(struct task_struct *t, struct tg_subject 
 {
 	u32 received = *(volatile u32 *)&s->received;
 	u32 abi = !!(t->thread_info.status & TS_COMPAT);
-	u64 nr;
+	u32 nr;
 
 	asm volatile("" ::: "memory");
-	nr = ((struct pt_regs *)bpf_task_pt_regs(t))->orig_ax;
+	nr = call_of(t);
 	if (tx_at_rest(t)) {
 		/* nothing is on its way to it; what it is asked about from now on has the current number */
 		if (received != number)
