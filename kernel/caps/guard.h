@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_CAPS_GUARD_H
 #define TIDEGATE_CAPS_GUARD_H
 
+#include "lib/call.h"
 #include "caps/use.h"
 
 /* The kernel would send the owner of a descriptor a signal in whoever's name: only one's own process. Appending may not end. */
@@ -26,12 +27,12 @@ int BPF_PROG(caps_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 /* Others may not: pwritev2(2) has RWF_NOAPPEND, and fallocate(2) clears what is there. */
 static __always_inline u32 caps_write_by(struct file *file)
 {
-	struct pt_regs *regs;
+	s32 call;
 
 	if (!(file->f_flags & O_APPEND))
 		return CAPS_WRITE;
-	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	return CAPS_APPENDS(regs->orig_ax) ? CAPS_APPEND : CAPS_APPEND | CAPS_WRITE;
+	call = call_of(bpf_get_current_task_btf());
+	return CAPS_APPENDS(call) ? CAPS_APPEND : CAPS_APPEND | CAPS_WRITE;
 }
 
 /* The guard: reads and writes through descriptors. Attached only where something is checked at each use, or was taken back. */

@@ -6,6 +6,7 @@
 #ifndef TIDEGATE_CAPS_NET_H
 #define TIDEGATE_CAPS_NET_H
 
+#include "lib/call.h"
 #include "lib/sockaddr.h"
 #include "caps/transfer.h"
 
@@ -339,9 +340,9 @@ static __always_inline struct pt_regs *caps_regs(void)
 	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 }
 
-static __always_inline u64 caps_call(void)
+static __always_inline u32 caps_call(void)
 {
-	return caps_regs()->orig_ax;
+	return call_of(bpf_get_current_task_btf());
 }
 
 /*
@@ -351,14 +352,14 @@ static __always_inline u64 caps_call(void)
  */
 static __always_inline bool caps_sends_one(void)
 {
-	u64 call = caps_call();
+	u32 call = caps_call();
 
 	return call == 44 || call == 46 || (call == 307 && (u32)caps_regs()->dx <= 1);
 }
 
 static __always_inline bool caps_receives_one(void)
 {
-	u64 call = caps_call();
+	u32 call = caps_call();
 
 	return call == 0 || call == 19 || call == 45 || call == 47 || call == 327;
 }

@@ -13,7 +13,9 @@
  *     it (file_receive). So a task below the top that holds what is revoked has another number than the current one.
  * A task gets the current number by a look at its descriptors while nobody who has that table runs, or is inside a call that
  * could bring one: blocked, and taken off its processor as often before the look as after it (task_off). A call brings
- * none that only waits, or writes. One that receives a message may bring one that it was asked about before something rose,
+ * none that only waits, or reads. One that writes may have in hand what another thread has closed since, and have been asked
+ * about nothing yet: it may wait before that for the list of what is to be written (writev, sendmsg), or for the file's
+ * position. One that receives a message may bring one that it was asked about before something rose,
  * but not if it was asked about one since, or about none at all (`received`). That a fall does not pass over such a call
  * tx_settle sees to. Who always runs, a thread that has a table of its own, and who shares one with another process, keep their
  * numbers.
@@ -24,6 +26,7 @@
 #ifndef TIDEGATE_LOMAC_HELD_H
 #define TIDEGATE_LOMAC_HELD_H
 
+#include "lib/call.h"
 #include "lomac/guard.h"
 
 /* Could it still write to an object of the file system that it has open, or mapped, for writing, and that is above it? */
@@ -82,39 +85,41 @@ __noinline bool table_is_clear(u64 table, u8 level)
 	return true;
 }
 
-/* Calls beside those of demote/quiesce.h, in which one may stay for ever: by the numbers of x86-64, and by those of i386. */
+/*
+ * Calls beside those of demote/quiesce.h, in which one may stay for ever, and that write to no file or socket: by the numbers
+ * of x86-64, and by those of i386.
+ */
 const u64 held_calls[2][8] = {
 	{
-		/* write, pwrite64, writev, sendto, sendmsg, recvmsg */
-		TX_CALL(1) | TX_CALL(18) | TX_CALL(20) | TX_CALL(44) | TX_CALL(46) | TX_CALL(47),
+		/* recvmsg */
+		TX_CALL(47),
 		/* semop, msgsnd, msgrcv, syslog */
 		TX_CALL(65) | TX_CALL(69) | TX_CALL(70) | TX_CALL(103),
 		0,
 		/* io_getevents, semtimedop, mq_timedsend, mq_timedreceive */
 		TX_CALL(208) | TX_CALL(220) | TX_CALL(242) | TX_CALL(243),
-		/* preadv, pwritev, recvmmsg, sendmmsg */
-		TX_CALL(295) | TX_CALL(296) | TX_CALL(299) | TX_CALL(307),
-		/* preadv2, pwritev2, io_pgetevents */
-		TX_CALL(327) | TX_CALL(328) | TX_CALL(333),
+		/* preadv, recvmmsg */
+		TX_CALL(295) | TX_CALL(299),
+		/* preadv2, io_pgetevents */
+		TX_CALL(327) | TX_CALL(333),
 	},
 	{
-		/* restart_syscall, read, write, waitpid, pause */
-		TX_CALL(0) | TX_CALL(3) | TX_CALL(4) | TX_CALL(7) | TX_CALL(29),
+		/* restart_syscall, read, waitpid, pause */
+		TX_CALL(0) | TX_CALL(3) | TX_CALL(7) | TX_CALL(29),
 		/* select, syslog, wait4, fsync */
 		TX_CALL(82) | TX_CALL(103) | TX_CALL(114) | TX_CALL(118),
-		/* _newselect, flock, readv, writev, fdatasync, sched_yield, nanosleep, poll */
-		TX_CALL(142) | TX_CALL(143) | TX_CALL(145) | TX_CALL(146) | TX_CALL(148) |
-			TX_CALL(158) | TX_CALL(162) | TX_CALL(168) |
-			/* rt_sigtimedwait, rt_sigsuspend, pread64, pwrite64 */
-			TX_CALL(177) | TX_CALL(179) | TX_CALL(180) | TX_CALL(181),
+		/* _newselect, flock, readv, fdatasync, sched_yield, nanosleep, poll */
+		TX_CALL(142) | TX_CALL(143) | TX_CALL(145) | TX_CALL(148) | TX_CALL(158) |
+			TX_CALL(162) | TX_CALL(168) |
+			/* rt_sigtimedwait, rt_sigsuspend, pread64 */
+			TX_CALL(177) | TX_CALL(179) | TX_CALL(180),
 		/* futex, io_getevents */
 		TX_CALL(240) | TX_CALL(247),
 		/* epoll_wait, clock_nanosleep, mq_timedsend, mq_timedreceive, waitid, pselect6, ppoll, epoll_pwait */
 		TX_CALL(256) | TX_CALL(267) | TX_CALL(279) | TX_CALL(280) | TX_CALL(284) |
 			TX_CALL(308) | TX_CALL(309) | TX_CALL(319),
-		/* preadv, pwritev, recvmmsg, sendmmsg, accept4, sendto, sendmsg, recvfrom, recvmsg */
-		TX_CALL(333) | TX_CALL(334) | TX_CALL(337) | TX_CALL(345) | TX_CALL(364) |
-			TX_CALL(369) | TX_CALL(370) | TX_CALL(371) | TX_CALL(372),
+		/* preadv, recvmmsg, accept4, recvfrom, recvmsg */
+		TX_CALL(333) | TX_CALL(337) | TX_CALL(364) | TX_CALL(371) | TX_CALL(372),
 		/* clock_nanosleep, pselect6, ppoll, io_pgetevents, recvmmsg, mq_timedsend, mq_timedreceive, semtimedop,
 		 * rt_sigtimedwait, futex: with times of 64 bits; epoll_pwait2 */
 		TX_CALL(407) | TX_CALL(413) | TX_CALL(414) | TX_CALL(416) | TX_CALL(417) |
@@ -128,10 +133,10 @@ static __always_inline bool held_waits(struct task_struct *t, struct tg_subject 
 {
 	u32 received = *(volatile u32 *)&s->received;
 	u32 abi = !!(t->thread_info.status & TS_COMPAT);
-	u64 nr;
+	u32 nr;
 
 	asm volatile("" ::: "memory");
-	nr = ((struct pt_regs *)bpf_task_pt_regs(t))->orig_ax;
+	nr = call_of(t);
 	if (tx_at_rest(t)) {
 		/* nothing is on its way to it; what it is asked about from now on has the current number */
 		if (received != number)

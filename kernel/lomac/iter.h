@@ -8,6 +8,7 @@
 #define TIDEGATE_LOMAC_ITER_H
 
 #include "abi/ps.h"
+#include "lib/call.h"
 #include "lib/look.h"
 #include "lomac/held.h"
 #include "lomac/network.h"
@@ -251,7 +252,7 @@ int ps_call(struct bpf_iter__task *ctx)
 	if (!task || !task->mm)
 		return 0;
 	line.tid = task->pid;
-	line.number = ((struct pt_regs *)bpf_task_pt_regs(task))->orig_ax;
+	line.number = call_of(task);
 	/* where other numbers are those of calls that only wait */
 	if (task->thread_info.status & TS_COMPAT)
 		line.number = CALL_OF_I386;

@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_LOMAC_KEY_H
 #define TIDEGATE_LOMAC_KEY_H
 
+#include "lib/call.h"
 #include "lomac/ipc.h"
 
 #define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
@@ -46,10 +47,12 @@ int BPF_PROG(lomac_key_alloc, void *key)
 /* Is it this operation of keyctl (250; of i386 288)? */
 static __always_inline bool keyctl_is(u32 operation)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(me);
+	s32 nr = call_of(me);
 
-	return (regs->orig_ax == 250 && (u32)regs->di == operation) ||
-	       (regs->orig_ax == 288 && (u32)regs->bx == operation);
+	return (nr == 250 && (u32)regs->di == operation) ||
+	       (nr == 288 && (u32)regs->bx == operation);
 }
 
 /*

@@ -6,6 +6,7 @@
 #ifndef TIDEGATE_LOMAC_PRIVILEGE_H
 #define TIDEGATE_LOMAC_PRIVILEGE_H
 
+#include "lib/call.h"
 #include "lib/verifier.h"
 #include "lomac/rules.h"
 
@@ -44,7 +45,7 @@ static __always_inline bool sets_limit(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(me);
-	s64 nr = regs->orig_ax;
+	s32 nr = call_of(me);
 
 	if (me->io_uring || me->flags & (PF_IO_WORKER | PF_USER_WORKER))
 		return false;
@@ -72,12 +73,12 @@ static __always_inline bool is_privilege(const struct cred *cred, struct user_na
  */
 static __always_inline bool is_no_news(const struct cred *cred, int cap, unsigned int opts)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	s32 nr = call_of(bpf_get_current_task_btf());
 
 	if (opts & CAP_OPT_NOAUDIT)
 		return true;
 	return cap == CAP_DAC_READ_SEARCH && cred->cap_effective.val >> CAP_DAC_OVERRIDE & 1 &&
-	       regs->orig_ax != 304 && regs->orig_ax != 342;
+	       nr != 304 && nr != 342;
 }
 
 #endif

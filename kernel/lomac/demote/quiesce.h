@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_QUIESCE_H
 #define TIDEGATE_LOMAC_DEMOTE_QUIESCE_H
 
+#include "lib/call.h"
 #include "lib/verifier.h"
 
 #define TX_CALL(nr) (1ull << ((nr) & 63))
@@ -31,8 +32,7 @@ const u64 tx_calls_at_rest[8] = {
  */
 static __always_inline bool tx_at_rest(struct task_struct *t)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
-	s64 nr = regs->orig_ax;
+	s32 nr = call_of(t);
 
 	/* it writes its memory to a file */
 	if (t->flags & PF_DUMPCORE)
