@@ -3,10 +3,12 @@
 use crate::attack::calls::Abi;
 use crate::sys;
 
-/// Makes a call; what it returns, or an error number below zero.
+/// Makes a call; what it returns, or an error number below zero. The kernel takes the lower half of a register for the number
+/// of x86-64. The other half has a bit of each argument, so it differs from call to call.
 pub fn call(abi: Abi, number: i32, args: &[i64; 6]) -> i64 {
+    let others = args.iter().fold(0, |bits, arg| bits << 1 | arg & 1);
     match abi {
-        Abi::X64 => match sys::by_number(number.into(), args) {
+        Abi::X64 => match sys::by_number(others << 58 | i64::from(number), args) {
             Ok(got) => got,
             Err(e) => -i64::from(e as i32),
         },

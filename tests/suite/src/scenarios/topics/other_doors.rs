@@ -316,7 +316,10 @@ fn session_to_equal() -> Outcome {
         at(level, || {
             start(|| {
                 syscall!(libc::SYS_keyctl, JOIN, 0)?;
-                refused(Errno::EPERM, syscall!(libc::SYS_keyctl, TO_PARENT))
+                refused(Errno::EPERM, syscall!(libc::SYS_keyctl, TO_PARENT))?;
+                // the kernel takes the lower half for the number
+                let number = libc::SYS_keyctl | 1 << 32;
+                refused(Errno::EPERM, syscall!(number, TO_PARENT))
             })?
             .join()
         })?;

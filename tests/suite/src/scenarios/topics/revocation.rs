@@ -61,6 +61,12 @@ pub const SCENARIOS: &[Scenario] = &[
     )
     .slow(),
     bypass(
+        "revoke-guard-writes",
+        "a thread is in a call that writes, and what it writes to has been closed since",
+        guard_writes,
+    )
+    .slow(),
+    bypass(
         "revoke-guard-waits-promoted",
         "the same by who did not fall, after a promotion",
         guard_waits_promoted,
@@ -297,6 +303,22 @@ fn guard_waits() -> Outcome {
     fallen(SYSTEM, OFlag::O_RDWR, |fd| {
         drop(fd);
         until_it_rests(|| Ok(()))
+    })
+}
+
+/// What a call writes to may be in no table any more, and the call was asked about nothing yet: the guard stays for its end.
+fn guard_writes() -> Outcome {
+    fallen(SYSTEM, OFlag::O_RDWR, |fd| {
+        drop(fd);
+        let (full_out, full_in) = nix::unistd::pipe()?;
+        let writes = asleep(&[libc::SYS_write], move || {
+            nix::unistd::write(&full_in, &[0; 1 << 20])
+        })?;
+        let stays = daemon::past_guard(|| ensure(daemon::guard_armed()?, "the guard has gone"));
+        drop(full_out);
+        let _written = writes.join();
+        stays?;
+        until_idle()
     })
 }
 

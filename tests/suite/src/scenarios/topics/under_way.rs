@@ -20,7 +20,7 @@ use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, step, tell, told};
 use crate::scenarios::sys::{self, Map};
 use crate::scenarios::unixsock;
-use crate::sys::syscall;
+use crate::sys::{c, syscall};
 
 use Level::{System, Untrusted, User};
 
@@ -56,6 +56,11 @@ pub const SCENARIOS: &[Scenario] = &[
         by_two,
     )
     .gap("Calls under way"),
+    bypass(
+        "call-by-another-number",
+        "a thread opens a file by a call whose number has further bits, while another one makes the process fall",
+        by_another_number,
+    ),
     bypass(
         "core-dump-under-way",
         "memory is written while a process that shares it leaves a core in a system place",
@@ -280,6 +285,25 @@ fn by_two() -> Outcome {
         not_above(&got)
     })?
     .join()
+}
+
+/// The kernel takes the lower half of a register for the number, and shows all of it. Under such a number a call was none.
+fn by_another_number() -> Outcome {
+    let fifo = place::fifo(SYSTEM, "fifo")?;
+    start(|| {
+        let name = c(&fifo);
+        let opens = asleep(&[libc::SYS_openat], move || {
+            let number = libc::SYS_openat | libc::c_long::MIN;
+            let flags = libc::O_WRONLY;
+            sys::owned(syscall!(number, libc::AT_FDCWD, name.as_ptr(), flags)?)
+        })?;
+        refused(Errno::EAGAIN, fs::read(place::level_file(Untrusted)))?;
+        let _read = sys::reads(&fifo)?;
+        let written = allowed(opens.join().unwrap_or(Err(Errno::EIO)))?;
+        Ok(sys::put_all(&written, b"h")?)
+    })?
+    .join()?;
+    Ok(fs::remove_file(&fifo)?)
 }
 
 fn accepts() -> Outcome {
