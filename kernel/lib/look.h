@@ -13,7 +13,7 @@
 #define TIDEGATE_LIB_LOOK_H
 
 #include "lib/iterators.h"
-#include "lib/memory.h"
+#include "lib/arch.h"
 
 #define LOOK_BLOCKED (~0u - 1) /* in place of a descriptor: this process could not be looked at */
 #define LOOK_ROOM 16384 /* bytes that lines of one process may take: half of what is read at once */

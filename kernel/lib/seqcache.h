@@ -3,7 +3,7 @@
 #ifndef TIDEGATE_LIB_SEQCACHE_H
 #define TIDEGATE_LIB_SEQCACHE_H
 
-#include "lib/memory.h"
+#include "lib/arch.h"
 
 /*
  * An entry that several may write at once, each in place of what another remembered: its version is odd while

@@ -251,9 +251,9 @@ int ps_call(struct bpf_iter__task *ctx)
 	if (!task || !task->mm)
 		return 0;
 	line.tid = task->pid;
-	line.number = ((struct pt_regs *)bpf_task_pt_regs(task))->orig_ax;
+	line.number = CALL_NUMBER(call_regs(task));
 	/* where other numbers are those of calls that only wait */
-	if (task->thread_info.status & TS_COMPAT)
+	if (CALL_IS_32(task))
 		line.number = CALL_OF_I386;
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
 	return 0;

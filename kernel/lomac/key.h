@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_LOMAC_KEY_H
 #define TIDEGATE_LOMAC_KEY_H
 
+#include "lib/arch.h"
 #include "lomac/ipc.h"
 
 #define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
@@ -43,13 +44,13 @@ int BPF_PROG(lomac_key_alloc, void *key)
 	return err == -ENOSPC ? objects_full() : err;
 }
 
-/* Is it this operation of keyctl (250; of i386 288)? */
+/* Is it this operation of keyctl(2)? */
 static __always_inline bool keyctl_is(u32 operation)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	struct pt_regs *regs = call_regs(bpf_get_current_task_btf());
 
-	return (regs->orig_ax == 250 && (u32)regs->di == operation) ||
-	       (regs->orig_ax == 288 && (u32)regs->bx == operation);
+	return (CALL_NUMBER(regs) == NR_keyctl && (u32)CALL_FIRST(regs) == operation) ||
+	       (CALL_NUMBER(regs) == NR32_keyctl && (u32)CALL32_FIRST(regs) == operation);
 }
 
 /*

@@ -10,6 +10,7 @@
 #ifndef TIDEGATE_PROFILE_MOUNT_H
 #define TIDEGATE_PROFILE_MOUNT_H
 
+#include "lib/arch.h"
 #include "profile/capable.h"
 #include "profile/file.h"
 
@@ -274,7 +275,7 @@ __noinline int mount_asked(void)
 
 static __always_inline u32 current_call(void)
 {
-	return ((struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf()))->orig_ax;
+	return CALL_NUMBER(call_regs(bpf_get_current_task_btf()));
 }
 
 /* Are two texts the same? */

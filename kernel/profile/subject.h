@@ -8,7 +8,7 @@
 #define TIDEGATE_PROFILE_SUBJECT_H
 
 #include "abi/record.h"
-#include "lib/memory.h"
+#include "lib/arch.h"
 #include "lib/task_slots.h"
 
 /* In place of a profile's id: no profile. */

@@ -9,6 +9,7 @@
 #ifndef TIDEGATE_CAPS_SERVICE_STREAM_H
 #define TIDEGATE_CAPS_SERVICE_STREAM_H
 
+#include "lib/arch.h"
 #include "caps/service/packet.h"
 
 #define CAPS_FRAGS 17
@@ -73,16 +74,7 @@ static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
 			continue;
 		}
 		*n = f->len - at;
-#ifdef __TARGET_ARCH_x86
-		if (!symbols.page_offset_base || !symbols.vmemmap_base || page & 1)
-			return 0;
-		page = (page - read_kernel_u64(symbols.vmemmap_base)) /
-			       bpf_core_type_size(struct page)
-		       << 12;
-		return read_kernel_u64(symbols.page_offset_base) + page + f->offset + at;
-#else
-		return 0;
-#endif
+		return page_memory(&page) ? page + f->offset + at : 0;
 	}
 	return 0;
 }
