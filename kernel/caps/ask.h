@@ -77,7 +77,7 @@ __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratc
 	u32 k, i, n = w->n, state, automaton;
 	u64 id = CAPS_ID_PATH;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(i, 0, n) {
 		struct dentry *c = CAST(struct dentry, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
 
@@ -110,7 +110,7 @@ static __always_inline u32 caps_why_not(struct caps_asked *a, u32 before)
 __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 {
 	struct caps_domain *d = caps_domain_at(q->domain);
-	u32 k, epoch = *(volatile u32 *)&caps_epoch, before, wanted = q->asked.wanted,
+	u32 k, epoch = READ_ONCE(caps_epoch), before, wanted = q->asked.wanted,
 	       beside = q->asked.beside;
 	u32 taken = caps_session_at(d->session)->taken;
 	bool all = false;

@@ -65,7 +65,7 @@ static __noinline bool caps_guard(void)
 		return true;
 	audit(&n);
 	bpf_for(i, 0, TX_PAUSES) {
-		if (*(volatile u32 *)&caps_guard_armed)
+		if (READ_ONCE(caps_guard_armed))
 			return true;
 		if (!tx_again(until, true))
 			break;

@@ -23,7 +23,7 @@ __noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
 	u32 k, i, state, automaton;
 	u64 id = q->class == CAPS_TCP ? CAPS_ID_TCP : CAPS_ID_UDP;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	for (i = 0; i < 24; i += 8)
 		if (i < key->len)
 			id = caps_mix(id, *(u64 *)(key->bytes + i));
@@ -141,7 +141,7 @@ __noinline int caps_ask_abstract(u64 text, u32 len, struct caps_question *q __ar
 	u32 k, automaton, state;
 
 	q->object = caps_object_id(CAPS_ID_ABSTRACT, text, len);
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(k, 0, d->count) {
 		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], CAPS_UNIX);
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;

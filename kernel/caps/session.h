@@ -141,7 +141,7 @@ static __noinline bool caps_enter(u32 number)
 	u32 try, refs;
 
 	bpf_for(try, 0, 1024) {
-		refs = *(volatile u32 *)&d->refs;
+		refs = READ_ONCE(d->refs);
 		if (!refs || d->number != number)
 			return false;
 		if (__sync_val_compare_and_swap(&d->refs, refs, refs + 1) == refs) {
@@ -191,7 +191,7 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 	u32 first = bpf_get_prandom_u32(), i, have = __sync_fetch_and_add(&s->domains, 1);
 
 	if (have >= CAPS_DOMAINS_OF_ONE ||
-	    have * CAPS_DOMAINS_SHARE + *(volatile u32 *)&caps_domains_used >= CAPS_DOMAINS) {
+	    have * CAPS_DOMAINS_SHARE + READ_ONCE(caps_domains_used) >= CAPS_DOMAINS) {
 		__sync_fetch_and_sub(&s->domains, 1);
 		return NULL;
 	}

@@ -120,7 +120,7 @@ const u64 held_calls[2][CALLS / 64] = { CALL_TABLE(CALLS_HELD), CALL_TABLE(CALLS
 /* Is it in a call that has no descriptor in hand, which it would put into its table as something that may be revoked? */
 static __always_inline bool held_waits(struct task_struct *t, struct tg_subject *s, u32 number)
 {
-	u32 received = *(volatile u32 *)&s->received;
+	u32 received = READ_ONCE(s->received);
 	u32 abi = !!CALL_IS_32(t);
 	u64 nr;
 
@@ -173,7 +173,7 @@ static __noinline int held_threads(struct task_struct *leader, u64 table, u32 st
 				held_look.run++;
 				continue;
 			}
-			s->look_clear = *(volatile u32 *)&s->clear;
+			s->look_clear = READ_ONCE(s->clear);
 			s->look_off = held_off(t, s, number);
 			held_look.unknown += s->look_clear != number;
 			held_look.run += !s->look_off;

@@ -88,7 +88,7 @@ __noinline u32 text_feed(u32 table, u32 state, struct tg_text *t, u32 first)
 {
 	u32 i;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!t)
 		return 0;
 	bpf_for(i, first, t->len)

@@ -267,7 +267,7 @@ static __noinline bool te_guard(void)
 	if (te_guard_now())
 		return true;
 	bpf_for(i, 0, TX_PAUSES) {
-		if (*(volatile u32 *)&te_guard_armed)
+		if (READ_ONCE(te_guard_armed))
 			return true;
 		if (!tx_again(until, true))
 			break;

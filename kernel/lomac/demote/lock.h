@@ -184,7 +184,7 @@ static __always_inline bool tx_is_next(const struct turn_claim *asks, u32 mine, 
 static __always_inline bool tx_take(const struct turn_claim *asks, u32 mine, bool may_sleep)
 {
 	u64 now = bpf_ktime_get_ns();
-	u32 lock = *(volatile u32 *)&tx.lock;
+	u32 lock = READ_ONCE(tx.lock);
 
 	if (may_sleep && (!tx_is_free(asks->level) || !tx_is_next(asks, mine, now)))
 		return false;

@@ -53,7 +53,7 @@ static __always_inline int tx_fail(u8 reason, struct tg_note *n)
 
 static __always_inline bool tx_armed(void)
 {
-	return *(volatile u16 *)&tx.guard_armed;
+	return READ_ONCE(tx.guard_armed);
 }
 
 /* Has the guard attached. The order is the daemon's in reverse: see guard.rs. As all that waits: 0, or what tx_rest says. */
@@ -190,7 +190,7 @@ static __always_inline u8 tx_why_not(void)
  */
 static __always_inline bool tx_floors_fit(u8 from, u8 to)
 {
-	u32 own = *(volatile u32 *)share_of(TG_T_FLOORS, to, tx.own);
+	u32 own = READ_ONCE(*share_of(TG_T_FLOORS, to, tx.own));
 
 	return share_has_room(TG_T_FLOORS, from, tx.own, tx.floors + tx.floors_others,
 			      BUDGET_LAST | BUDGET_OTHER) &&
