@@ -8,7 +8,7 @@
 
 #include "lib/automaton_feed.h"
 #include "core/record.h"
-#include "lomac/subject.h"
+#include "core/subject.h"
 
 /* The revocation that took something from a session; 0: none has. */
 static __always_inline u32 caps_taken_from(u32 session, u32 kind, u64 of)

@@ -9,9 +9,8 @@
 
 #include "core/mounts.h"
 #include "core/stats.h"
+#include "core/subject.h"
 #include "caps/session.h"
-#include "lomac/maps.h"
-#include "lomac/subject.h"
 #include "profile/subject.h"
 #include "te/subject.h"
 

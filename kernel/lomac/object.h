@@ -9,11 +9,11 @@
 #include "lib/overlay.h"
 #include "core/given.h"
 #include "core/stats.h"
+#include "core/subject.h"
 #include "lomac/budget.h"
 #include "lomac/label.h"
 #include "lomac/map.h"
 #include "lomac/rules.h"
-#include "lomac/subject.h"
 
 /* A label that the object's kind decides; 0: the map does. */
 __noinline u64 label_of_kind(u64 addr, u32 seqno)

@@ -5,7 +5,7 @@
 
 #include "core/policy.h"
 #include "core/record.h"
-#include "lomac/subject.h"
+#include "core/subject.h"
 #include "profile/rules.h"
 
 /* The current task as the profile model decides about it. */

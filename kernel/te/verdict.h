@@ -4,7 +4,7 @@
 #define TIDEGATE_TE_VERDICT_H
 
 #include "core/record.h"
-#include "lomac/subject.h"
+#include "core/subject.h"
 #include "te/avc.h"
 
 /* Records a decision; the verdict. */

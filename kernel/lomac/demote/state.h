@@ -5,6 +5,7 @@
 
 #include "lib/budget.h"
 #include "core/record.h"
+#include "lomac/maps.h"
 
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
 #define TX_LOOK_NS 250000000ull    /* for who holds something to come into sight */

@@ -20,14 +20,13 @@
  * get back. So nobody has seen lower data whose level goes up again. There is no word
  * about it in a slot meanwhile.
  */
-#ifndef TIDEGATE_LOMAC_SUBJECT_H
-#define TIDEGATE_LOMAC_SUBJECT_H
+#ifndef TIDEGATE_CORE_SUBJECT_H
+#define TIDEGATE_CORE_SUBJECT_H
 
 #include "lib/storage.h"
 #include "lib/verifier.h"
 #include "core/maps.h"
-#include "lomac/maps.h"
-#include "lomac/slot.h"
+#include "core/slot.h"
 
 #define TG_SLOT_BITS 15
 /* Each try lost means that somebody else's was won: it does not come to this. */
