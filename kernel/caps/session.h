@@ -62,12 +62,6 @@ struct caps_task {
 	u32 exec;   /* and that of the execution under way; 0: the same */
 	u32 pad;
 	u64 spilled;
-	/* the newest refusal, for its record: */
-	u32 layer; /* which did not allow */
-	u32 class;
-	u32 request; /* what of this class, */
-	u32 denied;  /* and what of it */
-	u32 why;     /* enum caps_why */
 };
 
 TASK_SLOTS(caps, caps_tasks, struct caps_task, 14)
@@ -233,7 +227,6 @@ static __always_inline void caps_task_free_slot(struct task_struct *task)
 	slot = caps_tasks_slot(address(task));
 	if (slot->task != address(task))
 		return;
-	slot->layer = slot->class = slot->request = slot->denied = slot->why = 0;
 	/* after that, on every processor */
 	__sync_val_compare_and_swap(&slot->task, address(task), 0);
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use tidegate_policy::profile::ProfileSet;
 
-use crate::abi::{TG_MODEL_CAPS, TG_MODEL_PROFILE, TG_MODEL_TE};
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
 use crate::parts::{Caps, Profile, Te};
@@ -36,15 +35,6 @@ impl Model {
         Model::ALL
             .into_iter()
             .find(|model| name.starts_with(model.prefix()))
-    }
-
-    /// As kernel/core/record.h has it.
-    pub fn number(self) -> u32 {
-        match self {
-            Model::Profile => TG_MODEL_PROFILE,
-            Model::Te => TG_MODEL_TE,
-            Model::Caps => TG_MODEL_CAPS,
-        }
     }
 
     /// Whether it is in the kernel: the last of it to be pinned is.

@@ -2,10 +2,9 @@
 //! a model's beside them once a policy has it, as a kernel takes as long to verify each as all others.
 //!
 //! Of a model that is not loaded there is nothing in the kernel: no program, no map, no globals. Names say what is whose
-//! ([`Model::of`]). What other models keep is read only where `loaded_model` of kernel/core/record.h is that model, which the verifier
-//! knows; a program that may use a map that is not there is not loaded.
+//! ([`Model::of`]). Code that all models run knows nothing of what one of them keeps; a program that may use a map that is not there
+//! is not loaded.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard};
 
@@ -96,9 +95,6 @@ fn is_constant(name: &str) -> bool {
     name.ends_with("rodata")
 }
 
-/// The map that has `loaded_model` of kernel/core/record.h.
-const LOADED: &str = "loaded_rodata";
-
 /// Whether a map is in the kernel once a part of the object is: a model, or `None`, what there is from the start.
 fn belongs(name: &str, part: Option<Model>) -> bool {
     match Model::of(name) {
@@ -113,17 +109,10 @@ fn prepare(open: &mut OpenObject, part: Option<Model>, given_entries: u32) -> Re
         let name = name_of(&map.name().to_string_lossy());
         let belongs = belongs(&name, part);
         map.set_autocreate(belongs).map_err(failed)?;
-        if !belongs {
+        if !belongs || is_constant(&name) {
             continue;
         }
-        if name == LOADED {
-            let number = part.map_or(0, Model::number).to_ne_bytes();
-            let missing = || failed(io::Error::from(io::ErrorKind::NotFound).into());
-            let value = map.initial_value_mut().ok_or_else(missing)?;
-            value.copy_from_slice(&number);
-        } else if is_constant(&name) {
-            continue;
-        } else if Model::of(&name) != part {
+        if Model::of(&name) != part {
             let path = Pinned::Maps.path(&name);
             map.reuse_pinned_map(path).map_err(failed)?;
         } else if ["given", "te_given"].contains(&name.as_str()) {
