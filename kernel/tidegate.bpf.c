@@ -25,7 +25,7 @@
 #include "core/mounts.h"
 #include "core/secrets.h"
 #include "core/given.h"
-#include "core/guard_wait.h"
+#include "core/wait.h"
 #include "core/file_kind.h"
 #include "core/ps.h"
 #include "lomac/map.h"

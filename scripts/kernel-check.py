@@ -29,8 +29,6 @@ RANK = {"abi": 0, "lib": 1, "core": 2, "recorder": 4, **{model: 3 for model in M
 
 # Edges that are still there, with the reason. An edge that is gone has to go from here, too.
 EXCEPTIONS = {
-    ("te/revoke.h", "lomac/demote/lock.h"): "the wait for a guard reads the memory of a task at the top",
-    ("caps/file.h", "lomac/demote/lock.h"): "the wait for a guard reads the memory of a task at the top",
     ("caps/service/message.h", "lomac/net.h"): "the service monitor's program on a message runs lomac's check, too",
 }
 

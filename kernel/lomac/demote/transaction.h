@@ -36,7 +36,7 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_TRANSACTION_H
 #define TIDEGATE_LOMAC_DEMOTE_TRANSACTION_H
 
-#include "core/guard_wait.h"
+#include "core/wait.h"
 #include "lomac/demote/pipeline.h"
 #include "lomac/demote/scan.h"
 #include "lomac/demote/spread.h"
@@ -69,7 +69,7 @@ static __always_inline int tx_guard(bool may_sleep, u32 mine)
 	if (!may_sleep)
 		return -EAGAIN;
 	tx.deadline = bpf_ktime_get_ns() + GUARD_WAIT_NS;
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		if (tx_armed()) {
 			tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;
 			return 0;
@@ -129,7 +129,7 @@ static __always_inline int tx_settle(bool may_sleep, u32 mine)
 	int err;
 	u32 i;
 
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		tx_wait();
 		if (!tx.busy)
 			return 0;
@@ -153,7 +153,7 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 	int err;
 	u32 i, k;
 
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		tx.overflow = tx.async = tx.mapping = 0;
 		tx_scan_fallers(TX_COUNT);
 		tx.pending = tx.channels = tx.memory = tx.floors = tx.floors_others = 0;
@@ -431,7 +431,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_se
 	if (fifo && CAST(struct file, join)->f_mode & FMODE_WRITE) {
 		u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
 
-		bpf_for(i, 0, TX_PAUSES) {
+		bpf_for(i, 0, WAIT_ROUNDS) {
 			if (!fifo_comes(fifo))
 				break;
 			err = tx_rest(until, may_sleep, mine);
