@@ -8,10 +8,10 @@
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard};
 
-use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, OpenProgram, PrintLevel, ProgramType};
+use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, OpenProgram, PrintLevel};
 
 use crate::abi::TG_ARENA_PAGES;
-use crate::attach::{Model, is_late};
+use crate::attach::{Model, Set};
 use crate::error::{Error, Result, Trying, io_of};
 use crate::image;
 use crate::load::Options;
@@ -181,9 +181,8 @@ fn bring_in(part: Option<Model>, given_entries: u32) -> Result<()> {
         programs.sort_by_key(|program| is_last(&program.name().to_string_lossy()));
         for program in programs {
             let name = program.name().to_string_lossy();
-            // what else there is belongs to libbpf's own probing
-            let ours = program.prog_type() == ProgramType::Lsm || is_late(&name);
-            if program.autoload() && ours {
+            // what is in no set belongs to libbpf's own probing
+            if program.autoload() && Set::of(&name).is_some() {
                 Pinned::Programs.pin(program.as_fd(), &name)?;
             }
         }
@@ -268,6 +267,14 @@ mod tests {
     fn a_section_of_globals_has_a_name_that_the_bpf_filesystem_takes() {
         let names = ["tidegate.bss", ".bss.te", ".rodata.str1.1", "te_given"].map(name_of);
         assert_eq!(names, ["bss", "te_bss", "str1.1_rodata", "te_given"]);
+    }
+
+    #[test]
+    fn each_program_is_in_a_set() {
+        for program in open().unwrap().progs() {
+            let name = program.name().to_string_lossy();
+            assert!(Set::of(&name).is_some(), "{name}");
+        }
     }
 
     #[test]
