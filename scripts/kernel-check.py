@@ -24,21 +24,12 @@ import tempfile
 TREE = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 KERNEL = os.path.join(TREE, "kernel")
 README = os.path.join(KERNEL, "README.md")
+ATTACH = os.path.join(TREE, "crates/monitor/src/attach.rs")
 MODELS = ["lomac", "profile", "te", "caps"]
 RANK = {"abi": 0, "lib": 1, "core": 2, "recorder": 4, **{model: 3 for model in MODELS}}
 
 # Edges that are still there, with the reason. An edge that is gone has to go from here, too.
 EXCEPTIONS = {
-    ("core/record.h", "lomac/maps.h"): "the record of a refusal reads what each model keeps of the task",
-    ("core/record.h", "lomac/subject.h"): "the record of a refusal reads what each model keeps of the task",
-    ("core/record.h", "profile/subject.h"): "the record of a refusal reads what each model keeps of the task",
-    ("core/record.h", "te/subject.h"): "the record of a refusal reads what each model keeps of the task",
-    ("core/record.h", "caps/session.h"): "the record of a refusal reads what each model keeps of the task",
-    ("profile/verdict.h", "lomac/subject.h"): "a record has the task's level",
-    ("te/verdict.h", "lomac/subject.h"): "a record has the task's level",
-    ("caps/ask.h", "lomac/subject.h"): "a record has the task's level",
-    ("te/revoke.h", "lomac/demote/lock.h"): "the wait for a guard reads the memory of a task at the top",
-    ("caps/file.h", "lomac/demote/lock.h"): "the wait for a guard reads the memory of a task at the top",
     ("caps/service/message.h", "lomac/net.h"): "the service monitor's program on a message runs lomac's check, too",
 }
 
@@ -68,25 +59,6 @@ BEFORE = {
     "lomac/system.h": ["lomac/check.h", "lomac/namespace.h"],
     **{header: RECORDER[: RECORDER.index(header)] for header in RECORDER if header.startswith("recorder/")},
 }
-
-# When the programs of a set are attached. The first set whose rule matches is the program's.
-SETS = [
-    ("iterator", "ps_", "never: user space runs it"),
-    ("guard", "lomac_guard_", "while a descriptor has to be revoked"),
-    ("guard", "te_guard_", "while a descriptor has to be revoked"),
-    ("guard", "caps_guard_", "while something is checked at each use"),
-    ("sight", "te_sight_", "where stat(2) and look-ups are checked"),
-    ("sight", "profile_inode_getattr", "while a profile hides attributes"),
-    ("links", "profile_inode_follow_link", "while a profile has mount rules"),
-    ("messages", "profile_socket_sendmsg", "while a profile tells messages from sockets"),
-    ("messages", "profile_socket_recvmsg", "while a profile tells messages from sockets"),
-    ("service", "caps_service_", "while files describe services"),
-    ("stream", "caps_stream_", "while a service's socket may be a stream"),
-    ("profile", "profile_", "while a policy has profiles"),
-    ("te", "te_", "while a policy is a SELinux policy"),
-    ("caps", "caps_", "while a session of capability files is there"),
-    ("base", "lomac_", "from the start"),
-]
 
 BEGIN, END = "<!-- table: scripts/kernel-check.py write -->\n", "<!-- end of the table -->\n"
 
@@ -162,6 +134,18 @@ def alone():
                 errors = [line for line in done.stderr.splitlines() if "error:" in line]
                 wrong.append(f"kernel/{header} does not compile alone: {errors[0] if errors else done.stderr}")
     return wrong
+
+
+def attach_sets():
+    """The sets of programs, what their programs' names begin with, and when they are attached, as the monitor's own table has them."""
+    with open(ATTACH) as f:
+        rows = f.read().split("const SETS: ")[1].split("\n];")[0]
+    row = r'// (.+)\n +\("(\w+)", Set::(?:Profile|Te|Caps)?([A-Z]\w+)\)'
+    return [(name.lower(), prefix, when) for when, prefix, name in re.findall(row, rows)]
+
+
+# The first set whose prefix a program's name begins with is the program's.
+SETS = attach_sets()
 
 
 class Program:

@@ -21,11 +21,6 @@
 #define TG_CAPS_SIZE 268435456 /* bytes for all of them */
 #define TG_RLIMITS 16          /* resources that have limits: RLIM_NLIMITS */
 
-/* The models beside lomac, as `loaded_model` (core/record.h) has them; 0: lomac alone. */
-#define TG_MODEL_PROFILE 1
-#define TG_MODEL_TE 2
-#define TG_MODEL_CAPS 3
-
 /* Attributes of a rule: crates/policy, Attrs. */
 enum tg_attr {
 	TG_CREATOR = 1,

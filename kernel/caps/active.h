@@ -122,7 +122,7 @@ static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32
 	if (a)
 		return a;
 	if (s->actives >= CAPS_ACTIVES_OF_ONE ||
-	    s->actives * CAPS_ACTIVES_SHARE + *(volatile u32 *)&caps_actives_used >= CAPS_ACTIVES)
+	    s->actives * CAPS_ACTIVES_SHARE + READ_ONCE(caps_actives_used) >= CAPS_ACTIVES)
 		return NULL;
 	head = bpf_map_lookup_elem(&caps_actives, &key);
 	if (!head) {
@@ -210,7 +210,7 @@ __noinline bool caps_is_lost(struct caps_active *a __arg_nonnull)
 	struct caps_asked asked = { .session = a->session, .epoch = a->epoch };
 	u32 k, taken = s->taken;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	/* its session has ended, and what was to be revoked of it was looked at then */
 	if (s->number != a->session_number || !taken)
 		return false;
@@ -258,7 +258,7 @@ static __always_inline bool caps_is_shut_for(struct caps_active *a, u32 domain)
 /* Is it good for anything by itself? 0, or enum caps_why. */
 static __always_inline u32 caps_ended(struct caps_active *a)
 {
-	u32 epoch = *(volatile u32 *)&caps_epoch;
+	u32 epoch = READ_ONCE(caps_epoch);
 
 	if (!a->revoked && a->checked != epoch) {
 		if (caps_is_lost(a))

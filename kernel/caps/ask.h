@@ -8,7 +8,8 @@
 
 #include "lib/automaton_feed.h"
 #include "core/record.h"
-#include "lomac/subject.h"
+#include "core/subject.h"
+#include "caps/session.h"
 
 /* The revocation that took something from a session; 0: none has. */
 static __always_inline u32 caps_taken_from(u32 session, u32 kind, u64 of)
@@ -77,7 +78,7 @@ __noinline int caps_said(struct caps_question *q __arg_nonnull, struct tg_scratc
 	u32 k, i, n = w->n, state, automaton;
 	u64 id = CAPS_ID_PATH;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(i, 0, n) {
 		struct dentry *c = CAST(struct dentry, w->up[BOUND(n - 1 - i, TG_DEPTH)]);
 
@@ -110,7 +111,7 @@ static __always_inline u32 caps_why_not(struct caps_asked *a, u32 before)
 __noinline int caps_judge(struct caps_question *q __arg_nonnull)
 {
 	struct caps_domain *d = caps_domain_at(q->domain);
-	u32 k, epoch = *(volatile u32 *)&caps_epoch, before, wanted = q->asked.wanted,
+	u32 k, epoch = READ_ONCE(caps_epoch), before, wanted = q->asked.wanted,
 	       beside = q->asked.beside;
 	u32 taken = caps_session_at(d->session)->taken;
 	bool all = false;
@@ -203,36 +204,57 @@ __noinline int caps_ask_path(u64 dentry, struct caps_question *q __arg_nonnull)
 	return err;
 }
 
+/* Writes the record of a refusal; `q` may be NULL: no capability was asked for. */
+__noinline u64 caps_audit(struct caps_question *q, u32 why, struct tg_note *n __arg_nonnull)
+{
+	struct caps_task *t;
+	struct tg_event *e;
+	u64 id;
+
+	e = record_begin(&id);
+	if (!e)
+		return 0;
+	t = caps_tasks_current();
+	e->why = why;
+	if (t && t->domain)
+		e->session = caps_session_at(caps_domain_at(t->domain)->session)->number;
+	if (q) {
+		e->layer = why == CAPS_MISSING || q->class >= CAPS_OF_SERVICE ? q->layer : 0;
+		e->tclass = q->class;
+		e->request = q->asked.wanted;
+		e->denied = q->asked.wanted & ~q->asked.given;
+	}
+	return record_end(e, id, n);
+}
+
+/* The end of every refusal of this model, as deny(). */
+static __always_inline int caps_denied(struct caps_question *q, u32 why, struct tg_note *n)
+{
+	struct tg_subject *s = subject_current();
+	struct tg_stats *st = stats_of(n->class);
+	bool permissive = denial_is_permissive(s, n);
+
+	if (policy.permissive == TG_LET_THROUGH)
+		return 0;
+	denial_count(st, s, n, permissive);
+	caps_audit(q, why, n);
+	return permissive ? 0 : -EACCES;
+}
+
 /* A refusal, and its record. */
 __noinline int caps_refuse(struct caps_question *q __arg_nonnull, struct tg_note *n __arg_nonnull)
 {
-	struct caps_task *t = caps_tasks_current();
-
-	if (t) {
-		t->layer = q->why == CAPS_MISSING || q->class >= CAPS_OF_SERVICE ? q->layer : 0;
-		t->class = q->class;
-		t->request = q->asked.wanted;
-		t->denied = q->asked.wanted & ~q->asked.given;
-		t->why = q->why;
-	}
 	n->reason = TG_R_CAPS;
 	n->source = ~0u;
-	return deny(subject_current(), n, -EACCES);
+	return caps_denied(q, q->why, n);
 }
 
 /* What capability files give to nobody, or not to this one. */
 __noinline int caps_deny_recorded(u32 why, u8 op, u8 class)
 {
 	struct tg_note n = { .op = op, .class = class, .reason = TG_R_CAPS, .source = ~0u };
-	struct caps_task *t = caps_tasks_current();
 
-	/* no capability was asked for */
-	if (t) {
-		t->layer = t->class = 0;
-		t->request = t->denied = 0;
-		t->why = why;
-	}
-	return deny(subject_current(), &n, -EACCES);
+	return caps_denied(NULL, why, &n);
 }
 
 static __always_inline int caps_deny(u32 why, u8 op, u8 class)

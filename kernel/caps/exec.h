@@ -15,7 +15,7 @@ SEC("lsm/task_alloc")
 int BPF_PROG(caps_task_alloc, struct task_struct *task)
 {
 	struct caps_task *me = caps_tasks_current(), *child;
-	u32 domain = me ? *(volatile u32 *)&me->domain : 0;
+	u32 domain = me ? READ_ONCE(me->domain) : 0;
 
 	if (!domain)
 		return 0;

@@ -5,9 +5,8 @@
 
 #include "lib/file.h"
 #include "lib/inode_kind.h"
-#include "core/guard_wait.h"
+#include "core/wait.h"
 #include "caps/active.h"
-#include "lomac/demote/lock.h"
 
 /* Set by user space once the guard is attached, cleared before it goes. */
 u32 caps_guard_armed GLOBAL_OF(caps);
@@ -58,19 +57,11 @@ static __always_inline u32 caps_mode_of(struct file *file, u32 class)
 static __noinline bool caps_guard(void)
 {
 	struct tg_note n = { .kind = TG_E_GUARD, .class = TG_C_CAPS, .source = ~0u };
-	u64 until = bpf_ktime_get_ns() + GUARD_WAIT_NS;
-	u32 i;
 
 	if (__sync_fetch_and_or(&caps_guard_armed, 0))
 		return true;
 	audit(&n);
-	bpf_for(i, 0, TX_PAUSES) {
-		if (*(volatile u32 *)&caps_guard_armed)
-			return true;
-		if (!tx_again(until, true))
-			break;
-	}
-	return false;
+	return guard_wait(&caps_guard_armed);
 }
 
 /* Binds what an open file is to a domain, the current task's or the one that it comes to be in. */

@@ -3,7 +3,7 @@
 #ifndef TIDEGATE_CAPS_GUARD_H
 #define TIDEGATE_CAPS_GUARD_H
 
-#include "lib/call.h"
+#include "lib/arch.h"
 #include "caps/use.h"
 
 /* The kernel would send the owner of a descriptor a signal in whoever's name: only one's own process. Appending may not end. */
@@ -21,18 +21,19 @@ int BPF_PROG(caps_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 	return 0;
 }
 
-/* The calls that write at the end by a descriptor for appending, as x86-64 numbers them: write, writev, pwrite64, pwritev. */
-#define CAPS_APPENDS(call) ((call) == 1 || (call) == 20 || (call) == 18 || (call) == 296)
+/* The 64-bit calls that write at the end by a descriptor for appending. */
+#define CAPS_APPENDS(call) \
+	((call) == NR_write || (call) == NR_writev || (call) == NR_pwrite64 || (call) == NR_pwritev)
 
 /* Others may not: pwritev2(2) has RWF_NOAPPEND, and fallocate(2) clears what is there. */
 static __always_inline u32 caps_write_by(struct file *file)
 {
-	s32 call;
+	struct pt_regs *regs;
 
 	if (!(file->f_flags & O_APPEND))
 		return CAPS_WRITE;
-	call = call_of(bpf_get_current_task_btf());
-	return CAPS_APPENDS(call) ? CAPS_APPEND : CAPS_APPEND | CAPS_WRITE;
+	regs = call_regs(bpf_get_current_task_btf());
+	return CAPS_APPENDS(CALL_NUMBER(regs)) ? CAPS_APPEND : CAPS_APPEND | CAPS_WRITE;
 }
 
 /* The guard: reads and writes through descriptors. Attached only where something is checked at each use, or was taken back. */

@@ -48,7 +48,7 @@ static __noinline int caps_finish(struct caps_domain *d)
 	d->services = 0;
 	for (k = 0; k < CAPS_CLASSES; k++)
 		d->control[k] = 0;
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(i, 0, d->count) {
 		ARENA(struct caps_subject) *s =
 			ARENA_PTR(struct caps_subject, d->layers[BOUND(i, CAPS_LAYERS)]);
@@ -163,7 +163,7 @@ static __noinline int caps_follow(struct task_struct *task, struct caps_task *fi
 	if (!t || !first)
 		return -ENOMEM;
 	bpf_for(try, 0, 16) {
-		domain = *(volatile u32 *)&first->domain;
+		domain = READ_ONCE(first->domain);
 		if (t->domain == domain)
 			return 0;
 		if (caps_enter(domain))

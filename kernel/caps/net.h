@@ -6,7 +6,7 @@
 #ifndef TIDEGATE_CAPS_NET_H
 #define TIDEGATE_CAPS_NET_H
 
-#include "lib/call.h"
+#include "lib/arch.h"
 #include "lib/sockaddr.h"
 #include "caps/transfer.h"
 
@@ -23,7 +23,7 @@ __noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
 	u32 k, i, state, automaton;
 	u64 id = q->class == CAPS_TCP ? CAPS_ID_TCP : CAPS_ID_UDP;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	for (i = 0; i < 24; i += 8)
 		if (i < key->len)
 			id = caps_mix(id, *(u64 *)(key->bytes + i));
@@ -141,7 +141,7 @@ __noinline int caps_ask_abstract(u64 text, u32 len, struct caps_question *q __ar
 	u32 k, automaton, state;
 
 	q->object = caps_object_id(CAPS_ID_ABSTRACT, text, len);
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(k, 0, d->count) {
 		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], CAPS_UNIX);
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
@@ -337,31 +337,32 @@ static __noinline bool caps_address_is_taken(u64 sk, u32 domain)
 
 static __always_inline struct pt_regs *caps_regs(void)
 {
-	return (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	return call_regs(bpf_get_current_task_btf());
 }
 
 static __always_inline u32 caps_call(void)
 {
-	return call_of(bpf_get_current_task_btf());
+	return CALL_NUMBER(caps_regs());
 }
 
 /*
- * Of the messages that sendmmsg(2) sends to one name, and of those that recvmmsg(2) receives, the first alone is asked about. The calls
- * that send, or receive, one by a socket's own hook, as x86-64 numbers them: sendto, sendmsg, and sendmmsg of one; read, readv,
- * recvfrom, recvmsg, preadv2.
+ * Of the messages that sendmmsg(2) sends to one name, and of those that recvmmsg(2) receives, the first alone is asked about. Is it a
+ * 64-bit call that sends, or receives, one by a socket's own hook?
  */
 static __always_inline bool caps_sends_one(void)
 {
 	u32 call = caps_call();
 
-	return call == 44 || call == 46 || (call == 307 && (u32)caps_regs()->dx <= 1);
+	return call == NR_sendto || call == NR_sendmsg ||
+	       (call == NR_sendmmsg && (u32)CALL_THIRD(caps_regs()) <= 1);
 }
 
 static __always_inline bool caps_receives_one(void)
 {
 	u32 call = caps_call();
 
-	return call == 0 || call == 19 || call == 45 || call == 47 || call == 327;
+	return call == NR_read || call == NR_readv || call == NR_recvfrom || call == NR_recvmsg ||
+	       call == NR_preadv2;
 }
 
 #define CAPS_MANY (1u << 31) /* further messages may follow, which nobody is asked about */
@@ -428,8 +429,8 @@ static __always_inline int caps_message_use(struct socket *sock, u32 right, bool
 	return caps_sock_used(address(sock), right, right | (many ? CAPS_MANY : 0), op);
 }
 
-/* read(2) and readv(2), as x86-64 numbers them: other architectures' would be counted twice */
-#define CAPS_IS_READ(call) ((call) == 0 || (call) == 19)
+/* read(2) and readv(2): those of 32-bit calls are counted twice */
+#define CAPS_IS_READ(call) ((call) == NR_read || (call) == NR_readv)
 
 /*
  * A socket is read as a file: by splice(2) and sendfile(2) past the socket's own hook, which counts the others. The guard, as nothing

@@ -62,12 +62,6 @@ struct caps_task {
 	u32 exec;   /* and that of the execution under way; 0: the same */
 	u32 pad;
 	u64 spilled;
-	/* the newest refusal, for its record: */
-	u32 layer; /* which did not allow */
-	u32 class;
-	u32 request; /* what of this class, */
-	u32 denied;  /* and what of it */
-	u32 why;     /* enum caps_why */
 };
 
 TASK_SLOTS(caps, caps_tasks, struct caps_task, 14)
@@ -141,7 +135,7 @@ static __noinline bool caps_enter(u32 number)
 	u32 try, refs;
 
 	bpf_for(try, 0, 1024) {
-		refs = *(volatile u32 *)&d->refs;
+		refs = READ_ONCE(d->refs);
 		if (!refs || d->number != number)
 			return false;
 		if (__sync_val_compare_and_swap(&d->refs, refs, refs + 1) == refs) {
@@ -191,7 +185,7 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 	u32 first = bpf_get_prandom_u32(), i, have = __sync_fetch_and_add(&s->domains, 1);
 
 	if (have >= CAPS_DOMAINS_OF_ONE ||
-	    have * CAPS_DOMAINS_SHARE + *(volatile u32 *)&caps_domains_used >= CAPS_DOMAINS) {
+	    have * CAPS_DOMAINS_SHARE + READ_ONCE(caps_domains_used) >= CAPS_DOMAINS) {
 		__sync_fetch_and_sub(&s->domains, 1);
 		return NULL;
 	}
@@ -233,7 +227,6 @@ static __always_inline void caps_task_free_slot(struct task_struct *task)
 	slot = caps_tasks_slot(address(task));
 	if (slot->task != address(task))
 		return;
-	slot->layer = slot->class = slot->request = slot->denied = slot->why = 0;
 	/* after that, on every processor */
 	__sync_val_compare_and_swap(&slot->task, address(task), 0);
 }

@@ -9,8 +9,7 @@
 /* The image of a policy by its number; half an arena's first page is nobody's, so that 0 is none. */
 static __always_inline struct tg_image __arena *image_of(u32 number)
 {
-	/* makes the arena this program's */
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	return ARENA_PTR(struct tg_image, 4096 + (number & 1) * TG_ARENA_HALF);
 }
 

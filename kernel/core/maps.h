@@ -25,6 +25,55 @@ struct {
 	__type(value, struct tg_stats);
 } stats SEC(".maps");
 
+/*
+ * A task's part of its subject's label. Tasks that share memory or a
+ * descriptor table form one subject; the demotion transaction keeps their
+ * labels equal. No entry: the top level, ungoverned.
+ */
+struct tg_subject {
+	u64 cause;   /* newest history record */
+	u64 tx;      /* the transaction that wants it to fall, and */
+	u8 tx_level; /* how far */
+	u8 tx_old;   /* from where */
+	u8 level;
+	/* while that may be put back: the level it was, and 1; in one word with it */
+	u8 from;
+	u8 attrs; /* NODEMOTE, NONETDEMOTE, PERMISSIVE of its program */
+	/* for the transaction's lock, or lomac/demote/pipeline.h's; what it does is decided after that */
+	u8 waits;
+	u8 creating;   /* level + 1 of an object being created, 0: none */
+	u8 exec_level; /* lowest of the files of the exec under way */
+	/* of what is behind an overlay, opened to be executed: its level + 1, 0: none */
+	u8 exec_behind;
+	u8 exec_attrs;     /* trusted attributes of the program asked for */
+	u8 exec_named;     /* it was asked for by its own path */
+	u8 create_gives;   /* its path alone would not give it that level */
+	u32 settled;       /* seen at rest by this transaction */
+	u64 create_dentry; /* the name being made, and its directory */
+	u64 create_parent;
+	struct tg_given_key created; /* the object just created, for the open that follows */
+	u64 created_at;
+	u8 created_level;
+	u8 create_opens; /* the name is made by an open, which follows */
+	u64 labelled_tx; /* the first transaction that has looked at that */
+	u8 labelled;     /* user space has given it its level: what it shares may not fit yet */
+	u64 joins; /* a descriptor that it is about to receive, while it waits for the levels to fit */
+	/* the number (held.h) as of which it holds nothing revoked, or MAY_HOLD and why; 0: what its slot says */
+	u32 clear;
+	u32 look_clear; /* as a look at its table began; */
+	u64 look_off;   /* and since when it had no processor: task_off() */
+	u64 tx_off;     /* the same as a transaction looked at it */
+	u32 waited;     /* how often it has begun to wait: see `waits` */
+	u32 received; /* the same number as it was last asked about what it receives; MAY_HOLD: not known; 0: never */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct tg_subject);
+} subjects SEC(".maps");
+
 /* A mount; the address may be another's later, the number never is. */
 struct tg_root {
 	u64 mount;

@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_CORE_POLICY_H
 #define TIDEGATE_CORE_POLICY_H
 
+#include "lib/verifier.h"
 #include "core/maps.h"
 
 /*
@@ -12,7 +13,7 @@
  */
 static __always_inline u32 policy_seqno(void)
 {
-	return *(volatile u32 *)&policy.seqno;
+	return READ_ONCE(policy.seqno);
 }
 
 static __always_inline u32 policy_slot(void)

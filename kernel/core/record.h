@@ -9,11 +9,7 @@
 
 #include "core/mounts.h"
 #include "core/stats.h"
-#include "caps/session.h"
-#include "lomac/maps.h"
-#include "lomac/subject.h"
-#include "profile/subject.h"
-#include "te/subject.h"
+#include "core/subject.h"
 
 /* What a hook knows of an event; the rest is the current task's. */
 struct tg_note {
@@ -90,54 +86,6 @@ __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 }
 
 /*
- * Whose programs this load brings in: a model's number, or 0 for lomac's. User space says so before each load
- * (crates/monitor/src/object.rs). To the verifier it is a constant, so it passes over what reads the state of another model, whose
- * maps may not be there.
- */
-const volatile u32 loaded_model SEC(".rodata.loaded");
-
-/* What the model whose refusal it is says of it. A function of its own: the callers' stacks are nearly full. */
-static __noinline int audit_model(struct tg_event *e, u32 reason)
-{
-	e->profile = 0;
-	e->ssid = e->tsid = e->tclass = 0;
-	e->request = e->denied = 0;
-	e->layer = e->why = e->pad = 0;
-	e->session = 0;
-	if (loaded_model == TG_MODEL_CAPS && reason == TG_R_CAPS) {
-		struct caps_task *t = caps_tasks_current();
-
-		if (t) {
-			e->layer = t->layer;
-			e->why = t->why;
-			e->tclass = t->class;
-			e->request = t->request;
-			e->denied = t->denied;
-			e->session = t->domain ? caps_session_at(caps_domain_at(t->domain)->session)
-							 ->number :
-						 0;
-		}
-	} else if (loaded_model == TG_MODEL_TE && reason == TG_R_TE) {
-		struct te_subject *t = te_subjects_current();
-
-		if (t) {
-			e->ssid = t->source;
-			e->tsid = t->target;
-			e->tclass = t->class;
-			e->request = t->request;
-			e->denied = t->denied;
-		}
-	} else if (loaded_model == TG_MODEL_PROFILE && reason >= TG_R_PROFILE) {
-		struct tg_confined *c = profile_subjects_current();
-
-		e->profile = c ? c->profile : 0;
-		e->request = c ? c->request : 0;
-		e->denied = c ? c->denied : 0;
-	}
-	return 0;
-}
-
-/*
  * Is there room for one more denial? Demotions have the last part of the ring, and of denials the lowest level's give
  * way first. From a quarter on a user has so many at a level, until the daemon has taken the ring down again: a new
  * round, in which all begin anew.
@@ -168,26 +116,37 @@ static __always_inline bool records_have_room(struct tg_note *n, u32 user)
 	return __sync_fetch_and_add(&own->records, 1) < RECORDS_SHARE;
 }
 
-/* Writes a record; its id. */
-__noinline u64 audit(struct tg_note *n)
+/*
+ * Begins a record: returns its place in the history, and its number in `id`; NULL if there is none. A model writes there what it alone
+ * knows of its decision, before record_end(). It has a global function for that, as the callers' stacks are nearly full.
+ */
+static __always_inline struct tg_event *record_begin(u64 *id)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct tg_subject *s;
-	struct tg_scratch *w;
 	struct tg_event *e;
-	u64 id;
 	u32 slot;
 
-	if (!n)
-		return 0;
-	s = subject_current();
-	task = CAST(struct task_struct, n->other ? audit_other.task : address(task));
-	id = __sync_fetch_and_add(&records, 1) + 1;
-	slot = id & (TG_HISTORY - 1);
+	*id = __sync_fetch_and_add(&records, 1) + 1;
+	slot = *id & (TG_HISTORY - 1);
 	e = bpf_map_lookup_elem(&history, &slot);
 	if (!e)
-		return 0;
+		return NULL;
 	e->id = 0;
+	e->profile = 0;
+	e->ssid = e->tsid = e->tclass = 0;
+	e->request = e->denied = 0;
+	e->layer = e->why = e->pad = 0;
+	e->session = 0;
+	return e;
+}
+
+/* Writes the rest of a record and sends it; its id. */
+static __always_inline u64 record_end(struct tg_event *e, u64 id, struct tg_note *n)
+{
+	struct tg_subject *s = subject_current();
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tg_scratch *w;
+
+	task = CAST(struct task_struct, n->other ? audit_other.task : address(task));
 	e->time = bpf_ktime_get_boot_ns();
 	e->prev = n->other ? audit_other.prev : s ? s->cause : 0;
 	e->start = task->start_boottime;
@@ -210,7 +169,6 @@ __noinline u64 audit(struct tg_note *n)
 		__builtin_memcpy(e->addr, n->addr, sizeof(e->addr));
 	e->port = n->port;
 	e->detail = n->detail;
-	audit_model(e, n->reason);
 	e->path_len = 0;
 	e->ino = 0;
 	e->dev = 0;
@@ -251,6 +209,34 @@ __noinline u64 audit(struct tg_note *n)
 	return id;
 }
 
+/* Writes a record of which no model knows more than its note; its id. */
+__noinline u64 audit(struct tg_note *n)
+{
+	struct tg_event *e;
+	u64 id;
+
+	if (!n)
+		return 0;
+	e = record_begin(&id);
+	return e ? record_end(e, id, n) : 0;
+}
+
+/* Is a refusal only recorded? A permissive program is not permitted to change the system it runs on. */
+static __always_inline bool denial_is_permissive(struct tg_subject *s, struct tg_note *n)
+{
+	return policy.permissive || (s && s->attrs & TG_PERMISSIVE && n->class != TG_C_SYSTEM);
+}
+
+/* Counts a refusal in its class, and says so in its note. */
+static __always_inline void denial_count(struct tg_stats *st, struct tg_subject *s,
+					 struct tg_note *n, bool permissive)
+{
+	n->kind = permissive ? TG_E_WOULD : TG_E_DENIED;
+	n->to = subject_level(s);
+	if (st)
+		__sync_fetch_and_add(&st->denied, 1);
+}
+
 /*
  * The end of every refusal: counts it, records it, and gives the errno, or 0
  * where the policy or the program is permissive.
@@ -258,16 +244,11 @@ __noinline u64 audit(struct tg_note *n)
 static __always_inline int deny(struct tg_subject *s, struct tg_note *n, int err)
 {
 	struct tg_stats *st = stats_of(n->class);
-	/* a permissive program is not permitted to change the system it runs on */
-	bool permissive =
-		policy.permissive || (s && s->attrs & TG_PERMISSIVE && n->class != TG_C_SYSTEM);
+	bool permissive = denial_is_permissive(s, n);
 
 	if (policy.permissive == TG_LET_THROUGH)
 		return 0;
-	n->kind = permissive ? TG_E_WOULD : TG_E_DENIED;
-	n->to = subject_level(s);
-	if (st)
-		__sync_fetch_and_add(&st->denied, 1);
+	denial_count(st, s, n, permissive);
 	audit(n);
 	return permissive ? 0 : err;
 }

@@ -18,4 +18,10 @@ struct {
 	__ulong(map_extra, 0x1ull << 44); /* where user space has it, in every process */
 } arena SEC(".maps");
 
+/*
+ * Makes the arena a map of the program that is here. Offsets in it are numbers, and the verifier lets a program use them only if the
+ * program refers to the map.
+ */
+#define USES_ARENA() asm volatile("" ::"r"(&arena))
+
 #endif

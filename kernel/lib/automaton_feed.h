@@ -14,7 +14,7 @@ static __always_inline u32 automaton_feed(u32 automaton, u32 state, u64 text, u3
 	u32 width, next;
 	u64 word = 0;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	a = ARENA_PTR(struct tg_automaton, automaton);
 	width = a->width;
 	next = a->next;
@@ -32,7 +32,7 @@ __noinline u32 automaton_feed_component(u32 automaton, u32 state, u64 dentry)
 {
 	struct dentry *d = CAST(struct dentry, dentry);
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	return automaton_feed(automaton, automaton_step(automaton, state, '/'),
 			      address(d->d_name.name), d->d_name.len & 255);
 }

@@ -447,10 +447,6 @@ struct sigpending {
 	} signal;
 };
 
-struct pcpu_hot {
-	int preempt_count;
-};
-
 struct bpf_local_storage;
 
 struct seccomp_filter {
@@ -499,15 +495,6 @@ struct task_struct {
 	const struct cred *cred;
 	struct seccomp seccomp;
 	char comm[16];
-};
-
-struct pt_regs {
-	unsigned long orig_ax;
-	unsigned long dx;
-	unsigned long si;
-	unsigned long di;
-	unsigned long bx;
-	unsigned long cx;
 };
 
 struct cred {

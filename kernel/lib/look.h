@@ -13,7 +13,7 @@
 #define TIDEGATE_LIB_LOOK_H
 
 #include "lib/iterators.h"
-#include "lib/memory.h"
+#include "lib/arch.h"
 
 #define LOOK_BLOCKED (~0u - 1) /* in place of a descriptor: this process could not be looked at */
 #define LOOK_ROOM 16384 /* bytes that lines of one process may take: half of what is read at once */
@@ -80,7 +80,7 @@ static __noinline u32 look_ends(struct look *l, struct task_struct *task)
 	bool whole = !(l->sequence & 1) && look_sequence(l->mm) == l->sequence &&
 		     address(UNTRUSTED(task)->mm) == l->mm &&
 		     l->seen >= (u32)CAST(struct mm_struct, l->mm)->map_count;
-	u32 over = *(volatile u32 *)&looks_over;
+	u32 over = READ_ONCE(looks_over);
 
 	if (!whole && !over)
 		return LOOK_AGAIN;

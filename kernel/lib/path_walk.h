@@ -13,6 +13,7 @@
 #define TIDEGATE_LIB_PATH_WALK_H
 
 #include "abi/policy.h"
+#include "lib/arch.h"
 #include "lib/ksyms.h"
 #include "lib/verifier.h"
 
@@ -21,11 +22,10 @@ static __always_inline u64 path_sequence(void)
 {
 	u32 r, m;
 
-	/* what is read before and after is read before and after */
-	asm volatile("" ::: "memory");
+	in_order();
 	r = CAST(struct seqcount, symbols.rename_lock)->sequence;
 	m = CAST(struct seqcount, symbols.mount_lock)->sequence;
-	asm volatile("" ::: "memory");
+	in_order();
 	return (u64)r << 32 | m;
 }
 

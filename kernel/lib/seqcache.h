@@ -3,7 +3,7 @@
 #ifndef TIDEGATE_LIB_SEQCACHE_H
 #define TIDEGATE_LIB_SEQCACHE_H
 
-#include "lib/memory.h"
+#include "lib/arch.h"
 
 /*
  * An entry that several may write at once, each in place of what another remembered: its version is odd while
@@ -11,7 +11,7 @@
  */
 static __always_inline bool entry_begin(u32 *version)
 {
-	u32 now = *(volatile u32 *)version;
+	u32 now = READ_ONCE(*version);
 
 	return !(now & 1) && __sync_val_compare_and_swap(version, now, now + 1) == now;
 }
@@ -24,7 +24,7 @@ static __always_inline void entry_end(u32 *version)
 /* Its version before it is read; */
 static __always_inline u32 entry_version(u32 *version)
 {
-	u32 now = *(volatile u32 *)version;
+	u32 now = READ_ONCE(*version);
 
 	in_order();
 	return now;
@@ -34,7 +34,7 @@ static __always_inline u32 entry_version(u32 *version)
 static __always_inline bool entry_is_whole(u32 *version, u32 before)
 {
 	in_order();
-	return !(before & 1) && *(volatile u32 *)version == before;
+	return !(before & 1) && READ_ONCE(*version) == before;
 }
 
 #endif

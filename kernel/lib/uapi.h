@@ -70,7 +70,6 @@
 #define TASK_INTERRUPTIBLE 1
 #define TASK_STOPPED 4 /* __TASK_STOPPED */
 #define TASK_TRACED 8  /* __TASK_TRACED */
-#define TS_COMPAT 2    /* in a 32-bit call */
 #define PTRACE_EVENT_STOP 128
 #define PIDTYPE_SID 3
 #define S_PRIVATE (1 << 9)
@@ -196,7 +195,6 @@
 #define F_SET_RW_HINT 1036
 #define F_SETDELEG 1040
 #define O_NONBLOCK 04000
-#define O_DIRECT 040000
 #define O_NOATIME 01000000
 #define F_GETFL 3
 #define F_GETLK 5

@@ -5,6 +5,13 @@
 
 #include "lib/bpf.h"
 
+/*
+ * A word that others change meanwhile, read or written in one instruction and not again. Of two bytes beside each other:
+ * READ_ONCE(*(u16 *)&first).
+ */
+#define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
+
 #define CAST(type, addr) ((type *)bpf_rdonly_cast((void *)(addr), bpf_core_type_id_kernel(type)))
 
 /*
@@ -48,7 +55,7 @@
 
 /* 0, but the verifier does not know. */
 u32 zero;
-#define UNKNOWN_ZERO (*(volatile u32 *)&zero)
+#define UNKNOWN_ZERO READ_ONCE(zero)
 
 /* As bpf_for(i, 0, n), at a sixth of its cost: a call of the kernel's each step. */
 #define for_each_index(i, n) for (i = UNKNOWN_ZERO; i < (n) && MAY_LOOP; i++)
@@ -79,7 +86,7 @@ static __always_inline u64 address(const void *p)
  */
 static __always_inline int verdict_of(int err)
 {
-	asm volatile("" : "+r"(err));
+	barrier_var(err);
 	if (err >= 0)
 		return 0;
 	return err < -4095 ? -EPERM : err;

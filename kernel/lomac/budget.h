@@ -66,8 +66,8 @@ static __always_inline u32 table_room(u32 table)
 /* Would so many more places be given? `how`: BUDGET_LAST, BUDGET_OTHER. */
 __noinline bool share_has_room(u32 table, u32 level, u32 payer, u32 more, u32 how)
 {
-	u32 used = *(volatile u32 *)&shares[BOUND(table, TG_T_COUNT)].all;
-	u32 own = *(volatile u32 *)share_of(table, level, payer);
+	u32 used = READ_ONCE(shares[BOUND(table, TG_T_COUNT)].all);
+	u32 own = READ_ONCE(*share_of(table, level, payer));
 
 	return budget_admits(level, policy.top, table_room(table), used, own, more, how);
 }

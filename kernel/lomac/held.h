@@ -26,7 +26,7 @@
 #ifndef TIDEGATE_LOMAC_HELD_H
 #define TIDEGATE_LOMAC_HELD_H
 
-#include "lib/call.h"
+#include "lib/arch.h"
 #include "lomac/guard.h"
 
 /* Could it still write to an object of the file system that it has open, or mapped, for writing, and that is above it? */
@@ -85,58 +85,45 @@ __noinline bool table_is_clear(u64 table, u8 level)
 	return true;
 }
 
-/*
- * Calls beside those of demote/quiesce.h, in which one may stay for ever, and that write to no file or socket: by the numbers
- * of x86-64, and by those of i386.
- */
-const u64 held_calls[2][8] = {
-	{
-		/* recvmsg */
-		TX_CALL(47),
-		/* semop, msgsnd, msgrcv, syslog */
-		TX_CALL(65) | TX_CALL(69) | TX_CALL(70) | TX_CALL(103),
-		0,
-		/* io_getevents, semtimedop, mq_timedsend, mq_timedreceive */
-		TX_CALL(208) | TX_CALL(220) | TX_CALL(242) | TX_CALL(243),
-		/* preadv, recvmmsg */
-		TX_CALL(295) | TX_CALL(299),
-		/* preadv2, io_pgetevents */
-		TX_CALL(327) | TX_CALL(333),
-	},
-	{
-		/* restart_syscall, read, waitpid, pause */
-		TX_CALL(0) | TX_CALL(3) | TX_CALL(7) | TX_CALL(29),
-		/* select, syslog, wait4, fsync */
-		TX_CALL(82) | TX_CALL(103) | TX_CALL(114) | TX_CALL(118),
-		/* _newselect, flock, readv, fdatasync, sched_yield, nanosleep, poll */
-		TX_CALL(142) | TX_CALL(143) | TX_CALL(145) | TX_CALL(148) | TX_CALL(158) |
-			TX_CALL(162) | TX_CALL(168) |
-			/* rt_sigtimedwait, rt_sigsuspend, pread64 */
-			TX_CALL(177) | TX_CALL(179) | TX_CALL(180),
-		/* futex, io_getevents */
-		TX_CALL(240) | TX_CALL(247),
-		/* epoll_wait, clock_nanosleep, mq_timedsend, mq_timedreceive, waitid, pselect6, ppoll, epoll_pwait */
-		TX_CALL(256) | TX_CALL(267) | TX_CALL(279) | TX_CALL(280) | TX_CALL(284) |
-			TX_CALL(308) | TX_CALL(309) | TX_CALL(319),
-		/* preadv, recvmmsg, accept4, recvfrom, recvmsg */
-		TX_CALL(333) | TX_CALL(337) | TX_CALL(364) | TX_CALL(371) | TX_CALL(372),
-		/* clock_nanosleep, pselect6, ppoll, io_pgetevents, recvmmsg, mq_timedsend, mq_timedreceive, semtimedop,
-		 * rt_sigtimedwait, futex: with times of 64 bits; epoll_pwait2 */
-		TX_CALL(407) | TX_CALL(413) | TX_CALL(414) | TX_CALL(416) | TX_CALL(417) |
-			TX_CALL(418) | TX_CALL(419) | TX_CALL(420) | TX_CALL(421) | TX_CALL(422) |
-			TX_CALL(441),
-	},
-};
+/* Calls beside those of demote/quiesce.h in which a thread may stay for ever, and which write to no file or socket. */
+#define CALLS_HELD(word)                                                                      \
+	CALL(word, recvmsg) | CALL(word, semop) | CALL(word, msgsnd) | CALL(word, msgrcv) |   \
+		CALL(word, syslog) | CALL(word, io_getevents) | CALL(word, semtimedop) |      \
+		CALL(word, mq_timedsend) | CALL(word, mq_timedreceive) | CALL(word, preadv) | \
+		CALL(word, recvmmsg) | CALL(word, preadv2) | CALL(word, io_pgetevents)
+
+/* All 32-bit calls in which a thread may stay for ever, and which write to no file or socket. */
+#define CALLS32_HELD(word)                                                                  \
+	CALL32(word, restart_syscall) | CALL32(word, read) | CALL32(word, waitpid) |        \
+		CALL32(word, pause) | CALL32(word, select) | CALL32(word, syslog) |         \
+		CALL32(word, wait4) | CALL32(word, fsync) | CALL32(word, _newselect) |      \
+		CALL32(word, flock) | CALL32(word, readv) | CALL32(word, fdatasync) |       \
+		CALL32(word, sched_yield) | CALL32(word, nanosleep) | CALL32(word, poll) |  \
+		CALL32(word, rt_sigtimedwait) | CALL32(word, rt_sigsuspend) |               \
+		CALL32(word, pread64) | CALL32(word, futex) | CALL32(word, io_getevents) |  \
+		CALL32(word, epoll_wait) | CALL32(word, clock_nanosleep) |                  \
+		CALL32(word, mq_timedsend) | CALL32(word, mq_timedreceive) |                \
+		CALL32(word, waitid) | CALL32(word, pselect6) | CALL32(word, ppoll) |       \
+		CALL32(word, epoll_pwait) | CALL32(word, preadv) | CALL32(word, recvmmsg) | \
+		CALL32(word, accept4) | CALL32(word, recvfrom) | CALL32(word, recvmsg) |    \
+		CALL32(word, clock_nanosleep_time64) | CALL32(word, pselect6_time64) |      \
+		CALL32(word, ppoll_time64) | CALL32(word, io_pgetevents_time64) |           \
+		CALL32(word, recvmmsg_time64) | CALL32(word, mq_timedsend_time64) |         \
+		CALL32(word, mq_timedreceive_time64) | CALL32(word, semtimedop_time64) |    \
+		CALL32(word, rt_sigtimedwait_time64) | CALL32(word, futex_time64) |         \
+		CALL32(word, epoll_pwait2)
+
+const u64 held_calls[2][CALLS / 64] = { CALL_TABLE(CALLS_HELD), CALL_TABLE(CALLS32_HELD) };
 
 /* Is it in a call that has no descriptor in hand, which it would put into its table as something that may be revoked? */
 static __always_inline bool held_waits(struct task_struct *t, struct tg_subject *s, u32 number)
 {
-	u32 received = *(volatile u32 *)&s->received;
-	u32 abi = !!(t->thread_info.status & TS_COMPAT);
+	u32 received = READ_ONCE(s->received);
+	u32 abi = !!CALL_IS_32(t);
 	u32 nr;
 
-	asm volatile("" ::: "memory");
-	nr = call_of(t);
+	in_order();
+	nr = CALL_NUMBER(call_regs(t));
 	if (tx_at_rest(t)) {
 		/* nothing is on its way to it; what it is asked about from now on has the current number */
 		if (received != number)
@@ -145,7 +132,7 @@ static __always_inline bool held_waits(struct task_struct *t, struct tg_subject 
 	}
 	if ((received && received != number) || t->flags & PF_DUMPCORE)
 		return false;
-	return nr < 512 && held_calls[BOUND(abi, 2)][BOUND(nr >> 6, 8)] >> (nr & 63) & 1;
+	return CALL_IS_IN(held_calls[BOUND(abi, 2)], nr);
 }
 
 /* Is it in such a call, off its processor, and without a ring? Since when: task_off(); 0: it is not. */
@@ -184,7 +171,7 @@ static __noinline int held_threads(struct task_struct *leader, u64 table, u32 st
 				held_look.run++;
 				continue;
 			}
-			s->look_clear = *(volatile u32 *)&s->clear;
+			s->look_clear = READ_ONCE(s->clear);
 			s->look_off = held_off(t, s, number);
 			held_look.unknown += s->look_clear != number;
 			held_look.run += !s->look_off;

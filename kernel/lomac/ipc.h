@@ -88,7 +88,7 @@ static __always_inline bool ipc_has_room(enum ipc_kind kind)
 
 	if (level >= policy.top)
 		return true;
-	own = *(volatile u32 *)share_of(TG_T_SYSTEM_V, level, payer_current());
+	own = READ_ONCE(*share_of(TG_T_SYSTEM_V, level, payer_current()));
 	return budget_admits(level, policy.top, room, used, own, 1, 0);
 }
 

@@ -8,7 +8,7 @@
 #define TIDEGATE_LOMAC_ITER_H
 
 #include "abi/ps.h"
-#include "lib/call.h"
+#include "lib/arch.h"
 #include "lib/look.h"
 #include "lomac/held.h"
 #include "lomac/network.h"
@@ -252,9 +252,9 @@ int ps_call(struct bpf_iter__task *ctx)
 	if (!task || !task->mm)
 		return 0;
 	line.tid = task->pid;
-	line.number = call_of(task);
+	line.number = CALL_NUMBER(call_regs(task));
 	/* where other numbers are those of calls that only wait */
-	if (task->thread_info.status & TS_COMPAT)
+	if (CALL_IS_32(task))
 		line.number = CALL_OF_I386;
 	bpf_seq_write(ctx->meta->seq, &line, sizeof(line));
 	return 0;

@@ -3,7 +3,7 @@
 #ifndef TIDEGATE_LOMAC_KEY_H
 #define TIDEGATE_LOMAC_KEY_H
 
-#include "lib/call.h"
+#include "lib/arch.h"
 #include "lomac/ipc.h"
 
 #define KEY_MADE_TICKS 2500 /* 2.5 to 25 s: a key has its serial number by then */
@@ -44,15 +44,13 @@ int BPF_PROG(lomac_key_alloc, void *key)
 	return err == -ENOSPC ? objects_full() : err;
 }
 
-/* Is it this operation of keyctl (250; of i386 288)? */
+/* Is it this operation of keyctl(2)? */
 static __always_inline bool keyctl_is(u32 operation)
 {
-	struct task_struct *me = bpf_get_current_task_btf();
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(me);
-	s32 nr = call_of(me);
+	struct pt_regs *regs = call_regs(bpf_get_current_task_btf());
 
-	return (nr == 250 && (u32)regs->di == operation) ||
-	       (nr == 288 && (u32)regs->bx == operation);
+	return (CALL_NUMBER(regs) == NR_keyctl && (u32)CALL_FIRST(regs) == operation) ||
+	       (CALL_NUMBER(regs) == NR32_keyctl && (u32)CALL32_FIRST(regs) == operation);
 }
 
 /*

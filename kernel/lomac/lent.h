@@ -7,12 +7,12 @@
 #ifndef TIDEGATE_LOMAC_LENT_H
 #define TIDEGATE_LOMAC_LENT_H
 
+#include "lib/arch.h"
 #include "lib/inode_kind.h"
 #include "core/record.h"
 
 #define LENT_PAGES 32 /* splice(2) lends 16 at a time */
 #define PAGE_ODD 3    /* in `mapping`: no file's, but a process's own */
-#define MASK_TOP 24   /* of an address of a page these highest bits are not all set */
 
 /*
  * The first page of a folio. Its others have, in the word where the first has its place in a list, that one's address
@@ -24,7 +24,7 @@ static __always_inline u64 page_head(u64 page)
 
 	if (!(word & 1))
 		return page;
-	return word >> (64 - MASK_TOP) == (1ull << MASK_TOP) - 1 ? page & word : word - 1;
+	return word >> (64 - PAGE_MASK_TOP) == (1ull << PAGE_MASK_TOP) - 1 ? page & word : word - 1;
 }
 
 /* Is it memory that somebody has and no path names? So is what cannot be read. */

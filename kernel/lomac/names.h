@@ -13,7 +13,7 @@
 static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct dentry *dentry,
 				     struct tg_found *place)
 {
-	u64 at = *(volatile u64 *)&dir->place;
+	u64 at = READ_ONCE(dir->place);
 	int err = 0;
 
 	if (at >> 32 != label_seqno(label))
@@ -64,7 +64,7 @@ static __always_inline int lomac_check_dir_change(struct lomac_subject who, stru
 		place->rule.level = label_level(label);
 		place->rule.attrs = label_attrs(label);
 		place->rule.source = ~0u;
-		if (*memo && (u32) * (volatile u64 *)&(*memo)->place == NODE_NONE)
+		if (*memo && (u32)READ_ONCE((*memo)->place) == NODE_NONE)
 			place->node = NODE_NONE;
 		return 0;
 	}
@@ -281,7 +281,7 @@ int BPF_PROG(lomac_inode_rmdir, struct inode *dir, struct dentry *dentry)
  */
 static __always_inline bool same_tree(struct tg_inode *memo, u64 label, struct tg_found *place)
 {
-	u64 at = memo ? *(volatile u64 *)&memo->place : 0;
+	u64 at = memo ? READ_ONCE(memo->place) : 0;
 	struct tg_node *from, *to;
 
 	if (!memo || at >> 32 != label_seqno(label))

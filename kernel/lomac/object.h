@@ -9,11 +9,11 @@
 #include "lib/overlay.h"
 #include "core/given.h"
 #include "core/stats.h"
+#include "core/subject.h"
 #include "lomac/budget.h"
 #include "lomac/label.h"
 #include "lomac/map.h"
 #include "lomac/rules.h"
-#include "lomac/subject.h"
 
 /* A label that the object's kind decides; 0: the map does. */
 __noinline u64 label_of_kind(u64 addr, u32 seqno)
@@ -42,7 +42,7 @@ static __always_inline void floor_sink(struct tg_charged *floor, u32 level)
 	u32 i;
 
 	bpf_for(i, 0, TG_LEVELS) {
-		u32 now = *(volatile u32 *)&floor->level;
+		u32 now = READ_ONCE(floor->level);
 
 		if (level >= now || __sync_val_compare_and_swap(&floor->level, now, level) == now)
 			break;
@@ -295,7 +295,7 @@ out:
 		if (name_of(dentry) != name)
 			return label;
 		memo->moving = 0;
-		*(volatile u64 *)&memo->place = (u64)seqno << 32 | found.node;
+		WRITE_ONCE(memo->place, (u64)seqno << 32 | found.node);
 		memo->rule = found.rule.source;
 		__sync_lock_test_and_set(&memo->word, label);
 		/* a level given or promoted meanwhile, or another name, has to be found again */
@@ -336,10 +336,9 @@ static __always_inline u64 label_of(struct inode *inode, u64 dentry, u32 class)
 static __always_inline bool given_has_room(u8 by)
 {
 	/* entries that the daemon has put back are in nobody's account, and take the level's room all the same */
-	return !given_closed &&
-	       budget_admits(by, policy.top, table_room(TG_T_GIVEN), given_used,
-			     *(volatile u32 *)share_of(TG_T_GIVEN, by, payer_current()), 1,
-			     BUDGET_FILES);
+	return !given_closed && budget_admits(by, policy.top, table_room(TG_T_GIVEN), given_used,
+					      READ_ONCE(*share_of(TG_T_GIVEN, by, payer_current())),
+					      1, BUDGET_FILES);
 }
 
 /* An entry has gone: its account has that back. What user space has put there is in nobody's. */

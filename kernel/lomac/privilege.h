@@ -6,7 +6,7 @@
 #ifndef TIDEGATE_LOMAC_PRIVILEGE_H
 #define TIDEGATE_LOMAC_PRIVILEGE_H
 
-#include "lib/call.h"
+#include "lib/arch.h"
 #include "lib/verifier.h"
 #include "lomac/rules.h"
 
@@ -44,15 +44,16 @@ static __always_inline bool is_of_priority(u64 resource)
 static __always_inline bool sets_limit(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(me);
-	s32 nr = call_of(me);
+	struct pt_regs *regs = call_regs(me);
+	s32 nr = CALL_NUMBER(regs);
 
 	if (me->io_uring || me->flags & (PF_IO_WORKER | PF_USER_WORKER))
 		return false;
-	if (me->thread_info.status & TS_COMPAT)
-		return (nr == 75 && !is_of_priority(regs->bx)) ||
-		       (nr == 340 && !is_of_priority(regs->cx));
-	return (nr == 160 && !is_of_priority(regs->di)) || (nr == 302 && !is_of_priority(regs->si));
+	if (CALL_IS_32(me))
+		return (nr == NR32_setrlimit && !is_of_priority(CALL32_FIRST(regs))) ||
+		       (nr == NR32_prlimit64 && !is_of_priority(CALL32_SECOND(regs)));
+	return (nr == NR_setrlimit && !is_of_priority(CALL_FIRST(regs))) ||
+	       (nr == NR_prlimit64 && !is_of_priority(CALL_SECOND(regs)));
 }
 
 /* Is it about a capability that is not for every level, over what all share? */
@@ -73,12 +74,13 @@ static __always_inline bool is_privilege(const struct cred *cred, struct user_na
  */
 static __always_inline bool is_no_news(const struct cred *cred, int cap, unsigned int opts)
 {
-	s32 nr = call_of(bpf_get_current_task_btf());
+	struct pt_regs *regs = call_regs(bpf_get_current_task_btf());
 
 	if (opts & CAP_OPT_NOAUDIT)
 		return true;
 	return cap == CAP_DAC_READ_SEARCH && cred->cap_effective.val >> CAP_DAC_OVERRIDE & 1 &&
-	       nr != 304 && nr != 342;
+	       CALL_NUMBER(regs) != NR_open_by_handle_at &&
+	       CALL_NUMBER(regs) != NR32_open_by_handle_at;
 }
 
 #endif

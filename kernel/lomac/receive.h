@@ -75,7 +75,7 @@ int BPF_PROG(lomac_file_receive, struct file *file)
 
 	/* before anything is asked: see held.h */
 	if (s)
-		*(volatile u32 *)&s->received = held_now();
+		WRITE_ONCE(s->received, held_now());
 
 	if (policy.daemon == bpf_get_current_pid_tgid() >> 32 && !daemon_takes(file))
 		return -EPERM;

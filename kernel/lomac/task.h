@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_LOMAC_TASK_H
 #define TIDEGATE_LOMAC_TASK_H
 
+#include "lib/arch.h"
 #include "lib/signals.h"
 #include "lomac/shared.h"
 #include "lomac/terminal.h"
@@ -82,23 +83,6 @@ int BPF_PROG(lomac_ptrace_traceme, struct task_struct *parent)
 	n.peer = parent->tgid;
 	n.object = tracer.level;
 	return deny(s, &n, -EPERM);
-}
-
-#define IN_INTERRUPT 0xff0100 /* serving one in software, or in hardware, of whichever kind */
-
-/* Where the kernel counts that of a processor: until Linux 6.15 in its hottest line. Of another kernel it is not known. */
-extern const struct pcpu_hot pcpu_hot __ksym __weak;
-
-extern const int __preempt_count __ksym __weak;
-
-static __always_inline bool in_interrupt(void)
-{
-	if (&__preempt_count)
-		return *(const int *)bpf_this_cpu_ptr(&__preempt_count) & IN_INTERRUPT;
-	if (&pcpu_hot)
-		return ((const struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count &
-		       IN_INTERRUPT;
-	return false;
 }
 
 /*

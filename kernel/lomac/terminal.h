@@ -6,7 +6,7 @@
 #ifndef TIDEGATE_LOMAC_TERMINAL_H
 #define TIDEGATE_LOMAC_TERMINAL_H
 
-#include "lomac/subject.h"
+#include "core/subject.h"
 
 /* Is somebody of the terminal's session above the level? One without a session is its master's. */
 static __noinline bool session_is_higher(u64 terminal, u8 level, bool without)

@@ -42,7 +42,7 @@ int BPF_PROG(profile_task_alloc, struct task_struct *task)
 	child->previous_changed = c->previous_changed;
 	child->token = c->token;
 	/* as confined_at() writes them, the other way about */
-	child->seqno = *(volatile u32 *)&c->seqno;
+	child->seqno = READ_ONCE(c->seqno);
 	in_order();
 	child->at = c->at;
 	return 0;

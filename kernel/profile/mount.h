@@ -10,7 +10,7 @@
 #ifndef TIDEGATE_PROFILE_MOUNT_H
 #define TIDEGATE_PROFILE_MOUNT_H
 
-#include "lib/call.h"
+#include "lib/arch.h"
 #include "profile/capable.h"
 #include "profile/file.h"
 
@@ -88,7 +88,7 @@ __noinline u32 text_feed(u32 table, u32 state, struct tg_text *t, u32 first)
 {
 	u32 i;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!t)
 		return 0;
 	bpf_for(i, first, t->len)
@@ -275,7 +275,7 @@ __noinline int mount_asked(void)
 
 static __always_inline u32 current_call(void)
 {
-	return call_of(bpf_get_current_task_btf());
+	return CALL_NUMBER(call_regs(bpf_get_current_task_btf()));
 }
 
 /* Are two texts the same? */

@@ -225,7 +225,7 @@ __noinline u32 hat_find(struct tg_text *t, u32 first, u32 number, u32 root, bool
 	u32 i, found, hats = UNKNOWN_ZERO;
 	u64 base, id;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!t)
 		return 0;
 	id = base = id_add(id_add(ARENA_PTR(struct tg_profile, root)->id, '/'), '/');

@@ -8,7 +8,7 @@
 #define TIDEGATE_PROFILE_SUBJECT_H
 
 #include "abi/record.h"
-#include "lib/memory.h"
+#include "lib/arch.h"
 #include "lib/task_slots.h"
 
 /* In place of a profile's id: no profile. */
@@ -19,8 +19,6 @@ struct tg_confined {
 	u64 task;     /* its address; 0: a slot that is free */
 	u64 profile;  /* its id, 0: none */
 	u64 exec;     /* that of the execution under way */
-	u32 request;  /* the newest, for its record: what was asked for, */
-	u32 denied;   /* and not allowed */
 	u32 seqno;    /* of the policy in which */
 	u32 at;       /* its struct tg_profile is, 0: it has none */
 	u8 executing; /* exec counts */

@@ -80,7 +80,7 @@ static __always_inline u32 confined_of(struct tg_confined *c, u32 number)
 {
 	if (!c)
 		return 0;
-	if (*(volatile u32 *)&c->seqno != number)
+	if (READ_ONCE(c->seqno) != number)
 		return profile_by_id(number, c->profile);
 	in_order();
 	return c->at;
@@ -94,7 +94,7 @@ __noinline int peer_says(u32 profile, u32 peer, struct tg_between *b, u32 reques
 	struct tg_perms perms = {};
 	u32 state, table;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!b)
 		return -EACCES;
 	if (!confines(profile))
@@ -144,7 +144,7 @@ static __always_inline int between(struct task_struct *task, bool acts, u32 clas
 	if (mine)
 		any = true;
 	/* keeps the compiler from joining the two pointers in one test */
-	asm volatile("" : "+r"(any));
+	barrier_var(any);
 	if (other)
 		any = true;
 	if (!any)

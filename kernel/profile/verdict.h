@@ -5,7 +5,8 @@
 
 #include "core/policy.h"
 #include "core/record.h"
-#include "lomac/subject.h"
+#include "core/subject.h"
+#include "profile/subject.h"
 #include "profile/rules.h"
 
 /* The current task as the profile model decides about it. */
@@ -33,21 +34,35 @@ static __always_inline struct tg_who who_is_confined(void)
 	return who_of(profile_subjects_current());
 }
 
+/* Writes the record of a request. */
+__noinline u64 profile_audit(u32 request, u32 denied, struct tg_note *n __arg_nonnull)
+{
+	struct tg_confined *c;
+	struct tg_event *e;
+	u64 id;
+
+	e = record_begin(&id);
+	if (!e)
+		return 0;
+	c = profile_subjects_current();
+	/* who is not confined is refused what another's profile does not let be done to it */
+	if (c && n->reason >= TG_R_PROFILE) {
+		e->profile = c->profile;
+		e->request = request;
+		e->denied = denied;
+	}
+	return record_end(e, id, n);
+}
+
 /* Records a request; the verdict, where `err` is that of a refusal. */
 __noinline int profile_record(u32 verdict, u32 request, u32 denied, int err, struct tg_note *n)
 {
-	struct tg_confined *c = profile_subjects_current();
 	struct tg_stats *st;
 
 	if (!n || err < -4095 || err > 0)
 		return -EACCES;
 	if (verdict == PROFILE_ALLOWED || policy.permissive == TG_LET_THROUGH)
 		return 0;
-	/* who is not confined is refused what another's profile does not let be done to it */
-	if (c) {
-		c->request = request;
-		c->denied = denied;
-	}
 	if (n->reason == TG_R_RULE)
 		n->reason = TG_R_PROFILE;
 	n->source = ~0u;
@@ -57,13 +72,13 @@ __noinline int profile_record(u32 verdict, u32 request, u32 denied, int err, str
 		__sync_fetch_and_add(&st->denied, 1);
 	if (verdict == PROFILE_AUDITED) {
 		n->kind = TG_E_AUDITED;
-		audit(n);
+		profile_audit(request, denied, n);
 		return 0;
 	}
 	if (verdict == PROFILE_QUIET)
 		return policy.permissive ? 0 : err;
 	n->kind = verdict == PROFILE_COMPLAIN || policy.permissive ? TG_E_WOULD : TG_E_DENIED;
-	audit(n);
+	profile_audit(request, denied, n);
 	if (n->kind == TG_E_WOULD)
 		return 0;
 	if (verdict == PROFILE_KILLED)

@@ -60,10 +60,10 @@ static __always_inline bool te_avc_recall(struct te_query *q, u32 number, struct
 	if (e->source != q->source || e->target != q->target || e->class != q->class ||
 	    e->number != number)
 		return false;
-	k->allow = *(volatile u32 *)&e->allow;
-	k->auditallow = *(volatile u32 *)&e->auditallow;
-	k->auditdeny = *(volatile u32 *)&e->auditdeny;
-	k->permissive = *(volatile u32 *)&e->permissive;
+	k->allow = READ_ONCE(e->allow);
+	k->auditallow = READ_ONCE(e->auditallow);
+	k->auditdeny = READ_ONCE(e->auditdeny);
+	k->permissive = READ_ONCE(e->permissive);
 	k->number = number;
 	return entry_is_whole(&e->version, version);
 }

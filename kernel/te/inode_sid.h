@@ -160,7 +160,7 @@ __noinline u64 te_path_sid(u64 dentry, struct te_looked *l)
 	u64 sid = TE_LATER, before, m;
 	u32 try, skip;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!w || !l) {
 		if (w)
 			scratch_put(w);
@@ -213,7 +213,7 @@ __noinline u64 te_path_state(u64 dentry)
 	struct tg_scratch *w = scratch_get();
 	u64 state = 0, before, m;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!w || !p) {
 		if (w)
 			scratch_put(w);
@@ -257,7 +257,7 @@ __noinline u32 te_filesystem_of(u32 p, u64 type)
 	u32 mask, i, at;
 	long len;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	len = bpf_probe_read_kernel_str(name, sizeof(name), (void *)text);
 	if (len <= 1)
 		return 0;
@@ -314,7 +314,7 @@ __noinline u64 te_place_sid(u32 p, u64 inode, u64 dentry)
 	u32 f = te_filesystem_of(p, address(i->i_sb->s_type)), behavior;
 	u64 sid, own;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!f)
 		return te_initial(p, TE_SID_UNLABELED);
 	own = ARENA_PTR(struct te_filesystem, f)->sid;
@@ -429,9 +429,8 @@ static __always_inline u64 te_remembered(struct te_inode *memo)
 
 	if (!memo)
 		return TE_NO_ANSWER;
-	sid = *(volatile u64 *)&memo->sid;
-	return *(volatile u64 *)&memo->sid_seal == te_seal(sid, policy_seqno()) ? sid :
-										  TE_NO_ANSWER;
+	sid = READ_ONCE(memo->sid);
+	return READ_ONCE(memo->sid_seal) == te_seal(sid, policy_seqno()) ? sid : TE_NO_ANSWER;
 }
 
 static __always_inline u64 te_both(u64 source, u64 target)
@@ -451,9 +450,9 @@ static __always_inline bool te_is_hinted(struct te_inode *memo, u64 source, u64 
 
 	if (!memo)
 		return false;
-	hint = *(volatile u64 *)&memo->hint;
+	hint = READ_ONCE(memo->hint);
 	return hint >> 32 == policy_seqno() && !(request & ~(u32)hint) &&
-	       *(volatile u64 *)&memo->hint_seal == te_seal(hint, te_both(source, target));
+	       READ_ONCE(memo->hint_seal) == te_seal(hint, te_both(source, target));
 }
 
 static __always_inline void te_hint(struct te_inode *memo, u64 source, u64 target,

@@ -124,7 +124,7 @@ __noinline u64 te_port_sid(u32 class, u32 port)
 {
 	u32 p = te_tables(policy_seqno()), at, table;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!p)
 		return TE_UNGOVERNED;
 	at = class == SECCLASS_TCP_SOCKET  ? 0 :
@@ -143,7 +143,7 @@ __noinline u64 te_node_sid(struct inet_address *a)
 {
 	u32 p = te_tables(policy_seqno()), i, k, count;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!a || !p)
 		return TE_UNGOVERNED;
 	count = TE(p)->nodes_count;

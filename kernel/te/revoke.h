@@ -15,8 +15,7 @@
 #include "lib/fdtable.h"
 #include "lib/look.h"
 #include "lib/overlay.h"
-#include "core/guard_wait.h"
-#include "lomac/demote/lock.h"
+#include "core/wait.h"
 #include "te/file.h"
 
 /* What a governed task holds, and may not use under the policy in force; and all files of the process that asks. */
@@ -261,18 +260,7 @@ static __noinline bool te_guard_now(void)
 /* Has it attached; false: it was not in time. */
 static __noinline bool te_guard(void)
 {
-	u64 until = bpf_ktime_get_ns() + GUARD_WAIT_NS;
-	u32 i;
-
-	if (te_guard_now())
-		return true;
-	bpf_for(i, 0, TX_PAUSES) {
-		if (*(volatile u32 *)&te_guard_armed)
-			return true;
-		if (!tx_again(until, true))
-			break;
-	}
-	return false;
+	return te_guard_now() || guard_wait(&te_guard_armed);
 }
 
 #endif

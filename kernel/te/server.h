@@ -28,7 +28,7 @@ __noinline bool te_text_is(u64 text, u32 own, u32 len)
 {
 	u32 i;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(i, 0, len) {
 		u8 byte = read_kernel_u64(text + i);
 

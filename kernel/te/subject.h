@@ -23,14 +23,10 @@ struct te_subject {
 	u64 made;       /* the SID of what it is making: a file by this name */
 	u64 made_dentry;
 	u64 made_parent;
-	u64 source;  /* the newest record: who, */
-	u64 target;  /* to what, */
-	u32 class;   /* of which class, */
-	u32 request; /* was to do what, */
-	u32 denied;  /* and not allowed */
 	/* its SID is that of who has none, until user space says which one it has (adopt.h) */
 	u16 stray;
 	u16 exempt; /* it is of the monitor's own, and has none */
+	u32 pad;
 	u64 spilled;
 };
 
@@ -55,8 +51,7 @@ static __always_inline void te_subject_free(u64 task)
 	if (s->task != task)
 		return;
 	s->sid = s->osid = s->exec = s->exec_sid = s->create_sid = s->key_sid = s->socket_sid = 0;
-	s->made = s->made_dentry = s->made_parent = s->source = s->target = 0;
-	s->class = s->request = s->denied = 0;
+	s->made = s->made_dentry = s->made_parent = 0;
 	s->stray = s->exempt = 0;
 	/* after that, on every processor */
 	__sync_val_compare_and_swap(&s->task, task, 0);

@@ -4,13 +4,30 @@
 #define TIDEGATE_TE_VERDICT_H
 
 #include "core/record.h"
-#include "lomac/subject.h"
+#include "core/subject.h"
 #include "te/avc.h"
+
+/* Writes the record of a decision. */
+__noinline u64 te_audit(struct te_query *q __arg_nonnull, u32 denied,
+			struct tg_note *n __arg_nonnull)
+{
+	struct tg_event *e;
+	u64 id;
+
+	e = record_begin(&id);
+	if (!e)
+		return 0;
+	e->ssid = q->source;
+	e->tsid = q->target;
+	e->tclass = q->class;
+	e->request = q->request;
+	e->denied = denied;
+	return record_end(e, id, n);
+}
 
 /* Records a decision; the verdict. */
 __noinline int te_record(struct te_query *q, struct te_av_decision *k, struct tg_note *n)
 {
-	struct te_subject *s = te_subjects_current();
 	struct tg_stats *st;
 	u32 denied;
 	bool lets;
@@ -23,14 +40,6 @@ __noinline int te_record(struct te_query *q, struct te_av_decision *k, struct tg
 		return 0;
 	if (denied ? !(denied & k->auditdeny) : !(q->request & k->auditallow))
 		return denied && !lets ? -EACCES : 0;
-	/* of two that a task is refused at once, as by an execution, each is recorded by itself */
-	if (s) {
-		s->source = q->source;
-		s->target = q->target;
-		s->class = q->class;
-		s->request = q->request;
-		s->denied = denied;
-	}
 	n->reason = TG_R_TE;
 	n->source = ~0u;
 	n->to = subject_level(subject_current());
@@ -38,7 +47,7 @@ __noinline int te_record(struct te_query *q, struct te_av_decision *k, struct tg
 	st = stats_of(TG_C_TE);
 	if (st && denied)
 		st->denied++;
-	audit(n);
+	te_audit(q, denied, n);
 	return n->kind == TG_E_DENIED ? -EACCES : 0;
 }
 

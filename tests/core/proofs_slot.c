@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A slot's word says what was put in, of the task it was put in for and of no other. */
 #include "prove.h"
-#include "lomac/slot.h"
+#include "core/slot.h"
 
 static u64 any_task(void)
 {

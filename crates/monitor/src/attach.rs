@@ -8,15 +8,79 @@ use std::time::{Duration, Instant};
 
 use tidegate_policy::profile::ProfileSet;
 
-use crate::abi::{TG_MODEL_CAPS, TG_MODEL_PROFILE, TG_MODEL_TE};
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
 use crate::parts::{Caps, Profile, Te};
 use crate::pins::Pinned;
 use crate::sys;
 
-/// Programs that are attached only while a descriptor has to be revoked.
-pub(crate) const GUARD: &str = "lomac_guard_";
+/// When a program is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Set {
+    Base,
+    Guard,
+    Iterator,
+    Profile,
+    ProfileSight,
+    Links,
+    Messages,
+    Te,
+    TeGuard,
+    TeSight,
+    Caps,
+    CapsGuard,
+    Service,
+    Stream,
+}
+
+/// What the names of a set's programs begin with: the first that fits says a program's set. `scripts/kernel-check.py` reads this
+/// table, and the lines about when a set is attached, for the table of programs in kernel/README.md.
+const SETS: [(&str, Set); 15] = [
+    // never: user space runs it
+    ("ps_", Set::Iterator),
+    // while a descriptor has to be revoked
+    ("lomac_guard_", Set::Guard),
+    // while a descriptor has to be revoked
+    ("te_guard_", Set::TeGuard),
+    // while something is checked at each use
+    ("caps_guard_", Set::CapsGuard),
+    // where stat(2) and look-ups are checked
+    ("te_sight_", Set::TeSight),
+    // while a profile hides attributes
+    ("profile_inode_getattr", Set::ProfileSight),
+    // while a profile has mount rules
+    ("profile_inode_follow_link", Set::Links),
+    // while a profile tells messages from sockets
+    ("profile_socket_sendmsg", Set::Messages),
+    // while a profile tells messages from sockets
+    ("profile_socket_recvmsg", Set::Messages),
+    // while files describe services
+    ("caps_service_", Set::Service),
+    // while a service's socket may be a stream
+    ("caps_stream_", Set::Stream),
+    // while a policy has profiles
+    ("profile_", Set::Profile),
+    // while a policy is a SELinux policy
+    ("te_", Set::Te),
+    // while a session of capability files is there
+    ("caps_", Set::Caps),
+    // from the start
+    ("lomac_", Set::Base),
+];
+
+impl Set {
+    /// The set of a program, by its name; `None`: it is not the monitor's.
+    pub fn of(program: &str) -> Option<Set> {
+        let mut sets = SETS.into_iter();
+        let (_, set) = sets.find(|(begin, _)| program.starts_with(begin))?;
+        Some(set)
+    }
+}
+
+/// Whether a program is in one of these sets.
+fn is_in(program: &str, sets: &[Set]) -> bool {
+    Set::of(program).is_some_and(|set| sets.contains(&set))
+}
 
 /// A model that is loaded for the first policy that has it, and attached only while one has. In place of policies the
 /// `capability` model has sessions.
@@ -32,19 +96,10 @@ impl Model {
 
     /// The model that a program or a map is of, by its name; `None`: `lomac`'s, or what all models share.
     pub fn of(name: &str) -> Option<Model> {
-        let name = name.strip_prefix(ITERATOR).unwrap_or(name);
+        let name = name.strip_prefix("ps_").unwrap_or(name);
         Model::ALL
             .into_iter()
             .find(|model| name.starts_with(model.prefix()))
-    }
-
-    /// As kernel/core/record.h has it.
-    pub fn number(self) -> u32 {
-        match self {
-            Model::Profile => TG_MODEL_PROFILE,
-            Model::Te => TG_MODEL_TE,
-            Model::Caps => TG_MODEL_CAPS,
-        }
     }
 
     /// Whether it is in the kernel: the last of it to be pinned is.
@@ -99,30 +154,7 @@ impl Model {
     }
 }
 
-/// Those of profiles that are asked at each stat(2), and at each symbolic link that is followed:
-/// attached only while a policy has profiles that need them.
-const SIGHT: &str = "profile_inode_getattr";
-const LINKS: &str = "profile_inode_follow_link";
-
-/// At each message: only while a profile tells them from the socket.
-const MESSAGES: [&str; 2] = ["profile_socket_sendmsg", "profile_socket_recvmsg"];
-
 const MOVES: &str = "profile_d_move";
-
-/// Those of `te` that are asked at each stat(2) and at each component of a path: attached only where that is wished.
-const TE_SIGHT: &str = "te_sight_";
-
-/// Of `te`, what is attached only while a descriptor has to be revoked that an earlier policy let be opened.
-const TE_GUARD: &str = "te_guard_";
-
-/// Of `caps`, what is attached only while something is checked at each use, or was taken back.
-const CAPS_GUARD: &str = "caps_guard_";
-
-/// Those that look at requests to services: attached once files describe some, as they are asked at each message of everybody.
-const CAPS_SERVICES: &str = "caps_service_";
-
-/// Of those, what is attached only where a service's socket may be a stream.
-const CAPS_STREAMS: &str = "caps_stream_";
 
 /// What is asked of each message: a program of the service monitor's, and which others it does the work of.
 const MESSAGES_OF_SERVICES: [(&str, &[&str]); 2] = [
@@ -138,16 +170,6 @@ fn is_done(program: &str, attached: &[String]) -> bool {
     MESSAGES_OF_SERVICES
         .iter()
         .any(|(by, all)| all.contains(&program) && attached.iter().any(|link| link == by))
-}
-
-/// Programs that user space runs; they belong to no hook.
-const ITERATOR: &str = "ps_";
-
-/// Whether a program is not among those that are attached from the start.
-pub(crate) fn is_late(program: &str) -> bool {
-    let models = Model::ALL.map(Model::prefix);
-    let late = [GUARD, ITERATOR].into_iter().chain(models);
-    late.into_iter().any(|late| program.starts_with(late))
 }
 
 /// Attaches a pinned program and pins the link. What was detached a moment ago is busy
@@ -247,17 +269,17 @@ impl Monitor {
     /// [`Error::Hook`] for the first that this kernel refuses; the caller then
     /// takes the monitor out again.
     pub fn attach(&self) -> Result<()> {
-        attach_late(|p| !is_late(p))
+        attach_late(|p| is_in(p, &[Set::Base]))
     }
 
     /// Attaches those guards that are not.
     pub(crate) fn attach_guards(&self) -> Result<()> {
-        attach_late(|p| p.starts_with(GUARD))
+        attach_late(|p| is_in(p, &[Set::Guard]))
     }
 
     /// Attaches those of the `te` model's that are not.
     pub(crate) fn attach_te_guards(&self) -> Result<()> {
-        attach_late(|p| p.starts_with(TE_GUARD))
+        attach_late(|p| is_in(p, &[Set::TeGuard]))
     }
 
     /// Attaches the `profile` model's programs, as far as these profiles need them.
@@ -269,11 +291,12 @@ impl Monitor {
         if Pinned::Links.names()?.iter().any(|link| link == MOVES) {
             profile.globals.set_moves_counted();
         }
-        let wanted = |p: &str| match p {
-            SIGHT => sight,
-            LINKS => links,
-            _ if MESSAGES.contains(&p) => messages,
-            _ => p.starts_with(Model::Profile.prefix()),
+        let wanted = |p: &str| match Set::of(p) {
+            Some(Set::Profile) => true,
+            Some(Set::ProfileSight) => sight,
+            Some(Set::Links) => links,
+            Some(Set::Messages) => messages,
+            _ => false,
         };
         attach_model(Model::Profile, wanted)
     }
@@ -282,9 +305,8 @@ impl Monitor {
     pub(crate) fn attach_te(&self, sight: bool) -> Result<()> {
         self.needed::<Te>()?;
         attach_late(|p| Model::Te.account().contains(&p))?;
-        let prefix = Model::Te.prefix();
         attach_model(Model::Te, |p| {
-            p.starts_with(prefix) && !p.starts_with(TE_GUARD) && (sight || !p.starts_with(TE_SIGHT))
+            is_in(p, &[Set::Te]) || sight && is_in(p, &[Set::TeSight])
         })
     }
 
@@ -292,16 +314,12 @@ impl Monitor {
     pub(crate) fn attach_caps(&self) -> Result<()> {
         self.needed::<Caps>()?;
         attach_late(|p| Model::Caps.account().contains(&p))?;
-        let prefix = Model::Caps.prefix();
-        attach_model(Model::Caps, |p| {
-            let later = [CAPS_GUARD, CAPS_SERVICES, CAPS_STREAMS];
-            p.starts_with(prefix) && !later.iter().any(|later| p.starts_with(later))
-        })
+        attach_model(Model::Caps, |p| is_in(p, &[Set::Caps]))
     }
 
     /// Attaches those of the service monitor that are not, with `streams` also those for streams.
     pub(crate) fn attach_caps_services(&self, streams: bool) -> Result<()> {
-        attach_late(|p| p.starts_with(CAPS_SERVICES) || streams && p.starts_with(CAPS_STREAMS))?;
+        attach_late(|p| is_in(p, &[Set::Service]) || streams && is_in(p, &[Set::Stream]))?;
         let attached = Pinned::Links.names()?;
         let mut done = attached.iter().filter(|link| is_done(link, &attached));
         done.try_for_each(|link| detach(link))
@@ -309,7 +327,7 @@ impl Monitor {
 
     /// Attaches those of its guard that are not.
     pub(crate) fn attach_caps_guards(&self) -> Result<()> {
-        attach_late(|p| p.starts_with(CAPS_GUARD))
+        attach_late(|p| is_in(p, &[Set::CapsGuard]))
     }
 
     /// Detaches a model's programs, where no policy asks them any more, but for those that keep account.
@@ -330,10 +348,7 @@ impl Monitor {
     /// Detaches one of the guards; false if none is attached.
     pub(crate) fn detach_one_guard(&self) -> Result<bool> {
         let links = Pinned::Links.names()?;
-        match links
-            .iter()
-            .find(|l| l.starts_with(GUARD) || l.starts_with(TE_GUARD))
-        {
+        match links.iter().find(|l| is_in(l, &[Set::Guard, Set::TeGuard])) {
             Some(link) => detach(link).map(|()| true),
             None => Ok(false),
         }

@@ -3,9 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use libbpf_rs::ProgramType;
-
-use crate::attach::is_late;
+use crate::attach::Set;
 use crate::error::{Error, Result, Trying, io_of};
 use crate::object;
 use crate::probe::KernelTypes;
@@ -28,7 +26,7 @@ impl Floor {
         let mut links = Vec::new();
         for program in open.progs() {
             let name = program.name().to_string_lossy().into_owned();
-            if program.prog_type() != ProgramType::Lsm || is_late(&name) {
+            if Set::of(&name) != Some(Set::Base) {
                 continue;
             }
             let section = program.section().to_string_lossy().into_owned();

@@ -2,17 +2,16 @@
 //! a model's beside them once a policy has it, as a kernel takes as long to verify each as all others.
 //!
 //! Of a model that is not loaded there is nothing in the kernel: no program, no map, no globals. Names say what is whose
-//! ([`Model::of`]). What other models keep is read only where `loaded_model` of kernel/core/record.h is that model, which the verifier
-//! knows; a program that may use a map that is not there is not loaded.
+//! ([`Model::of`]). Code that all models run knows nothing of what one of them keeps; a program that may use a map that is not there
+//! is not loaded.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard};
 
-use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, OpenProgram, PrintLevel, ProgramType};
+use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, OpenProgram, PrintLevel};
 
 use crate::abi::TG_ARENA_PAGES;
-use crate::attach::{Model, is_late};
+use crate::attach::{Model, Set};
 use crate::error::{Error, Result, Trying, io_of};
 use crate::image;
 use crate::load::Options;
@@ -96,9 +95,6 @@ fn is_constant(name: &str) -> bool {
     name.ends_with("rodata")
 }
 
-/// The map that has `loaded_model` of kernel/core/record.h.
-const LOADED: &str = "loaded_rodata";
-
 /// Whether a map is in the kernel once a part of the object is: a model, or `None`, what there is from the start.
 fn belongs(name: &str, part: Option<Model>) -> bool {
     match Model::of(name) {
@@ -113,17 +109,10 @@ fn prepare(open: &mut OpenObject, part: Option<Model>, given_entries: u32) -> Re
         let name = name_of(&map.name().to_string_lossy());
         let belongs = belongs(&name, part);
         map.set_autocreate(belongs).map_err(failed)?;
-        if !belongs {
+        if !belongs || is_constant(&name) {
             continue;
         }
-        if name == LOADED {
-            let number = part.map_or(0, Model::number).to_ne_bytes();
-            let missing = || failed(io::Error::from(io::ErrorKind::NotFound).into());
-            let value = map.initial_value_mut().ok_or_else(missing)?;
-            value.copy_from_slice(&number);
-        } else if is_constant(&name) {
-            continue;
-        } else if Model::of(&name) != part {
+        if Model::of(&name) != part {
             let path = Pinned::Maps.path(&name);
             map.reuse_pinned_map(path).map_err(failed)?;
         } else if ["given", "te_given"].contains(&name.as_str()) {
@@ -192,9 +181,8 @@ fn bring_in(part: Option<Model>, given_entries: u32) -> Result<()> {
         programs.sort_by_key(|program| is_last(&program.name().to_string_lossy()));
         for program in programs {
             let name = program.name().to_string_lossy();
-            // what else there is belongs to libbpf's own probing
-            let ours = program.prog_type() == ProgramType::Lsm || is_late(&name);
-            if program.autoload() && ours {
+            // what is in no set belongs to libbpf's own probing
+            if program.autoload() && Set::of(&name).is_some() {
                 Pinned::Programs.pin(program.as_fd(), &name)?;
             }
         }
@@ -279,6 +267,14 @@ mod tests {
     fn a_section_of_globals_has_a_name_that_the_bpf_filesystem_takes() {
         let names = ["tidegate.bss", ".bss.te", ".rodata.str1.1", "te_given"].map(name_of);
         assert_eq!(names, ["bss", "te_bss", "str1.1_rodata", "te_given"]);
+    }
+
+    #[test]
+    fn each_program_is_in_a_set() {
+        for program in open().unwrap().progs() {
+            let name = program.name().to_string_lossy();
+            assert!(Set::of(&name).is_some(), "{name}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use crate::abi::BUILD;
+use crate::attach::Set;
 use crate::error::{Error, Result, Trying};
 use crate::sys;
 
@@ -182,7 +183,7 @@ pub(crate) fn remove() -> Result<()> {
 
 /// The order in which links go.
 fn detach_rank(link: &str) -> u8 {
-    if link.starts_with(crate::attach::GUARD) {
+    if Set::of(link) == Some(Set::Guard) {
         0
     } else if link.contains("bpf") {
         2

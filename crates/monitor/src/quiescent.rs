@@ -6,7 +6,7 @@
 //! guard does neither: what a BPF program may call gives way, but does not block. So the
 //! guard, on its way out, would wait for the demotion, and the demotion for the guard.
 //!
-//! What waits reads this process's memory over and over (`tx_pause` in kernel/lomac/demote/lock.h). Here
+//! What waits reads this process's memory over and over (`wait_moment` in kernel/core/wait.h). Here
 //! the lock of that memory is taken for writing over and over: who comes to read then
 //! blocks for a moment.
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::abi::Class;
+use crate::attach::Set;
 use crate::error::{Result, Trying};
 use crate::load::Monitor;
 use crate::parts::Te;
@@ -69,7 +70,7 @@ impl Monitor {
             permissive: policy.permissive != 0 || policy.seqno == 0,
             daemon: policy.daemon,
             guard_armed: self.globals.guard_armed().load(Ordering::Relaxed) != 0,
-            guard_attached: links.iter().any(|l| l.starts_with(crate::attach::GUARD)),
+            guard_attached: links.iter().any(|l| Set::of(l) == Some(Set::Guard)),
             attached: links.len(),
             records: self.globals.records().load(Ordering::Relaxed),
             events_lost: self.globals.events_lost(),

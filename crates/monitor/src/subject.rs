@@ -29,7 +29,7 @@ pub struct Subject {
     pub cause: u64,
 }
 
-/// What a task may hold is not known: `MAY_HOLD` of kernel/lomac/subject.h.
+/// What a task may hold is not known: `MAY_HOLD` of kernel/core/subject.h.
 const MAY_HOLD: u32 = 1 << 31;
 
 impl Monitor {

@@ -216,7 +216,7 @@ impl Monitor {
         Ok(lines.iter().map(|call| (call.tid, call.number)).collect())
     }
 
-    /// Makes what task storage and slots say of tasks one (kernel/lomac/subject.h); how many
+    /// Makes what task storage and slots say of tasks one (kernel/core/subject.h); how many
     /// tasks there were.
     pub(crate) fn settle(&self, over: Over<'_>) -> Result<usize> {
         let done: Vec<u32> = iterate(&self.ps_settle, over)?;

@@ -121,7 +121,7 @@ static __noinline u32 caps_operation_of(u32 layer, u32 service, u32 number)
 	ARENA(struct caps_service) * s;
 	u32 low = 0, high, i;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	image = ARENA_PTR(struct caps_image, ARENA_PTR(struct caps_subject, layer)->image);
 	if (!service || service > image->services_count)
 		return 0;
@@ -156,7 +156,7 @@ static __noinline u32 caps_service_automaton(u32 layer, u32 service)
 	ARENA(struct caps_subject) * s;
 	u32 i;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	s = ARENA_PTR(struct caps_subject, layer);
 	for_each_index(i, s->services_count) {
 		ARENA(struct caps_of_service) *of =
@@ -174,7 +174,7 @@ __noinline u32 caps_service_given(struct caps_room *r __arg_nonnull, u32 layer, 
 {
 	u32 automaton, image, taken = caps_session_at(r->session)->taken;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	automaton = caps_service_automaton(layer, service);
 	image = ARENA_PTR(struct caps_subject, layer)->image;
 	r->answer = 0;
@@ -318,7 +318,7 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 	u32 at = caps_operation_of(layer, service, caps_request_of(r)->operation), kind, needs,
 	    count, i, why = 0;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	r->layer = layer;
 	r->service = service;
 	r->operand = r->wanted = r->denied = 0;
@@ -449,7 +449,7 @@ __noinline u32 caps_request_judged(struct caps_room *r __arg_nonnull)
 
 	r->judged = r->binds = r->giving = r->limited = r->others_count = r->layer = r->wanted =
 		r->denied = 0;
-	r->epoch = *(volatile u32 *)&caps_epoch;
+	r->epoch = READ_ONCE(caps_epoch);
 	for_each_index(i, caps_request_of(r)->operands) {
 		if (r->kinds[BOUND(i, CAPS_WIRE_OPERANDS)] != CAPS_WIRE_DESCRIPTOR)
 			continue;

@@ -102,7 +102,7 @@ __noinline int caps_served_said(struct caps_room *r __arg_nonnull,
 {
 	u32 k, i, n = w->n, state, automaton;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(k, 0, r->count) {
 		automaton = ARENA_PTR(struct caps_image, ARENA_PTR(struct caps_subject,
 								   r->layers[BOUND(k, CAPS_LAYERS)])
@@ -125,7 +125,7 @@ __noinline int caps_served_said_of_key(struct caps_room *r __arg_nonnull, u64 te
 {
 	u32 k, state, automaton;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(k, 0, r->count) {
 		automaton = ARENA_PTR(struct caps_image, ARENA_PTR(struct caps_subject,
 								   r->layers[BOUND(k, CAPS_LAYERS)])
@@ -274,7 +274,7 @@ static __noinline int caps_type_is(struct caps_room *r, u32 type)
 	struct caps_wire_request *q = (struct caps_wire_request *)r->head;
 	u32 k, wants;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	bpf_for(k, 0, r->count) {
 		ARENA(struct caps_image) * image;
 		u32 layer = r->layers[BOUND(k, CAPS_LAYERS)],

@@ -9,6 +9,7 @@
 #ifndef TIDEGATE_CAPS_SERVICE_STREAM_H
 #define TIDEGATE_CAPS_SERVICE_STREAM_H
 
+#include "lib/arch.h"
 #include "caps/service/packet.h"
 
 #define CAPS_FRAGS 17
@@ -73,16 +74,7 @@ static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
 			continue;
 		}
 		*n = f->len - at;
-#ifdef __TARGET_ARCH_x86
-		if (!symbols.page_offset_base || !symbols.vmemmap_base || page & 1)
-			return 0;
-		page = (page - read_kernel_u64(symbols.vmemmap_base)) /
-			       bpf_core_type_size(struct page)
-		       << 12;
-		return read_kernel_u64(symbols.page_offset_base) + page + f->offset + at;
-#else
-		return 0;
-#endif
+		return page_memory(&page) ? page + f->offset + at : 0;
 	}
 	return 0;
 }
@@ -273,14 +265,14 @@ __noinline u64 caps_queued(u64 sk)
 __noinline int caps_stream_begins(struct caps_conn *c __arg_nonnull, u64 peer)
 {
 	int turn = caps_turn_taken(&c->requests.turn);
-	u64 taken = *(volatile u64 *)&c->taken, queued;
+	u64 taken = READ_ONCE(c->taken), queued;
 
 	if (turn <= 0)
 		return turn;
-	if (*(volatile u64 *)&c->reader)
+	if (READ_ONCE(c->reader))
 		return -EAGAIN;
 	queued = caps_queued(peer);
-	if (*(volatile u64 *)&c->reader || *(volatile u64 *)&c->taken != taken)
+	if (READ_ONCE(c->reader) || READ_ONCE(c->taken) != taken)
 		return -EAGAIN;
 	if (queued + taken != c->requests.seen)
 		c->requests.lost = 1;
@@ -291,15 +283,14 @@ __noinline int caps_stream_begins(struct caps_conn *c __arg_nonnull, u64 peer)
 __noinline int caps_stream_reads(struct caps_conn *c __arg_nonnull, u64 sk)
 {
 	int turn = caps_turn_taken(&c->reader);
-	u64 seen = *(volatile u64 *)&c->requests.seen, queued;
+	u64 seen = READ_ONCE(c->requests.seen), queued;
 
 	if (turn <= 0)
 		return turn;
-	if (*(volatile u64 *)&c->requests.turn)
+	if (READ_ONCE(c->requests.turn))
 		return -EAGAIN;
 	queued = caps_queued(sk);
-	if (queued == ~0ull || *(volatile u64 *)&c->requests.turn ||
-	    *(volatile u64 *)&c->requests.seen != seen)
+	if (queued == ~0ull || READ_ONCE(c->requests.turn) || READ_ONCE(c->requests.seen) != seen)
 		return -EAGAIN;
 	c->taken = seen - queued;
 	return 0;
@@ -427,7 +418,7 @@ static __noinline int caps_stream_may_read(struct caps_conn *c, u64 sk, u32 size
 	err = caps_stream_reads(c, sk);
 	if (err)
 		return err;
-	left = *(volatile u64 *)&c->verified - c->taken;
+	left = READ_ONCE(c->verified) - c->taken;
 	if (size <= left) {
 		if (flags & MSG_PEEK)
 			caps_turn_left(&c->reader);

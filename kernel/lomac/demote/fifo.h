@@ -11,6 +11,7 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_FIFO_H
 #define TIDEGATE_LOMAC_DEMOTE_FIFO_H
 
+#include "lib/arch.h"
 #include "lomac/demote/state.h"
 
 #define TX_CROWD_NS 10000000000ull /* for a reader that found no room to be counted by its pipe */
@@ -29,7 +30,7 @@ __noinline u32 fifo_open(u64 file)
 	if (!file || address(f->f_inode) != tx.join_key)
 		return FIFO_GONE;
 	/* who comes to its memory writes the mode before the inode */
-	asm volatile("" ::: "memory");
+	in_order();
 	mode = f->f_mode;
 	if (!(mode & FMODE_READ) || mode & FMODE_OPENED)
 		return FIFO_GONE;

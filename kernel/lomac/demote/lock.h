@@ -12,6 +12,7 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_LOCK_H
 #define TIDEGATE_LOMAC_DEMOTE_LOCK_H
 
+#include "core/wait.h"
 #include "lomac/budget.h"
 #include "lomac/demote/state.h"
 
@@ -75,51 +76,8 @@ static __always_inline void tx_close(void)
 }
 
 /*
- * Waits a moment; false: it is being killed, and has to go. Reading another process's
- * memory lets others run under every preemption model. It is the daemon's, which blocks
- * its readers at times: RCU tasks waits for every task to have blocked, or to be outside
- * the kernel, and until then nothing is detached from a hook, nor attached to it again
- * (crates/monitor/src/quiescent.rs). Who is being killed does not block any more.
- * Without a daemon it is init's memory, and never that of a process below the top level,
- * which could keep it locked, and with it whoever waits here and everybody's turn.
- * A loop has at most TX_PAUSES rounds of 64 steps: they outlast every deadline.
- */
-#define TX_PAUSES (1 << 23)
-#define TX_KILLED (1ul << 8) /* SIGKILL, in a set of signals */
-__noinline bool tx_pause(void)
-{
-	struct task_struct *whose = bpf_task_from_pid(policy.daemon);
-	u64 word;
-	u32 i;
-
-	if (whose && (!UNTRUSTED(whose)->mm || subject_label(whose).level < policy.top)) {
-		bpf_task_release(whose);
-		whose = NULL;
-	}
-	if (!whose)
-		whose = bpf_task_from_pid(1);
-	if (whose) {
-		if (UNTRUSTED(whose)->mm && subject_label(whose).level == policy.top) {
-			u64 there = UNTRUSTED(whose)->mm->arg_start;
-
-			bpf_for(i, 0, 64)
-				bpf_copy_from_user_task(&word, sizeof(word), (void *)there, whose,
-							0);
-		}
-		bpf_task_release(whose);
-	}
-	return !(bpf_get_current_task_btf()->pending.signal.sig[0] & TX_KILLED);
-}
-
-/* Is there to be another look before `until`? A hook that may not sleep looks at once. */
-static __always_inline bool tx_again(u64 until, bool may_sleep)
-{
-	return bpf_ktime_get_ns() <= until && (!may_sleep || tx_pause());
-}
-
-/*
- * The same by who has the turn. 0: there is; -EAGAIN: the time is over, or the current task is being killed; TX_LOST:
- * the turn is another's, and nothing of `tx` is to be touched any more.
+ * As wait_again(), by who has the turn. 0: there is to be another look; -EAGAIN: the time is over, or the current task is being
+ * killed; TX_LOST: the turn is another's, and nothing of `tx` is to be touched any more.
  */
 static __always_inline int tx_rest(u64 until, bool may_sleep, u32 mine)
 {
@@ -130,7 +88,7 @@ static __always_inline int tx_rest(u64 until, bool may_sleep, u32 mine)
 	if (!may_sleep)
 		return 0;
 	tx_leave(mine);
-	alive = tx_pause();
+	alive = wait_moment();
 	if (!tx_enter(mine))
 		return TX_LOST;
 	return alive ? 0 : -EAGAIN;
@@ -184,7 +142,7 @@ static __always_inline bool tx_is_next(const struct turn_claim *asks, u32 mine, 
 static __always_inline bool tx_take(const struct turn_claim *asks, u32 mine, bool may_sleep)
 {
 	u64 now = bpf_ktime_get_ns();
-	u32 lock = *(volatile u32 *)&tx.lock;
+	u32 lock = READ_ONCE(tx.lock);
 
 	if (may_sleep && (!tx_is_free(asks->level) || !tx_is_next(asks, mine, now)))
 		return false;
@@ -237,9 +195,9 @@ __noinline bool tx_queue(u64 ns, u32 mine, bool wanted)
 		return false;
 	s->waited++;
 	s->waits = 1;
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		got = wanted && tx_try(mine, true);
-		if (got || !tx_again(until, true))
+		if (got || !wait_again(until, true))
 			break;
 	}
 	s->waits = 0;
@@ -259,10 +217,10 @@ __noinline u32 tx_lock_atomic(void)
 	u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
 	u32 i, mine = tx_ticket();
 
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		if (tx_try(mine, false))
 			return mine;
-		if (!tx_again(until, false))
+		if (!wait_again(until, false))
 			break;
 	}
 	return 0;

@@ -112,8 +112,8 @@ __noinline int pipeline_let_go(u8 to)
 	until = bpf_ktime_get_ns() + PIPELINE_NS;
 	s->waited++;
 	s->waits = 1;
-	bpf_for(i, 0, TX_PAUSES) {
-		if (!tx_again(until, true) || !pipeline_is_made(to))
+	bpf_for(i, 0, WAIT_ROUNDS) {
+		if (!wait_again(until, true) || !pipeline_is_made(to))
 			break;
 	}
 	s->waits = 0;

@@ -3,36 +3,30 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_QUIESCE_H
 #define TIDEGATE_LOMAC_DEMOTE_QUIESCE_H
 
-#include "lib/call.h"
-#include "lib/verifier.h"
+#include "lib/arch.h"
 
-#define TX_CALL(nr) (1ull << ((nr) & 63))
-const u64 tx_calls_at_rest[8] = {
-	/* read, poll, pread64, readv, select, sched_yield, pause, nanosleep, accept, recvfrom, wait4 */
-	TX_CALL(0) | TX_CALL(7) | TX_CALL(17) | TX_CALL(19) | TX_CALL(23) | TX_CALL(24) |
-		TX_CALL(34) | TX_CALL(35) | TX_CALL(43) | TX_CALL(45) | TX_CALL(61),
-	/* flock, fsync, fdatasync */
-	TX_CALL(73) | TX_CALL(74) | TX_CALL(75),
-	/* rt_sigtimedwait, rt_sigsuspend */
-	TX_CALL(128) | TX_CALL(130),
-	/* futex, restart_syscall, clock_nanosleep, epoll_wait, waitid */
-	TX_CALL(202) | TX_CALL(219) | TX_CALL(230) | TX_CALL(232) | TX_CALL(247),
-	/* pselect6, ppoll, epoll_pwait, accept4 */
-	TX_CALL(270) | TX_CALL(271) | TX_CALL(281) | TX_CALL(288),
-	0,
-	/* epoll_pwait2, futex_waitv */
-	TX_CALL(441) | TX_CALL(449),
-};
+/* Calls that only wait or observe. */
+#define CALLS_AT_REST(word)                                                                       \
+	CALL(word, read) | CALL(word, poll) | CALL(word, pread64) | CALL(word, readv) |           \
+		CALL(word, select) | CALL(word, sched_yield) | CALL(word, pause) |                \
+		CALL(word, nanosleep) | CALL(word, accept) | CALL(word, recvfrom) |               \
+		CALL(word, wait4) | CALL(word, flock) | CALL(word, fsync) |                       \
+		CALL(word, fdatasync) | CALL(word, rt_sigtimedwait) | CALL(word, rt_sigsuspend) | \
+		CALL(word, futex) | CALL(word, restart_syscall) | CALL(word, clock_nanosleep) |   \
+		CALL(word, epoll_wait) | CALL(word, waitid) | CALL(word, pselect6) |              \
+		CALL(word, ppoll) | CALL(word, epoll_pwait) | CALL(word, accept4) |               \
+		CALL(word, epoll_pwait2) | CALL(word, futex_waitv)
+const u64 tx_calls_at_rest[CALLS / 64] = CALL_TABLE(CALLS_AT_REST);
 
 /*
  * A thread is at rest if it is in user space, or in a call that can only wait
  * or observe: nothing it passed a hook for under its old level is under way.
- * The numbers are x86-64's: a 32-bit call is not at rest. recvmsg is not among them: it may be about to install a descriptor, nor
+ * A 32-bit call is not at rest. recvmsg is not among them: it may be about to install a descriptor, nor
  * connect: it may be about to join a socket.
  */
 static __always_inline bool tx_at_rest(struct task_struct *t)
 {
-	s32 nr = call_of(t);
+	s32 nr = CALL_NUMBER(call_regs(t));
 
 	/* it writes its memory to a file */
 	if (t->flags & PF_DUMPCORE)
@@ -44,9 +38,9 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 	if (t->__state & TASK_TRACED &&
 	    (!(t->exit_code >> 8) || t->exit_code >> 8 == PTRACE_EVENT_STOP))
 		return true;
-	if (t->thread_info.status & TS_COMPAT)
+	if (CALL_IS_32(t))
 		return false;
-	return nr < 512 && tx_calls_at_rest[BOUND(nr >> 6, 8)] >> (nr & 63) & 1;
+	return CALL_IS_IN(tx_calls_at_rest, nr);
 }
 
 /*

@@ -63,9 +63,9 @@ static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *
 static __always_inline void tx_note_held(struct tg_subject *s, bool committed)
 {
 	if (tx.writable || tx.guards)
-		*(volatile u32 *)&s->clear = MAY_HOLD | (u32)tx.id;
+		WRITE_ONCE(s->clear, MAY_HOLD | (u32)tx.id);
 	else if (committed && s->tx_old >= policy.top)
-		*(volatile u32 *)&s->clear = tx.began;
+		WRITE_ONCE(s->clear, tx.began);
 }
 
 /* Does one step for every task that falls. */

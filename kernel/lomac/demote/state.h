@@ -5,6 +5,7 @@
 
 #include "lib/budget.h"
 #include "core/record.h"
+#include "lomac/maps.h"
 
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
 #define TX_LOOK_NS 250000000ull    /* for who holds something to come into sight */
@@ -96,13 +97,13 @@ struct tg_tx {
 static __always_inline bool tx_idle_for(u16 family)
 {
 	_Static_assert(__builtin_offsetof(struct tg_tx, lock) == 4, "one word with the family");
-	return *(volatile u64 *)&tx == family;
+	return READ_ONCE(*(u64 *)&tx) == family;
 }
 
 /* What `clear` of a subject says that holds nothing revoked now. */
 static __always_inline u32 held_now(void)
 {
-	return (*(volatile u32 *)&tx.rises + 1) & ~MAY_HOLD;
+	return (READ_ONCE(tx.rises) + 1) & ~MAY_HOLD;
 }
 
 /* What a step over all tasks does for those that fall. */

@@ -36,7 +36,7 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_TRANSACTION_H
 #define TIDEGATE_LOMAC_DEMOTE_TRANSACTION_H
 
-#include "core/guard_wait.h"
+#include "core/wait.h"
 #include "lomac/demote/pipeline.h"
 #include "lomac/demote/scan.h"
 #include "lomac/demote/spread.h"
@@ -53,7 +53,7 @@ static __always_inline int tx_fail(u8 reason, struct tg_note *n)
 
 static __always_inline bool tx_armed(void)
 {
-	return *(volatile u16 *)&tx.guard_armed;
+	return READ_ONCE(tx.guard_armed);
 }
 
 /* Has the guard attached. The order is the daemon's in reverse: see guard.rs. As all that waits: 0, or what tx_rest says. */
@@ -69,7 +69,7 @@ static __always_inline int tx_guard(bool may_sleep, u32 mine)
 	if (!may_sleep)
 		return -EAGAIN;
 	tx.deadline = bpf_ktime_get_ns() + GUARD_WAIT_NS;
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		if (tx_armed()) {
 			tx.deadline = bpf_ktime_get_ns() + TX_SETTLE_NS;
 			return 0;
@@ -129,7 +129,7 @@ static __always_inline int tx_settle(bool may_sleep, u32 mine)
 	int err;
 	u32 i;
 
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		tx_wait();
 		if (!tx.busy)
 			return 0;
@@ -153,7 +153,7 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 	int err;
 	u32 i, k;
 
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		tx.overflow = tx.async = tx.mapping = 0;
 		tx_scan_fallers(TX_COUNT);
 		tx.pending = tx.channels = tx.memory = tx.floors = tx.floors_others = 0;
@@ -190,7 +190,7 @@ static __always_inline u8 tx_why_not(void)
  */
 static __always_inline bool tx_floors_fit(u8 from, u8 to)
 {
-	u32 own = *(volatile u32 *)share_of(TG_T_FLOORS, to, tx.own);
+	u32 own = READ_ONCE(*share_of(TG_T_FLOORS, to, tx.own));
 
 	return share_has_room(TG_T_FLOORS, from, tx.own, tx.floors + tx.floors_others,
 			      BUDGET_LAST | BUDGET_OTHER) &&
@@ -431,7 +431,7 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_se
 	if (fifo && CAST(struct file, join)->f_mode & FMODE_WRITE) {
 		u64 until = bpf_ktime_get_ns() + TX_SPIN_NS;
 
-		bpf_for(i, 0, TX_PAUSES) {
+		bpf_for(i, 0, WAIT_ROUNDS) {
 			if (!fifo_comes(fifo))
 				break;
 			err = tx_rest(until, may_sleep, mine);

@@ -50,7 +50,7 @@ __noinline bool attach_accepts(u32 table, struct tg_text *t)
 {
 	u32 state = 1, i;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!t)
 		return false;
 	for (i = UNKNOWN_ZERO; i < t->len; i++) {
@@ -68,7 +68,7 @@ __noinline u32 attach_left(u32 table, struct tg_text *t)
 {
 	u32 state = 1, i, j, count = 0, kept = 0;
 
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	if (!t)
 		return 0;
 	bpf_for(i, 0, t->len) {

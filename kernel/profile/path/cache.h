@@ -80,8 +80,8 @@ int BPF_PROG(profile_d_move, struct dentry *dentry, struct dentry *target)
 
 static __always_inline u64 moves_now(void)
 {
-	if (*(volatile u32 *)&moves_counted)
-		return *(volatile u64 *)&directory_moves | MOVES_COUNTED;
+	if (READ_ONCE(moves_counted))
+		return READ_ONCE(directory_moves) | MOVES_COUNTED;
 	return CAST(struct seqcount, symbols.rename_lock)->sequence;
 }
 

@@ -263,7 +263,7 @@ static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 
 			state = feed_byte(f, state, word);
 			word >>= 8;
 			/* one after the other: what is read ahead would need room */
-			asm volatile("" : "+r"(word));
+			barrier_var(word);
 		}
 	}
 	if (!len)
@@ -273,7 +273,7 @@ static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 
 	for (u32 k = 0; k < 7; k++) {
 		state = feed_byte(f, state, word);
 		word >>= 8;
-		asm volatile("" : "+r"(word));
+		barrier_var(word);
 		if (k + 1 == len)
 			break;
 	}
@@ -282,7 +282,7 @@ static __always_inline u32 feed_text(struct tg_feed f, u32 state, u64 text, u32 
 
 __noinline u32 name_feed(u32 table, u32 state, u64 text, u32 len)
 {
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	return feed_text(feed_of(table), state, text, len);
 }
 
@@ -294,7 +294,7 @@ static __always_inline u32 feed_component(struct tg_feed f, u32 state, struct de
 
 __noinline u32 name_feed_component(u32 table, u32 state, u64 dentry)
 {
-	asm volatile("" ::"r"(&arena));
+	USES_ARENA();
 	return feed_component(feed_of(table), state, CAST(struct dentry, dentry));
 }
 
@@ -333,9 +333,8 @@ static __always_inline long name_recall_at(struct tg_name *n, u32 second)
 
 	if (!r)
 		return NAME_LATER;
-	state = *(volatile u64 *)&r->state;
-	if ((*(volatile u64 *)&r->one ^ state) != n->one ||
-	    (*(volatile u64 *)&r->two ^ state) != n->two)
+	state = READ_ONCE(r->state);
+	if ((READ_ONCE(r->one) ^ state) != n->one || (READ_ONCE(r->two) ^ state) != n->two)
 		return NAME_LATER;
 	return state;
 }

@@ -20,14 +20,13 @@
  * get back. So nobody has seen lower data whose level goes up again. There is no word
  * about it in a slot meanwhile.
  */
-#ifndef TIDEGATE_LOMAC_SUBJECT_H
-#define TIDEGATE_LOMAC_SUBJECT_H
+#ifndef TIDEGATE_CORE_SUBJECT_H
+#define TIDEGATE_CORE_SUBJECT_H
 
 #include "lib/storage.h"
 #include "lib/verifier.h"
 #include "core/maps.h"
-#include "lomac/maps.h"
-#include "lomac/slot.h"
+#include "core/slot.h"
 
 #define TG_SLOT_BITS 15
 /* Each try lost means that somebody else's was won: it does not come to this. */
@@ -65,7 +64,7 @@ static __always_inline struct tg_subject *subject_stored(struct task_struct *tas
  */
 static __always_inline u64 slot_born(u64 task)
 {
-	u64 word = *(volatile u64 *)&slot_of(task)->word;
+	u64 word = READ_ONCE(slot_of(task)->word);
 
 	return word & SLOT_BORN && slot_is(word, task) ? word : 0;
 }
@@ -84,7 +83,7 @@ static __always_inline u8 subject_observes(struct tg_subject *s)
 	/* who has no room for a label may not go unnoticed either */
 	if (!s || s == &subject_lost)
 		return policy.top;
-	both = *(volatile u16 *)&s->level;
+	both = READ_ONCE(*(u16 *)&s->level);
 	return both >> 8 ? (both >> 8) - 1 : both;
 }
 
@@ -101,7 +100,7 @@ struct tg_label {
 /* What a slot says of that. To be asked before its word: whose that is has had the slot all the time then. */
 static __always_inline u32 slot_clear(u64 task)
 {
-	return *(volatile u32 *)&slot_of(task)->clear;
+	return READ_ONCE(slot_of(task)->clear);
 }
 
 static __always_inline struct tg_label subject_label(struct task_struct *task)
@@ -113,7 +112,7 @@ static __always_inline struct tg_label subject_label(struct task_struct *task)
 	struct tg_label l = { .level = policy.top, .observes = policy.top };
 
 	if (s) {
-		l.clear = *(volatile u32 *)&s->clear;
+		l.clear = READ_ONCE(s->clear);
 		if (!l.clear && word)
 			l.clear = clear;
 		l.cause = !s->cause && word ? slot_of(at)->cause : s->cause;
@@ -200,16 +199,16 @@ static __always_inline u8 subject_level(struct tg_subject *s)
 	if (!s)
 		return policy.top;
 	/* keeps the compiler from adding the offset before the test */
-	asm volatile("" : "+r"(s));
+	barrier_var(s);
 	return s->level;
 }
 
 /* What a slot is to say of a task by its storage; 0: nothing, as its level may be put back. */
 static __always_inline u64 slot_word_of(u64 task, struct tg_subject *s)
 {
-	u16 both = *(volatile u16 *)&s->level;
+	u16 both = READ_ONCE(*(u16 *)&s->level);
 
-	return both >> 8 ? 0 : slot_word(task, both, *(volatile u8 *)&s->attrs);
+	return both >> 8 ? 0 : slot_word(task, both, READ_ONCE(s->attrs));
 }
 
 #define LEVEL_UNSURE 0xff
@@ -226,7 +225,7 @@ __noinline u8 level_remember(void)
 	if (!s || s == &subject_lost)
 		return subject_level(s);
 	bpf_for(i, 0, SLOT_TRIES) {
-		old = *(volatile u64 *)&slot->word;
+		old = READ_ONCE(slot->word);
 		word = slot_word_of(me, s);
 		if (!slot_fits(me) || old & SLOT_BORN || (!word && !slot_is(old, me)))
 			break;
@@ -234,7 +233,7 @@ __noinline u8 level_remember(void)
 		    slot_word_of(me, s) == word)
 			break;
 	}
-	both = *(volatile u16 *)&s->level;
+	both = READ_ONCE(*(u16 *)&s->level);
 	return both >> 8 ? LEVEL_UNSURE : both;
 }
 
@@ -287,7 +286,7 @@ static __always_inline void slot_correct(u64 task, struct tg_subject *s)
 /* `from`: the level that may be put back, and 1; 0: this one stays. */
 static __always_inline void subject_set_level(u64 task, struct tg_subject *s, u8 level, u8 from)
 {
-	*(volatile u16 *)&s->level = level | from << 8;
+	WRITE_ONCE(*(u16 *)&s->level, level | from << 8);
 	slot_change(task, slot_word_of(task, s));
 }
 

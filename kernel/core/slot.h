@@ -5,8 +5,8 @@
  * The highest eight bits of a kernel address are ones, and a task is aligned to the
  * 64 bytes of a cache line, so the address is whole.
  */
-#ifndef TIDEGATE_LOMAC_SLOT_H
-#define TIDEGATE_LOMAC_SLOT_H
+#ifndef TIDEGATE_CORE_SLOT_H
+#define TIDEGATE_CORE_SLOT_H
 
 #include "abi/policy.h"
 #include "lib/bpf.h"
