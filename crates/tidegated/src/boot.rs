@@ -16,12 +16,14 @@ use crate::metrics::Counts;
 use crate::object_managers::audit::Managers;
 use crate::object_managers::decisions::Security;
 use crate::options;
+use crate::policy_history::{Policies, refusals};
 use crate::queue::Queue;
+use crate::report::Report;
 use crate::sessions::Known;
 use crate::status_page::Page;
 use crate::te_system_start::Governed;
 use crate::watchdog::Pulse;
-use crate::{Left, Policies, Report, Shared, labels::store, te_system_start};
+use crate::{Left, Shared, labels::store, te_system_start};
 
 /// Brings the monitor up, or takes over the one that is there; a part of one is none.
 pub fn boot(
@@ -183,15 +185,6 @@ fn told(governed: Governed, enforcing: bool, message: &mut String) -> Vec<String
     let mut warnings = governed.warnings;
     warnings.extend(governed.first_lacks.filter(|_| enforcing));
     warnings
-}
-
-/// What becomes of refusals, by the command line.
-pub fn refusals(permissive: bool) -> Refusals {
-    if permissive {
-        Refusals::Recorded
-    } else {
-        Refusals::Enforced
-    }
 }
 
 /// Has whoever shares a channel with a lower process fall with it: a process of

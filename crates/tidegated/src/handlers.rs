@@ -6,17 +6,21 @@ use std::sync::atomic::Ordering;
 
 use tidegate_audit::level_name;
 use tidegate_flask::Sid;
-use tidegate_monitor::{Killed, Monitor, Why};
+use tidegate_monitor::{Killed, Why};
 use tidegate_policy::Policy;
 use tidegate_policy::te::UnknownBoolean;
-use tidegate_protocol::{Ask, Code, Lost, Room, Status, You};
+use tidegate_protocol::{Ask, Code, Lost, You};
 
-use crate::boot::refusals;
 use crate::error::{DaemonError, Outcome};
 use crate::metrics::metrics;
-use crate::server::Peer;
+use crate::peer::Peer;
+use crate::policy_history::refusals;
+use crate::status::status;
 use crate::status_page::denies_unknown;
-use crate::{Answer, Policies, Shared, bundles, object_managers::audit, sessions};
+use crate::{Shared, bundles, end, object_managers::audit, sessions};
+
+/// An answer, which has a chain of records for `why`.
+pub type Answer = tidegate_protocol::Answer<tidegate_audit::Chain>;
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +105,7 @@ fn decide(
         )?),
         Ask::Stop => {
             trusted(shared, peer, "setenforce")?;
-            crate::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
+            end::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
             let message = "nothing is enforced any more".into();
             return Ok((
                 Answer::Done {
@@ -369,39 +373,6 @@ fn permitted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
         }
     }
     Ok(())
-}
-
-/// What is in force.
-pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
-    let s = monitor.status()?;
-    let policy = policies.get(s.seqno);
-    Ok(Status {
-        policy: policy
-            .as_ref()
-            .map_or_else(|| "unknown".into(), |p| p.name.clone()),
-        levels: policy.as_ref().map_or_else(Vec::new, |p| p.levels.clone()),
-        left_out: policy.as_ref().map_or_else(Vec::new, |p| {
-            let each = p.profiles.left_out.iter();
-            each.map(ToString::to_string).collect()
-        }),
-        options: policy.map_or_else(Vec::new, |p| p.options.clone()),
-        seqno: s.seqno,
-        permissive: s.permissive,
-        daemon: (s.daemon != 0).then_some(s.daemon),
-        attached: s.attached,
-        guard_armed: s.guard_armed,
-        given: Room {
-            used: monitor.given_used()?,
-            max: s.given_max.into(),
-        },
-        labels: Room {
-            used: s.labels_used,
-            max: s.given_max.into(),
-        },
-        records: s.records,
-        events_lost: s.events_lost,
-        labels_failed: s.labels_failed,
-    })
 }
 
 /// The models that a policy has and its successor does not, in words.

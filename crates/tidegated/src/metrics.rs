@@ -11,7 +11,7 @@ use tidegate_protocol::{Manager, Metrics, RecordCount};
 
 use crate::Shared;
 use crate::error::{DaemonError, Outcome};
-use crate::handlers::status;
+use crate::status::status;
 
 /// How long an answer holds: counting goes through all processes and all given levels,
 /// and who asks may be anybody.

@@ -13,7 +13,6 @@ use tidegate_monitor::{Monitor, Refusals};
 use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
-use crate::boot::refusals;
 use crate::capability_files::CapsFiles;
 use crate::error::{DaemonError, Outcome};
 use crate::instance::{directory, write_whole};
@@ -39,6 +38,15 @@ pub struct Policies {
     numbering: Mutex<Numbering>,
     /// The capability files that sessions have.
     pub caps: CapsFiles,
+}
+
+/// What becomes of refusals, by the command line.
+pub fn refusals(permissive: bool) -> Refusals {
+    if permissive {
+        Refusals::Recorded
+    } else {
+        Refusals::Enforced
+    }
 }
 
 /// Makes room for one more, but not at the cost of a newer one than need be: records come in

@@ -16,7 +16,7 @@ use tidegate_protocol::{Code, Session, Withdraw};
 
 use crate::Shared;
 use crate::error::{DaemonError, Outcome};
-use crate::server::Peer;
+use crate::peer::Peer;
 
 /// Names of objects that are remembered, at most.
 const NAMES: usize = 1 << 12;

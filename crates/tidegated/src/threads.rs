@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::Shared;
 use crate::error::{DaemonError, Outcome};
-use crate::{Shared, complain};
+use crate::messages::complain;
 
 /// Between two looks whether a thread has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);

@@ -20,8 +20,9 @@ use crate::error::{DaemonError, Outcome};
 use crate::instance::{directory, remove_whole, write_whole};
 use crate::labels::filesystem::{self, Filesystem, Mounts};
 use crate::labels::format::{Away, Labels, Saved, Table, UNMOUNTED, entries, label, lower};
+use crate::policy_history::Policies;
 use crate::watchdog::Who;
-use crate::{Policies, Shared, labels::crash_recovery, paths};
+use crate::{Shared, labels::crash_recovery, paths};
 
 /// What is known of filesystems beside the monitor's table.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use tidegate_audit::{Chain, ManagerRecord, Record, SubjectRecord, level_name};
 use tidegate_protocol::{Code, Told, Verdict, WhyOf};
 
 use crate::error::{DaemonError, Outcome};
-use crate::server::Peer;
+use crate::peer::Peer;
 use crate::{Shared, chain};
 
 /// Records that `why` can tell of.

@@ -13,7 +13,7 @@ use tidegate_protocol::{Code, Question, Reply};
 use crate::Shared;
 use crate::error::{DaemonError, Outcome};
 use crate::object_managers::decisions::Right;
-use crate::server::Peer;
+use crate::peer::Peer;
 
 /// Answers an object manager.
 pub fn answer(
