@@ -1,7 +1,6 @@
 //! The daemon's course: it brings enforcement up, starts its threads, answers, and ends.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tidegate_monitor::Monitor;
@@ -9,6 +8,7 @@ use tidegate_policy::Policy;
 
 use crate::end::keep_given;
 use crate::error::Outcome;
+use crate::messages::complain;
 use crate::object_managers::decisions;
 use crate::options::Options;
 use crate::report::Report;
@@ -30,25 +30,26 @@ pub fn run(policy: Option<Policy>, how: &Options, ready: impl FnOnce(Report)) ->
     })?;
     let shared = Arc::new(shared);
     let server = server::Server::listen()?;
-    let records = events::start(&shared, how, receive)?;
-    maintenance::start(&shared)?;
-    decisions::start(&shared)?;
-    shared.monitor.set_daemon(true);
+    let record_threads = events::start(&shared, how, receive)?;
+    maintenance::start(&shared.enforcement, &shared.threads)?;
+    let security = &shared.object_managers.security;
+    decisions::start(security, &shared.enforcement, &shared.threads)?;
+    shared.enforcement.monitor.set_daemon(true);
     instance::notify("READY=1");
     ready(report);
     let served = server.run(&shared, &watchdog::Watchdog::of_environment());
     instance::notify("STOPPING=1");
-    shared.ending.store(true, Ordering::SeqCst);
+    shared.threads.end();
     if Monitor::is_loaded().unwrap_or(false)
-        && let Err(failure) = keep_given(&shared)
+        && let Err(failure) = keep_given(&shared.enforcement)
     {
-        shared.complain(&failure.to_string());
+        complain(&failure.to_string());
     }
-    if !records.end(&shared, WRITTEN_WITHIN) {
+    if !record_threads.end(&shared, WRITTEN_WITHIN) {
         // the next daemon counts them
-        shared.complain("records wait for the disk, and are lost");
+        complain("records wait for the disk, and are lost");
     }
-    shared.monitor.set_daemon(false);
+    shared.enforcement.monitor.set_daemon(false);
     drop(instance);
     served
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use tidegate_monitor::Monitor;
 
-use crate::Shared;
+use crate::enforcement::Enforcement;
 use crate::error::Outcome;
 use crate::labels::store::{self, Disks};
 use crate::policy_history::Policies;
@@ -29,11 +29,19 @@ pub fn take_down(monitor: &Monitor, policies: &Policies, disks: &Disks) -> Outco
 
 /// Writes the given levels down: for the last time if the machine is going down, when nothing
 /// but the service manager is left (tidegate.service). Else levels go on being given.
-pub fn keep_given(shared: &Shared) -> Outcome {
+pub fn keep_given(enforcement: &Enforcement) -> Outcome {
     let state = Command::new("systemctl").arg("is-system-running").output();
     if state.is_ok_and(|s| s.stdout.trim_ascii() == b"stopping") {
-        store::save_clean(&shared.monitor, &shared.policies, &shared.disks)
+        store::save_clean(
+            &enforcement.monitor,
+            &enforcement.policies,
+            &enforcement.disks,
+        )
     } else {
-        store::save(&shared.monitor, &shared.policies, &shared.disks)
+        store::save(
+            &enforcement.monitor,
+            &enforcement.policies,
+            &enforcement.disks,
+        )
     }
 }

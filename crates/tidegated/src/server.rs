@@ -22,8 +22,9 @@ use crate::error::{DaemonError, Outcome};
 use crate::handlers::{Answer, Then, answer};
 use crate::messages::complain;
 use crate::peer::Peer;
+use crate::shared::Shared;
 use crate::watchdog::{Watchdog, Who};
-use crate::{Shared, paths, threads};
+use crate::{paths, threads};
 
 /// How long a client may take to ask, and how long to hear the answer: from the first byte to the last.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -133,17 +134,18 @@ impl Server {
     /// Answers until a signal or a `stop` ends it.
     pub fn run(&self, shared: &Arc<Shared>, watchdog: &Watchdog) -> Outcome {
         let administrators = Arc::clone(&self.administrators);
-        threads::spawn("admin", shared, move |shared| {
-            let beat = || shared.pulse.beat(Who::Admin);
-            if let Err(failure) = administrators.keep(shared, &[], BEAT, beat) {
-                shared.complain(&failure.to_string());
+        let with = Arc::clone(shared);
+        threads::spawn("admin", &shared.threads, move || {
+            let beat = || with.threads.beat(Who::Admin);
+            if let Err(failure) = administrators.keep(&with, &[], BEAT, beat) {
+                complain(&failure.to_string());
             }
         })?;
         let mut looked = Instant::now();
         let round = || {
             if looked.elapsed() >= ROUND {
                 looked = Instant::now();
-                watchdog.look_after(&shared.pulse);
+                watchdog.look_after(shared.threads.pulse());
             }
         };
         let ends = [&self.signals, &self.finished];
@@ -195,7 +197,7 @@ impl Door {
                 Err(e) => return Err(DaemonError::io("wait for clients", e)),
                 Ok(ready) => ready,
             };
-            if shared.ends() || fds[1..].iter().any(|f| !f.revents().is_empty()) {
+            if shared.threads.ends() || fds[1..].iter().any(|f| !f.revents().is_empty()) {
                 return Ok(());
             }
             if ready == 0 {
@@ -225,10 +227,11 @@ impl Door {
     /// Who connected, and its place; `None`: there is no room for it, or it has gone.
     fn client(&self, shared: &Shared, stream: &UnixStream) -> Option<(Peer, Admitted)> {
         let peer = Peer::of(stream).ok()?;
+        let monitor = &shared.enforcement.monitor;
         let client = Client {
-            level: peer.level(&shared.monitor).ok()?,
+            level: peer.level(monitor).ok()?,
             uid: peer.uid,
-            limited: shared.monitor.has_capabilities(peer.pid).ok()?,
+            limited: monitor.has_capabilities(peer.pid).ok()?,
         };
         let place = admit(&self.clients, client)?;
         Some((peer, place))
