@@ -21,6 +21,7 @@ mod journal;
 mod labels;
 mod left_programs;
 mod lock;
+mod locks;
 mod log;
 mod maintenance;
 mod messages;

@@ -59,6 +59,7 @@ fn keep(enforcement: &Enforcement, threads: &Threads, mounts: &File) {
         if let Err(e) = guard.rest(monitor) {
             complain(&format!("the guard stays attached: {e}"));
         }
+        // held until the files are forgotten: a session that begins between the two would lose its file's names
         match monitor.capabilities().rest() {
             Ok(true) => policies.caps.forget_all(),
             Ok(false) => {}

@@ -11,6 +11,7 @@ use tidegate_protocol::{Manager, Metrics, RecordCount};
 
 use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
+use crate::locks::{METRICS, Ordered};
 use crate::status::status;
 
 /// How long an answer holds: counting goes through all processes and all given levels,
@@ -26,7 +27,7 @@ pub struct Counts {
     started: SystemTime,
     records: Mutex<BTreeMap<Sort, u64>>,
     dropped: AtomicU64,
-    answer: Mutex<Option<(Instant, Metrics)>>,
+    answer: Ordered<METRICS, Option<(Instant, Metrics)>>,
 }
 
 impl Counts {
@@ -36,7 +37,7 @@ impl Counts {
             started: SystemTime::now(),
             records: Mutex::default(),
             dropped: AtomicU64::new(0),
-            answer: Mutex::default(),
+            answer: Ordered::default(),
         }
     }
 
@@ -71,7 +72,7 @@ pub fn metrics(counts: &Counts, enforcement: &Enforcement, queue_lost: u64) -> O
     let Enforcement {
         monitor, policies, ..
     } = enforcement;
-    let mut answer = counts.answer.lock().unwrap_or_else(|e| e.into_inner());
+    let mut answer = counts.answer.lock();
     if let Some((at, metrics)) = &*answer
         && at.elapsed() < HOLDS
     {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_audit::{Placed, wall_clock};
@@ -17,6 +17,7 @@ use tidegate_protocol::{Code, Session, Withdraw};
 use crate::bundles::Bundles;
 use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
+use crate::locks::{Ordered, TAKEN_BACK};
 use crate::peer::Peer;
 
 /// Names of objects that are remembered, at most.
@@ -28,7 +29,7 @@ const MAX_NAME: usize = 255;
 #[derive(Debug, Default)]
 pub struct Sessions {
     /// What objects are called that were taken back, by their numbers.
-    objects: Mutex<HashMap<u64, String>>,
+    objects: Ordered<TAKEN_BACK, HashMap<u64, String>>,
     /// Bundles of capability files that are being looked at.
     bundles: Bundles,
 }
@@ -146,7 +147,6 @@ pub fn list(
     let monitor = &enforcement.monitor;
     let (domains, mut taken) = (monitor.domains()?, monitor.withdrawn()?);
     let objects = known.objects.lock();
-    let objects = objects.unwrap_or_else(|e| e.into_inner());
     let files = &enforcement.policies.caps;
     let told = |what: &tidegate_monitor::Withdraw| match *what {
         tidegate_monitor::Withdraw::Session(_) => "all".to_owned(),
@@ -248,8 +248,7 @@ pub fn withdraw(
                     vec![object_id(&object, 0)]
                 }
             };
-            let objects = known.objects.lock();
-            let mut objects = objects.unwrap_or_else(|e| e.into_inner());
+            let mut objects = known.objects.lock();
             for &id in ids.iter().take(NAMES.saturating_sub(objects.len())) {
                 objects.insert(id, format!("{class} {name}"));
             }

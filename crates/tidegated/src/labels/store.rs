@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::error::{DaemonError, Outcome};
 use crate::instance::{directory, remove_whole, write_whole};
 use crate::labels::filesystem::{self, Filesystem, Mounts};
 use crate::labels::format::{Away, Labels, Saved, Table, UNMOUNTED, entries, label, lower};
+use crate::locks::{DISKS, Held, MOUNTS, Ordered};
 use crate::policy_history::Policies;
 use crate::{labels::crash_recovery, paths};
 
@@ -27,8 +28,8 @@ use crate::{labels::crash_recovery, paths};
 #[derive(Debug, Default)]
 pub struct Disks {
     /// Locked while the table is written down, or an older one could come last.
-    known: Mutex<Known>,
-    mounts: Mutex<Mounts>,
+    known: Ordered<DISKS, Known>,
+    mounts: Ordered<MOUNTS, Mounts>,
 }
 
 /// See [`Disks`].
@@ -89,17 +90,17 @@ impl Disks {
 
     fn new(known: Known) -> Disks {
         Disks {
-            known: Mutex::new(known),
+            known: Ordered::new(known),
             ..Disks::default()
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(|e| e.into_inner())
+    fn lock(&self) -> Held<'_, Known> {
+        self.known.lock()
     }
 
     fn mounted(&self) -> Outcome<Arc<Vec<Filesystem>>> {
-        let mut mounts = self.mounts.lock().unwrap_or_else(|e| e.into_inner());
+        let mut mounts = self.mounts.lock();
         mounts.now()
     }
 }

@@ -5,7 +5,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tidegate_audit::{Chain, ManagerRecord, Record, SubjectRecord, level_name};
@@ -14,6 +13,7 @@ use tidegate_protocol::{Code, Told, Verdict, WhyOf};
 use crate::chain;
 use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
+use crate::locks::{Held, MANAGERS, Ordered};
 use crate::peer::Peer;
 
 /// Records that `why` can tell of.
@@ -49,7 +49,7 @@ struct Inner {
 
 /// Records of object managers.
 #[derive(Debug, Default)]
-pub struct Managers(Mutex<Inner>);
+pub struct Managers(Ordered<MANAGERS, Inner>);
 
 impl Inner {
     /// Whether a user's record may pass, which stands for so many that were left out; of how many then. What does not
@@ -94,8 +94,8 @@ impl Inner {
 }
 
 impl Managers {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    fn inner(&self) -> Held<'_, Inner> {
+        self.0.lock()
     }
 
     /// Takes a record that a process sent.
