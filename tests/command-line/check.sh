@@ -283,9 +283,12 @@ expect 8 'damaged' begin
 expect 5 'not running' "$T" status
 rm /var/lib/tidegate/given
 
-echo "# a full table"
+echo "# a full table, and a machine's own policy that is wrong"
 rm -f /tmp/out
-expect 0 '^enforcing' begin --given-entries 512
+printf 'include workstation\nbogus /x\n' >/etc/tidegate/policy.plm
+expect 3 'policy.plm:2:1' "$T" start --policy /etc/tidegate/policy.plm
+expect 0 'last in force is taken: workstation' timeout 1200 "$T" start --profile /etc/nowhere --given-entries 512
+rm /etc/tidegate/policy.plm
 low_out
 full() { low 'for i in $(seq 512); do echo x >/tmp/full$i; done'; }
 expect 1 'No space left' full

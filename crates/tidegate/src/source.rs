@@ -55,8 +55,12 @@ impl Source {
 
     /// Whether the command line names one.
     pub fn is_given(&self) -> bool {
-        let is_named = self.preset.is_some() || self.policy.is_some() || self.bundle.is_some();
-        is_named || !self.profiles.profile.is_empty() || !self.te.te.is_empty()
+        self.names_map() || !self.profiles.profile.is_empty() || !self.te.te.is_empty()
+    }
+
+    /// Whether the command line names a preset, a map or a bundle, so that the machine's own map does not count.
+    pub fn names_map(&self) -> bool {
+        self.preset.is_some() || self.policy.is_some() || self.bundle.is_some()
     }
 
     /// The options that name the same from any directory, and the mode: a policy keeps them for a reload that names none.

@@ -1,27 +1,29 @@
 //! From nothing, or from what a dead daemon left, to enforcement.
 
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_monitor::{Guard, Monitor, Options, Refusals, lock_memory};
 use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
-use crate::bundles::Bundles;
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
 use crate::instance::level_files;
-use crate::labels::store::Disks;
+use crate::labels::store::{self, Disks};
 use crate::left_programs::leave_programs;
-use crate::metrics::Counts;
-use crate::object_managers::audit::Managers;
-use crate::object_managers::decisions::Security;
+use crate::object_managers::ObjectManagers;
 use crate::options;
+use crate::policy_history::{Policies, refusals};
 use crate::queue::Queue;
-use crate::sessions::Known;
+use crate::records::{Left, Records};
+use crate::report::Report;
+use crate::sessions::Sessions;
+use crate::shared::Shared;
 use crate::status_page::Page;
-use crate::te_system_start::Governed;
-use crate::watchdog::Pulse;
-use crate::{Left, Policies, Report, Shared, labels::store, te_system_start};
+use crate::te_system_start::{self, Governed};
+use crate::threads::Threads;
 
 /// Brings the monitor up, or takes over the one that is there; a part of one is none.
 pub fn boot(
@@ -49,7 +51,7 @@ fn fresh(policy: Policy, how: &options::Options, queue: Queue) -> Outcome<(Share
         given_entries: room(how.given_entries, loaded.count()),
     })?;
     let shared = share(monitor, queue, Policies::new(), loaded.disks, how)?;
-    let monitor = &shared.monitor;
+    let monitor = &shared.enforcement.monitor;
     let report = monitor
         .restore_given(&loaded.given)
         .and_then(|()| monitor.name_contexts(loaded.contexts.iter().map(String::as_str)))
@@ -63,7 +65,7 @@ fn fresh(policy: Policy, how: &options::Options, queue: Queue) -> Outcome<(Share
         }
         Err(failure) => {
             // everything or nothing
-            let _ = shared.monitor.remove();
+            let _ = shared.enforcement.monitor.remove();
             Err(failure)
         }
     }
@@ -86,25 +88,17 @@ fn share(
     // a demotion waits for the daemon
     lock_memory();
     let guard = Guard::of(&monitor, Duration::from_millis(how.guard_quiet.into()))?;
-    let left = Left {
-        lost: monitor.status()?.events_lost,
-        untold: monitor.untold_records(),
-    };
     Ok(Shared {
-        left,
-        monitor,
-        policies,
-        disks,
-        guard,
-        sessions: Known::default(),
-        bundles: Bundles::default(),
-        ending: false.into(),
-        pulse: Pulse::new(),
-        queue,
-        dropped: 0.into(),
-        counts: Counts::new(),
-        security: Security::new(),
-        managers: Managers::default(),
+        records: Records::new(queue, Left::of(&monitor)?),
+        enforcement: Arc::new(Enforcement {
+            monitor,
+            policies,
+            disks,
+            guard,
+        }),
+        sessions: Sessions::default(),
+        object_managers: ObjectManagers::new(),
+        threads: Arc::new(Threads::new()),
     })
 }
 
@@ -112,13 +106,16 @@ fn share(
 /// the hooks has not been half enforced upon; labels what runs; then turns
 /// refusing on by one store.
 fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<Report> {
-    let monitor = &shared.monitor;
+    let Enforcement {
+        monitor,
+        policies,
+        disks,
+        guard,
+    } = &*shared.enforcement;
     monitor.trust_myself(policy.top())?;
-    shared
-        .policies
-        .put(monitor, &policy, Refusals::LetThrough)?;
+    policies.put(monitor, &policy, Refusals::LetThrough)?;
     // before anything is given: by this file's time, of this boot's clock, a crash's suspects are told
-    let mut warnings: Vec<String> = store::save(monitor, &shared.policies, &shared.disks)
+    let mut warnings: Vec<String> = store::save(monitor, policies, disks)
         .err()
         .map(|f| format!("after a crash, what low subjects made could rise: {}", f))
         .into_iter()
@@ -126,10 +123,10 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
     monitor.attach()?;
     level_files(&policy.levels)?;
     // what runs may have files open that it may not write any more, and until the end of this function gets more
-    let _raising = shared.guard.raise(monitor)?;
+    let _raising = guard.raise(monitor)?;
     let adopted = monitor.adopt()?;
     for record in &adopted.records {
-        shared.note(*record);
+        shared.records.note(monitor, *record);
     }
     warnings.extend(adopted.warnings);
     // an upgrade may come while the disk is full as well
@@ -140,15 +137,10 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
     let mut governed = None;
     if how.te_system {
         let put = |policy: &Policy| {
-            let put = shared.policies.put(monitor, policy, Refusals::LetThrough);
+            let put = policies.put(monitor, policy, Refusals::LetThrough);
             put.map(drop)
         };
-        governed = Some(te_system_start::govern(
-            monitor,
-            &shared.policies,
-            &policy,
-            put,
-        )?);
+        governed = Some(te_system_start::govern(monitor, policies, &policy, put)?);
     }
     monitor.set_refusals(&policy, refusals(how.permissive));
     Page::open()?.agree(monitor, Some(&policy))?;
@@ -185,15 +177,6 @@ fn told(governed: Governed, enforcing: bool, message: &mut String) -> Vec<String
     warnings
 }
 
-/// What becomes of refusals, by the command line.
-pub fn refusals(permissive: bool) -> Refusals {
-    if permissive {
-        Refusals::Recorded
-    } else {
-        Refusals::Enforced
-    }
-}
-
 /// Has whoever shares a channel with a lower process fall with it: a process of
 /// our own falls, which makes the kernel look at every channel there is.
 fn settle(lowest: &str) -> Option<String> {
@@ -225,29 +208,31 @@ fn take_over(
     let policies = Policies::new();
     let disks = Disks::read(&monitor, &policies)?;
     let shared = share(monitor, queue, policies, disks, how)?;
-    shared.monitor.trust_myself(shared.monitor.status()?.top)?;
-    if shared.monitor.governs_everyone()? {
-        shared.monitor.exempt_myself()?;
+    let enforcement = &*shared.enforcement;
+    let Enforcement {
+        monitor, policies, ..
+    } = enforcement;
+    monitor.trust_myself(monitor.status()?.top)?;
+    if monitor.governs_everyone()? {
+        monitor.exempt_myself()?;
     }
     // another end than this one was prepared for
-    store::reopen(&shared.monitor)?;
-    shared.monitor.attach()?;
+    store::reopen(monitor)?;
+    monitor.attach()?;
     // the daemon before may have died between putting a policy in force and telling of it
-    let in_force = shared.policies.in_force(&shared.monitor).ok();
-    Page::open()?.agree(&shared.monitor, in_force.as_deref())?;
+    let in_force = policies.in_force(monitor).ok();
+    Page::open()?.agree(monitor, in_force.as_deref())?;
     let mut message = "took over from a daemon that had ended".to_string();
     if let Some(policy) = policy {
-        crate::handlers::reload(&shared, policy, how.permissive)?;
+        enforcement.reload(policy, how.permissive)?;
         message += "; the policy named is in force";
     }
     let mut warnings = Vec::new();
     if how.te_system {
-        let policy = shared.policies.in_force(&shared.monitor)?;
-        let put = |more: &Policy| {
-            crate::handlers::reload(&shared, more.clone(), how.permissive).map(drop)
-        };
-        let governed = te_system_start::govern(&shared.monitor, &shared.policies, &policy, put)?;
-        let enforcing = !shared.monitor.status()?.permissive;
+        let policy = policies.in_force(monitor)?;
+        let put = |more: &Policy| enforcement.reload(more.clone(), how.permissive).map(drop);
+        let governed = te_system_start::govern(monitor, policies, &policy, put)?;
+        let enforcing = !monitor.status()?.permissive;
         warnings = told(governed, enforcing, &mut message);
     }
     Ok((

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use tidegate_audit::Placed;
 use tidegate_lava::{Place, Places};
@@ -12,6 +12,7 @@ use tidegate_policy::caps::Capabilities;
 
 use crate::error::Outcome;
 use crate::instance::{directory, write_whole};
+use crate::locks::{CAPS_FILES, Ordered};
 use crate::paths;
 
 /// Files held in memory; others are read again when they are asked for.
@@ -23,7 +24,7 @@ type Key = (u32, u32);
 /// The files in `/run/tidegate/policy/caps`.
 #[derive(Debug, Default)]
 pub struct CapsFiles {
-    read: Mutex<BTreeMap<Key, Arc<Placed>>>,
+    read: Ordered<CAPS_FILES, BTreeMap<Key, Arc<Placed>>>,
 }
 
 impl CapsFiles {
@@ -40,7 +41,7 @@ impl CapsFiles {
     /// Forgets all: their images are gone.
     pub fn forget_all(&self) {
         let _ = fs::remove_dir_all(paths::CAPS);
-        self.read.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        self.read.lock().clear();
     }
 
     /// All of them.
@@ -80,7 +81,7 @@ impl CapsFiles {
     }
 
     fn get(&self, key: Key) -> Option<Arc<Placed>> {
-        let mut read = self.read.lock().unwrap_or_else(|e| e.into_inner());
+        let mut read = self.read.lock();
         if let Some(known) = read.get(&key) {
             return Some(Arc::clone(known));
         }

@@ -4,8 +4,8 @@ use tidegate_audit::{Chain, Record, level_name};
 use tidegate_monitor::{Event, Kind, Monitor};
 use tidegate_protocol::{Code, WhyOf, You};
 
-use crate::Policies;
 use crate::error::{DaemonError, Outcome};
+use crate::policy_history::Policies;
 
 /// The chain; with a user id, only of what that user's processes did.
 pub fn explain(

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,13 +10,16 @@ use std::time::{Duration, Instant};
 use tidegate_audit::Record;
 use tidegate_monitor::{Class, Event, Events, Kind};
 
+use crate::enforcement::Enforcement;
 use crate::error::Outcome;
 use crate::log::Log;
+use crate::messages::complain;
 use crate::options::Options;
+use crate::paths;
 use crate::rate::Rate;
+use crate::shared::Shared;
 use crate::threads::{ended_within, fatal, spawn};
 use crate::watchdog::Who;
-use crate::{Shared, paths};
 
 /// How often the threads look whether they are to end.
 const BEAT: Duration = Duration::from_millis(500);
@@ -27,31 +29,37 @@ const QUIET: Duration = Duration::from_secs(10);
 
 /// Both threads.
 #[derive(Debug)]
-pub struct Records {
+pub struct RecordThreads {
     watch: JoinHandle<()>,
     log: JoinHandle<()>,
 }
 
-impl Records {
+impl RecordThreads {
     /// Waits so long until all that has come is written down, once the daemon is to end; whether it is.
     pub fn end(&self, shared: &Shared, patience: Duration) -> bool {
         let until = Instant::now() + patience;
         let all_came = ended_within(&self.watch, patience);
-        shared.queue.close();
+        shared.records.queue.close();
         let left = until.saturating_duration_since(Instant::now());
         ended_within(&self.log, left) && all_came
     }
 }
 
 /// Starts both threads.
-pub fn start(shared: &Arc<Shared>, how: &Options, records: Receiver<Event>) -> Outcome<Records> {
+pub fn start(
+    shared: &Arc<Shared>,
+    how: &Options,
+    records: Receiver<Event>,
+) -> Outcome<RecordThreads> {
     let log = Log::open(Path::new(paths::LOG), how.log_size, how.log_keep)?;
     let rate = Rate::new(how.log_rate);
-    let log = spawn("log", shared, move |shared| {
-        write(shared, log, rate, &records)
+    let with = Arc::clone(shared);
+    let log = spawn("log", &shared.threads, move || {
+        write(&with, log, rate, &records);
     })?;
-    let watch = spawn("watch", shared, watch)?;
-    Ok(Records { watch, log })
+    let with = Arc::clone(shared);
+    let watch = spawn("watch", &shared.threads, move || watch(&with))?;
+    Ok(RecordThreads { watch, log })
 }
 
 /// Above every other process: a demotion waits at most 10 s for the guard. What
@@ -71,40 +79,45 @@ fn watch(shared: &Arc<Shared>) {
     real_time();
     let ours = Arc::clone(shared);
     let each = move |event: Event| {
+        let Enforcement { monitor, guard, .. } = &*ours.enforcement;
         if event.kind == Kind::Guard {
             // for the daemon alone
-            ours.monitor.took_record();
-            ours.monitor.told_records(1);
+            monitor.took_record();
+            monitor.told_records(1);
             let armed = match event.class {
-                Some(Class::Te) => ours.guard.arm_te(&ours.monitor),
-                Some(Class::Caps) => ours.monitor.arm_capabilities(),
-                _ => ours.guard.arm(&ours.monitor),
+                Some(Class::Te) => guard.arm_te(monitor),
+                Some(Class::Caps) => monitor.arm_capabilities(),
+                _ => guard.arm(monitor),
             };
             if let Err(e) = armed {
-                ours.complain(&format!("the guard cannot be attached: {e}"));
+                complain(&format!("the guard cannot be attached: {e}"));
             }
         } else {
-            ours.log(event);
+            ours.records.log(monitor, event);
         }
     };
     let events = match Events::open(each) {
         Ok(events) => events,
         Err(e) => fatal(&e.to_string()),
     };
-    while !shared.ends() {
-        shared.pulse.beat(Who::Watch);
+    while !shared.threads.ends() {
+        shared.threads.beat(Who::Watch);
         if let Err(e) = events.wait(BEAT) {
-            shared.complain(&e.to_string());
+            complain(&e.to_string());
             thread::sleep(BEAT);
         }
     }
     // what came until now; what comes from now on waits in the kernel for the next daemon
     if let Err(e) = events.wait(Duration::ZERO) {
-        shared.complain(&e.to_string());
+        complain(&e.to_string());
     }
 }
 
-fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
+fn write(shared: &Shared, log: Log, mut rate: Rate, waiting: &Receiver<Event>) {
+    let Enforcement {
+        monitor, policies, ..
+    } = &*shared.enforcement;
+    let records = &shared.records;
     let mut writer = Writer {
         shared,
         log,
@@ -112,15 +125,15 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
         failed: None,
     };
     loop {
-        shared.pulse.beat(Who::Log);
-        let closed = shared.queue.is_closed();
+        shared.threads.beat(Who::Log);
+        let closed = records.queue.is_closed();
         let beat = if closed { Duration::ZERO } else { BEAT };
-        match records.recv_timeout(beat) {
+        match waiting.recv_timeout(beat) {
             Ok(event) => {
-                shared.queue.took(&event);
-                shared.counts.record(&event);
+                records.queue.took(&event);
+                records.counts.record(&event);
                 if rate.passes(&event, Instant::now()) {
-                    let record = Record::written(&event, &shared.monitor, &shared.policies);
+                    let record = Record::written(&event, monitor, policies);
                     writer.put(&record, 1);
                 }
             }
@@ -146,7 +159,7 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, records: &Receiver<Event>) {
 struct Writer<'a> {
     shared: &'a Shared,
     log: Log,
-    /// Of [`Shared::lost`], those that the log tells of.
+    /// Of those that are [lost](crate::records::Records::lost), those that the log tells of.
     lost: u64,
     /// When a line could not be written last, as while the disk is full; `None`: all goes well.
     failed: Option<Instant>,
@@ -158,9 +171,9 @@ impl Writer<'_> {
         match self.log.write(record) {
             Ok(()) => self.wrote(stands_for),
             Err(e) => {
-                self.shared.dropped.fetch_add(stands_for, Ordering::Relaxed);
+                self.shared.records.lose(stands_for);
                 if self.failed.is_none() {
-                    self.shared.complain(&format!(
+                    complain(&format!(
                         "the audit log cannot be written: {e}; what is not is counted, and refused all the same"
                     ));
                 }
@@ -171,8 +184,8 @@ impl Writer<'_> {
 
     /// Tells how many of one kind were left out, and what the last of them was.
     fn tell_dropped(&mut self, (count, last): (u64, Event)) {
-        self.shared.counts.dropped(count);
-        let last = Record::of(&last, &self.shared.policies);
+        self.shared.records.counts.dropped(count);
+        let last = Record::of(&last, &self.shared.enforcement.policies);
         let record = Record {
             kind: "dropped".into(),
             count: Some(count),
@@ -183,7 +196,8 @@ impl Writer<'_> {
 
     /// Tells how many were lost since the last time; where that cannot be written, later.
     fn tell_lost(&mut self) {
-        let new = self.shared.lost().saturating_sub(self.lost);
+        let lost = self.shared.records.lost(&self.shared.enforcement.monitor);
+        let new = lost.saturating_sub(self.lost);
         if new > 0 && self.log.write(&Record::own("lost", new)).is_ok() {
             self.lost += new;
             self.wrote(new);
@@ -193,16 +207,16 @@ impl Writer<'_> {
     /// Writes what object managers sent: of the kernel's records it is none.
     fn tell_managers(&mut self) {
         let log = &mut self.log;
-        let managers = &self.shared.managers;
+        let managers = &self.shared.object_managers.records;
         managers.drain(|record| log.write(record).is_ok());
     }
 
     fn wrote(&mut self, records: u64) {
-        self.shared.monitor.told_records(records);
+        self.shared.enforcement.monitor.told_records(records);
         // on a full disk a short line finds room now and then
         if self.failed.is_some_and(|at| at.elapsed() > QUIET) {
             self.failed = None;
-            self.shared.complain("the audit log is written again");
+            complain("the audit log is written again");
         }
     }
 }

@@ -2,21 +2,26 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use tidegate_audit::level_name;
 use tidegate_flask::Sid;
-use tidegate_monitor::{Killed, Monitor, Why};
+use tidegate_monitor::{Killed, Why};
 use tidegate_policy::Policy;
 use tidegate_policy::te::UnknownBoolean;
-use tidegate_protocol::{Ask, Code, Lost, Room, Status, You};
+use tidegate_protocol::{Ask, Code, Lost, You};
 
-use crate::boot::refusals;
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
-use crate::metrics::metrics;
-use crate::server::Peer;
+use crate::labels::store::save;
+use crate::object_managers::{audit, query};
+use crate::peer::Peer;
+use crate::shared::Shared;
+use crate::status::status;
 use crate::status_page::denies_unknown;
-use crate::{Answer, Policies, Shared, bundles, object_managers::audit, sessions};
+use crate::{bundles, end, sessions};
+
+/// An answer, which has a chain of records for `why`.
+pub type Answer = tidegate_protocol::Answer<tidegate_audit::Chain>;
 
 /// What follows an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,13 +52,14 @@ fn decide(
     ask: Ask,
     fd: Option<OwnedFd>,
 ) -> Outcome<(Answer, Then)> {
+    let enforcement = &*shared.enforcement;
     // who is limited by capability files may narrow itself, and no more
     let narrows = matches!(
         ask,
         Ask::Whoami | Ask::Confine { .. } | Ask::Enter { .. } | Ask::Capabilities { .. }
     );
     if !narrows {
-        if shared.monitor.has_capabilities(peer.pid)? {
+        if enforcement.monitor.has_capabilities(peer.pid)? {
             let message = "this process is limited by a capability file: it may narrow itself, and ask for nothing else";
             return Err(DaemonError::new(Code::NotPermitted, message));
         }
@@ -61,47 +67,62 @@ fn decide(
         sessions::still_there(peer)?;
     }
     let answer = match ask {
-        Ask::Whoami => Answer::You(whoami(shared, peer)?),
+        Ask::Whoami => Answer::You(whoami(enforcement, peer)?),
         Ask::Status => {
-            let mut status = status(&shared.monitor, &shared.policies)?;
+            let mut status = status(&enforcement.monitor, &enforcement.policies)?;
             // the kernel's, and what found no room here
-            status.events_lost += shared.dropped.load(Ordering::Relaxed);
+            status.events_lost += shared.records.dropped();
             Answer::Status(status)
         }
-        Ask::Metrics => Answer::Metrics(Box::new(metrics(shared)?)),
+        Ask::Metrics => Answer::Metrics(Box::new(shared.records.metrics(enforcement)?)),
         Ask::Confine { profile } => Answer::Confined {
-            limits: confine(shared, peer, &profile)?,
+            limits: confine(enforcement, peer, &profile)?,
         },
         Ask::Enter { context } => Answer::Done {
-            message: enter(shared, peer, &context)?,
+            message: enter(enforcement, peer, &context)?,
             warnings: Vec::new(),
         },
         Ask::Capabilities { subject, now } => Answer::Done {
-            message: sessions::limit(shared, peer, fd, subject.as_deref(), now)?,
+            message: sessions::limit(
+                &shared.sessions,
+                enforcement,
+                peer,
+                fd,
+                subject.as_deref(),
+                now,
+            )?,
             warnings: Vec::new(),
         },
         Ask::Sessions => {
             let only = (peer.uid != 0).then_some(peer.uid);
-            Answer::Sessions(sessions::list(shared, only)?)
+            Answer::Sessions(sessions::list(&shared.sessions, enforcement, only)?)
         }
         Ask::Withdraw { what } => {
-            trusted(shared, peer, "load_policy")?;
-            let withdrawn = sessions::withdraw(shared, &what)?;
+            trusted(enforcement, peer, "load_policy")?;
+            let withdrawn = sessions::withdraw(&shared.sessions, enforcement, &what)?;
             Answer::Withdrawn {
                 sessions: withdrawn.sessions,
                 killed: withdrawn
                     .killed
                     .into_iter()
-                    .map(|it| lost(shared, it))
+                    .map(|it| lost(enforcement, it))
                     .collect(),
             }
         }
-        Ask::Security { question } => Answer::Security(crate::object_managers::query::answer(
-            shared, peer, question, fd,
+        Ask::Security { question } => Answer::Security(query::answer(
+            &shared.object_managers,
+            enforcement,
+            peer,
+            question,
+            fd,
         )?),
         Ask::Stop => {
-            trusted(shared, peer, "setenforce")?;
-            crate::take_down(&shared.monitor, &shared.policies, &shared.disks)?;
+            trusted(enforcement, peer, "setenforce")?;
+            end::take_down(
+                &enforcement.monitor,
+                &enforcement.policies,
+                &enforcement.disks,
+            )?;
             let message = "nothing is enforced any more".into();
             return Ok((
                 Answer::Done {
@@ -112,30 +133,35 @@ fn decide(
             ));
         }
         Ask::Reload { permissive } => {
-            trusted(shared, peer, "load_policy")?;
+            trusted(enforcement, peer, "load_policy")?;
             let bytes = bundles::policy(fd)?;
             let policy =
                 Policy::from_bundle(&bytes).map_err(|e| DaemonError::new(Code::Policy, e))?;
-            let before = shared.policies.in_force(&shared.monitor).ok();
+            let before = enforcement.policies.in_force(&enforcement.monitor).ok();
             let mut warnings = before.map_or_else(Vec::new, |before| dropped(&before, &policy));
-            let message = reload(shared, policy, permissive)?;
-            warnings.extend(revoke(shared)?);
-            warnings.extend(shared.monitor.kept_mappings()?);
+            let message = enforcement.reload(policy, permissive)?;
+            warnings.extend(revoke(enforcement)?);
+            warnings.extend(enforcement.monitor.kept_mappings()?);
             Answer::Done { message, warnings }
         }
-        Ask::Booleans => Answer::Booleans(booleans(shared)?),
+        Ask::Booleans => Answer::Booleans(booleans(enforcement)?),
         Ask::SetBooleans { values } => {
-            trusted(shared, peer, "setbool")?;
-            let message = set_booleans(shared, &values)?;
-            let warnings = revoke(shared)?;
+            trusted(enforcement, peer, "setbool")?;
+            let message = set_booleans(enforcement, &values)?;
+            let warnings = revoke(enforcement)?;
             Answer::Done { message, warnings }
         }
         Ask::Why { of } => {
             let only = (peer.uid != 0).then_some(peer.uid);
-            Answer::Why(audit::explain(shared, of, only)?)
+            Answer::Why(audit::explain(
+                &shared.object_managers.records,
+                enforcement,
+                of,
+                only,
+            )?)
         }
         Ask::Promote { level, path } => {
-            trusted(shared, peer, "load_policy")?;
+            trusted(enforcement, peer, "load_policy")?;
             let fd = fd.ok_or_else(|| DaemonError::new(Code::Usage, "no object came along"))?;
             let message = promote(shared, peer, fd, level.as_deref(), &path)?;
             Answer::Done {
@@ -147,9 +173,11 @@ fn decide(
     Ok((answer, Then::GoOn))
 }
 
-fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
-    let level = peer.level(&shared.monitor)?;
-    let policy = shared.policies.get(shared.monitor.status()?.seqno);
+fn whoami(enforcement: &Enforcement, peer: &Peer) -> Outcome<You> {
+    let level = peer.level(&enforcement.monitor)?;
+    let policy = enforcement
+        .policies
+        .get(enforcement.monitor.status()?.seqno);
     Ok(You {
         pid: peer.pid,
         number: level,
@@ -158,16 +186,16 @@ fn whoami(shared: &Shared, peer: &Peer) -> Outcome<You> {
 }
 
 /// The booleans of the policy in force.
-fn booleans(shared: &Shared) -> Outcome<Vec<(String, bool)>> {
-    let policy = shared.policies.in_force(&shared.monitor)?;
+fn booleans(enforcement: &Enforcement) -> Outcome<Vec<(String, bool)>> {
+    let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let te = policy.te.as_ref().ok_or_else(no_te)?;
     let names = te.db.booleans.iter().map(|boolean| boolean.name.clone());
     Ok(names.zip(te.values()).collect())
 }
 
 /// Sets them, in one step.
-fn set_booleans(shared: &Shared, values: &[(String, bool)]) -> Outcome<String> {
-    let seqno = shared.policies.amend(&shared.monitor, |policy| {
+fn set_booleans(enforcement: &Enforcement, values: &[(String, bool)]) -> Outcome<String> {
+    let seqno = enforcement.policies.amend(&enforcement.monitor, |policy| {
         let te = policy.te.as_mut().ok_or_else(no_te)?;
         for (name, value) in values {
             let unknown = |e: UnknownBoolean| DaemonError::new(Code::Usage, e.to_string());
@@ -183,12 +211,12 @@ fn no_te() -> DaemonError {
 }
 
 /// Revokes what the SELinux policy in force does not allow any more; what the administrator should know of it.
-fn revoke(shared: &Shared) -> Outcome<Vec<String>> {
-    let policy = shared.policies.in_force(&shared.monitor)?;
-    if policy.te.is_none() || shared.monitor.status()?.permissive {
+fn revoke(enforcement: &Enforcement) -> Outcome<Vec<String>> {
+    let policy = enforcement.policies.in_force(&enforcement.monitor)?;
+    if policy.te.is_none() || enforcement.monitor.status()?.permissive {
         return Ok(Vec::new());
     }
-    let revoked = shared.monitor.revoke(&shared.guard)?;
+    let revoked = enforcement.monitor.revoke(&enforcement.guard)?;
     let mut said = Vec::new();
     if revoked.descriptors > 0 {
         let count = revoked.descriptors;
@@ -197,15 +225,20 @@ fn revoke(shared: &Shared) -> Outcome<Vec<String>> {
         ));
     }
     said.extend(revoked.killed.into_iter().map(|killed| {
-        let Lost { pid, comm, why } = lost(shared, killed);
+        let Lost { pid, comm, why } = lost(enforcement, killed);
         format!("{comm}({pid}) was killed: {why}")
     }));
     Ok(said)
 }
 
 /// Who was killed, in words.
-fn lost(shared: &Shared, killed: Killed) -> Lost {
-    let name = |sid: Sid| shared.policies.context(sid).unwrap_or_else(|| "?".into());
+fn lost(enforcement: &Enforcement, killed: Killed) -> Lost {
+    let name = |sid: Sid| {
+        enforcement
+            .policies
+            .context(sid)
+            .unwrap_or_else(|| "?".into())
+    };
     let why = match killed.why {
         Why::Mapping { ino: 0, .. } => "it may have no memory that is executable".into(),
         Why::Mapping { target, ino } => format!(
@@ -231,15 +264,15 @@ fn lost(shared: &Shared, killed: Killed) -> Lost {
 }
 
 /// Has who asks be confined by a profile.
-fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)>> {
-    let policy = shared.policies.in_force(&shared.monitor)?;
+fn confine(enforcement: &Enforcement, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)>> {
+    let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let Some(found) = policy.profiles.find(profile) else {
         return Err(DaemonError::new(
             Code::Usage,
             format!("the policy in force has no profile `{profile}`"),
         ));
     };
-    if !peer.confine(&shared.monitor, profile)? {
+    if !peer.confine(&enforcement.monitor, profile)? {
         return Err(DaemonError::new(
             Code::NotPermitted,
             "this process is confined by a profile already",
@@ -251,25 +284,25 @@ fn confine(shared: &Shared, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)
 
 /// Brings who asks under the SELinux policy: by a context that this has, and that may be an entry. Who chooses it is not
 /// governed, so no rule is asked; from then on rules are.
-fn enter(shared: &Shared, peer: &Peer, context: &str) -> Outcome<String> {
-    let policy = shared.policies.in_force(&shared.monitor)?;
+fn enter(enforcement: &Enforcement, peer: &Peer, context: &str) -> Outcome<String> {
+    let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let Some(te) = &policy.te else {
         let message = "the policy in force has no SELinux policy: start or reload with --te";
         return Err(DaemonError::new(Code::Usage, message));
     };
-    if peer.is_governed(&shared.monitor)? {
+    if peer.is_governed(&enforcement.monitor)? {
         return Err(already());
     }
     let known = te.db.context(context);
     let known = known.map_err(|e| DaemonError::new(Code::Usage, e.to_string()))?;
     // as it is written by the kernel: a range has one text
     let context = &te.db.context_text(&known);
-    let sid = shared
+    let sid = enforcement
         .policies
-        .sid_of(&shared.monitor, context, peer.uid == 0)?;
+        .sid_of(&enforcement.monitor, context, peer.uid == 0)?;
     let sid =
         sid.ok_or_else(|| DaemonError::new(Code::Internal, format!("`{context}` has no number")))?;
-    if !peer.enter(&shared.monitor, sid)? {
+    if !peer.enter(&enforcement.monitor, sid)? {
         return Err(already());
     }
     Ok(context.to_owned())
@@ -290,7 +323,8 @@ fn promote(
     level: Option<&str>,
     path: &str,
 ) -> Outcome<String> {
-    let policy = shared.policies.in_force(&shared.monitor)?;
+    let enforcement = &*shared.enforcement;
+    let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let number = match level {
         None => policy.top(),
         Some(name) => policy
@@ -298,12 +332,18 @@ fn promote(
             .ok_or_else(|| DaemonError::no_level(name, &policy.levels))?,
     };
     // who has it open for writing from below is revoked
-    let raising = shared.guard.raise(&shared.monitor)?;
-    let record = shared.monitor.give(fd.as_fd(), number, peer.pid, path)?;
+    let raising = enforcement.guard.raise(&enforcement.monitor)?;
+    let record = enforcement
+        .monitor
+        .give(fd.as_fd(), number, peer.pid, path)?;
     drop(raising);
-    shared.note(record);
+    shared.records.note(&enforcement.monitor, record);
     // a level that was asked for is not to be lost with the machine's power
-    crate::labels::store::save(&shared.monitor, &shared.policies, &shared.disks)?;
+    save(
+        &enforcement.monitor,
+        &enforcement.policies,
+        &enforcement.disks,
+    )?;
     Ok(format!(
         "{path} is at {}",
         policy.levels[usize::from(number)]
@@ -311,25 +351,25 @@ fn promote(
 }
 
 /// Root at the top level, confined by nothing, or nobody. `permission`: the one that SELinux has for the like.
-fn trusted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
-    let top = shared.monitor.status()?.top;
-    if peer.uid != 0 || peer.level(&shared.monitor)? < top {
+fn trusted(enforcement: &Enforcement, peer: &Peer, permission: &str) -> Outcome {
+    let top = enforcement.monitor.status()?.top;
+    if peer.uid != 0 || peer.level(&enforcement.monitor)? < top {
         return Err(DaemonError::new(
             Code::NotPermitted,
             "this takes root at the top level, as a root login or run0 has it: \
              sudo keeps the level of the shell that calls it",
         ));
     }
-    if peer.is_confined(&shared.monitor)? {
+    if peer.is_confined(&enforcement.monitor)? {
         return Err(DaemonError::new(
             Code::NotPermitted,
             "this takes a process that no profile confines",
         ));
     }
-    match shared.monitor.governs_everyone()? {
-        true => permitted(shared, peer, permission),
+    match enforcement.monitor.governs_everyone()? {
+        true => permitted(enforcement, peer, permission),
         // who is governed is no administrator, where others are
-        false if peer.is_governed(&shared.monitor)? => Err(DaemonError::new(
+        false if peer.is_governed(&enforcement.monitor)? => Err(DaemonError::new(
             Code::NotPermitted,
             "this takes a process that the SELinux policy does not govern",
         )),
@@ -339,12 +379,12 @@ fn trusted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
 
 /// Where everybody is governed, who has this permission of the class `security` under the policy in force; whose
 /// connection it is, too.
-fn permitted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
-    let policy = shared.policies.in_force(&shared.monitor)?;
+fn permitted(enforcement: &Enforcement, peer: &Peer, permission: &str) -> Outcome {
+    let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let Some(te) = &policy.te else {
         return Ok(());
     };
-    if shared.monitor.status()?.permissive {
+    if enforcement.monitor.status()?.permissive {
         return Ok(());
     }
     let db = &te.db;
@@ -352,8 +392,8 @@ fn permitted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
     let bit = class.and_then(|class| Some((class, db.permission(class, permission)?)));
     let target = db.initial_sid("security");
     let decider = te.decider();
-    for sid in peer.sids(&shared.monitor)? {
-        let text = shared.policies.context(sid).unwrap_or_default();
+    for sid in peer.sids(&enforcement.monitor)? {
+        let text = enforcement.policies.context(sid).unwrap_or_default();
         let unlabeled = || db.initial_sid("unlabeled").cloned();
         let source = db.context(&text).ok().or_else(unlabeled);
         let allowed = match (bit, source.zip(target)) {
@@ -371,39 +411,6 @@ fn permitted(shared: &Shared, peer: &Peer, permission: &str) -> Outcome {
     Ok(())
 }
 
-/// What is in force.
-pub fn status(monitor: &Monitor, policies: &Policies) -> Outcome<Status> {
-    let s = monitor.status()?;
-    let policy = policies.get(s.seqno);
-    Ok(Status {
-        policy: policy
-            .as_ref()
-            .map_or_else(|| "unknown".into(), |p| p.name.clone()),
-        levels: policy.as_ref().map_or_else(Vec::new, |p| p.levels.clone()),
-        left_out: policy.as_ref().map_or_else(Vec::new, |p| {
-            let each = p.profiles.left_out.iter();
-            each.map(ToString::to_string).collect()
-        }),
-        options: policy.map_or_else(Vec::new, |p| p.options.clone()),
-        seqno: s.seqno,
-        permissive: s.permissive,
-        daemon: (s.daemon != 0).then_some(s.daemon),
-        attached: s.attached,
-        guard_armed: s.guard_armed,
-        given: Room {
-            used: monitor.given_used()?,
-            max: s.given_max.into(),
-        },
-        labels: Room {
-            used: s.labels_used,
-            max: s.given_max.into(),
-        },
-        records: s.records,
-        events_lost: s.events_lost,
-        labels_failed: s.labels_failed,
-    })
-}
-
 /// The models that a policy has and its successor does not, in words.
 fn dropped(before: &Policy, after: &Policy) -> Vec<String> {
     let mut said = Vec::new();
@@ -414,28 +421,4 @@ fn dropped(before: &Policy, after: &Policy) -> Vec<String> {
         said.push("no SELinux policy is in force any more: the reload named no --te".into());
     }
     said
-}
-
-/// Puts another policy in force.
-pub fn reload(shared: &Shared, policy: Policy, permissive: bool) -> Outcome<String> {
-    let before = shared.policies.get(shared.monitor.status()?.seqno);
-    if let Some(before) = before.filter(|b| b.levels != policy.levels) {
-        let list = |p: &Policy| {
-            let names: Vec<_> = p.levels.iter().rev().map(String::as_str).collect();
-            names.join(" > ")
-        };
-        return Err(tidegate_monitor::Error::LevelsDiffer {
-            running: list(&before),
-            wanted: list(&policy),
-        }
-        .into());
-    }
-    // what was open for writing may be above its holder now
-    let _raising = shared.guard.raise(&shared.monitor)?;
-    let seqno = shared
-        .policies
-        .put(&shared.monitor, &policy, refusals(permissive))?;
-    let permissive = shared.monitor.status()?.permissive;
-    let mode = if permissive { " (permissive)" } else { "" };
-    Ok(format!("{} is in force{mode}, number {seqno}", policy.name))
 }

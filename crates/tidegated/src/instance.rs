@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::iter;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Mutex;
 
 use rustix::fs::{Mode, OFlags, open};
 use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};
+use crate::locks::{FILES, Ordered};
 use crate::{lock, paths};
 
 /// The lock that makes this the one daemon; released when it ends.
@@ -69,8 +69,8 @@ pub fn directory(path: &str, mode: u32) -> Outcome {
 
 /// Writes a file beside its place and moves it there; one at a time, as there is one such place.
 pub fn write_whole(path: &str, content: &[u8], mode: u32) -> Outcome {
-    static WRITING: Mutex<()> = Mutex::new(());
-    let _one = WRITING.lock().unwrap_or_else(|e| e.into_inner());
+    static WRITING: Ordered<FILES, ()> = Ordered::new(());
+    let _one = WRITING.lock();
     let new = format!("{path}.new");
     let written = || -> io::Result<()> {
         let _ = fs::remove_file(&new);

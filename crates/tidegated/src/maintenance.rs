@@ -6,10 +6,14 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
 use crate::labels::filesystem::{changes, open_mounts};
+use crate::labels::store;
+use crate::messages::complain;
+use crate::te_system_start;
+use crate::threads::{Threads, spawn};
 use crate::watchdog::Who;
-use crate::{Shared, labels::store, te_system_start, threads};
 
 /// Between two looks at the guard.
 const BEAT: Duration = Duration::from_secs(1);
@@ -18,73 +22,86 @@ const BEAT: Duration = Duration::from_secs(1);
 const SAVE: Duration = Duration::from_secs(60);
 
 /// Starts the thread.
-pub fn start(shared: &Arc<Shared>) -> Outcome {
+pub fn start(enforcement: &Arc<Enforcement>, threads: &Arc<Threads>) -> Outcome {
     let mounts = open_mounts()?;
-    threads::spawn("house", shared, move |shared| keep(shared, &mounts)).map(drop)
+    let (enforcement, all) = (Arc::clone(enforcement), Arc::clone(threads));
+    spawn("house", threads, move || keep(&enforcement, &all, &mounts)).map(drop)
 }
 
-fn keep(shared: &Shared, mounts: &File) {
+fn keep(enforcement: &Enforcement, threads: &Threads, mounts: &File) {
+    let Enforcement {
+        monitor,
+        policies,
+        disks,
+        guard,
+    } = enforcement;
     let (mut tried, mut told) = (Instant::now(), None::<Instant>);
     let (mut mounted, mut strays) = (true, 0);
-    let beat = BEAT.min(shared.guard.quiet());
-    while !shared.ends() {
-        shared.pulse.beat(Who::House);
+    let beat = BEAT.min(guard.quiet());
+    while !threads.ends() {
+        threads.beat(Who::House);
         mounted |= changes(mounts, beat) | (tried.elapsed() >= SAVE);
         // what goes on failing is told of as often as it would be tried
-        let mut complain = |failure: DaemonError| {
+        let mut failed = |failure: DaemonError| {
             if told.is_none_or(|told| told.elapsed() >= SAVE) {
                 told = Some(Instant::now());
-                shared.complain(&failure.to_string());
+                complain(&failure.to_string());
             }
         };
-        match shared.monitor.strays() {
-            Ok(met) if met != strays => {
-                match te_system_start::follow(&shared.monitor, &shared.policies) {
-                    Ok(()) => strays = met,
-                    Err(failure) => complain(failure),
-                }
-            }
+        match monitor.strays() {
+            Ok(met) if met != strays => match te_system_start::follow(monitor, policies) {
+                Ok(()) => strays = met,
+                Err(failure) => failed(failure),
+            },
             Ok(_) => {}
-            Err(e) => complain(e.into()),
+            Err(e) => failed(e.into()),
         }
-        if let Err(e) = shared.guard.rest(&shared.monitor) {
-            shared.complain(&format!("the guard stays attached: {e}"));
+        if let Err(e) = guard.rest(monitor) {
+            complain(&format!("the guard stays attached: {e}"));
         }
-        match shared.monitor.capabilities().rest() {
-            Ok(true) => shared.policies.caps.forget_all(),
+        // held until the files are forgotten: a session that begins between the two would lose its file's names
+        match monitor.capabilities().rest() {
+            Ok(true) => policies.caps.forget_all(),
             Ok(false) => {}
-            Err(e) => complain(e.into()),
+            Err(e) => failed(e.into()),
         }
         // what fails is tried again as what is saved: a disk that has to be searched takes its time
         let came = mem::take(&mut mounted)
-            && arrive(shared).unwrap_or_else(|failure| {
-                complain(failure);
+            && arrive(enforcement, threads).unwrap_or_else(|failure| {
+                failed(failure);
                 false
             });
-        let behind = shared.disks.clock_is_behind().unwrap_or_else(|failure| {
-            complain(failure);
+        let behind = disks.clock_is_behind().unwrap_or_else(|failure| {
+            failed(failure);
             true
         });
-        shared.pulse.beat(Who::House);
+        threads.beat(Who::House);
         if came || behind || tried.elapsed() >= SAVE {
             tried = Instant::now();
-            if let Err(failure) = store::prune(&shared.monitor, &shared.disks) {
-                complain(failure);
+            if let Err(failure) = store::prune(monitor, disks) {
+                failed(failure);
             }
-            if let Err(failure) = store::save(&shared.monitor, &shared.policies, &shared.disks) {
-                complain(failure);
+            if let Err(failure) = store::save(monitor, policies, disks) {
+                failed(failure);
             }
         }
     }
 }
 
 /// Looks for disks that have been mounted; whether there are.
-fn arrive(shared: &Shared) -> Outcome<bool> {
-    let Some(warnings) = store::arrive(shared)? else {
+fn arrive(enforcement: &Enforcement, threads: &Threads) -> Outcome<bool> {
+    let Enforcement {
+        monitor,
+        policies,
+        disks,
+        guard,
+    } = enforcement;
+    let alive = || threads.beat(Who::House);
+    let Some(warnings) = store::arrive(monitor, policies, disks, guard, &alive)? else {
         return Ok(false);
     };
     for warning in warnings {
-        shared.complain(&warning);
+        complain(&warning);
     }
     Ok(true)
 }

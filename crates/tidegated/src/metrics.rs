@@ -9,9 +9,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tidegate_monitor::{Class, Event, Kind, Monitor, Op};
 use tidegate_protocol::{Manager, Metrics, RecordCount};
 
-use crate::Shared;
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
-use crate::handlers::status;
+use crate::locks::{METRICS, Ordered};
+use crate::status::status;
 
 /// How long an answer holds: counting goes through all processes and all given levels,
 /// and who asks may be anybody.
@@ -26,7 +27,7 @@ pub struct Counts {
     started: SystemTime,
     records: Mutex<BTreeMap<Sort, u64>>,
     dropped: AtomicU64,
-    answer: Mutex<Option<(Instant, Metrics)>>,
+    answer: Ordered<METRICS, Option<(Instant, Metrics)>>,
 }
 
 impl Counts {
@@ -36,7 +37,7 @@ impl Counts {
             started: SystemTime::now(),
             records: Mutex::default(),
             dropped: AtomicU64::new(0),
-            answer: Mutex::default(),
+            answer: Ordered::default(),
         }
     }
 
@@ -66,10 +67,12 @@ impl Counts {
     }
 }
 
-/// Every counter, at most [`HOLDS`] old.
-pub fn metrics(shared: &Shared) -> Outcome<Metrics> {
-    let counts = &shared.counts;
-    let mut answer = counts.answer.lock().unwrap_or_else(|e| e.into_inner());
+/// Every counter, at most [`HOLDS`] old. So many records found no room on the daemon's side.
+pub fn metrics(counts: &Counts, enforcement: &Enforcement, queue_lost: u64) -> Outcome<Metrics> {
+    let Enforcement {
+        monitor, policies, ..
+    } = enforcement;
+    let mut answer = counts.answer.lock();
     if let Some((at, metrics)) = &*answer
         && at.elapsed() < HOLDS
     {
@@ -77,12 +80,12 @@ pub fn metrics(shared: &Shared) -> Outcome<Metrics> {
     }
     let since = counts.started.duration_since(UNIX_EPOCH);
     let metrics = Metrics {
-        status: status(&shared.monitor, &shared.policies)?,
-        managers: managers(&shared.monitor)?,
+        status: status(monitor, policies)?,
+        managers: managers(monitor)?,
         records: counts.records(),
         dropped: counts.dropped.load(Ordering::Relaxed),
-        queue_lost: shared.dropped.load(Ordering::Relaxed),
-        processes: processes(&shared.monitor)?,
+        queue_lost,
+        processes: processes(monitor)?,
         started: since.map_or(0, |s| s.as_secs()),
         resident: resident()?,
     };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use tidegate_audit::{Placed, PolicyNames};
 use tidegate_flask::{Numbering, Sid};
@@ -13,10 +13,10 @@ use tidegate_monitor::{Monitor, Refusals};
 use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
-use crate::boot::refusals;
 use crate::capability_files::CapsFiles;
 use crate::error::{DaemonError, Outcome};
 use crate::instance::{directory, write_whole};
+use crate::locks::{CHANGE, CONTEXTS, Held, Ordered, POLICIES};
 use crate::paths;
 use crate::status_page::Page;
 
@@ -33,12 +33,21 @@ const HELD: usize = 8;
 #[derive(Debug, Default)]
 pub struct Policies {
     /// Held while one is put in force: the next would fill the same tables.
-    putting: Mutex<()>,
-    read: Mutex<BTreeMap<u32, Arc<Policy>>>,
+    putting: Ordered<CHANGE, ()>,
+    read: Ordered<POLICIES, BTreeMap<u32, Arc<Policy>>>,
     /// The names of contexts that have been asked for so far.
-    numbering: Mutex<Numbering>,
+    numbering: Ordered<CONTEXTS, Numbering>,
     /// The capability files that sessions have.
     pub caps: CapsFiles,
+}
+
+/// What becomes of refusals, by the command line.
+pub fn refusals(permissive: bool) -> Refusals {
+    if permissive {
+        Refusals::Recorded
+    } else {
+        Refusals::Enforced
+    }
 }
 
 /// Makes room for one more, but not at the cost of a newer one than need be: records come in
@@ -56,12 +65,12 @@ impl Policies {
         Policies::default()
     }
 
-    fn read(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<Policy>>> {
-        self.read.lock().unwrap_or_else(|e| e.into_inner())
+    fn read(&self) -> Held<'_, BTreeMap<u32, Arc<Policy>>> {
+        self.read.lock()
     }
 
-    fn numbering(&self) -> MutexGuard<'_, Numbering> {
-        self.numbering.lock().unwrap_or_else(|e| e.into_inner())
+    fn numbering(&self) -> Held<'_, Numbering> {
+        self.numbering.lock()
     }
 
     fn path(seqno: u32) -> PathBuf {
@@ -141,7 +150,7 @@ impl Policies {
 
     /// Puts a policy in force, one at a time; its number.
     pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
-        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let _one = self.putting.lock();
         self.put_alone(monitor, policy, refusals)
     }
 
@@ -151,7 +160,7 @@ impl Policies {
         monitor: &Monitor,
         change: impl FnOnce(&mut Policy) -> Outcome,
     ) -> Outcome<u32> {
-        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let _one = self.putting.lock();
         let mut policy = (*self.in_force(monitor)?).clone();
         change(&mut policy)?;
         let refusals = refusals(monitor.status()?.permissive);
@@ -160,7 +169,7 @@ impl Policies {
 
     /// Puts the policy in force anew: what objects remember of their levels holds no more.
     pub fn renew(&self, monitor: &Monitor) -> Outcome<u32> {
-        let _one = self.putting.lock().unwrap_or_else(|e| e.into_inner());
+        let _one = self.putting.lock();
         let refusals = refusals(monitor.status()?.permissive);
         self.put_alone(monitor, &*self.in_force(monitor)?, refusals)
     }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::mpsc::sync_channel;
@@ -10,22 +9,22 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::socket::{getsockopt, sockopt::PeerPidfd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tidegate_flask::Sid;
-use tidegate_monitor::Monitor;
 use tidegate_protocol::Code;
 
 use crate::ask::{hear, tell};
 use crate::closing::Closing;
 use crate::error::{DaemonError, Outcome};
-use crate::handlers::{Then, answer};
+use crate::handlers::{Answer, Then, answer};
+use crate::messages::complain;
+use crate::peer::Peer;
+use crate::shared::Shared;
 use crate::watchdog::{Watchdog, Who};
-use crate::{Answer, Shared, complain, paths, threads};
+use crate::{paths, threads};
 
 /// How long a client may take to ask, and how long to hear the answer: from the first byte to the last.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -101,75 +100,6 @@ fn admit(clients: &Clients, client: Client) -> Option<Admitted> {
     })
 }
 
-/// Who is at the other end of a connection.
-#[derive(Debug)]
-pub struct Peer {
-    /// Its process id.
-    pub pid: u32,
-    /// Its user id.
-    pub uid: u32,
-    /// The process itself, which cannot become another.
-    process: OwnedFd,
-    /// The connection, which others may have been handed.
-    connection: OwnedFd,
-}
-
-impl Peer {
-    fn of(stream: &UnixStream) -> io::Result<Peer> {
-        let credentials = rustix::net::sockopt::socket_peercred(stream)?;
-        Ok(Peer {
-            pid: credentials.pid.as_raw_pid() as u32,
-            uid: credentials.uid.as_raw(),
-            process: getsockopt(stream, PeerPidfd)?,
-            connection: stream.as_fd().try_clone_to_owned()?,
-        })
-    }
-
-    /// Its pidfd.
-    pub fn process(&self) -> BorrowedFd<'_> {
-        self.process.as_fd()
-    }
-
-    /// Whether a profile confines it.
-    pub fn is_confined(&self, monitor: &Monitor) -> Outcome<bool> {
-        Ok(monitor.is_confined(self.process.as_fd())?)
-    }
-
-    /// Has it be confined from its next execution on; false if it is already.
-    pub fn confine(&self, monitor: &Monitor, profile: &str) -> Outcome<bool> {
-        Ok(monitor.confine(self.process.as_fd(), profile)?)
-    }
-
-    /// Has it come under the SELinux policy from its next execution on; false: it is already.
-    pub fn enter(&self, monitor: &Monitor, sid: tidegate_flask::Sid) -> Outcome<bool> {
-        Ok(monitor.enter(self.process.as_fd(), self.pid, sid)?)
-    }
-
-    /// Whether the SELinux policy governs it, or who connected.
-    pub fn is_governed(&self, monitor: &Monitor) -> Outcome<bool> {
-        let process = monitor.process(self.pid)?.is_none_or(|p| p.sid.is_some());
-        Ok(process || monitor.peer_sid(self.connection.as_fd())?.is_some())
-    }
-
-    /// The SIDs that it and who connected have; of who has none, none.
-    ///
-    /// # Errors
-    /// It has ended.
-    pub fn sids(&self, monitor: &Monitor) -> Outcome<Vec<Sid>> {
-        let gone = || DaemonError::new(Code::NotPermitted, "the process that asks has ended");
-        let process = monitor.process(self.pid)?.ok_or_else(gone)?;
-        let connected = monitor.peer_sid(self.connection.as_fd())?;
-        Ok(process.sid.into_iter().chain(connected).collect())
-    }
-
-    /// Its level, or that of the lowest who may have written to the connection so far:
-    /// who connected need not be who asks.
-    pub fn level(&self, monitor: &Monitor) -> Outcome<u8> {
-        let process = monitor.level_of(self.process.as_fd())?;
-        Ok(process.min(monitor.level_of_connection(self.connection.as_fd())?))
-    }
-}
-
 /// The listening sockets.
 #[derive(Debug)]
 pub struct Server {
@@ -204,17 +134,18 @@ impl Server {
     /// Answers until a signal or a `stop` ends it.
     pub fn run(&self, shared: &Arc<Shared>, watchdog: &Watchdog) -> Outcome {
         let administrators = Arc::clone(&self.administrators);
-        threads::spawn("admin", shared, move |shared| {
-            let beat = || shared.pulse.beat(Who::Admin);
-            if let Err(failure) = administrators.keep(shared, &[], BEAT, beat) {
-                shared.complain(&failure.to_string());
+        let with = Arc::clone(shared);
+        threads::spawn("admin", &shared.threads, move || {
+            let beat = || with.threads.beat(Who::Admin);
+            if let Err(failure) = administrators.keep(&with, &[], BEAT, beat) {
+                complain(&failure.to_string());
             }
         })?;
         let mut looked = Instant::now();
         let round = || {
             if looked.elapsed() >= ROUND {
                 looked = Instant::now();
-                watchdog.look_after(&shared.pulse);
+                watchdog.look_after(shared.threads.pulse());
             }
         };
         let ends = [&self.signals, &self.finished];
@@ -266,7 +197,7 @@ impl Door {
                 Err(e) => return Err(DaemonError::io("wait for clients", e)),
                 Ok(ready) => ready,
             };
-            if shared.ends() || fds[1..].iter().any(|f| !f.revents().is_empty()) {
+            if shared.threads.ends() || fds[1..].iter().any(|f| !f.revents().is_empty()) {
                 return Ok(());
             }
             if ready == 0 {
@@ -296,10 +227,11 @@ impl Door {
     /// Who connected, and its place; `None`: there is no room for it, or it has gone.
     fn client(&self, shared: &Shared, stream: &UnixStream) -> Option<(Peer, Admitted)> {
         let peer = Peer::of(stream).ok()?;
+        let monitor = &shared.enforcement.monitor;
         let client = Client {
-            level: peer.level(&shared.monitor).ok()?,
+            level: peer.level(monitor).ok()?,
             uid: peer.uid,
-            limited: shared.monitor.has_capabilities(peer.pid).ok()?,
+            limited: monitor.has_capabilities(peer.pid).ok()?,
         };
         let place = admit(&self.clients, client)?;
         Some((peer, place))
@@ -381,7 +313,6 @@ fn raise_limit() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsRawFd;
 
     fn admitted(clients: &Clients, level: u8, uid: u32) -> Vec<Admitted> {
         let client = Client {
@@ -454,15 +385,5 @@ mod tests {
         });
         assert!(thread.join().is_err());
         assert_eq!(admitted(&clients, 1, 1000).len(), CLIENTS_OF_ONE);
-    }
-
-    #[test]
-    fn who_is_at_the_other_end_is_known_by_its_process() {
-        let (ours, _theirs) = UnixStream::pair().unwrap();
-        let peer = Peer::of(&ours).unwrap();
-        assert_eq!(peer.pid, std::process::id());
-        let about = format!("/proc/self/fdinfo/{}", peer.process().as_raw_fd());
-        let about = fs::read_to_string(about).unwrap();
-        assert!(about.contains(&format!("Pid:\t{}\n", peer.pid)), "{about}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_audit::{Placed, wall_clock};
@@ -14,9 +14,11 @@ use tidegate_policy::RuleSource;
 use tidegate_policy::caps::{Capabilities, Class, Object, Service, SocketType, permission};
 use tidegate_protocol::{Code, Session, Withdraw};
 
-use crate::Shared;
+use crate::bundles::Bundles;
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
-use crate::server::Peer;
+use crate::locks::{Ordered, TAKEN_BACK};
+use crate::peer::Peer;
 
 /// Names of objects that are remembered, at most.
 const NAMES: usize = 1 << 12;
@@ -25,14 +27,17 @@ const MAX_NAME: usize = 255;
 
 /// What is known of sessions besides what the kernel knows.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct Sessions {
     /// What objects are called that were taken back, by their numbers.
-    objects: Mutex<HashMap<u64, String>>,
+    objects: Ordered<TAKEN_BACK, HashMap<u64, String>>,
+    /// Bundles of capability files that are being looked at.
+    bundles: Bundles,
 }
 
 /// Has who asks be limited by a subject of the capability files whose bundle came along.
 pub fn limit(
-    shared: &Shared,
+    known: &Sessions,
+    enforcement: &Enforcement,
     peer: &Peer,
     bundle: Option<OwnedFd>,
     subject: Option<&str>,
@@ -42,7 +47,7 @@ pub fn limit(
     if peer.uid != 0 && !has_no_new_privs(peer.pid)? {
         return Err(tidegate_monitor::Error::NewPrivileges.into());
     }
-    let bundle = shared.bundles.take(bundle, peer.uid)?;
+    let bundle = known.bundles.take(bundle, peer.uid)?;
     let caps =
         Capabilities::from_bundle(&bundle.bytes).map_err(|e| DaemonError::new(Code::Policy, e))?;
     let number = match subject {
@@ -54,10 +59,10 @@ pub fn limit(
         true => When::Now,
         false => When::Executed,
     };
-    let mut sessions = shared.monitor.capabilities();
+    let mut sessions = enforcement.monitor.capabilities();
     let hash = *blake3::hash(&bundle.bytes).as_bytes();
     let image = sessions.place(hash, peer.uid, |at| Image::of(&caps, at))?;
-    shared
+    enforcement
         .policies
         .caps
         .keep(image.at, image.number, &bundle.bytes)?;
@@ -69,7 +74,7 @@ pub fn limit(
     };
     // it is still the one that asked, and not another of the same number
     still_there(peer)?;
-    let session = match shared.monitor.has_capabilities(peer.pid)? {
+    let session = match enforcement.monitor.has_capabilities(peer.pid)? {
         true => {
             sessions.narrow(layer, peer.pid, peer.uid, when)?;
             None
@@ -134,12 +139,15 @@ pub(super) fn still_there(peer: &Peer) -> Outcome {
 }
 
 /// The sessions that there are, of one user or of all.
-pub fn list(shared: &Shared, only: Option<u32>) -> Outcome<Vec<Session>> {
-    let monitor = &shared.monitor;
+pub fn list(
+    known: &Sessions,
+    enforcement: &Enforcement,
+    only: Option<u32>,
+) -> Outcome<Vec<Session>> {
+    let monitor = &enforcement.monitor;
     let (domains, mut taken) = (monitor.domains()?, monitor.withdrawn()?);
-    let objects = shared.sessions.objects.lock();
-    let objects = objects.unwrap_or_else(|e| e.into_inner());
-    let files = &shared.policies.caps;
+    let objects = known.objects.lock();
+    let files = &enforcement.policies.caps;
     let told = |what: &tidegate_monitor::Withdraw| match *what {
         tidegate_monitor::Withdraw::Session(_) => "all".to_owned(),
         tidegate_monitor::Withdraw::Subject(place) => {
@@ -180,18 +188,22 @@ pub fn list(shared: &Shared, only: Option<u32>) -> Outcome<Vec<Session>> {
 }
 
 /// Takes capabilities back.
-pub fn withdraw(shared: &Shared, what: &Withdraw) -> Outcome<Withdrawn> {
+pub fn withdraw(
+    known: &Sessions,
+    enforcement: &Enforcement,
+    what: &Withdraw,
+) -> Outcome<Withdrawn> {
     use tidegate_monitor::Withdraw as Kernel;
     let no = |text: String| DaemonError::new(Code::No, text);
-    let files = shared.policies.caps.all();
+    let files = enforcement.policies.caps.all();
     let is_of = |source: &RuleSource, file: &str| {
         source.file == file || source.file.ends_with(&format!("/{file}"))
     };
     let what = match what {
         Withdraw::Session { number } => {
-            let sessions = shared.monitor.sessions()?;
-            let known = |s: &tidegate_monitor::Session| s.number == *number && s.tasks > 0;
-            if !sessions.iter().any(known) {
+            let sessions = enforcement.monitor.sessions()?;
+            let is_it = |s: &tidegate_monitor::Session| s.number == *number && s.tasks > 0;
+            if !sessions.iter().any(is_it) {
                 return Err(no(format!("there is no session {number}")));
             }
             vec![Kernel::Session(*number)]
@@ -236,15 +248,14 @@ pub fn withdraw(shared: &Shared, what: &Withdraw) -> Outcome<Withdrawn> {
                     vec![object_id(&object, 0)]
                 }
             };
-            let objects = shared.sessions.objects.lock();
-            let mut objects = objects.unwrap_or_else(|e| e.into_inner());
+            let mut objects = known.objects.lock();
             for &id in ids.iter().take(NAMES.saturating_sub(objects.len())) {
                 objects.insert(id, format!("{class} {name}"));
             }
             ids.into_iter().map(Kernel::Object).collect()
         }
     };
-    Ok(shared.monitor.capabilities().revoke(&what)?)
+    Ok(enforcement.monitor.capabilities().revoke(&what)?)
 }
 
 /// The numbers of `SERVICE:NAME`, an object of a service of that name: one for each file that describes such a service.

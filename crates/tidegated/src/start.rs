@@ -3,26 +3,13 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use serde::{Deserialize, Serialize};
 use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};
 use crate::options::{DEFAULTS, Options};
-use crate::{instance, run, settle};
-
-/// What came of starting.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Report {
-    /// The exit code, if it failed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub code: Option<u8>,
-    /// One line.
-    pub message: String,
-    /// What is not as it should be.
-    #[serde(default)]
-    pub warnings: Vec<String>,
-}
+use crate::report::Report;
+use crate::{daemon::run, instance, settle};
 
 /// How this program is called.
 const USAGE: &str = "`tidegate start` starts this program, the daemon: tidegated [--foreground] [--json] [OPTION=VALUE…] <BUNDLE";

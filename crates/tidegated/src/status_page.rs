@@ -4,7 +4,6 @@
 //! asked for the policy returns. Who looks at the page after that finds a number that no decision of the old policy has.
 
 use std::path::Path;
-use std::sync::Mutex;
 
 use tidegate_monitor::Monitor;
 use tidegate_policy::Policy;
@@ -12,13 +11,14 @@ use tidegate_policy::te::db::Unknown;
 use tidegate_protocol::{PAGE, PageStatus};
 
 use crate::error::{DaemonError, Outcome};
+use crate::locks::{Ordered, PAGE as PLACE};
 
 /// The page, as who is the one daemon has it.
 #[derive(Debug)]
 pub struct Page(tidegate_protocol::Page);
 
 /// Held while the page is changed.
-static CHANGING: Mutex<()> = Mutex::new(());
+static CHANGING: Ordered<PLACE, ()> = Ordered::new(());
 
 impl Page {
     /// Maps it, and makes it if there is none: before anything is changed that it is to tell of.
@@ -35,7 +35,7 @@ impl Page {
 
     /// Tells of a policy that was just put in force: whatever was decided before counts no more.
     pub fn renew(&self, monitor: &Monitor, policy: &Policy) -> Outcome {
-        let _one = CHANGING.lock().unwrap_or_else(|e| e.into_inner());
+        let _one = CHANGING.lock();
         self.0.publish(status(monitor, Some(policy))?);
         Ok(())
     }
@@ -43,7 +43,7 @@ impl Page {
     /// Tells what is in force; where that is what the page says already, what was decided counts on. Of a policy that
     /// cannot be read any more nobody can tell what it knows: what is not known is refused.
     pub fn agree(&self, monitor: &Monitor, policy: Option<&Policy>) -> Outcome {
-        let _one = CHANGING.lock().unwrap_or_else(|e| e.into_inner());
+        let _one = CHANGING.lock();
         let now = status(monitor, policy)?;
         let said = self.0.status();
         let said = said.map(|said| PageStatus {
@@ -58,7 +58,7 @@ impl Page {
 
     /// Tells that nothing is in force any more.
     pub fn end(&self) {
-        let _one = CHANGING.lock().unwrap_or_else(|e| e.into_inner());
+        let _one = CHANGING.lock();
         self.0.publish(PageStatus {
             sequence: 0,
             enforcing: false,

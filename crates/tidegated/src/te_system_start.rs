@@ -19,8 +19,8 @@ use tidegate_policy::te::db::Context;
 use tidegate_policy::te::decide::Decider;
 use tidegate_protocol::Code;
 
-use crate::Policies;
 use crate::error::{DaemonError, Outcome};
+use crate::policy_history::Policies;
 
 /// Looks at everybody, of which each finds only what began meanwhile.
 const PASSES: usize = 32;

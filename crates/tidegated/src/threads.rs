@@ -4,14 +4,55 @@
 use std::panic;
 use std::process;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::error::{DaemonError, Outcome};
-use crate::{Shared, complain};
+use crate::messages::complain;
+use crate::watchdog::{Pulse, Who};
 
 /// Between two looks whether a thread has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// What the daemon's threads know of one another.
+#[derive(Debug)]
+pub struct Threads {
+    /// Set when the daemon is to end.
+    ending: AtomicBool,
+    /// When they looked up last.
+    pulse: Pulse,
+}
+
+impl Threads {
+    /// None has started, and none is to end.
+    pub fn new() -> Threads {
+        Threads {
+            ending: AtomicBool::new(false),
+            pulse: Pulse::new(),
+        }
+    }
+
+    /// Whether the daemon is to end.
+    pub fn ends(&self) -> bool {
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Has the daemon end: each thread finds out as it looks up next.
+    pub fn end(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+    }
+
+    /// One has looked up.
+    pub fn beat(&self, who: Who) {
+        self.pulse.beat(who);
+    }
+
+    /// When each looked up last, for the watchdog.
+    pub fn pulse(&self) -> &Pulse {
+        &self.pulse
+    }
+}
 
 /// From here on a panic ends the process, whichever thread it is in.
 pub fn abort_on_panic() {
@@ -29,15 +70,15 @@ pub fn fatal(why: &str) -> ! {
 /// Starts a thread that goes on until the daemon ends.
 pub fn spawn(
     name: &'static str,
-    shared: &Arc<Shared>,
-    run: impl FnOnce(&Arc<Shared>) + Send + 'static,
+    threads: &Arc<Threads>,
+    run: impl FnOnce() + Send + 'static,
 ) -> Outcome<JoinHandle<()>> {
-    let shared = Arc::clone(shared);
+    let threads = Arc::clone(threads);
     thread::Builder::new()
         .name(name.into())
         .spawn(move || {
-            run(&shared);
-            if !shared.ends() {
+            run();
+            if !threads.ends() {
                 fatal(&format!("its thread `{name}` has ended"));
             }
         })

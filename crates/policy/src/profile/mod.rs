@@ -18,6 +18,7 @@ mod overlay;
 pub mod pack;
 mod parser;
 mod perms;
+mod pieces;
 #[cfg(test)]
 mod rules_tests;
 mod set;

@@ -42,7 +42,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     let policy = if takes_over {
         None
     } else {
-        let mut policy = policy(&args.source)?;
+        let mut policy = policy(&args.source, Path::new(paths::LAST))?;
         policy.options = args.source.options(args.how.permissive);
         Some(policy)
     };
@@ -125,19 +125,19 @@ fn failed(e: io::Error) -> Failure {
     Failure::io("start the daemon", e)
 }
 
-/// The policy that is named. Where the machine's own map is wrong, the one that was last in
-/// force: a machine that starts without any is worse off.
-fn policy(source: &Source) -> Outcome<Policy> {
+/// Returns the policy that is named. If no map is named and the machine's own policy cannot be compiled, this is the one that was
+/// last in force, whose bundle is `last`: a machine that starts without any is worse off. Profiles and a SELinux policy that are
+/// named belong to the machine's own policy, as the bundle has them, too.
+fn policy(source: &Source, last: &Path) -> Outcome<Policy> {
     let wrong = match source.load() {
-        Err(failure) if !source.is_given() => failure,
+        Err(failure) if !source.names_map() => failure,
         loaded => return loaded,
     };
-    match read_bundle(Path::new(paths::LAST)) {
+    match read_bundle(last) {
         Ok(last) => {
             wrong.tell();
             tell!(
-                "warning: {} is wrong, so the policy that was last in force is taken: {}",
-                paths::POLICY,
+                "warning: the machine's policy cannot be compiled, so the policy that was last in force is taken: {}",
                 last.name
             );
             Ok(last)
@@ -158,5 +158,47 @@ fn announce(report: &Report, json: bool) {
         let _ = print_json(report);
     } else {
         say!("{}", report.message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// Profiles that are not there.
+    fn with_wrong_profiles() -> Source {
+        let mut source = Source::default();
+        source.profiles.profile = vec![PathBuf::from("/nowhere/profiles")];
+        source
+    }
+
+    #[test]
+    fn a_machine_whose_policy_is_wrong_takes_the_last_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let last = dir.path().join("last.bundle");
+        let server = Policy::preset("server").unwrap().policy;
+        std::fs::write(&last, server.to_bundle()).unwrap();
+        let taken = policy(&with_wrong_profiles(), &last).unwrap();
+        assert_eq!(taken.name, server.name);
+        assert!(policy(&with_wrong_profiles(), &dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn a_map_that_is_named_has_no_other_in_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let last = dir.path().join("last.bundle");
+        let server = Policy::preset("server").unwrap().policy;
+        std::fs::write(&last, server.to_bundle()).unwrap();
+        let named = Source {
+            policy: Some(dir.path().join("none.plm")),
+            ..with_wrong_profiles()
+        };
+        assert!(policy(&named, &last).is_err());
+        let preset = Source {
+            preset: Some("server".into()),
+            ..with_wrong_profiles()
+        };
+        assert!(policy(&preset, &last).is_err());
     }
 }

@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tidegate_monitor::{Given, Labelled, Monitor, boot_id};
+use tidegate_monitor::{Given, Guard, Labelled, Monitor, boot_id};
 use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
@@ -20,15 +20,16 @@ use crate::error::{DaemonError, Outcome};
 use crate::instance::{directory, remove_whole, write_whole};
 use crate::labels::filesystem::{self, Filesystem, Mounts};
 use crate::labels::format::{Away, Labels, Saved, Table, UNMOUNTED, entries, label, lower};
-use crate::watchdog::Who;
-use crate::{Policies, Shared, labels::crash_recovery, paths};
+use crate::locks::{DISKS, Held, MOUNTS, Ordered};
+use crate::policy_history::Policies;
+use crate::{labels::crash_recovery, paths};
 
 /// What is known of filesystems beside the monitor's table.
 #[derive(Debug, Default)]
 pub struct Disks {
     /// Locked while the table is written down, or an older one could come last.
-    known: Mutex<Known>,
-    mounts: Mutex<Mounts>,
+    known: Ordered<DISKS, Known>,
+    mounts: Ordered<MOUNTS, Mounts>,
 }
 
 /// See [`Disks`].
@@ -89,17 +90,17 @@ impl Disks {
 
     fn new(known: Known) -> Disks {
         Disks {
-            known: Mutex::new(known),
+            known: Ordered::new(known),
             ..Disks::default()
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(|e| e.into_inner())
+    fn lock(&self) -> Held<'_, Known> {
+        self.known.lock()
     }
 
     fn mounted(&self) -> Outcome<Arc<Vec<Filesystem>>> {
-        let mut mounts = self.mounts.lock().unwrap_or_else(|e| e.into_inner());
+        let mut mounts = self.mounts.lock();
         mounts.now()
     }
 }
@@ -432,14 +433,20 @@ pub fn load(policy: &Policy) -> Outcome<Loaded> {
 }
 
 /// Gives disks that have been mounted what is known of them; `None` if there are no new ones,
-/// else what to tell. What is remembered of their objects does not count afterwards.
+/// else what to tell. What is remembered of their objects does not count afterwards. `alive` is called again and again
+/// meanwhile, as a disk may take long.
 ///
 /// # Errors
 /// Without room in the table, for one: then they are new the next time, too.
-pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
-    let (monitor, policies) = (&shared.monitor, &shared.policies);
-    let mounted = shared.disks.mounted()?;
-    let mut known = shared.disks.lock();
+pub fn arrive(
+    monitor: &Monitor,
+    policies: &Policies,
+    disks: &Disks,
+    guard: &Guard,
+    alive: &dyn Fn(),
+) -> Outcome<Option<Vec<String>>> {
+    let mounted = disks.mounted()?;
+    let mut known = disks.lock();
     let new: Vec<_> = mounted.iter().filter(|f| known.is_new(f)).collect();
     if new.is_empty() {
         return Ok(None);
@@ -456,7 +463,7 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     let restore = |table: &Table| -> Outcome {
         if !table.is_empty() {
             // what was open for writing may be above its holder then
-            let _raising = shared.guard.raise(monitor)?;
+            let _raising = guard.raise(monitor)?;
             monitor.restore_given(&entries(table.clone()))?;
             policies.renew(monitor)?;
         }
@@ -472,10 +479,7 @@ pub fn arrive(shared: &Shared) -> Outcome<Option<Vec<String>>> {
     monitor.forget_labelled(&labels_gone)?;
     gone.retain(|g| !table.contains_key(&(g.dev, g.ino, g.generation)));
     monitor.forget_given(&gone)?;
-    let warnings = crash_recovery::add(&policy, &mounted, &since, &mut table, &|| {
-        // a disk may take long
-        shared.pulse.beat(Who::House);
-    });
+    let warnings = crash_recovery::add(&policy, &mounted, &since, &mut table, alive);
     if !since.is_empty() {
         restore(&table)?;
     }

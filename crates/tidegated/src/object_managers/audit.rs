@@ -5,15 +5,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
-use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tidegate_audit::{Chain, ManagerRecord, Record, SubjectRecord, level_name};
 use tidegate_protocol::{Code, Told, Verdict, WhyOf};
 
+use crate::chain;
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
-use crate::server::Peer;
-use crate::{Shared, chain};
+use crate::locks::{Held, MANAGERS, Ordered};
+use crate::peer::Peer;
 
 /// Records that `why` can tell of.
 const KEPT: usize = 1024;
@@ -48,7 +49,7 @@ struct Inner {
 
 /// Records of object managers.
 #[derive(Debug, Default)]
-pub struct Managers(Mutex<Inner>);
+pub struct Managers(Ordered<MANAGERS, Inner>);
 
 impl Inner {
     /// Whether a user's record may pass, which stands for so many that were left out; of how many then. What does not
@@ -93,14 +94,14 @@ impl Inner {
 }
 
 impl Managers {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
+    fn inner(&self) -> Held<'_, Inner> {
+        self.0.lock()
     }
 
     /// Takes a record that a process sent.
     pub fn tell(
         &self,
-        shared: &Shared,
+        enforcement: &Enforcement,
         peer: &Peer,
         context: Option<String>,
         told: Told,
@@ -117,8 +118,8 @@ impl Managers {
             let message = format!("a record's parts may have {PART} bytes each");
             return Err(DaemonError::new(Code::Usage, message));
         }
-        let seqno = shared.monitor.status()?.seqno;
-        let level = peer.level(&shared.monitor)?;
+        let seqno = enforcement.monitor.status()?.seqno;
+        let level = peer.level(&enforcement.monitor)?;
         let mut inner = self.inner();
         let Some(missed) = inner.passes(peer.uid, told.missed, Instant::now()) else {
             // nothing for the sender to fix
@@ -130,7 +131,7 @@ impl Managers {
             tid: peer.pid,
             uid: peer.uid,
             comm: comm.trim_end().into(),
-            level: level_name(shared.policies.get(seqno).as_deref(), level),
+            level: level_name(enforcement.policies.get(seqno).as_deref(), level),
             ..SubjectRecord::default()
         };
         inner.put(record(told, subject, context, seqno, missed));
@@ -195,20 +196,25 @@ fn record(
 }
 
 /// What explains a refusal, an object manager's if it is about one, or is the newest.
-pub fn explain(shared: &Shared, of: WhyOf, only: Option<u32>) -> Outcome<Chain> {
-    let kernels = |of| chain::explain(&shared.monitor, &shared.policies, of, only);
+pub fn explain(
+    managers: &Managers,
+    enforcement: &Enforcement,
+    of: WhyOf,
+    only: Option<u32>,
+) -> Outcome<Chain> {
+    let kernels = |of| chain::explain(&enforcement.monitor, &enforcement.policies, of, only);
     let found = match of {
         WhyOf::Manager(number) => {
             let gone = || {
                 let message = format!("there is no record @u{number}, or it is gone");
                 DaemonError::new(Code::No, message)
             };
-            shared.managers.find(Some(number), only).ok_or_else(gone)?
+            managers.find(Some(number), only).ok_or_else(gone)?
         }
         WhyOf::Last => {
             let theirs = kernels(of);
             let newest = theirs.as_ref().ok().and_then(|of| of.chain.first());
-            match shared.managers.find(None, only) {
+            match managers.find(None, only) {
                 Some(record) if newest.is_none_or(|n| n.time < record.time) => record,
                 _ => return theirs,
             }

@@ -11,10 +11,11 @@ use tidegate_policy::te::db::Context;
 use tidegate_policy::te::decide::Decider;
 use tidegate_protocol::{Access, Code, Question, Reply};
 
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
 use crate::status_page::{Page, denies_unknown};
+use crate::threads::{Threads, spawn};
 use crate::watchdog::Who;
-use crate::{Shared, threads};
 
 /// Questions that may wait.
 const ROOM: usize = 64;
@@ -82,32 +83,38 @@ impl Security {
 }
 
 /// Starts the thread.
-pub fn start(shared: &Arc<Shared>) -> Outcome {
-    let waiting = shared.security.waiting.lock();
+pub fn start(
+    security: &Security,
+    enforcement: &Arc<Enforcement>,
+    threads: &Arc<Threads>,
+) -> Outcome {
+    let waiting = security.waiting.lock();
     let waiting = waiting.unwrap_or_else(|e| e.into_inner()).take();
     let waiting = waiting.ok_or_else(|| DaemonError::new(Code::Internal, "it has been started"))?;
     let page = Page::open()?;
-    let decides = move |shared: &Arc<Shared>| {
+    let (enforcement, all) = (Arc::clone(enforcement), Arc::clone(threads));
+    let decides = move || {
         let mut next = None;
-        while !shared.ends() {
-            shared.pulse.beat(Who::Security);
-            next = serve(shared, &page, &waiting, next);
+        while !all.ends() {
+            all.beat(Who::Security);
+            next = serve(&enforcement, &all, &page, &waiting, next);
         }
     };
-    threads::spawn("security", shared, decides).map(drop)
+    spawn("security", threads, decides).map(drop)
 }
 
 /// Answers by one policy, until there is another or nobody asks; what was asked then and is to be answered by the next.
 fn serve(
-    shared: &Shared,
+    enforcement: &Enforcement,
+    threads: &Threads,
     page: &Page,
     waiting: &Receiver<Request>,
     first: Option<Request>,
 ) -> Option<Request> {
     let request = first.or_else(|| waiting.recv_timeout(BEAT).ok())?;
     // a policy that is put in force while its rules are sorted has another number
-    let number = shared.monitor.next_policy();
-    let policy = match shared.policies.in_force(&shared.monitor) {
+    let number = enforcement.monitor.next_policy();
+    let policy = match enforcement.policies.in_force(&enforcement.monitor) {
         Ok(policy) => policy,
         Err(failure) => {
             let _ = request.answer.send(Err(failure));
@@ -125,17 +132,20 @@ fn serve(
         te,
         decider: te.decider(),
         deny_unknown: denies_unknown(&policy),
-        seqno: shared.monitor.status().map_or(0, |status| status.seqno),
+        seqno: enforcement
+            .monitor
+            .status()
+            .map_or(0, |status| status.seqno),
     };
     let mut next = Some(request);
-    while !shared.ends() {
-        shared.pulse.beat(Who::Security);
+    while !threads.ends() {
+        threads.beat(Who::Security);
         let Some(request) = next.take().or_else(|| waiting.recv_timeout(BEAT).ok()) else {
             continue;
         };
         // read first: a policy is in force before the page tells of it
         let sequence = page.sequence();
-        if shared.monitor.next_policy() != number {
+        if enforcement.monitor.next_policy() != number {
             return Some(request);
         }
         let answer = server.answer(&request.question, request.right.as_ref(), sequence);

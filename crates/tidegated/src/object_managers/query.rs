@@ -10,14 +10,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_flask::Sid;
 use tidegate_protocol::{Code, Question, Reply};
 
-use crate::Shared;
+use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
-use crate::object_managers::decisions::Right;
-use crate::server::Peer;
+use crate::object_managers::ObjectManagers;
+use crate::object_managers::decisions::{Right, Security};
+use crate::peer::Peer;
 
 /// Answers an object manager.
 pub fn answer(
-    shared: &Shared,
+    managers: &ObjectManagers,
+    enforcement: &Enforcement,
     peer: &Peer,
     question: Question,
     fd: Option<OwnedFd>,
@@ -30,24 +32,26 @@ pub fn answer(
         Question::Peer => {
             let connection = came()?.as_fd();
             accepted(connection)?;
-            let sid = shared.monitor.peer_sid(connection)?;
-            labelled(shared, sid)
+            let sid = enforcement.monitor.peer_sid(connection)?;
+            labelled(&managers.security, enforcement, sid)
         }
         Question::Process => {
-            let sid = process_sid(shared, came()?.as_fd())?;
-            labelled(shared, sid)
+            let sid = process_sid(enforcement, came()?.as_fd())?;
+            labelled(&managers.security, enforcement, sid)
         }
-        Question::Own => labelled(shared, process_sid(shared, peer.process())?),
+        Question::Own => {
+            let sid = process_sid(enforcement, peer.process())?;
+            labelled(&managers.security, enforcement, sid)
+        }
         Question::Record(told) => {
-            let sid = process_sid(shared, peer.process())?;
-            shared
-                .managers
-                .tell(shared, peer, context_of(shared, sid)?, told)?;
+            let sid = process_sid(enforcement, peer.process())?;
+            let context = context_of(enforcement, sid)?;
+            managers.records.tell(enforcement, peer, context, told)?;
             Ok(Reply::Recorded)
         }
         question => {
-            let right = right(shared, peer, &question)?;
-            shared.security.decide(question, right)
+            let right = right(enforcement, peer, &question)?;
+            managers.security.decide(question, right)
         }
     }
 }
@@ -72,7 +76,7 @@ fn accepted(connection: BorrowedFd<'_>) -> Outcome {
 }
 
 /// What who asks has to be allowed.
-fn right(shared: &Shared, peer: &Peer, question: &Question) -> Outcome<Option<Right>> {
+fn right(enforcement: &Enforcement, peer: &Peer, question: &Question) -> Outcome<Option<Right>> {
     let permission = match question {
         Question::Access { .. } => "compute_av",
         Question::Create { .. } => "compute_create",
@@ -82,7 +86,7 @@ fn right(shared: &Shared, peer: &Peer, question: &Question) -> Outcome<Option<Ri
         // selinuxfs lets everybody read these
         _ => return Ok(None),
     };
-    let context = context_of(shared, process_sid(shared, peer.process())?)?;
+    let context = context_of(enforcement, process_sid(enforcement, peer.process())?)?;
     Ok(context.map(|context| Right {
         context,
         permission,
@@ -91,15 +95,15 @@ fn right(shared: &Shared, peer: &Peer, question: &Question) -> Outcome<Option<Ri
 
 /// The context of a process or a peer as an answer: of who is not governed that of the initial SID `kernel`, as the
 /// kernel takes it to be.
-fn labelled(shared: &Shared, sid: Option<Sid>) -> Outcome<Reply> {
-    match context_of(shared, sid)? {
+fn labelled(security: &Security, enforcement: &Enforcement, sid: Option<Sid>) -> Outcome<Reply> {
+    match context_of(enforcement, sid)? {
         Some(context) => Ok(Reply::Context {
             context,
             governed: true,
         }),
         None => {
             let name = "kernel".into();
-            match shared.security.decide(Question::Initial { name }, None)? {
+            match security.decide(Question::Initial { name }, None)? {
                 Reply::Context { context, .. } => Ok(Reply::Context {
                     context,
                     governed: false,
@@ -111,17 +115,17 @@ fn labelled(shared: &Shared, sid: Option<Sid>) -> Outcome<Reply> {
 }
 
 /// The text of a SID's context.
-fn context_of(shared: &Shared, sid: Option<Sid>) -> Outcome<Option<String>> {
+fn context_of(enforcement: &Enforcement, sid: Option<Sid>) -> Outcome<Option<String>> {
     let text = |sid| {
         let unknown = || DaemonError::new(Code::Internal, "its context has no name here");
-        shared.policies.context(sid).ok_or_else(unknown)
+        enforcement.policies.context(sid).ok_or_else(unknown)
     };
     sid.map(text).transpose()
 }
 
 /// The SID of the process behind a pidfd; `None`: it is not governed. It is asked for by its number, which is another's
 /// only if the process has ended by then.
-fn process_sid(shared: &Shared, process: BorrowedFd<'_>) -> Outcome<Option<Sid>> {
+fn process_sid(enforcement: &Enforcement, process: BorrowedFd<'_>) -> Outcome<Option<Sid>> {
     let gone = || DaemonError::new(Code::No, "the process has ended");
     let about = fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
     let about = about.map_err(|e| DaemonError::io("read about a process", e))?;
@@ -131,7 +135,7 @@ fn process_sid(shared: &Shared, process: BorrowedFd<'_>) -> Outcome<Option<Sid>>
     // of who has ended it is -1, and 0 of who is in a namespace of which nothing is seen here
     let pid = number.trim().parse().ok().filter(|pid: &u32| *pid != 0);
     let pid = pid.ok_or_else(gone)?;
-    let found = shared.monitor.process(pid)?.ok_or_else(gone)?;
+    let found = enforcement.monitor.process(pid)?.ok_or_else(gone)?;
     let mut ended = [PollFd::new(&process, PollFlags::IN)];
     match poll(&mut ended, Some(&Timespec::default())) {
         Ok(0) => Ok(found.sid),

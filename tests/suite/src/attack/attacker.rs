@@ -16,8 +16,9 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Gid, Uid, fork, pause, setgroups, setresgid, setresuid, setsid};
 
+use crate::attack::arena::Arena;
 use crate::attack::calls::{self, Abi, Row};
-use crate::attack::draw::{Arena, Draw};
+use crate::attack::draw::Draw;
 use crate::attack::given::{self, Given};
 use crate::attack::log::Log;
 use crate::attack::raw;

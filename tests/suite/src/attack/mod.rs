@@ -6,6 +6,7 @@
 //!
 //! Runs as root where `tests/attack/attack.plm` is in force; `scripts/xtask.sh test attack-6.12` boots a machine.
 
+mod arena;
 mod attacker;
 mod calls;
 mod draw;

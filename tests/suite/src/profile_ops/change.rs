@@ -4,7 +4,8 @@
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 
-use crate::profile_ops::ops::{Op, exec, ops, read, refused, refused_by};
+use crate::profile_ops::calls::{exec, read, refused, refused_by};
+use crate::profile_ops::ops::{Op, ops};
 
 /// Writes to an attribute of the thread, in one call, as libapparmor(3) does.
 fn attribute(name: &str, text: &str) -> io::Result<()> {

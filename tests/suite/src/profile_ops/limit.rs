@@ -3,7 +3,8 @@
 use std::io;
 use std::ptr;
 
-use crate::profile_ops::ops::{Op, like, ops, parent};
+use crate::profile_ops::calls::{like, parent};
+use crate::profile_ops::ops::{Op, ops};
 
 fn get(resource: u32) -> io::Result<libc::rlimit> {
     let mut limit = libc::rlimit {

@@ -11,6 +11,7 @@
 //! profile-ops storm ROUNDS             what is remembered, while names change; by Tidegate alone
 //! ```
 
+mod calls;
 mod change;
 mod limit;
 mod ops;
@@ -75,7 +76,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         },
         ["noise", what] => storm::noise(what),
         ["elsewhere", from, to] => storm::elsewhere(from, to),
-        ["act", op] => return ops::act(op),
+        ["act", op] => return calls::act(op),
         _ => {
             eprintln!(
                 "usage: profile-ops features | v9 FROM TO | play apparmor|tidegate|either PROFILE…"

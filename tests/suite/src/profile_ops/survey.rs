@@ -8,9 +8,10 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::profile_ops::calls::as_user;
 use crate::profile_ops::change::current;
 use crate::profile_ops::itself;
-use crate::profile_ops::ops::{Ended, as_user, in_child};
+use crate::profile_ops::ops::{Ended, in_child};
 
 /// Who asks: `root`, to whom the files belong, also appends and executes; `user` to whom they do not.
 const ASKERS: [&str; 2] = ["root", "user"];

@@ -19,6 +19,7 @@ mod ipc;
 mod key;
 mod mount;
 mod op;
+mod peers;
 mod play;
 mod policy;
 mod process;

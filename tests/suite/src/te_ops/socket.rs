@@ -2,15 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::ptr;
 
 use crate::te_ops::capability;
 use crate::te_ops::op::Ops;
-use crate::te_ops::sys::{Helper, at, fd, past, serving, so, sys};
+use crate::te_ops::peers::{SERVED, accept, giving, send_fd, server, take_fd, unix_server};
+use crate::te_ops::sys::{at, fd, past, so, sys};
 
-/// Ports that the policy has a type for.
+/// A port that the policy has a type for.
 const PORT: u16 = 4001;
-const SERVED: u16 = 4002;
 
 pub fn inet(port: u16) -> libc::sockaddr_in {
     libc::sockaddr_in {
@@ -70,7 +69,7 @@ pub fn connected(port: u16) -> io::Result<()> {
     connect_in(&socket(libc::AF_INET, libc::SOCK_STREAM, 0)?, port)
 }
 
-fn bind_un(socket: &OwnedFd, name: &str) -> io::Result<()> {
+pub fn bind_un(socket: &OwnedFd, name: &str) -> io::Result<()> {
     let (address, len) = unix(name);
     sys!(libc::bind(
         socket.as_raw_fd(),
@@ -88,92 +87,6 @@ fn connect_un(socket: &OwnedFd, name: &str) -> io::Result<()> {
         len
     ))
     .map(drop)
-}
-
-fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
-    let none = ptr::null_mut();
-    sys!(libc::accept(socket.as_raw_fd(), none, ptr::null_mut())).map(fd)
-}
-
-/// A server that takes connections and gives each a byte.
-fn server() -> io::Result<Helper> {
-    let listener = fd(capability::bind(libc::AF_INET, libc::SOCK_STREAM, SERVED)?);
-    sys!(libc::listen(listener.as_raw_fd(), 8))?;
-    served_by(listener, None)
-}
-
-/// A process of its own, that serves; the socket is its and nobody else's.
-fn served_by(listener: OwnedFd, gives: Option<OwnedFd>) -> io::Result<Helper> {
-    serving(
-        || Ok(()),
-        move || {
-            while let Ok(peer) = accept(&listener) {
-                send_fd(&peer, gives.as_ref())?;
-            }
-            Ok(())
-        },
-    )
-}
-
-/// Sends a byte, and a descriptor with it.
-fn send_fd(to: &OwnedFd, gives: Option<&OwnedFd>) -> io::Result<()> {
-    let mut byte = b'c';
-    let mut part = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
-    let mut control = [0u64; 4];
-    // SAFETY: zeroes are a message.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    if let Some(gives) = gives {
-        control[0] = 20;
-        control[1] = libc::SOL_SOCKET as u64 | (libc::SCM_RIGHTS as u64) << 32;
-        control[2] = gives.as_raw_fd() as u64;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = 24;
-    }
-    sys!(libc::sendmsg(
-        to.as_raw_fd(),
-        &raw const message,
-        libc::MSG_NOSIGNAL
-    ))
-    .map(drop)
-}
-
-/// Takes a byte; whether a descriptor came with it.
-fn take_fd(from: &OwnedFd) -> io::Result<bool> {
-    let mut byte = 0u8;
-    let mut part = libc::iovec {
-        iov_base: (&raw mut byte).cast(),
-        iov_len: 1,
-    };
-    let mut control = [0u64; 4];
-    // SAFETY: zeroes are a message.
-    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-    message.msg_iov = &raw mut part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = 32;
-    sys!(libc::recvmsg(from.as_raw_fd(), &raw mut message, 0))?;
-    Ok(message.msg_controllen >= 20 && message.msg_flags & libc::MSG_CTRUNC == 0)
-}
-
-fn unix_server(name: &'static str) -> impl Fn() -> io::Result<Helper> {
-    move || giving(name, None)
-}
-
-fn giving(name: &str, gives: Option<OwnedFd>) -> io::Result<Helper> {
-    let name = if name.starts_with('@') {
-        name.to_owned()
-    } else {
-        at(name)
-    };
-    let listener = socket(libc::AF_UNIX, libc::SOCK_STREAM, 0)?;
-    bind_un(&listener, &name)?;
-    sys!(libc::listen(listener.as_raw_fd(), 8))?;
-    served_by(listener, gives)
 }
 
 fn pair(kind: i32) -> io::Result<(OwnedFd, OwnedFd)> {

@@ -1,4 +1,4 @@
-//! Floods: what a lower subject fills, holds or keeps busy harms nobody else, and ends with its process.
+//! Floods: what a lower subject fills or holds harms nobody else, and ends with its process.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -17,8 +17,7 @@ use nix::sys::socket::{bind, connect};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, pipe2, setpgid, unlink};
 
-use super::waits::stuck;
-use crate::scenarios::check::{Outcome, ensure, refused, refused_any, same, soon};
+use crate::scenarios::check::{Outcome, ensure, refused_any, same, soon};
 use crate::scenarios::daemon;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, SYSTEM, TMPFS_LOW, path};
@@ -114,38 +113,6 @@ pub const SCENARIOS: &[Scenario] = &[
         "users' threads connect to the daemon without end, and root waits behind them",
         asked_without_end,
     ),
-    bypass(
-        "turn-kept-by-idle",
-        "who has the transaction's lock is given no processor, as it is idle",
-        by_idle,
-    ),
-    bypass(
-        "turn-kept-by-nice",
-        "the same, as it is nice to others",
-        by_nice,
-    )
-    .slow(),
-    bypass(
-        "turn-kept-in-turns",
-        "some processes have the transaction's lock in turn, and each falls in vain",
-        in_turns,
-    )
-    .slow(),
-    bypass(
-        "priority-real-time",
-        "root below the top takes the processor for itself: by a class that comes before all others",
-        real_time,
-    ),
-    bypass(
-        "priority-raised",
-        "the same by a priority above everybody's",
-        raised,
-    ),
-    bypass(
-        "priority-by-limit",
-        "the same by a limit that it raises first",
-        by_limit,
-    ),
 ];
 
 /// How soon what root at the top asks for has to come about, whatever others do. On a real machine that is a second;
@@ -153,7 +120,7 @@ pub const SCENARIOS: &[Scenario] = &[
 const SOON: Duration = Duration::from_secs(3);
 
 /// Who floods, and another user.
-const FLOODER: u32 = 1000;
+pub(super) const FLOODER: u32 = 1000;
 const OTHER: u32 = 1001;
 
 /// Places in the table of channels' levels, and some more.
@@ -169,7 +136,7 @@ const NAMES: usize = 9000;
 const CROWDED: Duration = Duration::from_secs(15);
 
 #[track_caller]
-fn timely(what: &str, part: impl FnOnce() -> Outcome) -> Outcome {
+pub(super) fn timely(what: &str, part: impl FnOnce() -> Outcome) -> Outcome {
     within(SOON, what, part)
 }
 
@@ -185,7 +152,7 @@ fn within(limit: Duration, what: &str, part: impl FnOnce() -> Outcome) -> Outcom
 }
 
 /// Two sockets of which nothing is remembered: one connects to the other, and is heard.
-fn talks() -> Outcome {
+pub(super) fn talks() -> Outcome {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = abstract_name(&format!("{}-{number}", std::process::id()))?;
@@ -219,7 +186,7 @@ fn makes(level: Level, user: u32) -> Outcome {
 }
 
 /// What others do goes on: root's shell and questions at once, falls, and what other users make.
-fn goes_on() -> Outcome {
+pub(super) fn goes_on() -> Outcome {
     at(System, || {
         timely("the daemon's answer", || {
             daemon::status("/levels").map(drop)
@@ -569,137 +536,4 @@ fn asked_without_end() -> Outcome {
         daemon::status("/levels").map(drop)
     })?;
     level::is(System)
-}
-
-/// Processes of a user have the transaction's lock in turn, while others of its keep the processors busy: root connects
-/// all the same. Who falls can never: another of its threads waits in a write.
-fn turns_kept(busy: usize, slow: fn() -> Result<(), Errno>) -> Outcome {
-    const TURNS: usize = 3;
-    goes_on()?;
-    let mut all = Vec::new();
-    for _ in 0..busy {
-        let hog = spawn(User, || {
-            become_user(FLOODER)?;
-            step()?;
-            loop {
-                std::hint::spin_loop();
-            }
-        })?;
-        hog.stands()?;
-        all.push(hog);
-    }
-    for number in 0..TURNS {
-        let sign = format!("falls-{number}");
-        let faller = spawn(User, || {
-            become_user(FLOODER)?;
-            let _ends = stuck()?;
-            slow()?;
-            tell(&sign)?;
-            while fs::read(place::level_file(Untrusted)).is_err() {}
-            Ok(())
-        })?;
-        told(&sign)?;
-        all.push(faller);
-    }
-    // one of them has begun by now
-    std::thread::sleep(Duration::from_millis(500));
-    for hog in &all[..busy] {
-        hog.go()?;
-    }
-    let played = at(System, || {
-        // what is waited for is the lock, and not the processor
-        syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -20)?;
-        for _ in 0..10 {
-            timely("a connection of root's", talks)?;
-            std::thread::sleep(Duration::from_millis(300));
-        }
-        level::is(System)
-    });
-    // the daemon has the processor as everybody has it
-    for hog in all.drain(..busy) {
-        hog.kill()?;
-    }
-    let answered = timely("the daemon's answer", || {
-        daemon::status("/levels").map(drop)
-    });
-    for faller in all {
-        faller.kill()?;
-    }
-    played?;
-    answered?;
-    goes_on()
-}
-
-fn by_idle() -> Outcome {
-    turns_kept(40, || {
-        let priority = 0i32;
-        syscall!(
-            libc::SYS_sched_setscheduler,
-            0,
-            libc::SCHED_IDLE,
-            &raw const priority
-        )
-        .map(drop)
-    })
-}
-
-fn by_nice() -> Outcome {
-    turns_kept(40, || {
-        syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, 19).map(drop)
-    })
-}
-
-fn in_turns() -> Outcome {
-    turns_kept(0, || Ok(()))
-}
-
-fn real_time() -> Outcome {
-    for level in Level::LOWER {
-        at(level, || {
-            let priority = 1i32;
-            for class in [libc::SCHED_FIFO, libc::SCHED_RR] {
-                let set = syscall!(libc::SYS_sched_setscheduler, 0, class, &raw const priority);
-                refused(Errno::EPERM, set)?;
-            }
-            // SCHED_DEADLINE: 9 of each 10 ms
-            let attributes: [u64; 6] = [48 | 6 << 32, 0, 0, 9_000_000, 10_000_000, 10_000_000];
-            refused(
-                Errno::EPERM,
-                syscall!(libc::SYS_sched_setattr, 0, attributes.as_ptr(), 0),
-            )
-        })?;
-    }
-    Ok(())
-}
-
-fn raised() -> Outcome {
-    const IOPRIO_WHO_PROCESS: i32 = 1;
-    const REAL_TIME: i32 = 1 << 13;
-    for level in Level::LOWER {
-        at(level, || {
-            refused_any(
-                &[Errno::EPERM, Errno::EACCES],
-                syscall!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, -20),
-            )?;
-            refused(
-                Errno::EPERM,
-                syscall!(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, REAL_TIME),
-            )
-        })?;
-    }
-    Ok(())
-}
-
-fn by_limit() -> Outcome {
-    for level in Level::LOWER {
-        at(level, || {
-            for what in [libc::RLIMIT_RTPRIO, libc::RLIMIT_NICE] {
-                let limit = [40u64, 40];
-                let raised = syscall!(libc::SYS_prlimit64, 0, what, limit.as_ptr(), 0);
-                refused(Errno::EPERM, raised)?;
-            }
-            Ok(())
-        })?;
-    }
-    Ok(())
 }

@@ -12,13 +12,16 @@ mod dirs;
 mod evasions;
 mod exec;
 mod families;
+mod fifos;
 mod files;
 mod filesystems;
 mod floods;
 mod fuse_clients;
+mod guard;
 mod handed;
 mod i386;
 mod identity;
+mod in_flight;
 mod inherited;
 mod ipc;
 mod kept;
@@ -28,6 +31,7 @@ mod life;
 mod locks;
 mod low_root;
 mod machine;
+mod memfds;
 mod mmap;
 mod mounts;
 mod moves;
@@ -41,6 +45,7 @@ mod odd_sockets;
 mod offered;
 mod one_level;
 mod other_doors;
+mod overlays;
 mod own_addresses;
 mod owners;
 mod pipes;
@@ -50,6 +55,7 @@ mod revocation;
 mod ring_alone;
 mod servers;
 mod sessions;
+mod socket_floods;
 mod system;
 mod taken;
 mod tasks;
@@ -57,6 +63,7 @@ mod threads;
 mod tracing;
 mod trusted;
 mod tty;
+mod turns;
 mod under_way;
 mod unix;
 mod unix_shared;
@@ -83,7 +90,10 @@ pub const TOPICS: &[&[Scenario]] = &[
     exec::SCENARIOS,
     mmap::SCENARIOS,
     pipes::SCENARIOS,
+    fifos::SCENARIOS,
+    memfds::SCENARIOS,
     unix::SCENARIOS,
+    in_flight::SCENARIOS,
     net::SCENARIOS,
     families::SCENARIOS,
     ipc::SCENARIOS,
@@ -97,10 +107,13 @@ pub const TOPICS: &[&[Scenario]] = &[
     tty::SCENARIOS,
     sessions::SCENARIOS,
     revocation::SCENARIOS,
+    guard::SCENARIOS,
     asynchronous::SCENARIOS,
     threads::SCENARIOS,
     filesystems::SCENARIOS,
+    overlays::SCENARIOS,
     evasions::SCENARIOS,
+    socket_floods::SCENARIOS,
     under_way::SCENARIOS,
     waits::SCENARIOS,
     kept::SCENARIOS,
@@ -133,6 +146,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     creations::SCENARIOS,
     servers::SCENARIOS,
     floods::SCENARIOS,
+    turns::SCENARIOS,
     counted::SCENARIOS,
     identity::SCENARIOS,
     fuse_clients::SCENARIOS,

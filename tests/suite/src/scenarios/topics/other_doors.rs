@@ -12,7 +12,7 @@ use nix::sched::{CloneFlags, clone};
 use nix::sys::wait::waitpid;
 use nix::unistd::pipe2;
 
-use super::filesystems::Overlay;
+use super::overlays::Overlay;
 use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
 use crate::scenarios::place::{self, BIN, LOW, SYSTEM, path};

@@ -1,17 +1,15 @@
-//! Pipes, FIFOs and memory behind descriptors: who reads falls with who writes.
+//! Pipes: who reads falls with who writes.
 
-use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same, soon};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
-use crate::scenarios::place::{self, AREA, LOW, SYSTEM};
+use crate::scenarios::place::{self, LOW, SYSTEM};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
 use crate::scenarios::subject::{Child, Level, asleep, at, busy, lower, spawn, start, step};
 use crate::scenarios::sys;
@@ -19,9 +17,6 @@ use crate::scenarios::sys;
 use Level::{System, Untrusted, User};
 
 const ROW: &str = "socketpair, abstract";
-
-/// How often two race: enough that some are refused if nobody looks again.
-const FIRST_OPENS: usize = 200;
 
 pub const SCENARIOS: &[Scenario] = &[
     allow("pipe-own", "a pipeline within one level", own).of(ROW),
@@ -52,16 +47,6 @@ pub const SCENARIOS: &[Scenario] = &[
         neutral,
     ),
     allow(
-        "memfd-own",
-        "memory behind a descriptor, within one level",
-        memfd_own,
-    ),
-    allow(
-        "memfd-secret",
-        "secret memory is the subject's own",
-        memfd_secret,
-    ),
-    allow(
         "pipe-stopped-reader",
         "a stopped reader falls like any other",
         stopped,
@@ -73,27 +58,6 @@ pub const SCENARIOS: &[Scenario] = &[
     )
     .of(ROW),
     deny("pipe-floats-on", "and whoever reads from them", floats_on).of(ROW),
-    deny(
-        "fifo-floats",
-        "who opened a FIFO for reading falls when a lower writer opens it",
-        fifo,
-    )
-    .of(ROW),
-    deny(
-        "fifo-opened-after",
-        "who opens a FIFO with lower writers falls",
-        fifo_after,
-    ),
-    bypass(
-        "fifo-reader-in-open",
-        "a low writer comes while the reader still waits in open()",
-        fifo_waiting,
-    ),
-    allow(
-        "fifo-first-opens",
-        "two who are the first to open a FIFO, at the same time",
-        fifo_first,
-    ),
     bypass(
         "pipe-tee-splice",
         "low data moved by tee, splice and vmsplice, which no hook sees",
@@ -125,29 +89,9 @@ pub const SCENARIOS: &[Scenario] = &[
         under_way,
     ),
     bypass(
-        "memfd-inherited",
-        "a child that fell writes to memory it shares a descriptor of",
-        memfd_inherited,
-    ),
-    bypass(
-        "memfd-left",
-        "memory that a low subject has filled and left",
-        memfd_left,
-    ),
-    bypass(
-        "memfd-of-high",
-        "a low subject writes a higher subject's memory through /proc",
-        memfd_of_high,
-    ),
-    bypass(
         "pidfd-getfd",
         "descriptors taken out of another process, both ways",
         getfd,
-    ),
-    bypass(
-        "map-files",
-        "a low subject's memory read through /proc/PID/map_files",
-        map_files,
     ),
 ];
 
@@ -366,37 +310,6 @@ fn neutral() -> Outcome {
     level::is(System)
 }
 
-fn memfd_own() -> Outcome {
-    for level in Level::ALL {
-        at(level, || {
-            let fd = sys::memfd(0)?;
-            sys::put(&fd)?;
-            let map = sys::Map::of(&fd, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)?;
-            map.poke(b'y');
-            start(|| {
-                map.poke(b'z');
-                level::is(level)
-            })?
-            .join()?;
-            same("the memory", map.peek(), b'z')?;
-            level::is(level)
-        })?;
-    }
-    Ok(())
-}
-
-fn memfd_secret() -> Outcome {
-    let secret = sys::owned(crate::sys::syscall!(libc::SYS_memfd_secret, 0)?)?;
-    nix::unistd::ftruncate(&secret, 4096)?;
-    sys::Map::of(
-        &secret,
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_SHARED,
-    )?
-    .poke(1);
-    level::is(System)
-}
-
 fn stopped() -> Outcome {
     // a job stopped at its terminal does not keep its neighbours from falling
     let (read, write) = pipe()?;
@@ -449,84 +362,6 @@ fn floats_on() -> Outcome {
     level::is(Untrusted)?;
     drop(first_read);
     middle.join_after_step()
-}
-
-fn fifo() -> Outcome {
-    let fifo = place::fifo(AREA, "fifo")?;
-    let read = sys::open(&fifo, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?;
-    let low = spawn(Untrusted, || {
-        // writing to a channel is never refused, whose ever its file is
-        sys::put(&allowed(sys::open(
-            &fifo,
-            OFlag::O_WRONLY | OFlag::O_NONBLOCK,
-        ))?)?;
-        level::is(Untrusted)?;
-        step()
-    })?;
-    low.stands()?;
-    level::is(Untrusted)?;
-    drop(read);
-    low.join_after_step()
-}
-
-fn fifo_after() -> Outcome {
-    let fifo = place::fifo(AREA, "fifo")?;
-    let low = spawn(Untrusted, || {
-        let both = sys::both(&fifo)?;
-        sys::put(&both)?;
-        step()
-    })?;
-    low.stands()?;
-    at(User, || {
-        sys::get(&sys::open(&fifo, OFlag::O_RDONLY | OFlag::O_NONBLOCK)?)?;
-        level::is(Untrusted)
-    })?;
-    low.kill()
-}
-
-fn fifo_waiting() -> Outcome {
-    let fifo = place::fifo(AREA, "fifo")?;
-    let reader = spawn(User, || {
-        step()?;
-        let got = sys::get(&sys::reads(&fifo)?)?;
-        same("what was read", got, b"x".to_vec())?;
-        level::is(Untrusted)
-    })?;
-    reader.waits()?;
-    let writer = spawn(Untrusted, || {
-        let wrote = soon(
-            || match sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
-                Ok(fd) => Ok(sys::put(&fd).map(|_| true)?),
-                Err(Errno::EAGAIN | Errno::ENXIO) => Ok(false),
-                Err(e) => Err(e)?,
-            },
-        )?;
-        ensure(wrote, "nobody has the FIFO open to read it")
-    })?;
-    writer.join()?;
-    reader.join()
-}
-
-/// What is kept of an object is made when it is first met: of two who make it at once neither is refused.
-fn fifo_first() -> Outcome {
-    for _ in 0..FIRST_OPENS {
-        let fifo = place::fifo(AREA, "fifo")?;
-        let there = AtomicU32::new(0);
-        let open = || {
-            there.fetch_add(1, Ordering::SeqCst);
-            while there.load(Ordering::SeqCst) < 2 {
-                std::hint::spin_loop();
-            }
-            sys::open(&fifo, OFlag::O_RDONLY | OFlag::O_NONBLOCK)
-        };
-        let (one, other) = std::thread::scope(|s| {
-            let other = s.spawn(open);
-            (open(), other.join())
-        });
-        allowed(one)?;
-        allowed(other.map_err(|_| Failed::because("a thread panicked"))?)?;
-    }
-    Ok(())
 }
 
 fn splice(from: &OwnedFd, to: &OwnedFd) -> Result<i64, Errno> {
@@ -632,91 +467,6 @@ fn under_way() -> Outcome {
     victim.join()
 }
 
-fn memfd_inherited() -> Outcome {
-    for keep_mapping in [false, true] {
-        let victim = start(|| {
-            let fd = sys::memfd(0)?;
-            sys::put(&fd)?;
-            let map = sys::Map::of(&fd, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)?;
-            let kept = keep_mapping.then_some(map);
-            let low = start(|| {
-                // the fall may be refused; the write may be
-                if lower(Untrusted).is_ok()
-                    && nix::unistd::lseek(&fd, 0, nix::unistd::Whence::SeekSet).is_ok()
-                {
-                    let _ = sys::put_all(&fd, b"low");
-                }
-                Ok(())
-            })?;
-            low.join()?;
-            let mut first = [0u8; 1];
-            nix::sys::uio::pread(&fd, &mut first, 0)?;
-            drop(kept);
-            if first[0] == b'l' {
-                level::is(Untrusted)
-            } else {
-                level::is(System)
-            }
-        })?;
-        victim.join()?;
-    }
-    Ok(())
-}
-
-fn memfd_left() -> Outcome {
-    let unnamed = || {
-        let flags = OFlag::O_TMPFILE | OFlag::O_EXCL | OFlag::O_RDWR;
-        sys::open(place::TMPFS, flags)
-    };
-    let makers: [fn() -> Result<OwnedFd, Errno>; 2] = [|| sys::memfd(0), unnamed];
-    for make in makers {
-        let low = spawn(Untrusted, || {
-            let fd = make()?;
-            sys::put(&fd)?;
-            sys::keep_as(&sys::again(&fd, OFlag::O_RDONLY)?, 100)?;
-            drop(fd);
-            step()
-        })?;
-        low.stands()?;
-        at(User, || {
-            let fd = sys::open(format!("/proc/{}/fd/100", low.pid), OFlag::O_RDONLY)?;
-            same("what was read", sys::get(&fd)?, b"x".to_vec())?;
-            level::is(Untrusted)
-        })?;
-        low.kill()?;
-    }
-    Ok(())
-}
-
-fn memfd_of_high() -> Outcome {
-    let fd = sys::memfd(0)?;
-    sys::put(&fd)?;
-    sys::keep_as(&fd, 100)?;
-    let me = std::process::id();
-    at(Untrusted, || {
-        // its own copy of the descriptor is gone: the way is through /proc
-        crate::sys::syscall!(libc::SYS_close, 100)?;
-        crate::sys::syscall!(libc::SYS_close, fd.as_raw_fd())?;
-        match sys::open(format!("/proc/{me}/fd/100"), OFlag::O_WRONLY) {
-            Ok(fd) => Ok(sys::put_all(&fd, b"low").map(drop).or_else(|e| match e {
-                Errno::EIO | Errno::EPERM => Ok(()),
-                e => Err(e),
-            })?),
-            Err(e) => refused_any(
-                &[Errno::EPERM, Errno::EACCES, Errno::EAGAIN],
-                Err::<(), _>(e),
-            ),
-        }
-    })?;
-    let mut first = [0u8; 1];
-    nix::sys::uio::pread(&fd, &mut first, 0)?;
-    if first[0] == b'l' {
-        level::is(Untrusted)
-    } else {
-        level::is(System)
-    }
-}
-
 fn getfd() -> Outcome {
     let (high_file, low_file) = (place::file(SYSTEM, "high")?, place::file(LOW, "low")?);
     let high = start(|| {
@@ -748,38 +498,4 @@ fn getfd() -> Outcome {
     })?;
     high.kill()?;
     low.kill()
-}
-
-fn map_files() -> Outcome {
-    let low = spawn(Untrusted, || {
-        let fd = sys::memfd(0)?;
-        sys::put(&fd)?;
-        let map = sys::Map::of(&fd, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED)?;
-        drop(fd);
-        map.poke(b'l');
-        step()
-    })?;
-    low.stands()?;
-    let dir = format!("/proc/{}/map_files", low.pid);
-    let mut tried = 0;
-    for entry in fs::read_dir(&dir)? {
-        let path = entry?.path();
-        if !fs::read_link(&path)?.to_string_lossy().contains("memfd:") {
-            continue;
-        }
-        tried += 1;
-        // below the top the way needs a privilege (CAP_CHECKPOINT_RESTORE)
-        for level in Level::LOWER {
-            at(level, || refused(Errno::EPERM, sys::reads(&path)))?;
-        }
-        at(System, || match sys::reads(&path) {
-            Ok(fd) => {
-                sys::get(&fd)?;
-                level::is(Untrusted)
-            }
-            Err(e) => refused_any(&[Errno::EAGAIN, Errno::EACCES], Err::<(), _>(e)),
-        })?;
-    }
-    low.kill()?;
-    ensure(tried > 0, "no mapping was found")
 }
