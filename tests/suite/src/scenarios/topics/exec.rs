@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -11,7 +10,7 @@ use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
 use nix::unistd::{execv, pipe2};
 
-use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same};
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same, soon};
 use crate::scenarios::helper::level_of_status;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, AREA, BIN, LOW, SYSTEM, USER, home, path};
@@ -197,8 +196,11 @@ fn leaves_mappings() -> Outcome {
         let program = c(&program);
         match execv(&program, &[&program])? {}
     })?;
+    let name = format!("/proc/{}/comm", leaves.pid);
     let falls = start(|| {
-        sleep(Duration::from_millis(80));
+        // an exec gives the task its name just after it has left the memory
+        let left = soon(|| Ok(fs::read_to_string(&name)? == "leaves\n"))?;
+        ensure(left, "it does not execute the program")?;
         lower(Untrusted)
     })?;
     busy(Duration::from_millis(200));
