@@ -226,12 +226,35 @@ static __always_inline u8 tx_opening(u64 addr, u8 level, bool falls)
 u64 tx_places[64]; /* of a table: those that are looked at, */
 u64 tx_open;       /* and which of them are open */
 
+/* Looks at 64 places of a table, by their number of 64; the level that who has it has to fall to. */
+static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bool falls)
+{
+	u32 j;
+
+	tx_open = 0;
+	bpf_probe_read_kernel(&tx_open, sizeof(tx_open), fdt->open_fds + at);
+	if (!tx_open)
+		return level;
+	/* a table that has become another is looked at in vain; the old one is freed later */
+	if (bpf_probe_read_kernel(tx_places, sizeof(tx_places), fdt->fd + at * 64)) {
+		tx.failed = 1;
+		return level;
+	}
+	bpf_for(j, 0, 64) {
+		u64 f = tx_places[BOUND(j, 64)];
+
+		if (f && tx_open >> j & 1)
+			level = tx_opening(f, level, falls);
+	}
+	return level;
+}
+
 /* Looks at every descriptor of a task; the level it has to fall to. */
 __noinline u8 tx_files(u64 table, u8 level, bool falls)
 {
 	struct files_struct *files = CAST(struct files_struct, table);
 	struct fdtable *fdt = CAST(struct fdtable, files->fdt);
-	u32 max = fdt->max_fds, i, j;
+	u32 max = fdt->max_fds, i;
 
 	tx.looked += max;
 	if (max > FDTABLE_MAX || tx.looked > TX_LOOKS) {
@@ -239,21 +262,9 @@ __noinline u8 tx_files(u64 table, u8 level, bool falls)
 		return level;
 	}
 	bpf_for(i, 0, max / 64) {
-		tx_open = 0;
-		bpf_probe_read_kernel(&tx_open, sizeof(tx_open), fdt->open_fds + i);
-		if (!tx_open)
-			continue;
-		/* a table that has become another is looked at in vain; the old one is freed later */
-		if (bpf_probe_read_kernel(tx_places, sizeof(tx_places), fdt->fd + i * 64)) {
-			tx.failed = 1;
+		level = tx_places_of(fdt, i, level, falls);
+		if (tx.failed)
 			break;
-		}
-		bpf_for(j, 0, 64) {
-			u64 f = tx_places[BOUND(j, 64)];
-
-			if (f && tx_open >> j & 1)
-				level = tx_opening(f, level, falls);
-		}
 	}
 	return level;
 }

@@ -24,6 +24,8 @@ static __always_inline void tx_mark(struct task_struct *t, u8 level)
 		s->tx_level = s->level;
 		s->settled = 0;
 	}
+	if (level < tx.lowest)
+		tx.lowest = level;
 	if (level < s->tx_level) {
 		s->tx_level = level;
 		s->settled = 0;

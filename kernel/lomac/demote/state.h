@@ -38,14 +38,18 @@ struct tg_tx {
 	u32 born;     /* tasks marked since the levels were last published */
 	u32 channels; /* descriptors of channels seen */
 	u32 floors; /* those of who falls that would need an entry in `floors`, of the current user's, */
-	u32 floors_others;      /* and of others */
-	u32 channels_used;      /* entries in the table of channels */
-	u32 made;               /* of this transaction */
-	u32 makes;              /* the task looked at falls, or joins: its channels get entries */
-	u32 itself;             /* the current process does, too, as its trust has ended */
-	u64 good;               /* the last transaction that looked at everybody, and ended well */
-	u32 crowded;            /* it has more than a transaction looks at */
-	u64 looked;             /* places in descriptor tables looked at */
+	u32 floors_others; /* and of others */
+	u32 channels_used; /* entries in the table of channels */
+	u32 made;          /* of this transaction */
+	u32 makes;         /* the task looked at falls, or joins: its channels get entries */
+	u32 itself;        /* the current process does, too, as its trust has ended */
+	u64 good;          /* the last transaction that looked at everybody, and ended well */
+	u32 crowded;       /* it has more than a transaction looks at */
+	u64 looked;        /* places in descriptor tables looked at, */
+	u32 samples;       /* and looks at random (restless.h) */
+	u32 lowest;        /* level that somebody falls to */
+	u32 births;        /* a child may have what nobody in the list of tasks has */
+	u32 restless; /* what is moved about has not been looked for, or somebody has been found by it */
 	u32 open;               /* begun, and neither ended nor put back */
 	u32 tickets;            /* given out */
 	u32 last_user;          /* who had the turn last */

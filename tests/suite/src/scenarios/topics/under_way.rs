@@ -2,13 +2,15 @@
 //! they read is held by no descriptor in sight.
 
 use std::fs;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
 
 use libc::MAP_PRIVATE;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, kill, sigaction};
-use nix::sys::socket::SockType;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::sys::wait::waitpid;
 use nix::unistd::pipe2;
 
@@ -17,7 +19,9 @@ use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, sa
 use crate::scenarios::level;
 use crate::scenarios::place::{self, SYSTEM};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, step, tell, told};
+use crate::scenarios::subject::{
+    Child, Level, asleep, at, busy, lower, spawn, start, step, tell, told,
+};
 use crate::scenarios::sys::{self, Map};
 use crate::scenarios::unixsock;
 use crate::sys::syscall;
@@ -56,6 +60,23 @@ pub const SCENARIOS: &[Scenario] = &[
         by_two,
     )
     .gap("Calls under way"),
+    bypass(
+        "pipe-reader-moves",
+        "who reads a pipe moves its end to and fro in a large table while a writer falls",
+        || reader_moves(pipe_ends),
+    )
+    .slow(),
+    bypass(
+        "socket-reader-moves",
+        "the same of one end of a socketpair",
+        || reader_moves(socket_ends),
+    )
+    .slow(),
+    allow(
+        "pipe-reader-waits",
+        "a writer falls whose reader waits in read() and poll() by threads, while others are busy",
+        reader_waits,
+    ),
     bypass(
         "core-dump-under-way",
         "memory is written while a process that shares it leaves a core in a system place",
@@ -280,6 +301,102 @@ fn by_two() -> Outcome {
         not_above(&got)
     })?
     .join()
+}
+
+/// A pipe's end to read, which does not wait, and its end to write.
+fn pipe_ends() -> Result<(OwnedFd, OwnedFd), Errno> {
+    pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)
+}
+
+fn socket_ends() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    socketpair(AddressFamily::Unix, SockType::Stream, None, flags)
+}
+
+/// The places that a reader's table has, as many as a process commonly may have, and those where it has its end, in turn.
+const TABLE: u64 = 1 << 19;
+const MOVES: [libc::c_int; 2] = [100, (1 << 19) - 1];
+
+/// A reader moves its end from the beginning of its table to the end, and back, while a child falls that writes, and has a
+/// copy of that end. What it reads then must have lowered it. It is another one each time, as it falls if it is seen.
+fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>) -> Outcome {
+    for _ in 0..8 {
+        start(|| {
+            setrlimit(Resource::RLIMIT_NOFILE, TABLE, TABLE)?;
+            let (read, write) = ends()?;
+            let low = start(|| {
+                step()?;
+                if lower(Untrusted).is_ok() {
+                    sys::put_all(&write, b"l")?;
+                }
+                Ok(())
+            })?;
+            drop(write);
+            low.stands()?;
+            let other = sys::reads("/dev/null")?;
+            for fd in 100..TABLE {
+                syscall!(libc::SYS_dup2, other.as_raw_fd(), fd)?;
+            }
+            let [mut from, mut to] = MOVES;
+            syscall!(libc::SYS_dup2, read.as_raw_fd(), from)?;
+            drop(read);
+            low.go()?;
+            let got = loop {
+                match sys::get(&from) {
+                    Ok(bytes) => break bytes,
+                    Err(Errno::EAGAIN) => {}
+                    Err(e) => Err(e)?,
+                }
+                syscall!(libc::SYS_dup2, from, to)?;
+                syscall!(libc::SYS_dup2, other.as_raw_fd(), from)?;
+                (from, to) = (to, from);
+                // for as long as it takes to look at half of the table
+                busy(Duration::from_micros(1500));
+            };
+            low.join()?;
+            not_above(&got)
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+/// References to a pipe's end that calls hold tell nothing of who has it: nobody waits for these calls' end.
+fn reader_waits() -> Outcome {
+    let others = start(|| {
+        busy(Duration::from_secs(30));
+        Ok(())
+    })?;
+    start(|| {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        let fd = read.as_raw_fd();
+        let polls = asleep(&[libc::SYS_poll], move || {
+            let mut asked = libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            syscall!(libc::SYS_poll, &raw mut asked, 1, -1)
+        })?;
+        let waits = asleep(&[libc::SYS_read], move || sys::get(&fd))?;
+        // SAFETY: the child makes system calls only, none that needs a lock of another thread.
+        let low = start(move || {
+            step()?;
+            lower(Untrusted)?;
+            sys::put_all(&write, b"l")?;
+            step()
+        })?;
+        low.stands()?;
+        low.go()?;
+        let got = waits.join().unwrap_or(Err(Errno::EIO))?;
+        same("what was read", got.as_slice(), b"l".as_slice())?;
+        level::is(Untrusted)?;
+        low.join_after_step()?;
+        polls.join().unwrap_or(Err(Errno::EIO))?;
+        Ok(())
+    })?
+    .join()?;
+    others.kill()
 }
 
 fn accepts() -> Outcome {

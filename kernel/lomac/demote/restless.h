@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tables that do not keep still. A pass reads a table without its lock, while its owner runs, and dup2(2) and close(2) pass no
+ * hook. So an end of a channel that is moved meanwhile, from where the pass has not been yet to where it has been, is not seen.
+ *
+ * Invariant: an end that a table has had since before this step began has been met by it, unless so many looks at random
+ * have all missed it (lib/sampling.h).
+ *   - Who had no processor while the whole table was read has moved nothing in it (task_off). That is nearly everybody, and
+ *     nothing more is asked of them, whatever call they wait in.
+ *   - Of anybody else's table 64 places at random are read, again and again. What is in it is somewhere in it at each moment,
+ *     and its owner cannot know where the next look falls.
+ *   - An end gets into another table by a hook, which knows of the transaction, or in a copy of the whole table. A thread that
+ *     leaves the table with a copy is looked at again. A child comes at the end of the list of tasks; one that is not there
+ *     yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
+ * Nobody is refused for what calls refer to, and no busy process is waited for.
+ *
+ * This is asked of who stands above the lowest level that somebody falls to, or has who joins: they might read. Who is below a
+ * subject that joins might write. Of those only small tables are looked at so, or they could make each join as dear as
+ * they like.
+ */
+#ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
+#define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
+
+#include "lib/sampling.h"
+#include "lomac/demote/lock.h"
+#include "lomac/demote/scan.h"
+#include "lomac/demote/spread.h"
+
+#define TX_SAMPLES (1 << 21) /* looks at random, of a transaction */
+#define TX_SMALL 64          /* times 64 places: a table of who is below */
+
+/* The table looked at last, */
+struct tx_last {
+	u64 table;
+	u64 task;    /* by which it was met, */
+	u32 tgid;    /* of which process, */
+	u64 since;   /* and when */
+	u32 threads; /* of that process have it, */
+	u32 run;     /* of these have a processor, */
+	u32 bear;    /* and are about to have a child (tx_bears) */
+	u64 still;   /* since when they have done nothing, all in one number */
+	u64 samples; /* looks at random still to be taken, */
+	u64 places;  /* of this array: it is another one, once it has grown */
+} tx_last;
+
+/*
+ * Has this thread begun to have a child that may be in no list yet? It is there if the thread only waits for it (vfork), or
+ * has stopped, or been frozen, on its way back: what makes a child waits for nothing that a signal would end. The numbers of fork, vfork, clone and clone3 are x86-64's and i386's.
+ */
+static __always_inline bool tx_bears(struct task_struct *t)
+{
+	struct task_struct *fields = UNTRUSTED(t);
+	u64 nr = ((struct pt_regs *)bpf_task_pt_regs(t))->orig_ax, child;
+
+	if (t->thread_info.status & TS_COMPAT ? nr != 2 && nr != 120 && nr != 190 && nr != 435 :
+						nr != 56 && nr != 57 && nr != 58 && nr != 435)
+		return false;
+	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
+		return false;
+	child = address(fields->children.prev);
+	if (!child || child == address(&fields->children))
+		return true;
+	child -= bpf_core_field_offset(struct task_struct, sibling);
+	return !tx_waits_for(t, CAST(struct task_struct, child));
+}
+
+/* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
+__noinline u64 tx_table_still(u32 tgid, u64 table)
+{
+	struct task_struct *leader = bpf_task_from_pid(tgid), *t;
+
+	tx_last.threads = tx_last.run = tx_last.bear = tx_last.still = 0;
+	if (!leader)
+		return 0;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, leader, BPF_TASK_ITER_PROC_THREADS) {
+		u64 off;
+
+		if (address(UNTRUSTED(t)->files) != table)
+			continue;
+		off = tx_idle_since(t, subject_stored(t));
+		tx_last.threads++;
+		tx_last.run += !off;
+		tx_last.bear += tx_bears(t);
+		off = (off << 22 ^ (u32)t->pid) * 0x9e3779b97f4a7c15ull;
+		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
+	}
+	bpf_rcu_read_unlock();
+	bpf_task_release(leader);
+	if (tx_last.threads != CAST(struct files_struct, table)->count.counter)
+		tx_last.run++;
+	else if (tx_last.threads == 1)
+		tx_last.bear = 0; /* nobody closes what it has meanwhile */
+	return tx_last.run ? 0 : tx_last.still | 1;
+}
+
+/* Looks at random at a table whose owners run. */
+__noinline u8 tx_sample(u64 table, u8 level, bool falls)
+{
+	u8 low = level;
+	u32 i;
+
+	/* of one change the passes tell more */
+	tx_last.places = 0;
+	bpf_for(i, 0, TX_SAMPLES) {
+		struct files_struct *files = CAST(struct files_struct, table);
+		struct fdtable *fdt = CAST(struct fdtable, files->fdt);
+		u32 n = fdt->max_fds / 64;
+		u64 dice;
+
+		if (tx_last.places != address(fdt)) {
+			tx_last.places = address(fdt);
+			tx_last.samples = samples_of(n);
+		}
+		if (!tx_last.samples)
+			break;
+		tx_last.samples--;
+		tx.samples++;
+		tx.failed |= tx.samples > TX_SAMPLES;
+		/* the table of who has ended is no table any more */
+		tx.changed |= !n || n > FDTABLE_MAX / 64;
+		if (tx.failed || tx.changed)
+			break;
+		/* a filter of a socket's may tell the one (SKF_AD_RANDOM), and nobody the other */
+		dice = (bpf_get_prandom_u32() ^ bpf_ktime_get_ns()) * 0x9e3779b97f4a7c15ull;
+		low = tx_places_of(fdt, sample_at(dice >> 32, n), level, falls);
+		if (low < level)
+			break;
+	}
+	return low;
+}
+
+/* The level that a table's owner has to fall to by what is moved about in it. */
+__noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
+{
+	u64 still = tx_table_still(tgid, table);
+	u8 low = still ? tx_files(table, level, falls) : tx_sample(table, level, falls);
+
+	if (low < level)
+		return low;
+	if (tx_table_still(tgid, table) != still && still) {
+		low = tx_sample(table, level, falls);
+		tx_table_still(tgid, table);
+	}
+	tx.births |= tx_last.bear;
+	return low;
+}
+
+/* Has this thread the table that was looked at last, and had it then? Who was there and has not left has the same one. */
+static __always_inline bool tx_watched(struct task_struct *t, u64 table)
+{
+	return table == tx_last.table && t->tgid == tx_last.tgid &&
+	       t->start_boottime < tx_last.since &&
+	       address(CAST(struct task_struct, tx_last.task)->files) == table;
+}
+
+/* Might what is hidden in this table be read by who is above, or written by who is below? */
+static __always_inline bool tx_may_hide(u64 table, u8 level)
+{
+	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, table)->fdt);
+
+	if (level > tx.lowest || level > tx.level)
+		return !tx.trusted;
+	return (tx.join || tx.join_unix) && level < tx.level && fdt->max_fds / 64 <= TX_SMALL;
+}
+
+/* Looks for what is moved about in tables, when the passes have found all that keeps still. */
+__noinline int tx_restless(void)
+{
+	struct task_struct *t, *me = bpf_get_current_task_btf();
+
+	tx.changed = tx.births = tx.pending = 0;
+	tx_last.table = 0;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct task_struct *fields = UNTRUSTED(t);
+		u64 table = address(fields->files);
+		struct tg_subject *s;
+		struct tg_label label;
+		u8 level, low;
+		bool falls;
+
+		if (!fields->mm || fields->flags & PF_KTHREAD || !table || t->pid == me->pid)
+			continue;
+		label = subject_label(t);
+		s = subject_stored(t);
+		falls = s && s->tx == tx.id;
+		tx.trusted = label.attrs & TG_NODEMOTE;
+		level = falls ? s->tx_level : label.level;
+		tx.was = falls ? s->tx_old : level;
+		tx.makes = falls;
+		if (!tx_may_hide(table, level) || tx_watched(fields, table))
+			continue;
+		tx_last.table = table;
+		tx_last.task = address(t);
+		tx_last.tgid = t->tgid;
+		tx_last.since = bpf_ktime_get_boot_ns();
+		low = tx_watch(t->tgid, table, level, falls);
+		if (low < level)
+			tx_mark(t, low);
+		/* it has left that table, with a copy of it */
+		if (address(fields->files) && address(fields->files) != table)
+			tx.changed = 1;
+	}
+	tx.trusted = 0;
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/* Does that change who falls (tx.changed)? Waits for children that may have a copy, and are in no list yet. As all that waits. */
+static __always_inline int tx_seek(bool may_sleep, u32 mine)
+{
+	u64 until = bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS : TX_SPIN_NS);
+	int err;
+	u32 i;
+
+	bpf_for(i, 0, TX_PAUSES) {
+		tx_restless();
+		if (tx.changed || tx.failed || !tx.births)
+			return 0;
+		err = tx_rest(until, may_sleep, mine);
+		if (err)
+			return err;
+	}
+	return -EAGAIN;
+}
+
+#endif
