@@ -19,6 +19,19 @@ static __always_inline u32 samples_of(u32 n)
 	return n * SAMPLES_A_PLACE + SAMPLES_BESIDES;
 }
 
+/* Looks of one walk over all tables, and those of them that one account's tables get. */
+#define SAMPLES_OF_ALL (1u << 16)
+#define SAMPLES_OF_ONE (SAMPLES_OF_ALL / 4)
+
+/* Are so many more left of an account's share? Takes them. */
+static __always_inline bool samples_take(u32 *used, u32 more)
+{
+	if (more > SAMPLES_OF_ONE || *used > SAMPLES_OF_ONE - more)
+		return false;
+	*used += more;
+	return true;
+}
+
 /* Which of n places, by a number of 32 bits that nobody knows: each by as many of them, but for one. */
 static __always_inline u32 sample_at(u32 dice, u32 n)
 {

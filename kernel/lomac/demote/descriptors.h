@@ -6,16 +6,7 @@
 #include "lib/fdtable.h"
 #include "core/file_kind.h"
 #include "lomac/demote/channels.h"
-
-/* References to an open file. Since Linux 6.13 the first one counts as none. */
-static __always_inline u64 file_references(u64 file)
-{
-	struct file *f = CAST(struct file, file);
-
-	if (bpf_core_field_exists(((struct file___6_12 *)0)->f_count))
-		return ((struct file___6_12 *)f)->f_count.counter;
-	return ((struct file___6_13 *)f)->f_ref.refcnt.counter + 1;
-}
+#include "lomac/demote/references.h"
 
 #define TX_LEASES 1024
 
@@ -170,7 +161,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 struct tx_seen {
 	u64 at;
 	u64 as; /* by whom: see tx_as */
-	u64 low;
+	u32 low;
+	u32 counted; /* the opening: see tx_count_of */
 };
 
 #define TX_OPENINGS 4096
@@ -213,14 +205,20 @@ static __always_inline u8 tx_opening(u64 addr, u8 level, bool falls)
 	struct tx_seen *seen = &tx_openings[BOUND(addr >> 6 ^ addr >> 18, TX_OPENINGS)];
 	u64 as = tx_as(level, falls);
 
-	if (seen->at == addr && seen->as == as)
-		return seen->low;
-	if (tx.stage != TX_SPREAD || tx.makes || tx_may_matter(addr))
-		level = tx_file(addr, level, falls);
-	seen->at = addr;
-	seen->as = as;
-	seen->low = level;
-	return level;
+	if (seen->at != addr || seen->as != as) {
+		if (tx.stage != TX_SPREAD || tx.makes || tx_may_matter(addr)) {
+			level = tx_file(addr, level, falls);
+			if (tx.makes || filter_has(address(CAST(struct file, addr)->f_inode)))
+				tx_count_by(addr);
+		}
+		seen->at = addr;
+		seen->as = as;
+		seen->low = level;
+		seen->counted = tx_count_of(addr, false);
+	}
+	if (seen->counted)
+		tx_met(seen->counted, tx.table);
+	return seen->low;
 }
 
 u64 tx_places[64]; /* of a table: those that are looked at, */
@@ -256,6 +254,8 @@ __noinline u8 tx_files(u64 table, u8 level, bool falls)
 	struct fdtable *fdt = CAST(struct fdtable, files->fdt);
 	u32 max = fdt->max_fds, i;
 
+	tx.table = table;
+	tx.look = TX_LOOK_BEGINS;
 	tx.looked += max;
 	if (max > FDTABLE_MAX || tx.looked > TX_LOOKS) {
 		tx.failed = 1;

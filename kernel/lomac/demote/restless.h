@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tables that do not keep still. A pass reads a table without its lock, while its owner runs, and dup2(2) and close(2) pass no
- * hook. So an end of a channel that is moved meanwhile, from where the pass has not been yet to where it has been, is not seen.
+ * Tables that do not keep still, where the kernel counts more ends of the channels than the passes have met (references.h). A pass
+ * reads a table without its lock, while its owner runs, and dup2(2) and close(2) pass no hook. So an end of a channel that is moved meanwhile, from where the pass has not been yet to where it has been, is not seen.
  *
  * Invariant: an end that a table has had since before this step began has been met by it, unless so many looks at random
  * have all missed it (lib/sampling.h).
@@ -15,8 +15,11 @@
  * Nobody is refused for what calls refer to, and no busy process is waited for.
  *
  * This is asked of who stands above the lowest level that somebody falls to, or has who joins: they might read. Who is below a
- * subject that joins might write. Of those only small tables are looked at so, or they could make each join as dear as
- * they like.
+ * subject that joins might write.
+ *
+ * Each account has a share of the looks, so that nobody makes another's fall dear by large tables. The tables of whoever
+ * has used it up are not looked at. Who stands no higher than the current subject did is taken for a reader then, and falls; for
+ * who stands higher the current subject is refused; and who is lower is passed by, as what is lower keeps nobody.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
 #define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
@@ -26,8 +29,12 @@
 #include "lomac/demote/scan.h"
 #include "lomac/demote/spread.h"
 
-#define TX_SAMPLES (1 << 21) /* looks at random, of a transaction */
-#define TX_SMALL 64          /* times 64 places: a table of who is below */
+#define TX_WALKS 64  /* over all tasks, of a transaction; most wait for a fork between */
+#define TX_LARGE 64  /* times 64 places: from there on a table is */
+#define TX_TRIES 4   /* looked at so often, before that is done at random */
+#define TX_GROUPS 64 /* that accounts are counted in */
+#define TX_PAST 0xfe /* no level: its account has used up its share */
+u32 tx_used[TX_GROUPS];
 
 /* The table looked at last, */
 struct tx_last {
@@ -39,6 +46,9 @@ struct tx_last {
 	u32 run;     /* of these have a processor, */
 	u32 bear;    /* and are about to have a child (tx_bears) */
 	u64 still;   /* since when they have done nothing, all in one number */
+	u64 before;  /* the same before a look, */
+	u32 tries;   /* of so many as yet */
+	u32 group;   /* whose share the looks are taken from */
 	u64 samples; /* looks at random still to be taken, */
 	u64 places;  /* of this array: it is another one, once it has grown */
 } tx_last;
@@ -94,6 +104,12 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 	return tx_last.run ? 0 : tx_last.still | 1;
 }
 
+/* What the account of that table's owner has taken of its share. */
+static __always_inline u32 *tx_share(void)
+{
+	return &tx_used[BOUND(tx_last.group, TX_GROUPS)];
+}
+
 /* Looks at random at a table whose owners run. */
 __noinline u8 tx_sample(u64 table, u8 level, bool falls)
 {
@@ -102,25 +118,27 @@ __noinline u8 tx_sample(u64 table, u8 level, bool falls)
 
 	/* of one change the passes tell more */
 	tx_last.places = 0;
-	bpf_for(i, 0, TX_SAMPLES) {
+	bpf_for(i, 0, SAMPLES_OF_ALL) {
 		struct files_struct *files = CAST(struct files_struct, table);
 		struct fdtable *fdt = CAST(struct fdtable, files->fdt);
 		u32 n = fdt->max_fds / 64;
 		u64 dice;
 
+		/* the table of who has ended is no table any more */
+		tx.changed |= !n || n > FDTABLE_MAX / 64;
+		if (tx.changed)
+			break;
 		if (tx_last.places != address(fdt)) {
+			if (!samples_take(tx_share(), samples_of(n)))
+				return TX_PAST;
+			tx.samples += samples_of(n);
+			tx.failed |= tx.samples > SAMPLES_OF_ALL;
 			tx_last.places = address(fdt);
 			tx_last.samples = samples_of(n);
 		}
-		if (!tx_last.samples)
+		if (!tx_last.samples || tx.failed)
 			break;
 		tx_last.samples--;
-		tx.samples++;
-		tx.failed |= tx.samples > TX_SAMPLES;
-		/* the table of who has ended is no table any more */
-		tx.changed |= !n || n > FDTABLE_MAX / 64;
-		if (tx.failed || tx.changed)
-			break;
 		/* a filter of a socket's may tell the one (SKF_AD_RANDOM), and nobody the other */
 		dice = (bpf_get_prandom_u32() ^ bpf_ktime_get_ns()) * 0x9e3779b97f4a7c15ull;
 		low = tx_places_of(fdt, sample_at(dice >> 32, n), level, falls);
@@ -130,20 +148,49 @@ __noinline u8 tx_sample(u64 table, u8 level, bool falls)
 	return low;
 }
 
-/* The level that a table's owner has to fall to by what is moved about in it. */
+/* Is the table to be looked at as a whole (once more)? Of a large one that costs a 24th of what looks at random do, out of the same share. */
+static __always_inline bool tx_tries(u64 table)
+{
+	u32 n = CAST(struct fdtable, CAST(struct files_struct, table)->fdt)->max_fds / 64;
+
+	return !tx_last.tries++ || (n > TX_LARGE && samples_take(tx_share(), n));
+}
+
+/* The level that a table's owner has to fall to by what is moved about in it, or TX_PAST. What is kept meanwhile has no room on the stack. */
 __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 {
-	u64 still = tx_table_still(tgid, table);
-	u8 low = still ? tx_files(table, level, falls) : tx_sample(table, level, falls);
+	u8 low;
+	u32 i;
 
-	if (low < level)
-		return low;
-	if (tx_table_still(tgid, table) != still && still) {
-		low = tx_sample(table, level, falls);
-		tx_table_still(tgid, table);
+	tx_last.tries = 0;
+	bpf_for(i, 0, TX_TRIES) {
+		if (!tx_tries(table))
+			break;
+		tx_last.before = tx_table_still(tgid, table);
+		if (!tx_last.before)
+			continue;
+		low = tx_files(table, level, falls);
+		if (low < level || tx.failed)
+			return low;
+		if (tx_table_still(tgid, table) == tx_last.before) {
+			tx.births |= tx_last.bear;
+			return level;
+		}
 	}
+	low = tx_sample(table, level, falls);
+	tx_table_still(tgid, table);
 	tx.births |= tx_last.bear;
 	return low;
+}
+
+/* What becomes of whose account has used up its share. */
+static __always_inline u8 tx_past(u8 level)
+{
+	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;
+
+	if (level > tx.stood)
+		tx.failed = 1;
+	return level > tx.stood || level <= lowest ? level : lowest;
 }
 
 /* Has this thread the table that was looked at last, and had it then? Who was there and has not left has the same one. */
@@ -155,13 +202,11 @@ static __always_inline bool tx_watched(struct task_struct *t, u64 table)
 }
 
 /* Might what is hidden in this table be read by who is above, or written by who is below? */
-static __always_inline bool tx_may_hide(u64 table, u8 level)
+static __always_inline bool tx_may_hide(u8 level)
 {
-	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, table)->fdt);
-
 	if (level > tx.lowest || level > tx.level)
 		return !tx.trusted;
-	return (tx.join || tx.join_unix) && level < tx.level && fdt->max_fds / 64 <= TX_SMALL;
+	return (tx.join || tx.join_unix) && level < tx.level;
 }
 
 /* Looks for what is moved about in tables, when the passes have found all that keeps still. */
@@ -169,8 +214,11 @@ __noinline int tx_restless(void)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
 
-	tx.changed = tx.births = tx.pending = 0;
+	tx.changed = tx.births = tx.pending = tx.samples = 0;
+	__builtin_memset(tx_used, 0, sizeof(tx_used));
 	tx_last.table = 0;
+	tx.walks++;
+	tx.failed |= tx.walks > TX_WALKS;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct task_struct *fields = UNTRUSTED(t);
@@ -189,13 +237,18 @@ __noinline int tx_restless(void)
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
 		tx.makes = falls;
-		if (!tx_may_hide(table, level) || tx_watched(fields, table))
+		if (!tx_may_hide(level) || tx_watched(fields, table))
 			continue;
 		tx_last.table = table;
 		tx_last.task = address(t);
 		tx_last.tgid = t->tgid;
 		tx_last.since = bpf_ktime_get_boot_ns();
+		tx_last.group = payer_of(address(t)) * 0x9e3779b1u >> 26;
 		low = tx_watch(t->tgid, table, level, falls);
+		if (low == TX_PAST)
+			low = tx_past(level);
+		if (tx.failed)
+			break;
 		if (low < level)
 			tx_mark(t, low);
 		/* it has left that table, with a copy of it */
@@ -210,17 +263,22 @@ __noinline int tx_restless(void)
 /* Does that change who falls (tx.changed)? Waits for children that may have a copy, and are in no list yet. As all that waits. */
 static __always_inline int tx_seek(bool may_sleep, u32 mine)
 {
-	u64 until = bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS : TX_SPIN_NS);
+	u64 wait = may_sleep ? TX_LOOK_NS : TX_SPIN_NS, until = bpf_ktime_get_ns() + wait, next;
 	int err;
-	u32 i;
+	u32 i, k;
 
-	bpf_for(i, 0, TX_PAUSES) {
+	bpf_for(i, 0, TX_WALKS) {
 		tx_restless();
 		if (tx.changed || tx.failed || !tx.births)
 			return 0;
-		err = tx_rest(until, may_sleep, mine);
-		if (err)
-			return err;
+		next = bpf_ktime_get_ns() + wait / TX_WALKS;
+		bpf_for(k, 0, TX_PAUSES) {
+			err = tx_rest(until, may_sleep, mine);
+			if (err)
+				return err;
+			if (bpf_ktime_get_ns() > next)
+				break;
+		}
 	}
 	return -EAGAIN;
 }

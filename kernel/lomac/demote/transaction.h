@@ -18,7 +18,7 @@
  * fall touches is known when it happens. The demoting operation is held:
  *   1. who falls with it: a fixpoint over channels, address spaces, tables and
  *      what else clone(2) shares; at its end also over what is moved about in a table
- *      while it is read (restless.h);
+ *      while it is read (restless.h), if ends may be there that were not met (references.h);
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
@@ -275,6 +275,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = tx.relays = 0;
 	tx.guards = tx.moved = 0;
 	tx.lowest = 0xff;
+	tx.stood = subject_level(s);
 	tx.restless = 1;
 	tx.receives = n->op == TG_OP_RECEIVE_FD;
 	if (to != TX_STAY)
@@ -310,13 +311,15 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		if (!tx.born) {
 			if (!tx_hidden()) {
 				tx.restless = 0;
-				err = alone ? 0 : tx_seek(may_sleep, mine);
+				if (alone || tx_all_met())
+					break;
+				err = tx_seek(may_sleep, mine);
 				if (err == TX_LOST)
 					return TX_LOST;
 				tx_admit();
 				if (err || tx.failed)
 					return tx_fail(TG_R_BUSY, n);
-				if (alone || !tx.changed)
+				if (!tx.changed)
 					break;
 				tx.restless = 1;
 				continue;
@@ -421,7 +424,8 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_se
 	tx_close();
 	tx.open = 1;
 	tx.failing = tx.crowded = tx.made = 0;
-	tx.looked = tx.samples = 0;
+	tx.looked = tx.walks = tx.uncounted = 0;
+	tx.since = bpf_ktime_get_boot_ns();
 	tx.began = held_now();
 	tx.stage = TX_SPREAD;
 	tx.own = tx.payer = payer_current();
