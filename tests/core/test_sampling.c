@@ -60,6 +60,21 @@ static u64 check_even(void)
 	return cases;
 }
 
+/* A table of 43,000 places has its looks, and one of 44,000 has not. */
+static u64 check_share(void)
+{
+	u64 cases = 0;
+
+	for (u32 n = 1; n <= PLACES; n++) {
+		u32 used = 0;
+		bool taken = samples_take(&used, samples_of(n));
+
+		expect(&cases, taken == (n * 64 <= 43520) && used == (taken ? samples_of(n) : 0),
+		       "a table's looks", n, used);
+	}
+	return cases;
+}
+
 static u64 state = 88172645463325252ull;
 
 static u32 dice(void)
@@ -138,8 +153,34 @@ static u64 check_owners(void)
 	return cases;
 }
 
+/* Whatever accounts ask for, each has its share, if there are no more than four of them, and no one has more. */
+static u64 check_accounts(void)
+{
+	u64 cases = 0;
+
+	for (u32 round = 0; round < 2000; round++) {
+		u32 used[4] = {}, i, sum = 0;
+
+		for (i = 0; i < 200; i++) {
+			u32 who = dice() % 3, before = used[who], more = dice() >> dice() % 32;
+			bool taken = samples_take(&used[who], more);
+
+			expect(&cases,
+			       used[who] <= SAMPLES_OF_ONE &&
+				       (u64)used[who] == (u64)before + (taken ? more : 0),
+			       "taken of a share", before, more);
+		}
+		expect(&cases, samples_take(&used[3], SAMPLES_OF_ONE), "another's share", round, 0);
+		for (i = 0; i < 4; i++)
+			sum += used[i];
+		expect(&cases, sum <= SAMPLES_OF_ALL, "taken of all", round, sum);
+	}
+	return cases;
+}
+
 int main(void)
 {
 	return RUN_CHECKS("sampling", "", { "enough", check_enough }, { "even", check_even },
+			  { "share", check_share }, { "accounts", check_accounts },
 			  { "owners", check_owners });
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libc::MAP_PRIVATE;
 use nix::errno::Errno;
@@ -63,13 +63,25 @@ pub const SCENARIOS: &[Scenario] = &[
     bypass(
         "pipe-reader-moves",
         "who reads a pipe moves its end to and fro in a large table while a writer falls",
-        || reader_moves(pipe_ends),
+        || reader_moves(pipe_ends, SMALLER),
+    )
+    .slow(),
+    bypass(
+        "pipe-reader-moves-far",
+        "the same in a table that is larger than its user's share of what is looked at",
+        || reader_moves(pipe_ends, LARGEST),
     )
     .slow(),
     bypass(
         "socket-reader-moves",
         "the same of one end of a socketpair",
-        || reader_moves(socket_ends),
+        || reader_moves(socket_ends, SMALLER),
+    )
+    .slow(),
+    allow(
+        "large-table-beside",
+        "a process moves descriptors in a table of the largest size while others, of which it has nothing, fall",
+        large_table_beside,
     )
     .slow(),
     allow(
@@ -313,16 +325,31 @@ fn socket_ends() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::Unix, SockType::Stream, None, flags)
 }
 
-/// The places that a reader's table has, as many as a process commonly may have, and those where it has its end, in turn.
-const TABLE: u64 = 1 << 19;
-const MOVES: [libc::c_int; 2] = [100, (1 << 19) - 1];
+/// Places of a table: as many as a process commonly may have, and some that its user's share suffices for.
+const LARGEST: libc::c_int = 1 << 19;
+const SMALLER: libc::c_int = 1 << 15;
+
+/// This process gets a table of so many places, of which those from 100 on have one file.
+fn fill_table(other: &impl AsRawFd, places: libc::c_int) -> Outcome {
+    for fd in 100..places {
+        syscall!(libc::SYS_dup2, other.as_raw_fd(), fd)?;
+    }
+    Ok(())
+}
+
+fn may_have(places: libc::c_int) -> Outcome {
+    let places = u64::from(places.unsigned_abs());
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, places, places)?)
+}
 
 /// A reader moves its end from the beginning of its table to the end, and back, while a child falls that writes, and has a
 /// copy of that end. What it reads then must have lowered it. It is another one each time, as it falls if it is seen.
-fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>) -> Outcome {
+fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>, places: libc::c_int) -> Outcome {
+    // for as long as it takes to look at half of the table
+    let pause = Duration::from_nanos(3 * u64::from(places.unsigned_abs()));
     for _ in 0..8 {
         start(|| {
-            setrlimit(Resource::RLIMIT_NOFILE, TABLE, TABLE)?;
+            may_have(places)?;
             let (read, write) = ends()?;
             let low = start(|| {
                 step()?;
@@ -334,10 +361,8 @@ fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>) -> Outcome {
             drop(write);
             low.stands()?;
             let other = sys::reads("/dev/null")?;
-            for fd in 100..TABLE {
-                syscall!(libc::SYS_dup2, other.as_raw_fd(), fd)?;
-            }
-            let [mut from, mut to] = MOVES;
+            fill_table(&other, places)?;
+            let (mut from, mut to) = (100, places - 1);
             syscall!(libc::SYS_dup2, read.as_raw_fd(), from)?;
             drop(read);
             low.go()?;
@@ -350,8 +375,7 @@ fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>) -> Outcome {
                 syscall!(libc::SYS_dup2, from, to)?;
                 syscall!(libc::SYS_dup2, other.as_raw_fd(), from)?;
                 (from, to) = (to, from);
-                // for as long as it takes to look at half of the table
-                busy(Duration::from_micros(1500));
+                busy(pause);
             };
             low.join()?;
             not_above(&got)
@@ -359,6 +383,42 @@ fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>) -> Outcome {
         .join()?;
     }
     Ok(())
+}
+
+/// The kernel counts as many references to the reader's end as its table shows. So nobody else's table matters, whatever
+/// becomes of it meanwhile.
+fn large_table_beside() -> Outcome {
+    let beside = start(|| {
+        may_have(LARGEST)?;
+        let other = sys::reads("/dev/null")?;
+        fill_table(&other, LARGEST)?;
+        step()?;
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(3) {
+            syscall!(libc::SYS_dup2, 100, LARGEST - 1)?;
+        }
+        level::is(System)
+    })?;
+    beside.stands()?;
+    beside.go()?;
+    for _ in 0..8 {
+        start(|| {
+            let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+            let low = start(|| {
+                syscall!(libc::SYS_close, read.as_raw_fd())?;
+                lower(Untrusted)?;
+                sys::put_all(&write, b"l")?;
+                Ok(())
+            })?;
+            drop(write);
+            let got = sys::get(&read)?;
+            same("what was read", got.as_slice(), b"l".as_slice())?;
+            level::is(Untrusted)?;
+            low.join()
+        })?
+        .join()?;
+    }
+    beside.join()
 }
 
 /// References to a pipe's end that calls hold tell nothing of who has it: nobody waits for these calls' end.
