@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Does any table that no pass has met hold an end of a channel of this transaction? The kernel counts the references to each
- * opening, and the openings of each pipe and of memory. Where a pass has met as many as there are, the answer is no, however the
- * tables move meanwhile, and nothing is looked for at random (restless.h).
+ * opening, and the openings of each pipe and of memory. Where a pass has met as many as there are, the answer is no, whatever is
+ * moved in tables meanwhile, and nothing is looked for at random (restless.h).
  *
  * Lemma: let a count be read before a pass, and let n tables be met in that pass in which the opening is. If the count is n,
  * no other table had the opening as the count was read. For
@@ -91,7 +91,7 @@ __noinline u32 tx_count_of(u64 at, bool make)
 }
 
 /*
- * Of a channel of who falls those openings are counted that read from it, and of one that is joined those that write to it as well.
+ * Of a channel of a task that falls those openings are counted that read from it, and of one that is joined those that write to it as well.
  * Memory is mapped by whoever has it open in any way; a socket that is no Unix socket has one opening; and how many a POSIX queue has
  * nobody counts.
  */
@@ -122,7 +122,7 @@ static __always_inline void tx_count_channel(struct file *f, u64 key, bool memor
 	}
 }
 
-/* The opening of a Unix socket by which others hear, or speak to, who falls or joins. One that is not accepted yet has none. */
+/* The opening of a Unix socket by which others hear, or speak to, a task that falls or joins. One that is not accepted yet has none. */
 static __always_inline void tx_count_socket(u64 sock)
 {
 	struct sock *sk = CAST(struct sock, sock);
@@ -253,8 +253,8 @@ __noinline int tx_met(u32 k, u64 table)
 }
 
 /*
- * A process's memory is opened (/proc/PID/mem): nothing counts these openings. So it is noted of whoever has that memory, and
- * of each that comes to have it (task_alloc). 0: it is; -ENOMEM.
+ * A process's memory is opened (/proc/PID/mem): nothing counts these openings. So it is noted of each task that has that memory,
+ * and of each that comes to have it (task_alloc). 0: it is; -ENOMEM.
  */
 __noinline int memory_opened(u64 inode)
 {

@@ -17,9 +17,10 @@
  * This is asked of who stands above the lowest level that somebody falls to, or has who joins: they might read. Who is below a
  * subject that joins might write.
  *
- * Each account has a share of the looks, so that nobody makes another's fall dear by large tables. The tables of whoever
- * has used it up are not looked at. Who stands no higher than the current subject did is taken for a reader then, and falls; for
- * who stands higher the current subject is refused; and who is lower is passed by, as what is lower keeps nobody.
+ * Each account has a share of the looks, so that no user makes another's fall dear by large tables. When it is used up, the
+ * account's other tables are not looked at. A task that has such a table, and stands no higher than the current subject did, counts as a
+ * reader and falls. For one that stands higher the current subject is refused. One that is below a subject that joins is passed
+ * over: no lower task keeps a higher one waiting.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
 #define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
@@ -183,7 +184,7 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 	return low;
 }
 
-/* What becomes of whose account has used up its share. */
+/* The level of a task whose account has used up its share. */
 static __always_inline u8 tx_past(u8 level)
 {
 	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;
