@@ -268,6 +268,12 @@ static __always_inline int tx_seek(bool may_sleep, u32 mine)
 	int err;
 	u32 i, k;
 
+	/* it has found somebody: others run before it is made again, and what cannot wait ends soon */
+	if (tx.walks) {
+		err = may_sleep || tx.walks < 4 ? tx_rest(until, may_sleep, mine) : -EAGAIN;
+		if (err)
+			return err;
+	}
 	bpf_for(i, 0, TX_WALKS) {
 		tx_restless();
 		if (tx.changed || tx.failed || !tx.births)
