@@ -23,6 +23,9 @@
 #define NR_recvfrom 45
 #define NR_sendmsg 46
 #define NR_recvmsg 47
+#define NR_clone 56
+#define NR_fork 57
+#define NR_vfork 58
 #define NR_wait4 61
 #define NR_semop 65
 #define NR_msgsnd 69
@@ -57,11 +60,13 @@
 #define NR_preadv2 327
 #define NR_pwritev2 328
 #define NR_io_pgetevents 333
+#define NR_clone3 435
 #define NR_epoll_pwait2 441
 #define NR_futex_waitv 449
 
 /* Calls of 32-bit programs: asm/unistd_32.h. */
 #define NR32_restart_syscall 0
+#define NR32_fork 2
 #define NR32_read 3
 #define NR32_write 4
 #define NR32_waitpid 7
@@ -71,6 +76,7 @@
 #define NR32_syslog 103
 #define NR32_wait4 114
 #define NR32_fsync 118
+#define NR32_clone 120
 #define NR32__newselect 142
 #define NR32_flock 143
 #define NR32_readv 145
@@ -83,6 +89,7 @@
 #define NR32_rt_sigsuspend 179
 #define NR32_pread64 180
 #define NR32_pwrite64 181
+#define NR32_vfork 190
 #define NR32_futex 240
 #define NR32_io_getevents 247
 #define NR32_epoll_wait 256
@@ -115,6 +122,7 @@
 #define NR32_semtimedop_time64 420
 #define NR32_rt_sigtimedwait_time64 421
 #define NR32_futex_time64 422
+#define NR32_clone3 435
 #define NR32_epoll_pwait2 441
 
 #define TS_COMPAT 2 /* in a 32-bit call */

@@ -25,7 +25,7 @@ int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_fla
 	if (err)
 		return err;
 	if (label.governed && slot_bear(address(task), &label))
-		return 0;
+		return memory_stays_open(task, clone_flags);
 	/* what an earlier task at this address was */
 	if (slot_is(slot_of(address(task))->word, address(task)))
 		slot_change(address(task), 0);
@@ -33,7 +33,7 @@ int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_fla
 		return 0;
 	if (!subject_begin(task, slot_word(0, label.level, label.attrs), label.cause, label.clear))
 		return -ENOMEM;
-	return 0;
+	return memory_stays_open(task, clone_flags);
 }
 
 /* Does the kernel start it to feed it what a process left, a core dump? */

@@ -191,6 +191,13 @@ int BPF_PROG(lomac_file_open, struct file *file)
 		if (err)
 			return err;
 	}
+	/* see demote/references.h */
+	if (inode->i_sb->s_magic == PROC_MAGIC && is_process_memory(address(file->f_path.dentry))) {
+		int err = memory_opened(address(inode));
+
+		if (err)
+			return err;
+	}
 	count_query(TG_C_FILE);
 	return bind(file, mode_bound(inode, mode), TG_OP_OPEN_READ, TG_C_FILE);
 }

@@ -56,6 +56,8 @@ native() {
 	count test_profile
 	build test_budget -O2 -fsanitize=undefined tests/core/test_budget.c
 	count test_budget
+	build test_sampling -O2 -fsanitize=undefined tests/core/test_sampling.c
+	count test_sampling
 	for target in $FUZZERS; do
 		build "$target.random" -fsanitize=address,undefined "tests/core/$target.c" tests/core/random.c
 		count "$target.random"

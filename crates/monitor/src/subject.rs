@@ -183,6 +183,8 @@ impl Monitor {
             clear: MAY_HOLD,
             // and what it is about to receive nobody has been asked about
             received: MAY_HOLD,
+            // nor who has opened its memory
+            opened: 1,
             ..Default::default()
         };
         self.subjects

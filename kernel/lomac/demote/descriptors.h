@@ -6,16 +6,7 @@
 #include "lib/fdtable.h"
 #include "core/file_kind.h"
 #include "lomac/demote/channels.h"
-
-/* References to an open file. Since Linux 6.13 the first one counts as none. */
-static __always_inline u64 file_references(u64 file)
-{
-	struct file *f = CAST(struct file, file);
-
-	if (bpf_core_field_exists(((struct file___6_12 *)0)->f_count))
-		return ((struct file___6_12 *)f)->f_count.counter;
-	return ((struct file___6_13 *)f)->f_ref.refcnt.counter + 1;
-}
+#include "lomac/demote/references.h"
 
 #define TX_LEASES 1024
 
@@ -170,7 +161,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 struct tx_seen {
 	u64 at;
 	u64 as; /* by whom: see tx_as */
-	u64 low;
+	u32 low;
+	u32 counted; /* the opening: see tx_count_of */
 };
 
 #define TX_OPENINGS 4096
@@ -213,47 +205,66 @@ static __always_inline u8 tx_opening(u64 addr, u8 level, bool falls)
 	struct tx_seen *seen = &tx_openings[BOUND(addr >> 6 ^ addr >> 18, TX_OPENINGS)];
 	u64 as = tx_as(level, falls);
 
-	if (seen->at == addr && seen->as == as)
-		return seen->low;
-	if (tx.stage != TX_SPREAD || tx.makes || tx_may_matter(addr))
-		level = tx_file(addr, level, falls);
-	seen->at = addr;
-	seen->as = as;
-	seen->low = level;
-	return level;
+	if (seen->at != addr || seen->as != as) {
+		if (tx.stage != TX_SPREAD || tx.makes || tx_may_matter(addr)) {
+			level = tx_file(addr, level, falls);
+			if (tx.makes || filter_has(address(CAST(struct file, addr)->f_inode)))
+				tx_count_by(addr);
+		}
+		seen->at = addr;
+		seen->as = as;
+		seen->low = level;
+		seen->counted = tx_count_of(addr, false);
+	}
+	if (seen->counted)
+		tx_met(seen->counted, tx.table);
+	return seen->low;
 }
 
 u64 tx_places[64]; /* of a table: those that are looked at, */
 u64 tx_open;       /* and which of them are open */
+
+/* Looks at 64 places of a table, by their number of 64; the level that who has it has to fall to. */
+static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bool falls)
+{
+	u32 j;
+
+	tx_open = 0;
+	bpf_probe_read_kernel(&tx_open, sizeof(tx_open), fdt->open_fds + at);
+	if (!tx_open)
+		return level;
+	/* a table that has become another is looked at in vain; the old one is freed later */
+	if (bpf_probe_read_kernel(tx_places, sizeof(tx_places), fdt->fd + at * 64)) {
+		tx.failed = 1;
+		return level;
+	}
+	bpf_for(j, 0, 64) {
+		u64 f = tx_places[BOUND(j, 64)];
+
+		if (f && tx_open >> j & 1)
+			level = tx_opening(f, level, falls);
+	}
+	return level;
+}
 
 /* Looks at every descriptor of a task; the level it has to fall to. */
 __noinline u8 tx_files(u64 table, u8 level, bool falls)
 {
 	struct files_struct *files = CAST(struct files_struct, table);
 	struct fdtable *fdt = CAST(struct fdtable, files->fdt);
-	u32 max = fdt->max_fds, i, j;
+	u32 max = fdt->max_fds, i;
 
+	tx.table = table;
+	tx.look = TX_LOOK_BEGINS;
 	tx.looked += max;
 	if (max > FDTABLE_MAX || tx.looked > TX_LOOKS) {
 		tx.failed = 1;
 		return level;
 	}
 	bpf_for(i, 0, max / 64) {
-		tx_open = 0;
-		bpf_probe_read_kernel(&tx_open, sizeof(tx_open), fdt->open_fds + i);
-		if (!tx_open)
-			continue;
-		/* a table that has become another is looked at in vain; the old one is freed later */
-		if (bpf_probe_read_kernel(tx_places, sizeof(tx_places), fdt->fd + i * 64)) {
-			tx.failed = 1;
+		level = tx_places_of(fdt, i, level, falls);
+		if (tx.failed)
 			break;
-		}
-		bpf_for(j, 0, 64) {
-			u64 f = tx_places[BOUND(j, 64)];
-
-			if (f && tx_open >> j & 1)
-				level = tx_opening(f, level, falls);
-		}
 	}
 	return level;
 }

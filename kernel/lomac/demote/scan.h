@@ -127,10 +127,13 @@ __noinline int tx_wait(void)
 	return 0;
 }
 
-/*
- * Before a look at descriptors, and after it: has one of the other threads that fall run meanwhile, or ended? Who waits
- * for the turn does nothing else.
- */
+/* Since when a thread has done nothing, as a number; 0: it has a processor. Who waits for the turn does nothing else. */
+static __always_inline u64 tx_idle_since(struct task_struct *t, struct tg_subject *s)
+{
+	return s && s->waits ? 1ull << 63 | s->waited : task_off(t);
+}
+
+/* Before a look at descriptors, and after it: has one of the other threads that fall run meanwhile, or ended? */
 __noinline int tx_still(bool begins)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();
@@ -144,7 +147,7 @@ __noinline int tx_still(bool begins)
 
 		if (!s || s->tx != tx.id || t->pid == me->pid || !address(UNTRUSTED(t)->files))
 			continue;
-		off = s->waits ? 1ull << 63 | s->waited : task_off(t);
+		off = tx_idle_since(t, s);
 		if (begins) {
 			s->tx_off = off;
 			tx.still++;

@@ -24,6 +24,8 @@ static __always_inline void tx_mark(struct task_struct *t, u8 level)
 		s->tx_level = s->level;
 		s->settled = 0;
 	}
+	if (level < tx.lowest)
+		tx.lowest = level;
 	if (level < s->tx_level) {
 		s->tx_level = level;
 		s->settled = 0;
@@ -37,12 +39,15 @@ static __always_inline void tx_mark(struct task_struct *t, u8 level)
 /* What the subject is about to get counts as if it had it. */
 static __always_inline u8 tx_joins(u8 level)
 {
-	if (tx.join)
+	if (tx.join) {
 		level = tx_file(tx.join, level, false);
+		tx_count_by(tx.join);
+	}
 	if (tx.join_unix) {
 		struct sock *sk = CAST(struct sock, tx.join_unix);
 
 		channel_send(tx.join_unix, level, false);
+		tx_count_socket(tx.join_unix);
 		if (sk->sk_type == SOCK_STREAM || sk->sk_type == SOCK_SEQPACKET)
 			level = channel_level_for_reader(tx.join_unix + 1, level);
 	}
@@ -139,6 +144,7 @@ __noinline int tx_spread(void)
 	struct task_struct *t, *me = bpf_get_current_task_btf();
 
 	tx.level = subject_level(subject_current());
+	tx_counts_begin();
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct task_struct *fields = UNTRUSTED(t);
@@ -158,6 +164,8 @@ __noinline int tx_spread(void)
 		tx.was = falls ? s->tx_old : level;
 		tx.makes = falls || (level < policy.top && s && s->labelled && tx_unsettled(s)) ||
 			   (tx.itself && t->tgid == me->tgid);
+		tx.looker = t->start_boottime < tx.since ? address(t) : 0;
+		tx.uncounted |= falls && READ_ONCE(s->opened);
 		low = tx_holds(address(t), level, falls);
 		if (fields->io_uring && fields->io_uring->xa.xa_head) {
 			tx.rings += !falls;
@@ -179,6 +187,7 @@ __noinline int tx_spread(void)
 			tx_mark(t, low);
 	}
 	tx.trusted = 0;
+	tx.looker = 0;
 	bpf_rcu_read_unlock();
 	return 0;
 }

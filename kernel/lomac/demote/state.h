@@ -20,6 +20,9 @@ enum tx_stage {
 	TX_FLOORS, /* it will not be refused: channels remember their writers */
 };
 
+/* A look at a table for references.h: nothing that is counted has been met yet, it counts, or it does not. */
+enum tx_look { TX_LOOK_BEGINS, TX_LOOK_COUNTS, TX_LOOK_ONLY };
+
 /* `lock` is held while the rest is written. */
 struct tg_tx {
 	u8 family;       /* AF_UNIX, once it has been needed: see tx_idle_for */
@@ -39,19 +42,30 @@ struct tg_tx {
 	u32 born;     /* tasks marked since the levels were last published */
 	u32 channels; /* descriptors of channels seen */
 	u32 floors; /* those of who falls that would need an entry in `floors`, of the current user's, */
-	u32 floors_others;      /* and of others */
-	u32 channels_used;      /* entries in the table of channels */
-	u32 made;               /* of this transaction */
-	u32 makes;              /* the task looked at falls, or joins: its channels get entries */
-	u32 itself;             /* the current process does, too, as its trust has ended */
-	u64 good;               /* the last transaction that looked at everybody, and ended well */
-	u32 crowded;            /* it has more than a transaction looks at */
-	u64 looked;             /* places in descriptor tables looked at */
-	u32 open;               /* begun, and neither ended nor put back */
-	u32 tickets;            /* given out */
-	u32 last_user;          /* who had the turn last */
-	u32 own;                /* who is charged for what the current task makes, */
-	u32 payer;              /* and for what the task looked at does */
+	u32 floors_others; /* and of others */
+	u32 channels_used; /* entries in the table of channels */
+	u32 made;          /* of this transaction */
+	u32 makes;         /* the task looked at falls, or joins: its channels get entries */
+	u32 itself;        /* the current process does, too, as its trust has ended */
+	u64 good;          /* the last transaction that looked at everybody, and ended well */
+	u32 crowded;       /* it has more than a transaction looks at */
+	u64 looked;        /* places in descriptor tables looked at, */
+	u32 samples;       /* and looks at random of one walk, */
+	u32 walks;         /* and such walks (restless.h) */
+	u32 lowest;        /* level that somebody falls to */
+	u32 stood;         /* where the current subject stood before */
+	u32 births;        /* a child may have what nobody in the list of tasks has */
+	u32 restless; /* what is moved about has not been looked for, or somebody has been found by it */
+	u32 uncounted; /* there may be ends of channels that nothing counts: see references.h */
+	u64 since;     /* the boot clock as it began */
+	u64 table;     /* the table that is looked at, */
+	u64 looker;    /* the task by which it is met, if that began before the transaction, */
+	u32 look;      /* and enum tx_look */
+	u32 open;      /* begun, and neither ended nor put back */
+	u32 tickets;   /* given out */
+	u32 last_user; /* who had the turn last */
+	u32 own;       /* who is charged for what the current task makes, */
+	u32 payer;     /* and for what the task looked at does */
 	struct turn_claim turn; /* of who has the lock */
 	u32 stage;              /* enum tx_stage of the pass */
 	u32 pending;            /* entries in tx_pending */

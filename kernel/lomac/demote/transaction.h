@@ -17,7 +17,8 @@
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
  *   1. who falls with it: a fixpoint over channels, address spaces, tables and
- *      what else clone(2) shares;
+ *      what else clone(2) shares; at its end also over what is moved about in a table
+ *      while it is read (restless.h), if ends may be there that were not met (references.h);
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
@@ -38,6 +39,7 @@
 
 #include "core/wait.h"
 #include "lomac/demote/pipeline.h"
+#include "lomac/demote/restless.h"
 #include "lomac/demote/scan.h"
 #include "lomac/demote/spread.h"
 
@@ -272,6 +274,9 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 	tx.mapping = tx.async = tx.failed = tx.writable = tx.channels = 0;
 	tx.born = tx.published = tx.guarded = tx.others = tx.memory = tx.rings = tx.relays = 0;
 	tx.guards = tx.moved = 0;
+	tx.lowest = 0xff;
+	tx.stood = subject_level(s);
+	tx.restless = 1;
 	tx.receives = n->op == TG_OP_RECEIVE_FD;
 	if (to != TX_STAY)
 		tx_mark(me, to);
@@ -304,8 +309,21 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 			continue;
 		}
 		if (!tx.born) {
-			if (!tx_hidden())
-				break;
+			if (!tx_hidden()) {
+				tx.restless = 0;
+				if (alone || tx_all_met())
+					break;
+				err = tx_seek(may_sleep, mine);
+				if (err == TX_LOST)
+					return TX_LOST;
+				tx_admit();
+				if (err || tx.failed)
+					return tx_fail(TG_R_BUSY, n);
+				if (!tx.changed)
+					break;
+				tx.restless = 1;
+				continue;
+			}
 			err = tx_rest(tx.deadline, may_sleep, mine);
 			if (err == TX_LOST)
 				return TX_LOST;
@@ -337,7 +355,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		if (tx.changed)
 			alone = false;
 	}
-	if (tx.born || tx_hidden())
+	if (tx.born || tx.restless || tx_hidden())
 		return tx_fail(TG_R_BUSY, n);
 	/* a ring may read memory by a descriptor that no table shows */
 	if (tx.published && tx.memory && tx.rings)
@@ -406,7 +424,8 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_se
 	tx_close();
 	tx.open = 1;
 	tx.failing = tx.crowded = tx.made = 0;
-	tx.looked = 0;
+	tx.looked = tx.walks = tx.uncounted = 0;
+	tx.since = bpf_ktime_get_boot_ns();
 	tx.began = held_now();
 	tx.stage = TX_SPREAD;
 	tx.own = tx.payer = payer_current();

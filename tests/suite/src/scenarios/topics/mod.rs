@@ -34,6 +34,7 @@ mod machine;
 mod memfds;
 mod mmap;
 mod mounts;
+mod moved_ends;
 mod moves;
 mod names;
 mod namespaces;
@@ -115,6 +116,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     evasions::SCENARIOS,
     socket_floods::SCENARIOS,
     under_way::SCENARIOS,
+    moved_ends::SCENARIOS,
     waits::SCENARIOS,
     kept::SCENARIOS,
     kept_sockets::SCENARIOS,

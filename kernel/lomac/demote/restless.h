@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Tables that do not keep still, where the kernel counts more ends of the channels than the passes have met (references.h). A pass
+ * reads a table without its lock, while its owner runs, and dup2(2) and close(2) pass no hook. So an end of a channel that is moved meanwhile, from where the pass has not been yet to where it has been, is not seen.
+ *
+ * Invariant: an end that a table has had since before this step began has been met by it, unless so many looks at random
+ * have all missed it (lib/sampling.h).
+ *   - Who had no processor while the whole table was read has moved nothing in it (task_off). That is nearly everybody, and
+ *     nothing more is asked of them, whatever call they wait in.
+ *   - Of anybody else's table 64 places at random are read, again and again. What is in it is somewhere in it at each moment,
+ *     and its owner cannot know where the next look falls.
+ *   - An end gets into another table by a hook, which knows of the transaction, or in a copy of the whole table. A thread that
+ *     leaves the table with a copy is looked at again. A child comes at the end of the list of tasks; one that is not there
+ *     yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
+ * Nobody is refused for what calls refer to, and no busy process is waited for.
+ *
+ * This is asked of who stands above the lowest level that somebody falls to, or has who joins: they might read. Who is below a
+ * subject that joins might write.
+ *
+ * Each account has a share of the looks, so that no user makes another's fall dear by large tables. When it is used up, the
+ * account's other tables are not looked at. A task that has such a table, and stands no higher than the current subject did, counts as a
+ * reader and falls. For one that stands higher the current subject is refused. One that is below a subject that joins is passed
+ * over: no lower task keeps a higher one waiting.
+ */
+#ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
+#define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
+
+#include "lib/arch.h"
+#include "lib/sampling.h"
+#include "lomac/demote/lock.h"
+#include "lomac/demote/scan.h"
+#include "lomac/demote/spread.h"
+
+#define TX_WALKS 64  /* over all tasks, of a transaction; most wait for a fork between */
+#define TX_LARGE 64  /* times 64 places: from there on a table is */
+#define TX_TRIES 4   /* looked at so often, before that is done at random */
+#define TX_GROUPS 64 /* that accounts are counted in */
+#define TX_PAST 0xfe /* no level: its account has used up its share */
+u32 tx_used[TX_GROUPS];
+
+/* The table looked at last, */
+struct tx_last {
+	u64 table;
+	u64 task;    /* by which it was met, */
+	u32 tgid;    /* of which process, */
+	u64 since;   /* and when */
+	u32 threads; /* of that process have it, */
+	u32 run;     /* of these have a processor, */
+	u32 bear;    /* and are about to have a child (tx_bears) */
+	u64 still;   /* since when they have done nothing, all in one number */
+	u64 before;  /* the same before a look, */
+	u32 tries;   /* of so many as yet */
+	u32 group;   /* whose share the looks are taken from */
+	u64 samples; /* looks at random still to be taken, */
+	u64 places;  /* of this array: it is another one, once it has grown */
+} tx_last;
+
+/* Calls that have a child. */
+#define CALLS_BEAR(word) \
+	CALL(word, fork) | CALL(word, vfork) | CALL(word, clone) | CALL(word, clone3)
+#define CALLS32_BEAR(word) \
+	CALL32(word, fork) | CALL32(word, vfork) | CALL32(word, clone) | CALL32(word, clone3)
+const u64 tx_calls_bear[2][CALLS / 64] = { CALL_TABLE(CALLS_BEAR), CALL_TABLE(CALLS32_BEAR) };
+
+/*
+ * Has this thread begun to have a child that may be in no list yet? It is there if the thread only waits for it (vfork), or
+ * has stopped, or been frozen, on its way back: what makes a child waits for nothing that a signal would end.
+ */
+static __always_inline bool tx_bears(struct task_struct *t)
+{
+	struct task_struct *fields = UNTRUSTED(t);
+	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
+	u64 child;
+
+	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr))
+		return false;
+	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
+		return false;
+	child = address(fields->children.prev);
+	if (!child || child == address(&fields->children))
+		return true;
+	child -= bpf_core_field_offset(struct task_struct, sibling);
+	return !tx_waits_for(t, CAST(struct task_struct, child));
+}
+
+/* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
+__noinline u64 tx_table_still(u32 tgid, u64 table)
+{
+	struct task_struct *leader = bpf_task_from_pid(tgid), *t;
+
+	tx_last.threads = tx_last.run = tx_last.bear = tx_last.still = 0;
+	if (!leader)
+		return 0;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, leader, BPF_TASK_ITER_PROC_THREADS) {
+		u64 off;
+
+		if (address(UNTRUSTED(t)->files) != table)
+			continue;
+		off = tx_idle_since(t, subject_stored(t));
+		tx_last.threads++;
+		tx_last.run += !off;
+		tx_last.bear += tx_bears(t);
+		off = (off << 22 ^ (u32)t->pid) * 0x9e3779b97f4a7c15ull;
+		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
+	}
+	bpf_rcu_read_unlock();
+	bpf_task_release(leader);
+	if (tx_last.threads != CAST(struct files_struct, table)->count.counter)
+		tx_last.run++;
+	else if (tx_last.threads == 1)
+		tx_last.bear = 0; /* nobody closes what it has meanwhile */
+	return tx_last.run ? 0 : tx_last.still | 1;
+}
+
+/* What the account of that table's owner has taken of its share. */
+static __always_inline u32 *tx_share(void)
+{
+	return &tx_used[BOUND(tx_last.group, TX_GROUPS)];
+}
+
+/* Looks at random at a table whose owners run. */
+__noinline u8 tx_sample(u64 table, u8 level, bool falls)
+{
+	u8 low = level;
+	u32 i;
+
+	/* of one change the passes tell more */
+	tx_last.places = 0;
+	bpf_for(i, 0, SAMPLES_OF_ALL) {
+		struct files_struct *files = CAST(struct files_struct, table);
+		struct fdtable *fdt = CAST(struct fdtable, files->fdt);
+		u32 n = fdt->max_fds / 64;
+		u64 dice;
+
+		/* the table of who has ended is no table any more */
+		tx.changed |= !n || n > FDTABLE_MAX / 64;
+		if (tx.changed)
+			break;
+		if (tx_last.places != address(fdt)) {
+			if (!samples_take(tx_share(), samples_of(n)))
+				return TX_PAST;
+			tx.samples += samples_of(n);
+			tx.failed |= tx.samples > SAMPLES_OF_ALL;
+			tx_last.places = address(fdt);
+			tx_last.samples = samples_of(n);
+		}
+		if (!tx_last.samples || tx.failed)
+			break;
+		tx_last.samples--;
+		/* a filter of a socket's may tell the one (SKF_AD_RANDOM), and nobody the other */
+		dice = (bpf_get_prandom_u32() ^ bpf_ktime_get_ns()) * 0x9e3779b97f4a7c15ull;
+		low = tx_places_of(fdt, sample_at(dice >> 32, n), level, falls);
+		if (low < level)
+			break;
+	}
+	return low;
+}
+
+/* Is the table to be looked at as a whole (once more)? Of a large one that costs a 24th of what looks at random do, out of the same share. */
+static __always_inline bool tx_tries(u64 table)
+{
+	u32 n = CAST(struct fdtable, CAST(struct files_struct, table)->fdt)->max_fds / 64;
+
+	return !tx_last.tries++ || (n > TX_LARGE && samples_take(tx_share(), n));
+}
+
+/* The level that a table's owner has to fall to by what is moved about in it, or TX_PAST. What is kept meanwhile has no room on the stack. */
+__noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
+{
+	u8 low;
+	u32 i;
+
+	tx_last.tries = 0;
+	bpf_for(i, 0, TX_TRIES) {
+		if (!tx_tries(table))
+			break;
+		tx_last.before = tx_table_still(tgid, table);
+		if (!tx_last.before)
+			continue;
+		low = tx_files(table, level, falls);
+		if (low < level || tx.failed)
+			return low;
+		if (tx_table_still(tgid, table) == tx_last.before) {
+			tx.births |= tx_last.bear;
+			return level;
+		}
+	}
+	low = tx_sample(table, level, falls);
+	tx_table_still(tgid, table);
+	tx.births |= tx_last.bear;
+	return low;
+}
+
+/* The level of a task whose account has used up its share. */
+static __always_inline u8 tx_past(u8 level)
+{
+	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;
+
+	if (level > tx.stood)
+		tx.failed = 1;
+	return level > tx.stood || level <= lowest ? level : lowest;
+}
+
+/* Has this thread the table that was looked at last, and had it then? Who was there and has not left has the same one. */
+static __always_inline bool tx_watched(struct task_struct *t, u64 table)
+{
+	return table == tx_last.table && t->tgid == tx_last.tgid &&
+	       t->start_boottime < tx_last.since &&
+	       address(CAST(struct task_struct, tx_last.task)->files) == table;
+}
+
+/* Might what is hidden in this table be read by who is above, or written by who is below? */
+static __always_inline bool tx_may_hide(u8 level)
+{
+	if (level > tx.lowest || level > tx.level)
+		return !tx.trusted;
+	return (tx.join || tx.join_unix) && level < tx.level;
+}
+
+/* Looks for what is moved about in tables, when the passes have found all that keeps still. */
+__noinline int tx_restless(void)
+{
+	struct task_struct *t, *me = bpf_get_current_task_btf();
+
+	tx.changed = tx.births = tx.pending = tx.samples = 0;
+	__builtin_memset(tx_used, 0, sizeof(tx_used));
+	tx_last.table = 0;
+	tx.walks++;
+	tx.failed |= tx.walks > TX_WALKS;
+	bpf_rcu_read_lock();
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
+		struct task_struct *fields = UNTRUSTED(t);
+		u64 table = address(fields->files);
+		struct tg_subject *s;
+		struct tg_label label;
+		u8 level, low;
+		bool falls;
+
+		if (!fields->mm || fields->flags & PF_KTHREAD || !table || t->pid == me->pid)
+			continue;
+		label = subject_label(t);
+		s = subject_stored(t);
+		falls = s && s->tx == tx.id;
+		tx.trusted = label.attrs & TG_NODEMOTE;
+		level = falls ? s->tx_level : label.level;
+		tx.was = falls ? s->tx_old : level;
+		tx.makes = falls;
+		if (!tx_may_hide(level) || tx_watched(fields, table))
+			continue;
+		tx_last.table = table;
+		tx_last.task = address(t);
+		tx_last.tgid = t->tgid;
+		tx_last.since = bpf_ktime_get_boot_ns();
+		tx_last.group = payer_of(address(t)) * 0x9e3779b1u >> 26;
+		low = tx_watch(t->tgid, table, level, falls);
+		if (low == TX_PAST)
+			low = tx_past(level);
+		if (tx.failed)
+			break;
+		if (low < level)
+			tx_mark(t, low);
+		/* it has left that table, with a copy of it */
+		if (address(fields->files) && address(fields->files) != table)
+			tx.changed = 1;
+	}
+	tx.trusted = 0;
+	bpf_rcu_read_unlock();
+	return 0;
+}
+
+/* Does that change who falls (tx.changed)? Waits for children that may have a copy, and are in no list yet. As all that waits. */
+static __always_inline int tx_seek(bool may_sleep, u32 mine)
+{
+	u64 wait = may_sleep ? TX_LOOK_NS : TX_SPIN_NS, until = bpf_ktime_get_ns() + wait, next;
+	int err;
+	u32 i, k;
+
+	/* it has found somebody: others run before it is made again, and what cannot wait ends soon */
+	if (tx.walks) {
+		err = may_sleep || tx.walks < 4 ? tx_rest(until, may_sleep, mine) : -EAGAIN;
+		if (err)
+			return err;
+	}
+	bpf_for(i, 0, TX_WALKS) {
+		tx_restless();
+		if (tx.changed || tx.failed || !tx.births)
+			return 0;
+		next = bpf_ktime_get_ns() + wait / TX_WALKS;
+		bpf_for(k, 0, WAIT_ROUNDS) {
+			err = tx_rest(until, may_sleep, mine);
+			if (err)
+				return err;
+			if (bpf_ktime_get_ns() > next)
+				break;
+		}
+	}
+	return -EAGAIN;
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Looks at random (lib/sampling.h): what is moved about is not missed, whatever its owner makes of the looks before. */
+#include "native.h"
+#include "lib/sampling.h"
+#include "checks.h"
+
+#define PLACES (1u << 14) /* 64 descriptors each: as many as a table has that is looked at */
+
+static void expect(u64 *cases, bool right, const char *what, double a, double b)
+{
+	++*cases;
+	if (right || failures++ > 8)
+		return;
+	fprintf(stderr, "%s: %g, %g\n", what, a, b);
+}
+
+/* (1 - 1/n)^k, by squares */
+static double missed(u32 n, u32 k)
+{
+	double p = 1, by = 1 - 1.0 / n;
+
+	for (; k; k >>= 1, by *= by)
+		if (k & 1)
+			p *= by;
+	return p;
+}
+
+/* Less often than once in 2^34 times, in a table of any length. */
+static u64 check_enough(void)
+{
+	u64 cases = 0;
+
+	for (u32 n = 1; n <= PLACES; n++)
+		expect(&cases, missed(n, samples_of(n)) < 1.0 / (1ull << 34), "too few looks", n,
+		       samples_of(n));
+	return cases;
+}
+
+/* Each place by as many numbers as each other one, but for one; and no other place. */
+static u64 check_even(void)
+{
+	u64 cases = 0;
+
+	for (u32 n = 1; n <= PLACES; n = n < 40 ? n + 1 : n * 3 / 2) {
+		u64 share = (1ull << 32) / n;
+
+		expect(&cases, sample_at(0, n) == 0 && sample_at(~0u, n) == n - 1, "the ends", n,
+		       0);
+		for (u32 place = 0; place < n; place++) {
+			/* the first number of this place, and of the next one */
+			u64 from = ((u64)place * (1ull << 32) + n - 1) / n;
+			u64 to = ((u64)(place + 1) * (1ull << 32) + n - 1) / n;
+
+			expect(&cases,
+			       sample_at(from, n) == place && sample_at(to - 1, n) == place &&
+				       (to - from == share || to - from == share + 1),
+			       "a place's share", n, place);
+		}
+	}
+	return cases;
+}
+
+/* A table of 43,000 places has its looks, and one of 44,000 has not. */
+static u64 check_share(void)
+{
+	u64 cases = 0;
+
+	for (u32 n = 1; n <= PLACES; n++) {
+		u32 used = 0;
+		bool taken = samples_take(&used, samples_of(n));
+
+		expect(&cases, taken == (n * 64 <= 43520) && used == (taken ? samples_of(n) : 0),
+		       "a table's looks", n, used);
+	}
+	return cases;
+}
+
+static u64 state = 88172645463325252ull;
+
+static u32 dice(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return state * 0x9e3779b97f4a7c15ull >> 32;
+}
+
+/* Where an owner puts it, who knows where the last look fell, and how often each place was looked at. */
+static u32 stays(u32 at, u32 last, const u32 *looked, u32 n)
+{
+	return at;
+}
+
+static u32 flees(u32 at, u32 last, const u32 *looked, u32 n)
+{
+	return last;
+}
+
+static u32 runs(u32 at, u32 last, const u32 *looked, u32 n)
+{
+	return (at + 1) % n;
+}
+
+static u32 often(u32 at, u32 last, const u32 *looked, u32 n)
+{
+	u32 best = 0;
+
+	for (u32 i = 1; i < n; i++)
+		if (looked[i] > looked[best])
+			best = i;
+	return best;
+}
+
+static u32 seldom(u32 at, u32 last, const u32 *looked, u32 n)
+{
+	u32 best = 0;
+
+	for (u32 i = 1; i < n; i++)
+		if (looked[i] < looked[best])
+			best = i;
+	return best;
+}
+
+/* By no such way is it missed more often than the lemma says: three looks a place, where that is often enough to be counted. */
+static u64 check_owners(void)
+{
+	static u32 (*const ways[])(u32, u32, const u32 *, u32) = { stays, flees, runs, often,
+								   seldom };
+	u64 cases = 0;
+
+	for (u32 n = 2; n <= 16; n *= 2)
+		for (u32 way = 0; way < 5; way++) {
+			const u32 times = 100000;
+			double said = missed(n, 3 * n) * times;
+			u32 count = 0;
+
+			for (u32 i = 0; i < times; i++) {
+				u32 looked[16] = {}, at = 0, last = 0, k;
+
+				for (k = 0; k < 3 * n; k++) {
+					at = ways[way](at, last, looked, n);
+					last = sample_at(dice(), n);
+					looked[last]++;
+					if (last == at)
+						break;
+				}
+				count += k == 3 * n;
+			}
+			/* six times the square root is more than chance */
+			expect(&cases, (count - said) * (count - said) < 36 * said,
+			       "missed as often as", count, said);
+		}
+	return cases;
+}
+
+/* Whatever accounts ask for, each has its share, if there are no more than four of them, and no one has more. */
+static u64 check_accounts(void)
+{
+	u64 cases = 0;
+
+	for (u32 round = 0; round < 2000; round++) {
+		u32 used[4] = {}, i, sum = 0;
+
+		for (i = 0; i < 200; i++) {
+			u32 who = dice() % 3, before = used[who], more = dice() >> dice() % 32;
+			bool taken = samples_take(&used[who], more);
+
+			expect(&cases,
+			       used[who] <= SAMPLES_OF_ONE &&
+				       (u64)used[who] == (u64)before + (taken ? more : 0),
+			       "taken of a share", before, more);
+		}
+		expect(&cases, samples_take(&used[3], SAMPLES_OF_ONE), "another's share", round, 0);
+		for (i = 0; i < 4; i++)
+			sum += used[i];
+		expect(&cases, sum <= SAMPLES_OF_ALL, "taken of all", round, sum);
+	}
+	return cases;
+}
+
+int main(void)
+{
+	return RUN_CHECKS("sampling", "", { "enough", check_enough }, { "even", check_even },
+			  { "share", check_share }, { "accounts", check_accounts },
+			  { "owners", check_owners });
+}

@@ -1,0 +1,204 @@
+//! Ends of channels that are moved about in a table while a writer falls: who reads is found, and nobody else pays for it.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+use nix::unistd::pipe2;
+
+use crate::scenarios::check::{Outcome, ensure, same};
+use crate::scenarios::level;
+use crate::scenarios::scenario::{Scenario, allow, bypass};
+use crate::scenarios::subject::{Level, asleep, busy, lower, start, step};
+use crate::scenarios::sys;
+use crate::sys::syscall;
+
+use Level::{System, Untrusted};
+
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "pipe-reader-moves",
+        "who reads a pipe moves its end to and fro in a large table while a writer falls",
+        || reader_moves(pipe_ends, SMALLER),
+    )
+    .slow(),
+    bypass(
+        "pipe-reader-moves-far",
+        "the same in a table that is larger than its user's share of what is looked at",
+        || reader_moves(pipe_ends, LARGEST),
+    )
+    .slow(),
+    bypass(
+        "socket-reader-moves",
+        "the same of one end of a socketpair",
+        || reader_moves(socket_ends, SMALLER),
+    )
+    .slow(),
+    allow(
+        "large-table-beside",
+        "a process moves descriptors in a table of the largest size while others, of which it has nothing, fall",
+        large_table_beside,
+    )
+    .slow(),
+    allow(
+        "pipe-reader-waits",
+        "a writer falls whose reader waits in read() and poll() by threads, while others are busy",
+        reader_waits,
+    ),
+];
+
+/// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
+fn not_above(bytes: &[u8]) -> Outcome {
+    let is = level::by_writing()?;
+    ensure(
+        bytes.first() != Some(&b'l') || is == Untrusted,
+        "low data was read, and its reader still writes at the top",
+    )
+}
+
+/// A pipe's end to read, which does not wait, and its end to write.
+fn pipe_ends() -> Result<(OwnedFd, OwnedFd), Errno> {
+    pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)
+}
+
+fn socket_ends() -> Result<(OwnedFd, OwnedFd), Errno> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    socketpair(AddressFamily::Unix, SockType::Stream, None, flags)
+}
+
+/// Places of a table: as many as a process commonly may have, and some that its user's share suffices for.
+const LARGEST: libc::c_int = 1 << 19;
+const SMALLER: libc::c_int = 1 << 15;
+
+/// This process gets a table of so many places, of which those from 100 on have one file.
+fn fill_table(other: &impl AsRawFd, places: libc::c_int) -> Outcome {
+    for fd in 100..places {
+        syscall!(libc::SYS_dup2, other.as_raw_fd(), fd)?;
+    }
+    Ok(())
+}
+
+fn may_have(places: libc::c_int) -> Outcome {
+    let places = u64::from(places.unsigned_abs());
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, places, places)?)
+}
+
+/// A reader moves its end from the beginning of its table to the end, and back, while a child falls that writes, and has a
+/// copy of that end. What it reads then must have lowered it. It is another one each time, as it falls if it is seen.
+fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>, places: libc::c_int) -> Outcome {
+    // for as long as it takes to look at half of the table
+    let pause = Duration::from_nanos(3 * u64::from(places.unsigned_abs()));
+    for _ in 0..8 {
+        start(|| {
+            may_have(places)?;
+            let (read, write) = ends()?;
+            let low = start(|| {
+                step()?;
+                if lower(Untrusted).is_ok() {
+                    sys::put_all(&write, b"l")?;
+                }
+                Ok(())
+            })?;
+            drop(write);
+            low.stands()?;
+            let other = sys::reads("/dev/null")?;
+            fill_table(&other, places)?;
+            let (mut from, mut to) = (100, places - 1);
+            syscall!(libc::SYS_dup2, read.as_raw_fd(), from)?;
+            drop(read);
+            low.go()?;
+            let got = loop {
+                match sys::get(&from) {
+                    Ok(bytes) => break bytes,
+                    Err(Errno::EAGAIN) => {}
+                    Err(e) => Err(e)?,
+                }
+                syscall!(libc::SYS_dup2, from, to)?;
+                syscall!(libc::SYS_dup2, other.as_raw_fd(), from)?;
+                (from, to) = (to, from);
+                busy(pause);
+            };
+            low.join()?;
+            not_above(&got)
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+/// The kernel counts as many references to the reader's end as its table shows. So nobody else's table matters, whatever
+/// becomes of it meanwhile.
+fn large_table_beside() -> Outcome {
+    let beside = start(|| {
+        may_have(LARGEST)?;
+        let other = sys::reads("/dev/null")?;
+        fill_table(&other, LARGEST)?;
+        step()?;
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(3) {
+            syscall!(libc::SYS_dup2, 100, LARGEST - 1)?;
+        }
+        level::is(System)
+    })?;
+    beside.stands()?;
+    beside.go()?;
+    for _ in 0..8 {
+        start(|| {
+            let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+            let low = start(|| {
+                syscall!(libc::SYS_close, read.as_raw_fd())?;
+                lower(Untrusted)?;
+                sys::put_all(&write, b"l")?;
+                Ok(())
+            })?;
+            drop(write);
+            let got = sys::get(&read)?;
+            same("what was read", got.as_slice(), b"l".as_slice())?;
+            level::is(Untrusted)?;
+            low.join()
+        })?
+        .join()?;
+    }
+    beside.join()
+}
+
+/// References to a pipe's end that calls hold tell nothing of who has it: nobody waits for these calls' end.
+fn reader_waits() -> Outcome {
+    let others = start(|| {
+        busy(Duration::from_secs(30));
+        Ok(())
+    })?;
+    start(|| {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        let fd = read.as_raw_fd();
+        let polls = asleep(&[libc::SYS_poll], move || {
+            let mut asked = libc::pollfd {
+                fd,
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            syscall!(libc::SYS_poll, &raw mut asked, 1, -1)
+        })?;
+        let waits = asleep(&[libc::SYS_read], move || sys::get(&fd))?;
+        // SAFETY: the child makes system calls only, none that needs a lock of another thread.
+        let low = start(move || {
+            step()?;
+            lower(Untrusted)?;
+            sys::put_all(&write, b"l")?;
+            step()
+        })?;
+        low.stands()?;
+        low.go()?;
+        let got = waits.join().unwrap_or(Err(Errno::EIO))?;
+        same("what was read", got.as_slice(), b"l".as_slice())?;
+        level::is(Untrusted)?;
+        low.join_after_step()?;
+        polls.join().unwrap_or(Err(Errno::EIO))?;
+        Ok(())
+    })?
+    .join()?;
+    others.kill()
+}
