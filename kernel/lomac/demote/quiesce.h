@@ -20,8 +20,10 @@ const u64 tx_calls_at_rest[8] = {
 	/* pselect6, ppoll, epoll_pwait, accept4 */
 	TX_CALL(270) | TX_CALL(271) | TX_CALL(281) | TX_CALL(288),
 	0,
-	/* epoll_pwait2, futex_waitv */
-	TX_CALL(441) | TX_CALL(449),
+	/* epoll_pwait2 */
+	TX_CALL(441),
+	/* futex_waitv */
+	TX_CALL(449),
 };
 
 /*
