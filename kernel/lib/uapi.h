@@ -57,8 +57,6 @@
 #define MS_PROPAGATION (0xful << 17) /* MS_UNBINDABLE, MS_PRIVATE, MS_SLAVE, MS_SHARED */
 /* AA_MS_IGNORE_MASK: MS_KERNMOUNT, MS_NOSEC, MS_BORN, MS_ACTIVE */
 #define MS_IGNORED (1ul << 22 | 7ul << 28)
-#define MS_MGC_VAL 0xc0ed0000ul
-#define MS_MGC_MSK 0xffff0000ul
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFLNK 0120000
@@ -95,7 +93,6 @@
 #define FMODE_PATH 0x4000u
 #define FMODE_OPENED (1u << 19)
 #define FMODE_STREAM (1u << 21)
-#define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
 
 #define PFA_NO_NEW_PRIVS_BIT 1ul /* in task->atomic_flags */

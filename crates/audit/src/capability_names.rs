@@ -11,7 +11,7 @@ use crate::names::{Placed, PolicyNames};
 
 /// What was asked of capability files, in their words, as far as these are known.
 pub struct OfCaps {
-    /// The same in numbers.
+    /// The request in numbers, as the kernel recorded it.
     pub asked: CapsAsked,
     class: Option<Class>,
     /// The subject that did not give it: its file, and its number there.

@@ -24,6 +24,6 @@ pub trait PolicyNames {
 pub struct Placed {
     /// What they say.
     pub caps: Capabilities,
-    /// Where.
+    /// The places of their subjects and capabilities in the arena.
     pub places: Places,
 }

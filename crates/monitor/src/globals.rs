@@ -290,7 +290,7 @@ impl Section<bss_te> {
         self.u32_at(|b| unsafe { &raw mut (*b).te_guard_armed })
     }
 
-    /// The SID of who has none under a system-wide start, 0: nobody is governed who has none.
+    /// The SID that a system-wide start gives to each task without one. With 0 such a task is not governed.
     pub fn everyone(&self) -> &AtomicU64 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u64_at(|b| unsafe { &raw mut (*b).te_everyone })

@@ -1,4 +1,4 @@
-//! Refusals summed up: how many, of whom, when, which.
+//! Counts refusals: how many there were, their programs, the first and last time, and some numbers of records.
 
 use tidegate_audit::Record;
 

@@ -11,8 +11,8 @@ pub const LOCK: &str = "/run/tidegate/lock";
 pub const LOCKS: &str = "/run/tidegate/locks";
 /// The daemon's process id.
 pub const PID: &str = "/run/tidegate/pid";
-/// The bundles put in force since boot, by sequence number: 0711, and each bundle 0644, as `why` is told what would be
-/// allowed by the program of whoever asks.
+/// The bundles put in force since boot, by sequence number: 0711, and each bundle is 0644, as the
+/// asker's own program reads it to propose fixes for `why`.
 pub const BUNDLES: &str = "/run/tidegate/policy";
 /// The names of the contexts that SIDs stand for since the monitor was loaded; 0600.
 pub const CONTEXTS: &str = "/run/tidegate/policy/contexts";

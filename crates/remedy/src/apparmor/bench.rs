@@ -31,7 +31,7 @@ pub enum BenchError {
     /// A file of theirs cannot be read.
     #[error("cannot read {}: {source}", .file.display())]
     Unreadable {
-        /// Which.
+        /// The file's path.
         file: PathBuf,
         /// Why.
         source: io::Error,

@@ -18,7 +18,7 @@ pub struct Insert {
 /// A file, and what becomes of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Which.
+    /// The file's path.
     pub file: PathBuf,
     /// As it is; `None`: it is not there yet.
     pub old: Option<String>,

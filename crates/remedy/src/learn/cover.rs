@@ -22,7 +22,7 @@ const HOMES: usize = 2;
 /// Fixes that are looked at of each refusal.
 const DRAFTS: usize = 6;
 
-/// A fix that was chosen, or that is told of, and the kinds it is for.
+/// A fix that is proposed, and the kinds of refusals that it ends.
 #[derive(Debug, Clone)]
 pub struct Choice {
     /// The fix.
