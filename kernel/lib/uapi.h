@@ -93,6 +93,7 @@
 #define FMODE_PATH 0x4000u
 #define FMODE_OPENED (1u << 19)
 #define FMODE_STREAM (1u << 21)
+#define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
 
 #define PFA_NO_NEW_PRIVS_BIT 1ul /* in task->atomic_flags */
