@@ -193,7 +193,7 @@ int BPF_PROG(lomac_file_open, struct file *file)
 	}
 	/* see demote/references.h */
 	if (inode->i_sb->s_magic == PROC_MAGIC && is_process_memory(address(file->f_path.dentry))) {
-		int err = memory_opened(address(inode));
+		int err = verdict_of(memory_opened(address(inode)));
 
 		if (err)
 			return err;

@@ -9,7 +9,7 @@ use libc::{MAP_SHARED, PROT_READ, PROT_WRITE};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket, socketpair};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 
 use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::daemon;
