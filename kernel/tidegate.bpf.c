@@ -24,7 +24,7 @@
 #include "core/subject.h"
 #include "core/mounts.h"
 #include "core/secrets.h"
-#include "core/given.h"
+#include "core/given_key.h"
 #include "core/wait.h"
 #include "core/file_kind.h"
 #include "core/ps.h"

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Revocation in the `capability` model, the kernel's part. User space enters what is taken (session.h) and counts the
- * revocation: whoever is asked from then on is asked by it, and each active capability once whether it still holds. Then it
- * attaches the guard, has each governed thread be seen outside of what it began before, and kills who has mapped what it may not
- * use any more (crates/monitor/src/revoke.rs).
+ * Revocation in the `capability` model: mappings that a domain may not use any more. The steps are in
+ * crates/monitor/src/caps/revoke.rs. User space enters what is taken (session.h) and counts the revocation. From then on each
+ * question is decided by it (caps_taken_from() of ask.h), and each active capability is checked once (caps_is_lost() of
+ * active.h). Then user space attaches the guard and has each governed thread be seen outside of the call that it began
+ * before. It kills each process that has such a mapping.
  */
 #ifndef TIDEGATE_CAPS_REVOKE_H
 #define TIDEGATE_CAPS_REVOKE_H

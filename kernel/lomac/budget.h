@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shares of tables that are everybody's: who is charged for an entry, and what is left. An entry says itself in whose
+ * Shares of tables that all subjects use: the account that is charged for an entry, and the room that is left.
+ * budget_admits() of lib/budget.h decides whether a table is full for a subject. An entry says itself in whose
  * account it is, and gives that back when it goes. Users whose numbers are alike modulo TG_ACCOUNTS have one account,
  * so that there is no table of accounts which could be full.
  */

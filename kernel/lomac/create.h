@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Object manager: creation, and the levels that new objects get. */
+/* Object manager: creation, and the levels that new objects get. label_give() of object.h keeps them. */
 #ifndef TIDEGATE_LOMAC_CREATE_H
 #define TIDEGATE_LOMAC_CREATE_H
 

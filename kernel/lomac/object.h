@@ -7,7 +7,7 @@
 #define TIDEGATE_LOMAC_OBJECT_H
 
 #include "lib/overlay.h"
-#include "core/given.h"
+#include "core/given_key.h"
 #include "core/stats.h"
 #include "core/subject.h"
 #include "lomac/budget.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Object manager: other processes. A subject may not act on a higher one. */
+/*
+ * Object manager: other processes. A subject may not act on a higher one. fcntl(2) and file locks are here as well, as they
+ * act on the other holders of an open file.
+ */
 #ifndef TIDEGATE_LOMAC_TASK_H
 #define TIDEGATE_LOMAC_TASK_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The access vector cache, and what is asked of it. A decision is remembered by its two SIDs, its class and the policy's
- * number, so none outlives its policy. What is not remembered is decided by the policy's tables (rules.h).
+ * number, so none outlives its policy. te_avc_lookup() of verdict.h looks here first. On a miss te_server() decides, by the
+ * policy's tables (rules.h).
  */
 #ifndef TIDEGATE_TE_AVC_H
 #define TIDEGATE_TE_AVC_H

@@ -9,7 +9,7 @@
 #define TIDEGATE_TE_INODE_SID_H
 
 #include "lib/automaton_feed.h"
-#include "core/given.h"
+#include "core/given_key.h"
 #include "core/secrets.h"
 #include "te/class.h"
 #include "te/server.h"

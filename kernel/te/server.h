@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The security server (rules.h) in the kernel: what it is asked over an image in the arena. */
+/*
+ * The kernel's loops and reads of texts for rules.h and labelling.h, which this header includes. te_server() of avc.h asks
+ * them for a decision.
+ */
 #ifndef TIDEGATE_TE_SERVER_H
 #define TIDEGATE_TE_SERVER_H
 

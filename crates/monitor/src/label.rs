@@ -1,4 +1,4 @@
-//! Labels of objects: reading them, and giving one that no path rule gives.
+//! Labels of objects: reading them, and giving one that no path rule gives (`promote`).
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering;

@@ -1,4 +1,5 @@
-//! Revokes what the `te` model granted under an earlier policy (kernel/te/revoke.h).
+//! Revokes what the `te` model granted under an earlier policy (kernel/te/revoke.h). Capabilities are revoked by
+//! caps/revoke.rs, and a promotion by the guard ([`Monitor::give`]).
 //!
 //! Invariant: once [`Monitor::revoke`] has returned, no operation uses a permission that the policy in force does not
 //! give. In this order:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Channels of a demotion: which subject reads what another one writes, and at which level it has to stand for that.
+ * Channels of a demotion: their readers and writers, and the level that a reader has to stand at (channel_level_for_reader).
+ * tx_file() of descriptors.h tells the descriptors of readers from those of writers.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_CHANNELS_H
 #define TIDEGATE_LOMAC_DEMOTE_CHANNELS_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * A moment's wait before a fall, for a shell that makes a pipeline. A pipe's readers fall by channels.h.
+ *
  * A shell that makes a pipeline holds the end that reads from its first program until
  * it has started the next. A program that falls by then would take the shell along,
  * which is about to let go. So who falls waits a moment for a forefather that is awake

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which profile is for a program, by its path. */
+/* Finds the profile that is for a program, by its path: attach_find(). profile/exec.h asks for it at an execution. */
 #ifndef TIDEGATE_PROFILE_PATH_ATTACH_H
 #define TIDEGATE_PROFILE_PATH_ATTACH_H
 

@@ -1,5 +1,9 @@
-//! `learn`: from the refusals of a log to statements of a map. Those of profiles are amended
-//! elsewhere ([`crate::apparmor`]).
+//! `learn`: from the refusals of a log to statements of a map. Profiles and SELinux policies
+//! have modules of their own ([`crate::apparmor`], [`crate::selinux`]).
+//!
+//! `gather.rs` sorts the refusals into kinds. For each kind `cover.rs` ([`plan`]) has fixes
+//! drafted and checked ([`crate::lomac`]), and `choose.rs` chooses the fewest. `write.rs`
+//! puts these down as a map.
 
 mod choose;
 mod cover;

@@ -1,4 +1,5 @@
-//! `learn`: what to add to the map, so that what was refused is not.
+//! `learn`: what to add to the map, so that what was refused is not. [`tidegate_remedy::learn`] proposes
+//! that, and [`apparmor`] and [`selinux`] of the same crate what profiles and a SELinux policy lack.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

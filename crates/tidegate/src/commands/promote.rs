@@ -1,5 +1,6 @@
 //! `promote`: gives a file a level, upwards too (LOMAC's lup). The daemon does it
-//! for root at the top level, revokes who has it open below, and records it.
+//! for root at the top level, revokes descriptors of lower processes, and records it
+//! (`promote()` of its handlers.rs, `Monitor::give`).
 
 use std::os::fd::AsFd;
 

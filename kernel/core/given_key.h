@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* By what an object is found whose label no path gives back. */
-#ifndef TIDEGATE_CORE_GIVEN_H
-#define TIDEGATE_CORE_GIVEN_H
+/* The key of the tables of given labels: `given` of lomac/maps.h, `te_given` of te/inode_sid.h. */
+#ifndef TIDEGATE_CORE_GIVEN_KEY_H
+#define TIDEGATE_CORE_GIVEN_KEY_H
 
 #include "abi/policy.h"
 #include "lib/bpf.h"
