@@ -21,8 +21,8 @@ pub struct Enforcement {
 }
 
 impl Enforcement {
-    /// Puts another policy in force.
-    pub fn reload(&self, policy: Policy, permissive: bool) -> Outcome<String> {
+    /// Puts another policy in force; what to tell of it, and warnings.
+    pub fn reload(&self, policy: Policy, permissive: bool) -> Outcome<(String, Vec<String>)> {
         let before = self.policies.get(self.monitor.status()?.seqno);
         if let Some(before) = before.filter(|b| b.levels != policy.levels) {
             let list = |p: &Policy| {
@@ -37,11 +37,12 @@ impl Enforcement {
         }
         // what was open for writing may be above its holder now
         let _raising = self.guard.raise(&self.monitor)?;
-        let seqno = self
+        let put = self
             .policies
             .put(&self.monitor, &policy, refusals(permissive))?;
         let permissive = self.monitor.status()?.permissive;
         let mode = if permissive { " (permissive)" } else { "" };
-        Ok(format!("{} is in force{mode}, number {seqno}", policy.name))
+        let message = format!("{} is in force{mode}, number {}", policy.name, put.seqno);
+        Ok((message, put.warnings))
     }
 }
