@@ -114,7 +114,7 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
     } = &*shared.enforcement;
     monitor.trust_myself(policy.top())?;
     let mut warnings = policies
-        .put(monitor, &policy, Refusals::LetThrough)?
+        .put_first(monitor, &policy, Refusals::LetThrough)?
         .warnings;
     // before anything is given: by this file's time, of this boot's clock, a crash's suspects are told
     let saved = store::save(monitor, policies, disks).err();
@@ -137,7 +137,7 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
     let mut governed = None;
     if how.te_system {
         let put = |policy: &Policy| -> Outcome {
-            let put = policies.put(monitor, policy, Refusals::LetThrough)?;
+            let put = policies.put(monitor, guard, policy, Refusals::LetThrough)?;
             warnings.extend(put.warnings);
             Ok(())
         };

@@ -200,7 +200,13 @@ fn set_booleans(
     enforcement: &Enforcement,
     values: &[(String, bool)],
 ) -> Outcome<(String, Vec<String>)> {
-    let amended = enforcement.policies.amend(&enforcement.monitor, |policy| {
+    let Enforcement {
+        monitor,
+        policies,
+        guard,
+        ..
+    } = enforcement;
+    let amended = policies.amend(monitor, guard, |policy| {
         let te = policy.te.as_mut().ok_or_else(no_te)?;
         for (name, value) in values {
             let unknown = |e: UnknownBoolean| DaemonError::new(Code::Usage, e.to_string());
@@ -309,9 +315,11 @@ fn enter(enforcement: &Enforcement, peer: &Peer, context: &str) -> Outcome<Strin
     let known = known.map_err(|e| DaemonError::new(Code::Usage, e.to_string()))?;
     // as it is written by the kernel: a range has one text
     let context = &te.db.context_text(&known);
-    let sid = enforcement
-        .policies
-        .sid_of(&enforcement.monitor, context, peer.uid == 0)?;
+    let by_root = peer.uid == 0;
+    let sid =
+        enforcement
+            .policies
+            .sid_of(&enforcement.monitor, &enforcement.guard, context, by_root)?;
     let sid =
         sid.ok_or_else(|| DaemonError::new(Code::Internal, format!("`{context}` has no number")))?;
     if !peer.enter(&enforcement.monitor, sid)? {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate_audit::{Placed, PolicyNames};
 use tidegate_flask::{Numbering, Sid};
 use tidegate_lava::Place;
-use tidegate_monitor::{Monitor, Refusals};
+use tidegate_monitor::{Guard, Monitor, Refusals};
 use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
@@ -114,8 +114,15 @@ impl Policies {
     /// # Errors
     /// Its bundle is gone, or cannot be read just now.
     pub fn in_force(&self, monitor: &Monitor) -> Outcome<Arc<Policy>> {
-        let policy = self.get(monitor.status()?.seqno);
-        policy.ok_or_else(|| DaemonError::new(Code::Internal, "the policy's bundle is gone"))
+        let seqno = monitor.status()?.seqno;
+        self.get(seqno).ok_or_else(|| {
+            let bundle = Self::path(seqno);
+            let message = format!(
+                "the bundle of the policy in force, {}, is gone or cannot be read",
+                bundle.display()
+            );
+            DaemonError::new(Code::Internal, message)
+        })
     }
 
     /// The context behind a SID; `None` if it is not known, or cannot be read just now.
@@ -136,7 +143,13 @@ impl Policies {
 
     /// The SID of a context that the policy in force has; its range, if it is new, gets a number by putting the policy in
     /// force anew.
-    pub fn sid_of(&self, monitor: &Monitor, context: &str, by_root: bool) -> Outcome<Option<Sid>> {
+    pub fn sid_of(
+        &self,
+        monitor: &Monitor,
+        guard: &Guard,
+        context: &str,
+        by_root: bool,
+    ) -> Outcome<Option<Sid>> {
         if let Some(sid) = self.sid(context) {
             return Ok(Some(sid));
         }
@@ -153,7 +166,7 @@ impl Policies {
             return Err(DaemonError::new(Code::NotPermitted, message));
         }
         if let Some(range) = context.splitn(4, ':').nth(3) {
-            let amended = self.amend(monitor, |policy| {
+            let amended = self.amend(monitor, guard, |policy| {
                 if let Some(te) = &mut policy.te {
                     te.ranges.push(range.to_owned());
                 }
@@ -169,8 +182,30 @@ impl Policies {
         self.named(|numbering| numbering.sid(context))
     }
 
+    /// Puts the first policy in force: nothing is attached, so nobody was asked about what it has open.
+    pub fn put_first(
+        &self,
+        monitor: &Monitor,
+        policy: &Policy,
+        refusals: Refusals,
+    ) -> Outcome<InForce> {
+        let _one = self.putting.lock();
+        self.put_alone(monitor, policy, refusals)
+    }
+
     /// Puts a policy in force, one at a time. On an error the one before is.
-    pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<InForce> {
+    ///
+    /// What was open for writing may be above its holder under any policy that comes into force, also under the same one:
+    /// what objects remember of their levels holds no more, and the paths that give levels may have changed. So all that
+    /// follows the first one arms the guard.
+    pub fn put(
+        &self,
+        monitor: &Monitor,
+        guard: &Guard,
+        policy: &Policy,
+        refusals: Refusals,
+    ) -> Outcome<InForce> {
+        let _raising = guard.raise(monitor)?;
         let _one = self.putting.lock();
         self.put_alone(monitor, policy, refusals)
     }
@@ -179,17 +214,20 @@ impl Policies {
     pub fn amend(
         &self,
         monitor: &Monitor,
+        guard: &Guard,
         change: impl FnOnce(&mut Policy) -> Outcome,
     ) -> Outcome<InForce> {
         let _one = self.putting.lock();
         let mut policy = (*self.in_force(monitor)?).clone();
         change(&mut policy)?;
+        let _raising = guard.raise(monitor)?;
         let refusals = refusals(monitor.status()?.permissive);
         self.put_alone(monitor, &policy, refusals)
     }
 
     /// Puts the policy in force anew: what objects remember of their levels holds no more.
-    pub fn renew(&self, monitor: &Monitor) -> Outcome<InForce> {
+    pub fn renew(&self, monitor: &Monitor, guard: &Guard) -> Outcome<InForce> {
+        let _raising = guard.raise(monitor)?;
         let _one = self.putting.lock();
         let refusals = refusals(monitor.status()?.permissive);
         self.put_alone(monitor, &*self.in_force(monitor)?, refusals)
