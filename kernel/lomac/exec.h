@@ -72,6 +72,11 @@ static __noinline bool exec_is_named(struct linux_binprm *bprm)
 	return same;
 }
 
+static __always_inline bool exec_is_script(struct linux_binprm *bprm)
+{
+	return address(bprm->interp) != address(bprm->filename);
+}
+
 /*
  * An interpreter is told its script's name, and opens that anew: by a link, or in a low directory, it may find another one
  * than was trusted. So it is with what a rule of binfmt_misc has executed. And it takes code from its environment
@@ -122,6 +127,22 @@ static __always_inline u8 exec_trusts(struct linux_binprm *bprm, u8 attrs, u8 le
 }
 
 /*
+ * The attributes that the new program begins with. They may have been decided at the top, by a subject that has fallen since,
+ * or is about to: an exec that begins while others decide whether it falls goes by the level that it may get back. Then it is
+ * trusted as what is started where it stands now.
+ */
+static __noinline u8 exec_attrs_now(struct linux_binprm *bprm)
+{
+	struct tg_subject *s = subject_current();
+	u8 level = subject_level(s), attrs;
+
+	if (!s || s == &subject_lost)
+		return 0;
+	attrs = exec_trusts(bprm, s->exec_attrs, level);
+	return level < policy.top && exec_is_script(bprm) ? attrs & ~LOMAC_TRUST : attrs;
+}
+
+/*
  * An exec is observed when the new program is alone in its memory: a vfork
  * child's parent, which lends it memory until then, has observed nothing. Until
  * that moment only the lowest level met is noted.
@@ -136,7 +157,7 @@ static __always_inline int exec_observe(struct linux_binprm *bprm, bool first)
 	count_query(TG_C_EXEC);
 	if (exec_early(label))
 		return -EAGAIN;
-	if (!first && address(bprm->interp) != address(bprm->filename))
+	if (!first && exec_is_script(bprm))
 		exec_by_name();
 	/* a top-level interpreter lowers nobody */
 	if (!first && lomac_object_of_label(label).known && label_level(label) == policy.top)
@@ -246,16 +267,18 @@ int BPF_PROG(lomac_bprm_committing_creds, struct linux_binprm *bprm)
 	struct file *file = bprm->file;
 	struct inode *inode = file->f_inode;
 	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
-	u8 to, before;
+	u8 to, before, attrs;
 	u64 id;
 
 	if (!s)
 		return 0;
 	to = s->exec_level;
 	before = s->attrs;
-	if (to >= subject_observes(s) && before == s->exec_attrs)
+	/* who falls by this very program is not trusted */
+	attrs = to < subject_observes(s) ? 0 : exec_attrs_now(bprm);
+	if (to >= subject_observes(s) && before == attrs)
 		return 0;
-	subject_set_attrs(s, to < subject_observes(s) ? 0 : s->exec_attrs);
+	subject_set_attrs(s, attrs);
 	before &= ~s->attrs & LOMAC_TRUST;
 	if (before)
 		to = inherited(to, s->attrs);

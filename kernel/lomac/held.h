@@ -29,15 +29,18 @@
 #include "lib/arch.h"
 #include "lomac/guard.h"
 
-/* Could it still write to an object of the file system that it has open, or mapped, for writing, and that is above it? */
+/*
+ * Could it still write to an object of the file system that it has open, or mapped, for writing, and that is above it?
+ * `later`: a pty's master without a session at the other end counts.
+ */
 static __always_inline bool object_is_revoked(struct lomac_subject who, struct lomac_object o,
-					      struct file *f)
+					      struct file *f, bool later)
 {
 	struct inode *inode = CAST(struct inode, f->f_inode);
 
 	return !lomac_modify(who, o, policy.top) ||
 	       ((inode->i_mode & S_IFMT) == S_IFCHR && device_is_master(inode->i_rdev) &&
-		master_is_higher(f, who.level));
+		master_types_up(f, who.level, later));
 }
 
 /* Could who stands at this level change what is above it through a file that is open like this? */
@@ -63,8 +66,10 @@ __noinline bool file_is_revoked(u64 file, u8 level, u32 mode)
 		return false;
 	if (inode_is_memory(inode) && memory_admits(address(inode), dentry, level))
 		return false;
-	return object_is_revoked(
-		who, lomac_object_of_label(label_held(address(inode), dentry, NULL)), f);
+	/* of others who have a master open, too, one may begin a higher session there: no hook tells when a session takes a terminal */
+	return object_is_revoked(who,
+				 lomac_object_of_label(label_held(address(inode), dentry, NULL)), f,
+				 file_references(file) > 1);
 }
 
 __noinline bool table_is_clear(u64 table, u8 level)

@@ -134,7 +134,7 @@ __noinline bool held(u64 file, u32 mode, u32 who, bool own, struct tg_held *line
 		if (mode & FMODE_READ)
 			line->to = lomac_observe(subject, o);
 		if (mode & FMODE_WRITE)
-			line->revoke = object_is_revoked(subject, o, f);
+			line->revoke = object_is_revoked(subject, o, f, false);
 	}
 	if (!own && line->to >= subject.level && !line->revoke)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Object manager: descriptors that arrive from another process. */
+/* Object manager: descriptors that arrive from another process, or would by binder. */
 #ifndef TIDEGATE_LOMAC_RECEIVE_H
 #define TIDEGATE_LOMAC_RECEIVE_H
 
@@ -111,6 +111,19 @@ int BPF_PROG(lomac_file_receive, struct file *file)
 			return err;
 	}
 	return bind(file, mode_bound(inode, file->f_mode), TG_OP_RECEIVE_FD, TG_C_FILE);
+}
+
+/*
+ * A descriptor that binder passes. This hook is asked in the sender's call, and names the receiver only by whoever opened its
+ * end; when the receiver gets the descriptor no hook is asked, in any model. So it is refused, whoever sends it.
+ */
+SEC("lsm/binder_transfer_file")
+int BPF_PROG(lomac_binder_transfer_file, const struct cred *from, const struct cred *to,
+	     struct file *file)
+{
+	return refuse(file->f_inode, file_dentry(file),
+		      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno), TG_OP_RECEIVE_FD,
+		      TG_C_FILE);
 }
 
 #endif

@@ -28,14 +28,19 @@ static __always_inline bool terminal_is_higher(struct file *file, u8 level, bool
 	return session_is_higher(address(opened->tty), level, without);
 }
 
-/* Does the file, a pty's master, type into a session that has somebody above the level? */
-static __always_inline bool master_is_higher(struct file *file, u8 level)
+/* Does the file, a pty's master, type into a session that has somebody above the level? `without`: if no session is there. */
+static __always_inline bool master_types_up(struct file *file, u8 level, bool without)
 {
 	struct tty_file_private *opened =
 		CAST(struct tty_file_private, address(file->private_data));
 	struct tty_struct *master = CAST(struct tty_struct, address(opened->tty));
 
-	return level < policy.top && session_is_higher(address(master->link), level, false);
+	return level < policy.top && session_is_higher(address(master->link), level, without);
+}
+
+static __always_inline bool master_is_higher(struct file *file, u8 level)
+{
+	return master_types_up(file, level, false);
 }
 
 #endif

@@ -210,6 +210,28 @@ fn attach_model(model: Model, wanted: impl Fn(&str) -> bool) -> Result<()> {
     attach_late(wanted)
 }
 
+/// Detaches what a policy's models had attached, that did not come into force, and what was not attached before it. What keeps
+/// account goes on.
+pub(crate) fn detach_later_than(before: &[String]) -> Result<()> {
+    let links = Pinned::Links.names()?;
+    let mut later = links.iter().filter(|p| goes_with_policy(p, before));
+    later.try_for_each(|p| detach(p))
+}
+
+/// Whether a program is attached for a policy alone, and was not among these before.
+fn goes_with_policy(program: &str, before: &[String]) -> bool {
+    const FOR_POLICIES: [Set; 6] = [
+        Set::Profile,
+        Set::ProfileSight,
+        Set::Links,
+        Set::Messages,
+        Set::Te,
+        Set::TeSight,
+    ];
+    let keeps_account = Model::of(program).is_some_and(|m| m.account().contains(&program));
+    is_in(program, &FOR_POLICIES) && !keeps_account && !before.iter().any(|link| link == program)
+}
+
 fn detach(program: &str) -> Result<()> {
     let path = Pinned::Links.path(program);
     fs::remove_file(&path).trying(|| format!("detach {program}"))
@@ -351,6 +373,33 @@ impl Monitor {
         match links.iter().find(|l| is_in(l, &[Set::Guard, Set::TeGuard])) {
             Some(link) => detach(link).map(|()| true),
             None => Ok(false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_failed_policy_brought_goes_with_it() {
+        let before = ["lomac_file_open".to_owned(), "profile_file_open".to_owned()];
+        for program in ["profile_inode_getattr", "te_file_open", "te_sight_x"] {
+            assert!(goes_with_policy(program, &before), "{program}");
+        }
+        for program in [
+            // was there
+            "profile_file_open",
+            // keeps account
+            "profile_task_alloc",
+            "te_task_alloc",
+            // others attach these, and may just now
+            "te_guard_file_permission",
+            "lomac_guard_file_permission",
+            "caps_file_open",
+            "caps_guard_file_permission",
+        ] {
+            assert!(!goes_with_policy(program, &before), "{program}");
         }
     }
 }

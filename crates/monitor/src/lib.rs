@@ -75,6 +75,7 @@ pub use recorder::{Loss, Recorder, Scope};
 pub use revoke::{Killed, Revoked, Why};
 pub use status::{ClassStats, Status};
 pub use subject::Subject;
+pub use swap::InForce;
 pub use system::{INIT, Thread};
 pub use tasks::Process;
 

@@ -112,8 +112,8 @@ impl Monitor {
         if pins::exist()? {
             return Err(Error::Running);
         }
-        // of a start that was cut off even earlier
-        if !Pinned::Maps.names()?.is_empty() {
+        // of a start that was cut off even earlier, or of a model that was being loaded at an end
+        if pins::are_left()? {
             pins::remove()?;
         }
         pins::create()?;

@@ -64,19 +64,32 @@ impl Pinned {
 
     /// The names in it, sorted; none if there is no such directory.
     pub fn names(self) -> Result<Vec<String>> {
-        let dir = self.dir();
-        let entries = match fs::read_dir(&dir) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.trying(|| format!("list {}", dir.display()))?,
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let entry = entry.trying(|| format!("list {}", dir.display()))?;
-            names.extend(entry.file_name().into_string());
-        }
-        names.sort();
-        Ok(names)
+        names_in(&self.dir())
     }
+}
+
+fn names_in(dir: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.trying(|| format!("list {}", dir.display()))?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.trying(|| format!("list {}", dir.display()))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether anything is pinned, be it that no monitor is in the kernel: a start or an end was cut off.
+pub(crate) fn are_left() -> Result<bool> {
+    for kind in [Pinned::Links, Pinned::Programs, Pinned::Maps] {
+        if !kind.names()?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a monitor is in the kernel: its globals are pinned.
@@ -148,37 +161,54 @@ pub(crate) fn remove_links() -> Result<()> {
     unpin(links.iter().map(|n| Pinned::Links.path(n)))
 }
 
-/// Takes these pins away.
+/// Takes these pins away, as far as nobody else has meanwhile.
 pub(crate) fn unpin(paths: impl Iterator<Item = PathBuf>) -> Result<()> {
     for path in paths {
-        fs::remove_file(&path).trying(|| format!("unpin {}", path.display()))?;
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            done => done.trying(|| format!("unpin {}", path.display()))?,
+        }
     }
     Ok(())
 }
 
-/// Takes every pin away that there is: links first, then programs, maps and the directory.
+/// Takes every pin away that there is: links first, then programs, maps and the directory. A model may be loaded just now, by
+/// another thread: what that has pinned goes, and from then on it pins nothing.
 pub(crate) fn remove() -> Result<()> {
-    remove_links()?;
-    let programs = Pinned::Programs.names()?;
-    let programs = programs.iter().map(|n| Pinned::Programs.path(n));
+    remove_all(&Pinned::Links.dir(), detach_rank)?;
+    remove_all(&Pinned::Programs.dir(), |_| 0)?;
     // `bss` last: while it is there a monitor counts as running, and as this build's
-    let mut maps = Pinned::Maps.names()?;
-    maps.sort_by_key(|n| (n == "bss", *n == build()));
-    let maps = maps.iter().map(|n| Pinned::Maps.path(n));
-    unpin(programs.chain(maps))?;
-    let dirs = [
-        Pinned::Links.dir(),
-        Pinned::Programs.dir(),
-        Pinned::Maps.dir(),
-        PIN_DIR.into(),
-    ];
-    for dir in dirs {
-        match fs::remove_dir(&dir) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            done => done.trying(|| format!("remove {}", dir.display()))?,
+    let build = build();
+    remove_all(&Pinned::Maps.dir(), |name| match name {
+        "bss" => 2,
+        name => u8::from(name == build),
+    })?;
+    remove_dir(Path::new(PIN_DIR)).trying(|| format!("remove {PIN_DIR}"))
+}
+
+/// How often a directory is emptied that others put something into meanwhile.
+const TRIES: u32 = 100;
+
+/// Takes away what is in a directory, that of the lowest rank first, and the directory: nothing can be put there any more.
+fn remove_all(dir: &Path, rank: impl Fn(&str) -> u8) -> Result<()> {
+    let mut tries = 0..TRIES;
+    loop {
+        let mut names = names_in(dir)?;
+        names.sort_by_key(|name| rank(name));
+        unpin(names.iter().map(|name| dir.join(name)))?;
+        match remove_dir(dir) {
+            Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty && tries.next().is_some() => {}
+            done => return done.trying(|| format!("remove {}", dir.display())),
         }
     }
-    Ok(())
+}
+
+/// Removes an empty directory, if it is there.
+fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
 }
 
 /// The order in which links go.
@@ -195,6 +225,9 @@ fn detach_rank(link: &str) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
 
     #[test]
     fn guards_go_first_and_self_protection_last() {
@@ -212,5 +245,29 @@ mod tests {
                 "lomac_bpf_map"
             ]
         );
+    }
+
+    #[test]
+    fn what_others_put_into_a_directory_meanwhile_goes_with_it() {
+        let all = tempfile::tempdir().unwrap();
+        let dir = all.path().join("maps");
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("bss"), "").unwrap();
+        let there = dir.clone();
+        let (first, begun) = channel();
+        let puts = thread::spawn(move || {
+            let mut number = 0;
+            while fs::write(there.join(format!("te_{number}")), "").is_ok() {
+                let _ = first.send(());
+                number += 1;
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        begun.recv().unwrap();
+        remove_all(&dir, |name| u8::from(name == "bss")).unwrap();
+        puts.join().unwrap();
+        assert!(!dir.exists());
+        // as one that is not there
+        remove_all(&dir, |_| 0).unwrap();
     }
 }

@@ -10,14 +10,24 @@ use tidegate_flask as te;
 use tidegate_policy::{Mode, Policy};
 
 use crate::Refusals;
-use crate::attach::Model;
+use crate::attach::{self, Model};
 use crate::encode;
 use crate::error::{Error, Result, Trying};
 use crate::image;
 use crate::load::Monitor;
 use crate::parts::{Profile, Te};
+use crate::pins::Pinned;
 use crate::skel::types::{tg_edge, tg_net, tg_node, tg_policy};
 use crate::sys::Map;
+
+/// A policy that has come into force.
+#[derive(Debug)]
+pub struct InForce {
+    /// Its sequence number.
+    pub seqno: u32,
+    /// Why programs of a model stay attached that it does not have: they take time, and refuse nothing.
+    pub kept: Option<Error>,
+}
 
 impl Monitor {
     /// The sequence number that the next policy will have.
@@ -25,14 +35,14 @@ impl Monitor {
         next(self.globals.policy().seqno)
     }
 
-    /// Puts a policy in force; its sequence number. The one before stays in force
-    /// until the last step, and on any error. A map that says `mode permissive` has its
-    /// refusals recorded where they would be enforced.
+    /// Puts a policy in force. The one before stays in force until the last step, and on any error: then no model is
+    /// attached that was not before. A map that says `mode permissive` has its refusals recorded where they would be enforced.
     ///
     /// # Errors
     /// [`Error::Io`] if the kernel has no room for it; [`Error::Load`], [`Error::Hook`] if it does not take a model.
-    pub fn put_policy(&self, policy: &Policy, refusals: Refusals) -> Result<u32> {
+    pub fn put_policy(&self, policy: &Policy, refusals: Refusals) -> Result<InForce> {
         let seqno = self.next_policy();
+        let mnt_ns = initial_mount_namespace()?;
         // as the kernel finds it: with the number the maps change, by one store
         let slot = seqno & 1;
         let full = || "build the policy's tables".to_string();
@@ -112,15 +122,7 @@ impl Monitor {
             image::write(arena, profiles, tables, seqno)
                 .trying(|| "lay out the policy's profiles and tables".into())?;
         }
-        if !profiles.profiles.is_empty() {
-            self.attach_profiles(profiles)?;
-        }
-
-        if let Some(te) = &policy.te {
-            self.attach_te(te.sight)?;
-        }
-
-        let mnt_ns = initial_mount_namespace()?;
+        self.attach_models(policy)?;
         self.globals.change_policy(|now| tg_policy {
             seqno,
             mnt_ns,
@@ -131,13 +133,40 @@ impl Monitor {
             net_highest: policy.networks.iter().map(|n| n.level).max().unwrap_or(0),
             ..now
         });
-        if profiles.profiles.is_empty() {
-            self.detach_model(Model::Profile)?;
-        }
-        if policy.te.is_none() {
-            self.detach_model(Model::Te)?;
-        }
-        Ok(seqno)
+        Ok(InForce {
+            seqno,
+            kept: self.detach_models(policy).err(),
+        })
+    }
+
+    /// Attaches what decides by the models that a policy has; on an error what was not attached before is not either.
+    fn attach_models(&self, policy: &Policy) -> Result<()> {
+        let before = Pinned::Links.names()?;
+        let profiles = &policy.profiles;
+        let attached = match profiles.profiles.is_empty() {
+            true => Ok(()),
+            false => self.attach_profiles(profiles),
+        };
+        let attached = attached.and_then(|()| match &policy.te {
+            Some(te) => self.attach_te(te.sight),
+            None => Ok(()),
+        });
+        attached.inspect_err(|_| {
+            let _ = attach::detach_later_than(&before);
+        })
+    }
+
+    /// Detaches what decides by a model that a policy does not have.
+    fn detach_models(&self, policy: &Policy) -> Result<()> {
+        let profiles = match policy.profiles.profiles.is_empty() {
+            true => self.detach_model(Model::Profile),
+            false => Ok(()),
+        };
+        let te = match policy.te {
+            None => self.detach_model(Model::Te),
+            Some(_) => Ok(()),
+        };
+        profiles.and(te)
     }
 
     /// Says what becomes of refusals from now on, under the policy in force.

@@ -73,28 +73,30 @@ impl Profiles {
     }
 
     /// The options that name the same from any directory.
-    pub fn options(&self) -> Vec<String> {
+    ///
+    /// # Errors
+    /// As [`options::of_path`].
+    pub fn options(&self) -> Outcome<Vec<String>> {
         if self.profile.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let mut words: Vec<String> = self
-            .profile
-            .iter()
+        let profiles = self.profile.iter();
+        let mut words = profiles
             .map(|path| options::of_path("profile", path))
-            .collect();
+            .collect::<Outcome<Vec<String>>>()?;
         if self.profile_base != Path::new(BASE) {
-            words.push(options::of_path("profile-base", &self.profile_base));
+            words.push(options::of_path("profile-base", &self.profile_base)?);
         }
         if self.apparmor_parser != Path::new(PARSER) {
             words.push(options::of_program(
                 "apparmor-parser",
                 &self.apparmor_parser,
-            ));
+            )?);
         }
         if self.strict {
             words.push("--strict".into());
         }
-        words
+        Ok(words)
     }
 
     /// The same, by paths that begin at the root.

@@ -64,19 +64,23 @@ impl Source {
     }
 
     /// The options that name the same from any directory, and the mode: a policy keeps them for a reload that names none.
-    pub fn options(&self, permissive: bool) -> Vec<String> {
+    ///
+    /// # Errors
+    /// As [`options::of_path`].
+    pub fn options(&self, permissive: bool) -> Outcome<Vec<String>> {
         let mut words: Vec<String> = Vec::new();
         words.extend(self.preset.iter().map(|name| format!("--preset={name}")));
-        let path =
-            |name, path: &Option<PathBuf>| path.as_ref().map(|path| options::of_path(name, path));
-        words.extend(path("policy", &self.policy));
-        words.extend(path("bundle", &self.bundle));
-        words.extend(self.profiles.options());
-        words.extend(self.te.options());
+        for (name, path) in [("policy", &self.policy), ("bundle", &self.bundle)] {
+            if let Some(path) = path {
+                words.push(options::of_path(name, path)?);
+            }
+        }
+        words.extend(self.profiles.options()?);
+        words.extend(self.te.options()?);
         if permissive {
             words.push("--permissive".into());
         }
-        words
+        Ok(words)
     }
 
     /// The policy; warnings go to standard error. Without a name: the

@@ -113,17 +113,20 @@ impl SelinuxPolicy {
     }
 
     /// The options that name the same from any directory.
-    pub fn options(&self) -> Vec<String> {
+    ///
+    /// # Errors
+    /// As [`options::of_path`].
+    pub fn options(&self) -> Outcome<Vec<String>> {
         if self.te.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let mut words: Vec<String> = self
-            .te
-            .iter()
+        let policies = self.te.iter();
+        let mut words = policies
             .map(|path| options::of_path("te", path))
-            .collect();
-        let contexts = self.file_contexts.iter();
-        words.extend(contexts.map(|path| options::of_path("file-contexts", path)));
+            .collect::<Outcome<Vec<String>>>()?;
+        if let Some(path) = &self.file_contexts {
+            words.push(options::of_path("file-contexts", path)?);
+        }
         let booleans = self.te_boolean.iter();
         words.extend(booleans.map(|(name, value)| {
             let value = if *value { "on" } else { "off" };
@@ -133,9 +136,9 @@ impl SelinuxPolicy {
             words.push("--te-lookups".into());
         }
         if self.secilc != Path::new(SECILC) {
-            words.push(options::of_program("secilc", &self.secilc));
+            words.push(options::of_program("secilc", &self.secilc)?);
         }
-        words
+        Ok(words)
     }
 
     fn rules(&self, found: &Found) -> Outcome<Te> {

@@ -113,13 +113,13 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
         guard,
     } = &*shared.enforcement;
     monitor.trust_myself(policy.top())?;
-    policies.put(monitor, &policy, Refusals::LetThrough)?;
+    let mut warnings = policies
+        .put_first(monitor, &policy, Refusals::LetThrough)?
+        .warnings;
     // before anything is given: by this file's time, of this boot's clock, a crash's suspects are told
-    let mut warnings: Vec<String> = store::save(monitor, policies, disks)
-        .err()
-        .map(|f| format!("after a crash, what low subjects made could rise: {}", f))
-        .into_iter()
-        .collect();
+    let saved = store::save(monitor, policies, disks).err();
+    warnings
+        .extend(saved.map(|f| format!("after a crash, what low subjects made could rise: {f}")));
     monitor.attach()?;
     level_files(&policy.levels)?;
     // what runs may have files open that it may not write any more, and until the end of this function gets more
@@ -136,9 +136,10 @@ fn enforce(shared: &Shared, policy: Policy, how: &options::Options) -> Outcome<R
     }
     let mut governed = None;
     if how.te_system {
-        let put = |policy: &Policy| {
-            let put = policies.put(monitor, policy, Refusals::LetThrough);
-            put.map(drop)
+        let put = |policy: &Policy| -> Outcome {
+            let put = policies.put(monitor, guard, policy, Refusals::LetThrough)?;
+            warnings.extend(put.warnings);
+            Ok(())
         };
         governed = Some(te_system_start::govern(monitor, policies, &policy, put)?);
     }
@@ -223,17 +224,22 @@ fn take_over(
     let in_force = policies.in_force(monitor).ok();
     Page::open()?.agree(monitor, in_force.as_deref())?;
     let mut message = "took over from a daemon that had ended".to_string();
+    let mut warnings = Vec::new();
     if let Some(policy) = policy {
-        enforcement.reload(policy, how.permissive)?;
+        let (_, more) = enforcement.reload(policy, how.permissive)?;
+        warnings.extend(more);
         message += "; the policy named is in force";
     }
-    let mut warnings = Vec::new();
     if how.te_system {
         let policy = policies.in_force(monitor)?;
-        let put = |more: &Policy| enforcement.reload(more.clone(), how.permissive).map(drop);
+        let put = |more: &Policy| -> Outcome {
+            let (_, more) = enforcement.reload(more.clone(), how.permissive)?;
+            warnings.extend(more);
+            Ok(())
+        };
         let governed = te_system_start::govern(monitor, policies, &policy, put)?;
         let enforcing = !monitor.status()?.permissive;
-        warnings = told(governed, enforcing, &mut message);
+        warnings.extend(told(governed, enforcing, &mut message));
     }
     Ok((
         shared,

@@ -21,10 +21,14 @@ pub struct Enforcement {
 }
 
 impl Enforcement {
-    /// Puts another policy in force.
-    pub fn reload(&self, policy: Policy, permissive: bool) -> Outcome<String> {
-        let before = self.policies.get(self.monitor.status()?.seqno);
-        if let Some(before) = before.filter(|b| b.levels != policy.levels) {
+    /// Puts another policy in force; what to tell of it, and warnings.
+    ///
+    /// # Errors
+    /// [`tidegate_monitor::Error::LevelsDiffer`], or the policy in force cannot be read, so that its levels are not known.
+    pub fn reload(&self, policy: Policy, permissive: bool) -> Outcome<(String, Vec<String>)> {
+        // every subject's level is a number: without the policy that says which levels these are, none may take its place
+        let before = self.policies.in_force(&self.monitor)?;
+        if before.levels != policy.levels {
             let list = |p: &Policy| {
                 let names: Vec<_> = p.levels.iter().rev().map(String::as_str).collect();
                 names.join(" > ")
@@ -35,13 +39,12 @@ impl Enforcement {
             }
             .into());
         }
-        // what was open for writing may be above its holder now
-        let _raising = self.guard.raise(&self.monitor)?;
-        let seqno = self
+        let put = self
             .policies
-            .put(&self.monitor, &policy, refusals(permissive))?;
+            .put(&self.monitor, &self.guard, &policy, refusals(permissive))?;
         let permissive = self.monitor.status()?.permissive;
         let mode = if permissive { " (permissive)" } else { "" };
-        Ok(format!("{} is in force{mode}, number {seqno}", policy.name))
+        let message = format!("{} is in force{mode}, number {}", policy.name, put.seqno);
+        Ok((message, put.warnings))
     }
 }

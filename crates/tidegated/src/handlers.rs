@@ -139,16 +139,18 @@ fn decide(
                 Policy::from_bundle(&bytes).map_err(|e| DaemonError::new(Code::Policy, e))?;
             let before = enforcement.policies.in_force(&enforcement.monitor).ok();
             let mut warnings = before.map_or_else(Vec::new, |before| dropped(&before, &policy));
-            let message = enforcement.reload(policy, permissive)?;
-            warnings.extend(revoke(enforcement)?);
-            warnings.extend(enforcement.monitor.kept_mappings()?);
+            let (message, more) = enforcement.reload(policy, permissive)?;
+            warnings.extend(more);
+            warnings.extend(revoke(enforcement).map_err(|e| half_done(&message, &e))?);
+            let kept = enforcement.monitor.kept_mappings();
+            warnings.extend(kept.map_err(|e| half_done(&message, &e.into()))?);
             Answer::Done { message, warnings }
         }
         Ask::Booleans => Answer::Booleans(booleans(enforcement)?),
         Ask::SetBooleans { values } => {
             trusted(enforcement, peer, "setbool")?;
-            let message = set_booleans(enforcement, &values)?;
-            let warnings = revoke(enforcement)?;
+            let (message, mut warnings) = set_booleans(enforcement, &values)?;
+            warnings.extend(revoke(enforcement).map_err(|e| half_done(&message, &e))?);
             Answer::Done { message, warnings }
         }
         Ask::Why { of } => {
@@ -193,9 +195,18 @@ fn booleans(enforcement: &Enforcement) -> Outcome<Vec<(String, bool)>> {
     Ok(names.zip(te.values()).collect())
 }
 
-/// Sets them, in one step.
-fn set_booleans(enforcement: &Enforcement, values: &[(String, bool)]) -> Outcome<String> {
-    let seqno = enforcement.policies.amend(&enforcement.monitor, |policy| {
+/// Sets them, in one step; what to tell of it, and warnings.
+fn set_booleans(
+    enforcement: &Enforcement,
+    values: &[(String, bool)],
+) -> Outcome<(String, Vec<String>)> {
+    let Enforcement {
+        monitor,
+        policies,
+        guard,
+        ..
+    } = enforcement;
+    let amended = policies.amend(monitor, guard, |policy| {
         let te = policy.te.as_mut().ok_or_else(no_te)?;
         for (name, value) in values {
             let unknown = |e: UnknownBoolean| DaemonError::new(Code::Usage, e.to_string());
@@ -203,7 +214,14 @@ fn set_booleans(enforcement: &Enforcement, values: &[(String, bool)]) -> Outcome
         }
         Ok(())
     })?;
-    Ok(format!("in force, number {seqno}"))
+    let message = format!("in force, number {}", amended.seqno);
+    Ok((message, amended.warnings))
+}
+
+/// An error of what follows once a policy is in force.
+fn half_done(done: &str, error: &DaemonError) -> DaemonError {
+    let message = format!("{done}, but what it takes back was not all looked for: {error}");
+    DaemonError::new(error.code(), message)
 }
 
 fn no_te() -> DaemonError {
@@ -297,9 +315,11 @@ fn enter(enforcement: &Enforcement, peer: &Peer, context: &str) -> Outcome<Strin
     let known = known.map_err(|e| DaemonError::new(Code::Usage, e.to_string()))?;
     // as it is written by the kernel: a range has one text
     let context = &te.db.context_text(&known);
-    let sid = enforcement
-        .policies
-        .sid_of(&enforcement.monitor, context, peer.uid == 0)?;
+    let by_root = peer.uid == 0;
+    let sid =
+        enforcement
+            .policies
+            .sid_of(&enforcement.monitor, &enforcement.guard, context, by_root)?;
     let sid =
         sid.ok_or_else(|| DaemonError::new(Code::Internal, format!("`{context}` has no number")))?;
     if !peer.enter(&enforcement.monitor, sid)? {

@@ -151,12 +151,30 @@ pub fn notify(state: &str) {
     }
 }
 
+/// Lets go of what standard input was. A bundle's memory would stay for as long as the daemon runs, and could not be swapped.
+pub fn leave_input() {
+    if let Ok(null) = open("/dev/null", OFlags::RDWR, Mode::empty()) {
+        let _ = rustix::stdio::dup2_stdin(&null);
+    }
+}
+
 /// Lets go of the terminal and of who waits for the report.
 pub fn silence() {
-    let null = open("/dev/null", OFlags::RDWR, Mode::empty());
-    if let Ok(null) = null {
-        let _ = rustix::stdio::dup2_stdin(&null);
+    leave_input();
+    if let Ok(null) = open("/dev/null", OFlags::RDWR, Mode::empty()) {
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_input_is_let_go_of() {
+        leave_input();
+        let input = fs::read_link("/proc/self/fd/0").unwrap();
+        assert_eq!(input, Path::new("/dev/null"));
     }
 }

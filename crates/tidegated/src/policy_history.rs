@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tidegate_audit::{Placed, PolicyNames};
 use tidegate_flask::{Numbering, Sid};
 use tidegate_lava::Place;
-use tidegate_monitor::{Monitor, Refusals};
+use tidegate_monitor::{Guard, Monitor, Refusals};
 use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
@@ -17,6 +17,7 @@ use crate::capability_files::CapsFiles;
 use crate::error::{DaemonError, Outcome};
 use crate::instance::{directory, write_whole};
 use crate::locks::{CHANGE, CONTEXTS, Held, Ordered, POLICIES};
+use crate::messages::complain;
 use crate::paths;
 use crate::status_page::Page;
 
@@ -39,6 +40,25 @@ pub struct Policies {
     numbering: Ordered<CONTEXTS, Numbering>,
     /// The capability files that sessions have.
     pub caps: CapsFiles,
+}
+
+/// A policy that has come into force.
+#[derive(Debug)]
+#[must_use]
+pub struct InForce {
+    /// Its number.
+    pub seqno: u32,
+    /// What could not be done after that: it is in force all the same.
+    pub warnings: Vec<String>,
+}
+
+impl InForce {
+    /// Tells the administrator of its warnings, where there is no answer that could.
+    pub fn complain(&self) {
+        for warning in &self.warnings {
+            complain(warning);
+        }
+    }
 }
 
 /// What becomes of refusals, by the command line.
@@ -94,8 +114,15 @@ impl Policies {
     /// # Errors
     /// Its bundle is gone, or cannot be read just now.
     pub fn in_force(&self, monitor: &Monitor) -> Outcome<Arc<Policy>> {
-        let policy = self.get(monitor.status()?.seqno);
-        policy.ok_or_else(|| DaemonError::new(Code::Internal, "the policy's bundle is gone"))
+        let seqno = monitor.status()?.seqno;
+        self.get(seqno).ok_or_else(|| {
+            let bundle = Self::path(seqno);
+            let message = format!(
+                "the bundle of the policy in force, {}, is gone or cannot be read",
+                bundle.display()
+            );
+            DaemonError::new(Code::Internal, message)
+        })
     }
 
     /// The context behind a SID; `None` if it is not known, or cannot be read just now.
@@ -116,7 +143,13 @@ impl Policies {
 
     /// The SID of a context that the policy in force has; its range, if it is new, gets a number by putting the policy in
     /// force anew.
-    pub fn sid_of(&self, monitor: &Monitor, context: &str, by_root: bool) -> Outcome<Option<Sid>> {
+    pub fn sid_of(
+        &self,
+        monitor: &Monitor,
+        guard: &Guard,
+        context: &str,
+        by_root: bool,
+    ) -> Outcome<Option<Sid>> {
         if let Some(sid) = self.sid(context) {
             return Ok(Some(sid));
         }
@@ -133,12 +166,13 @@ impl Policies {
             return Err(DaemonError::new(Code::NotPermitted, message));
         }
         if let Some(range) = context.splitn(4, ':').nth(3) {
-            self.amend(monitor, |policy| {
+            let amended = self.amend(monitor, guard, |policy| {
                 if let Some(te) = &mut policy.te {
                     te.ranges.push(range.to_owned());
                 }
                 Ok(())
             })?;
+            amended.complain();
         }
         Ok(self.sid(context))
     }
@@ -148,38 +182,69 @@ impl Policies {
         self.named(|numbering| numbering.sid(context))
     }
 
-    /// Puts a policy in force, one at a time; its number.
-    pub fn put(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
+    /// Puts the first policy in force: nothing is attached, so nobody was asked about what it has open.
+    pub fn put_first(
+        &self,
+        monitor: &Monitor,
+        policy: &Policy,
+        refusals: Refusals,
+    ) -> Outcome<InForce> {
         let _one = self.putting.lock();
         self.put_alone(monitor, policy, refusals)
     }
 
-    /// Puts the policy in force anew, with a change; its number.
+    /// Puts a policy in force, one at a time. On an error the one before is.
+    ///
+    /// What was open for writing may be above its holder under any policy that comes into force, also under the same one:
+    /// what objects remember of their levels holds no more, and the paths that give levels may have changed. So all that
+    /// follows the first one arms the guard.
+    pub fn put(
+        &self,
+        monitor: &Monitor,
+        guard: &Guard,
+        policy: &Policy,
+        refusals: Refusals,
+    ) -> Outcome<InForce> {
+        let _raising = guard.raise(monitor)?;
+        let _one = self.putting.lock();
+        self.put_alone(monitor, policy, refusals)
+    }
+
+    /// Puts the policy in force anew, with a change. On an error it is as it was.
     pub fn amend(
         &self,
         monitor: &Monitor,
+        guard: &Guard,
         change: impl FnOnce(&mut Policy) -> Outcome,
-    ) -> Outcome<u32> {
+    ) -> Outcome<InForce> {
         let _one = self.putting.lock();
         let mut policy = (*self.in_force(monitor)?).clone();
         change(&mut policy)?;
+        let _raising = guard.raise(monitor)?;
         let refusals = refusals(monitor.status()?.permissive);
         self.put_alone(monitor, &policy, refusals)
     }
 
     /// Puts the policy in force anew: what objects remember of their levels holds no more.
-    pub fn renew(&self, monitor: &Monitor) -> Outcome<u32> {
+    pub fn renew(&self, monitor: &Monitor, guard: &Guard) -> Outcome<InForce> {
+        let _raising = guard.raise(monitor)?;
         let _one = self.putting.lock();
         let refusals = refusals(monitor.status()?.permissive);
         self.put_alone(monitor, &*self.in_force(monitor)?, refusals)
     }
 
     /// It is kept first: its records come at once.
-    fn put_alone(&self, monitor: &Monitor, policy: &Policy, refusals: Refusals) -> Outcome<u32> {
+    fn put_alone(
+        &self,
+        monitor: &Monitor,
+        policy: &Policy,
+        refusals: Refusals,
+    ) -> Outcome<InForce> {
         let bundle = policy.to_bundle();
         self.keep(monitor.next_policy(), policy, &bundle)?;
         let page = Page::open()?;
-        let seqno = monitor.put_policy(policy, refusals)?;
+        let put = monitor.put_policy(policy, refusals)?;
+        // it is in force, whatever cannot be done now: a full disk is no reason to go without a policy
         let named = match policy.te {
             Some(_) => monitor
                 .numbering()
@@ -187,13 +252,29 @@ impl Policies {
                 .and_then(|numbering| write_whole(paths::CONTEXTS, &numbering.to_bytes(), 0o600)),
             None => Ok(()),
         };
-        // it is in force, whatever could not be written
-        page.renew(monitor, policy)?;
-        named?;
-        directory(paths::STATE, 0o700)?;
-        // for the next boot; a full disk is no reason to go without a policy now
-        let _ = write_whole(paths::LAST, &bundle, 0o600);
-        Ok(seqno)
+        let told = page.renew(monitor, policy);
+        let kept =
+            directory(paths::STATE, 0o700).and_then(|()| write_whole(paths::LAST, &bundle, 0o600));
+        let later = [
+            (
+                "programs of a model that the policy does not have stay attached, which takes time",
+                put.kept.map(DaemonError::from),
+            ),
+            (
+                "object managers may go on with what they decided before",
+                told.err(),
+            ),
+            (
+                "contexts may have no name until the next reload",
+                named.err(),
+            ),
+            ("the next boot begins with an older policy", kept.err()),
+        ];
+        let warning = |(what, why): (&str, Option<DaemonError>)| Some(format!("{what}: {}", why?));
+        Ok(InForce {
+            seqno: put.seqno,
+            warnings: later.into_iter().filter_map(warning).collect(),
+        })
     }
 
     fn keep(&self, seqno: u32, policy: &Policy, bundle: &[u8]) -> Outcome {

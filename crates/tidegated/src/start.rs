@@ -79,6 +79,7 @@ fn bundle() -> Outcome<Option<Policy>> {
     io::stdin()
         .read_to_end(&mut bundle)
         .map_err(|e| DaemonError::io("read the bundle", e))?;
+    instance::leave_input();
     match bundle.as_slice() {
         [] => Ok(None),
         bytes => Policy::from_bundle(bytes)

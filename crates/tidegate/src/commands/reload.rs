@@ -28,7 +28,7 @@ pub fn run(args: &Reload, json: bool) -> Outcome {
 fn wanted(args: &Reload) -> Outcome<(Policy, bool)> {
     if args.source.is_given() {
         let mut policy = args.source.load()?;
-        policy.options = args.source.options(args.permissive);
+        policy.options = args.source.options(args.permissive)?;
         return Ok((policy, args.permissive));
     }
     let Status {
@@ -78,7 +78,7 @@ mod tests {
         let again = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             let kept = Reload::of_options(&words).unwrap();
-            assert_eq!(kept.source.options(kept.permissive), words);
+            assert_eq!(kept.source.options(kept.permissive).unwrap(), words);
             kept
         };
         assert!(!again(&[]).source.is_given());

@@ -43,7 +43,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
         None
     } else {
         let mut policy = policy(&args.source, Path::new(paths::LAST))?;
-        policy.options = args.source.options(args.how.permissive);
+        policy.options = args.source.options(args.how.permissive)?;
         Some(policy)
     };
     if let Some(policy) = policy.as_ref().filter(|_| args.how.te_system) {

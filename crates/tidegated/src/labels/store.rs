@@ -465,7 +465,7 @@ pub fn arrive(
             // what was open for writing may be above its holder then
             let _raising = guard.raise(monitor)?;
             monitor.restore_given(&entries(table.clone()))?;
-            policies.renew(monitor)?;
+            policies.renew(monitor, guard)?.complain();
         }
         Ok(())
     };
@@ -473,7 +473,7 @@ pub fn arrive(
     restore(&table)?;
     if !labels.is_empty() {
         monitor.restore_labelled(&labels.values().cloned().collect::<Vec<_>>())?;
-        policies.renew(monitor)?;
+        policies.renew(monitor, guard)?.complain();
     }
     labels_gone.retain(|l| !labels.contains_key(&(l.dev, l.ino, l.generation)));
     monitor.forget_labelled(&labels_gone)?;

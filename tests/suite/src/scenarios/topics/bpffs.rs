@@ -7,9 +7,9 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::CloneFlags;
 
 use super::system::{bpf_map, tmpfs};
-use crate::scenarios::check::{Failed, Outcome, ensure, refused};
+use crate::scenarios::check::{Failed, Outcome, ensure, refused, same};
 use crate::scenarios::place::{self, LOW};
-use crate::scenarios::scenario::{Scenario, bypass};
+use crate::scenarios::scenario::{Scenario, bypass, life};
 use crate::scenarios::subject::{Level, at, own_namespaces};
 use crate::scenarios::sys;
 use crate::sys::{c, syscall};
@@ -32,9 +32,19 @@ pub const SCENARIOS: &[Scenario] = &[
         "links and programs found by id and detached",
         bpf_ids,
     ),
+    life(
+        "binder-attached",
+        "what refuses descriptors by binder is attached, whether the kernel has binder or not",
+        binder,
+    ),
 ];
 
 const PINS: &str = "/sys/fs/bpf/tidegate";
+
+fn binder() -> Outcome {
+    let link = format!("{PINS}/links/lomac_binder_transfer_file");
+    same("whether it is attached", fs::exists(link)?, true)
+}
 
 fn pins() -> Outcome {
     let mut links: Vec<_> = fs::read_dir(format!("{PINS}/links"))?

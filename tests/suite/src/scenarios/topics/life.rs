@@ -59,6 +59,12 @@ pub const SCENARIOS: &[Scenario] = &[
     )
     .last(),
     life(
+        "reload-unread",
+        "no policy takes the place of one that cannot be read, as its levels might be others",
+        unread,
+    )
+    .last(),
+    life(
         "stop",
         "the top level stops it, and nothing stays behind",
         stop,
@@ -293,6 +299,31 @@ fn killed() -> Outcome {
         refused(Errno::EIO, sys::put(&fd))
     })?
     .join()
+}
+
+fn unread() -> Outcome {
+    const CANNOT: i32 = 8;
+    let number = daemon::status("/seqno")?;
+    let bundle = format!("/run/tidegate/policy/{number}.bundle");
+    let away = format!("{bundle}.away");
+    // another daemon, which has not read it yet
+    let killed = daemon_pid()?;
+    let process = sys::pidfd_open(killed.as_raw())?;
+    kill(killed, Signal::SIGKILL)?;
+    ensure(sys::ends(&process, PATIENCE)?, "the daemon does not end")?;
+    drop(process);
+    fs::rename(&bundle, &away)?;
+    let refused = (|| {
+        same("start", daemon::quietly(&["start"])?, 0)?;
+        let file = path(SYSTEM, "policy.plm");
+        fs::write(&file, setup::POLICY)?;
+        let code = daemon::quietly(&["reload", "--policy", &file])?;
+        same("the exit code of reload", code, CANNOT)?;
+        same("its number", daemon::status("/seqno")?, number)
+    })();
+    fs::rename(&away, &bundle)?;
+    refused?;
+    reload(setup::POLICY, &[])
 }
 
 fn stop() -> Outcome {

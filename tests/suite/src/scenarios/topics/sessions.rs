@@ -11,8 +11,8 @@ use nix::sys::socket::SockType::Datagram;
 use nix::unistd::setsid;
 
 use super::tty::{take, terminal};
-use crate::scenarios::check::{Outcome, allowed, refused, refused_any, same};
-use crate::scenarios::daemon::GUARD_QUIET;
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::scenarios::daemon::{self, GUARD_QUIET};
 use crate::scenarios::level;
 use crate::scenarios::place::{TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
@@ -33,6 +33,12 @@ pub const SCENARIOS: &[Scenario] = &[
         "who holds a pty's master falls, and types on into the higher session at the other end",
         master_kept,
     ),
+    bypass(
+        "tty-master-later",
+        "who shares a pty's master falls before a higher session takes the other end, and waits for the guard to go",
+        master_later,
+    )
+    .slow(),
     bypass(
         "tty-master-passed",
         "a lower process is handed the master of a higher session's terminal",
@@ -128,6 +134,22 @@ fn master_kept() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+fn master_later() -> Outcome {
+    at(User, || {
+        let (master, name) = terminal()?;
+        let low = start(|| {
+            lower(Untrusted)?;
+            daemon::past_guard(|| ensure(daemon::guard_armed()?, "the guard has gone"))?;
+            step()?;
+            refused(Errno::EIO, sys::put_all(&master, b"low\n"))
+        })?;
+        low.stands()?;
+        let session = reader(&name, b"")?;
+        low.join_after_step()?;
+        session.join_after_step()
+    })
 }
 
 /// Hands the master of a session's terminal to a low process; whether it arrives.
