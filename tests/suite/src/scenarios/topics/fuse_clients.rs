@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::scenarios::check::{Failed, Outcome, PATIENCE, ensure, same, soon};
 use crate::scenarios::daemon;
-use crate::scenarios::devfuse::{FILE, Fuse};
+use crate::scenarios::devfuse::{FILE, FLUSH, Fuse};
 use crate::scenarios::level;
 use crate::scenarios::place::{self, MOUNT, SYSTEM, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
@@ -49,7 +49,6 @@ pub const SCENARIOS: &[Scenario] = &[
 /// Requests by the kernel's numbers.
 const GETATTR: u32 = 3;
 const READ: u32 = 15;
-const FLUSH: u32 = 25;
 
 /// How long the daemon may take to end when it is killed.
 const END: Duration = Duration::from_secs(20);
