@@ -86,7 +86,7 @@ def do(op, *args):
                 s.listen()
         else:
             s = socket.socket(socket.AF_INET6 if ":" in place else socket.AF_INET, kind(family))
-            s.settimeout(5)
+            s.settimeout(60)
             getattr(s, op)((place, int(args[3])))
         files[name] = s.detach()
     elif op == "send":
@@ -97,7 +97,7 @@ def do(op, *args):
         s.sendto(b"x", (args[0], int(args[1])))
     elif op == "recv":
         s = socket.socket(fileno=os.dup(files[args[0]]))
-        s.settimeout(5)
+        s.settimeout(60)
         return s.recv(100).decode()
     elif op == "give":
         # over a connection, a file
@@ -106,7 +106,7 @@ def do(op, *args):
         s.sendmsg([b"f"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
     elif op == "take":
         s = socket.socket(fileno=os.dup(files[args[0]]))
-        s.settimeout(5)
+        s.settimeout(60)
         _, ancillary, _, _ = s.recvmsg(1, socket.CMSG_SPACE(4))
         if not ancillary:
             return "nothing"

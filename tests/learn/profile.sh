@@ -59,11 +59,13 @@ cat >/root/tool <<-'END'
 	cat made/c >/dev/null
 	rm -r made
 	su alice -s /bin/cat /home/alice/diary
-	# a signal to its own kind, and a socket
-	sleep 60 &
-	sleep 2
-	kill -TERM $!
-	wait $! || true
+	# a signal to its own kind, which runs by then, and a socket
+	coproc cat
+	its=$COPROC_PID
+	echo line >&"${COPROC[1]}"
+	read -r line <&"${COPROC[0]}"
+	kill -TERM "$its"
+	wait "$its" || true
 	exec 3<>/dev/udp/127.0.0.1/9
 	chown 1 log
 	chown 0 log

@@ -184,7 +184,7 @@ expect 0 '' test $((lines + left)) = 201
 alice "$F stall /tmp/stalls" &
 stalls=$!
 until_ test -e /tmp/stalls
-expect 0 '^secret$' timeout 3 bash -c "'$T' run --context $CLERK -- '$D' get report"
+expect 0 '^secret$' timeout 120 bash -c "'$T' run --context $CLERK -- '$D' get report"
 rm /tmp/stalls
 wait $stalls
 

@@ -114,19 +114,32 @@ def use(number):
     print(store.makefile().readline().strip())
 
 
+def stalled():
+    daemon = socket.socket(socket.AF_UNIX)
+    daemon.setblocking(False)
+    try:
+        daemon.connect(SOCKET)
+    except OSError:
+        pass
+    return daemon
+
+
+def is_held(daemon):
+    try:
+        return daemon.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
 def stall(sign):
-    held = []
-    for _ in range(100):
-        daemon = socket.socket(socket.AF_UNIX)
-        daemon.setblocking(False)
-        try:
-            daemon.connect(SOCKET)
-        except OSError:
-            pass
-        held.append(daemon)
+    """Asks nothing by many connections; one that the daemon lets go is made anew."""
+    held = [stalled() for _ in range(100)]
     open(sign, "w").close()
     while os.path.exists(sign):
         time.sleep(0.1)
+        held = [daemon if is_held(daemon) else stalled() for daemon in held]
 
 
 match sys.argv[1:]:

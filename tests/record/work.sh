@@ -41,15 +41,15 @@ alices() {
 	rm -f x.json
 	make clean >/dev/null
 	# lets go of a pipe after its writer began, and before that falls: stays above it
-	perl -e 'pipe R, W; unless (fork) { close R; open STDOUT, ">&W"; exec "sh", "-c", "sleep 1; read x <main.c" }
-		close W; select undef, undef, undef, .3; close R; wait; -t STDERR'
+	perl -e 'pipe R, W; unless ($child = fork) { close R; open STDOUT, ">&W"; exec "sh", "-c", "kill -STOP \$\$; read x <main.c" }
+		close W; waitpid $child, 2; close R; kill CONT => $child; wait; -t STDERR'
 }
 
 # the network: what has talked to it may not touch her dotfiles, keys and processes
 fallen() {
 	cd /home/alice || exit 1
 	export HOME=/home/alice
-	sleep 20 &
+	sleep 1000 &
 	bystander=$!
 	python3 - <<-'EOF' &
 		import os, socket
@@ -57,7 +57,7 @@ fallen() {
 		open("/home/alice/.profile").read()
 		named = socket.socket(socket.AF_UNIX); named.bind("/home/alice/named"); named.listen()
 		plain = socket.socket(socket.AF_UNIX); plain.bind("\0served"); plain.listen()
-		plain.settimeout(30)
+		plain.settimeout(600)
 		peer, _ = plain.accept()
 		said = peer.recv(9)
 		try: open("/home/alice/served", "wb").write(said)

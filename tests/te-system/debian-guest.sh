@@ -19,7 +19,9 @@ cat >/run/services/start <<-'END'
 	wait
 END
 /usr/lib/systemd/systemd /run/services/start &
-sleep 8
+for name in nginx dmesg sleep python3 stress-ng; do
+	until grep -qsx "$name" /proc/[0-9]*/comm; do sleep 0.2; done
+done
 if [ "$1" = tidegate ]; then
 	timeout 1200 /payload/tidegate start --policy /payload/flat.plm --te /etc/selinux/default --te-system --permissive
 	/payload/tidegate ps -Z

@@ -31,7 +31,9 @@ pub const BATCH: u64 = 512;
 /// How long an attacker may make no call.
 const STALL: Duration = Duration::from_secs(10);
 /// How long what an attack has set going may take to be over.
-const SETTLES: Duration = Duration::from_secs(5);
+const SETTLES: Duration = Duration::from_secs(60);
+/// How long attackers that are killed may take to be gone.
+const ENDS: Duration = Duration::from_secs(120);
 /// Findings after which the rest is not asked for.
 const ENOUGH: usize = 5;
 /// How long calls are looked for that alone make a difference.
@@ -390,7 +392,7 @@ fn limit() {
 /// Ends all attackers, and waits until they are gone.
 fn end_all() -> Result<()> {
     fs::write(format!("{GROUP_DIR}/cgroup.kill"), "1").context("end the attackers")?;
-    let gone = wait::until(STALL, || {
+    let gone = wait::until(ENDS, || {
         let events = fs::read_to_string(format!("{GROUP_DIR}/cgroup.events"))?;
         anyhow::Ok(events.lines().any(|line| line == "populated 0"))
     })?;

@@ -28,7 +28,7 @@ use crate::sys::{self, c, syscall};
 /// The key of the IPC objects.
 const IPC_KEY: i32 = 0x7469_6465;
 /// How long a victim or the daemon may take for an answer, in milliseconds.
-const ANSWERS_WITHIN: u16 = 20_000;
+const ANSWERS_WITHIN: u16 = 60_000;
 /// Semaphores of the set.
 const SEMAPHORES: usize = 4;
 

@@ -326,7 +326,7 @@ fn why_exec() -> Outcome {
     // neither leaves a record where the label stays as it was
     let shell = start(|| {
         allowed(fs::read(&low))?;
-        execute("/usr/bin/dash", &["-c", "sleep 10 & kill -STOP $$"])
+        execute("/usr/bin/dash", &["-c", "sleep 1000 & kill -STOP $$"])
     })?;
     shell.stands()?;
     let pid = shell.pid;

@@ -3,22 +3,20 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
-use nix::unistd::{execv, pipe2};
+use nix::unistd::execv;
 
 use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same};
+use crate::scenarios::devfuse::{FILE, FLUSH, Fuse};
 use crate::scenarios::helper::level_of_status;
 use crate::scenarios::level;
-use crate::scenarios::place::{self, AREA, BIN, LOW, SYSTEM, USER, home, path};
+use crate::scenarios::place::{self, AREA, BIN, LOW, NAMED_MOUNT, SYSTEM, USER, home, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Level, at, become_alice, busy, lower, spawn, start, step};
+use crate::scenarios::subject::{Level, at, become_alice, lower, spawn, start, step, tell, told};
 use crate::scenarios::sys;
-use crate::sys::c;
 
 use Level::{System, Untrusted, User};
 
@@ -185,25 +183,31 @@ fn own() -> Outcome {
     at(Untrusted, || ran_at(run(&own, &["-c", TELL])?, Untrusted))
 }
 
-/// The new program is a low one, so the exec waits for this process, which is awake and has its
-/// pipe: before that, Linux 7.2 does not free the memory that was the old program's.
+/// Serves a FUSE filesystem, and holds the exec that closes its file there until this scenario's process has fallen. With the
+/// server ends what it has not answered.
+fn holds_an_exec() -> Outcome {
+    let fuse = Fuse::mount_without(NAMED_MOUNT, Some(FLUSH))?;
+    tell("serves")?;
+    fuse.is_asked()?;
+    tell("holds")?;
+    told("fell")
+}
+
+/// An exec closes files after it has taken its new memory, and before Linux 7.2 frees the old. It is held there.
 fn leaves_mappings() -> Outcome {
-    let program = path(LOW, "leaves");
-    copy("/usr/bin/true", &program)?;
+    let server = start(holds_an_exec)?;
+    told("serves")?;
     let _map = sys::Map::anonymous(libc::MAP_SHARED)?;
-    let (_read, write) = pipe2(OFlag::O_CLOEXEC)?;
     let leaves = start(|| {
-        sys::keep_as(&write, libc::STDOUT_FILENO)?;
-        let program = c(&program);
-        match execv(&program, &[&program])? {}
+        let _closed = sys::reads(format!("{NAMED_MOUNT}/{FILE}"))?;
+        let program = c"/usr/bin/true";
+        match execv(program, &[program])? {}
     })?;
-    let falls = start(|| {
-        sleep(Duration::from_millis(80));
-        lower(Untrusted)
-    })?;
-    busy(Duration::from_millis(200));
-    falls.join()?;
-    leaves.join()
+    let fell = told("holds").and_then(|()| lower(Untrusted));
+    tell("fell")?;
+    let left = leaves.join();
+    server.join()?;
+    fell.and(left)
 }
 
 fn trusted() -> Outcome {

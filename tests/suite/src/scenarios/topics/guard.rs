@@ -287,7 +287,8 @@ fn guard_late() -> Outcome {
     let daemon = daemon::pid().ok_or_else(|| Failed::because("no daemon runs"))?;
     let daemon = Pid::from_raw(daemon);
     let waker = start(|| {
-        sleep(Duration::from_secs(4));
+        // of the ten seconds that a fall waits
+        sleep(Duration::from_secs(2));
         Ok(kill(daemon, Signal::SIGCONT)?)
     })?;
     kill(daemon, Signal::SIGSTOP)?;

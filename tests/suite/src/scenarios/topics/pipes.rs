@@ -1,5 +1,6 @@
 //! Pipes: who reads falls with who writes.
 
+use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,11 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
 
-use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::scenarios::check::{Outcome, PATIENCE, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
-use crate::scenarios::place::{self, LOW, SYSTEM};
+use crate::scenarios::place::{self, LOW, SYSTEM, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Child, Level, asleep, at, busy, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, asleep, at, busy, lower, spawn, start, step, tell};
 use crate::scenarios::sys;
 
 use Level::{System, Untrusted, User};
@@ -141,17 +142,37 @@ fn closed() -> Outcome {
     level::is(System)
 }
 
+/// The signs that the first program of a pipeline gives before it falls, and after it has tried to.
+const SIGNS: [&str; 2] = ["falls", "fell"];
+
+/// Waits for such a sign, and never sleeps. The call made last counts as rest, so that this process can fall meanwhile.
+fn awake_until(sign: &str) -> Outcome {
+    let (sign, end) = (path(TMPFS_LOW, sign), Instant::now() + PATIENCE);
+    while !fs::exists(&sign)? {
+        ensure(Instant::now() < end, "the program gives no sign")?;
+        std::thread::yield_now();
+        busy(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
 /// A child, or a child's child, that writes to a pipe by its standard output, and falls, for
 /// which it has to wait so long.
 fn first_program(write: &OwnedFd, forefathers: u32, wait: Duration) -> Outcome<Child> {
+    for sign in SIGNS {
+        let _ = fs::remove_file(path(TMPFS_LOW, sign));
+    }
     start(|| {
         if forefathers > 0 {
             return first_program(write, forefathers - 1, wait)?.join();
         }
         sys::keep_as(write, libc::STDOUT_FILENO)?;
+        tell(SIGNS[0])?;
         let begun = Instant::now();
-        lower(Untrusted)?;
+        let fell = lower(Untrusted);
         let waited = begun.elapsed();
+        tell(SIGNS[1])?;
+        fell?;
         ensure(waited >= wait, &format!("it waited for {waited:?}"))
     })
 }
@@ -160,6 +181,7 @@ fn in_the_making() -> Outcome {
     let pipeline = |forefathers| {
         let (read, write) = pipe()?;
         let program = first_program(&write, forefathers, Duration::from_millis(5))?;
+        awake_until(SIGNS[0])?;
         busy(Duration::from_millis(20));
         drop((read, write));
         program.join()?;
@@ -188,7 +210,7 @@ fn held_awake() -> Outcome {
     patiently(|| {
         let (read, write) = pipe()?;
         let program = first_program(&write, 0, Duration::from_millis(200))?;
-        busy(Duration::from_millis(500));
+        awake_until(SIGNS[1])?;
         program.join()?;
         level::is(Untrusted)?;
         drop(read);

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 
 use super::floods::{FLOODER, goes_on, talks, timely};
 use super::waits::stuck;
-use crate::scenarios::check::{Outcome, refused, refused_any};
+use crate::scenarios::check::{Outcome, ensure, refused, refused_any};
 use crate::scenarios::daemon;
 use crate::scenarios::level;
 use crate::scenarios::place;
@@ -75,15 +75,16 @@ fn turns_kept(busy: usize, slow: fn() -> Result<(), Errno>) -> Outcome {
             become_user(FLOODER)?;
             let _ends = stuck()?;
             slow()?;
+            let falls = || fs::read(place::level_file(Untrusted)).is_ok();
+            // once in vain
+            ensure(!falls(), "it falls")?;
             tell(&sign)?;
-            while fs::read(place::level_file(Untrusted)).is_err() {}
+            while !falls() {}
             Ok(())
         })?;
         told(&sign)?;
         all.push(faller);
     }
-    // one of them has begun by now
-    std::thread::sleep(Duration::from_millis(500));
     for hog in &all[..busy] {
         hog.go()?;
     }

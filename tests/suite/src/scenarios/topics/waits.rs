@@ -17,6 +17,7 @@ use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::sys::syscall;
+use crate::wait;
 
 use Level::{Untrusted, User};
 
@@ -106,13 +107,18 @@ fn fifo_late() -> Outcome {
         reader.go()?;
         locker.join()?;
         pause(300);
-        for _ in 0..3 {
+        // the reader waits for a writer, and may come to that late
+        let task = format!("/proc/{}", reader.pid);
+        let has_read = soon(|| {
             if let Ok(write) = sys::open(&fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
                 let _ = sys::put_all(&write, b"h");
             }
-        }
+            Ok(matches!(wait::state(&task), None | Some('Z')))
+        })?;
+        ensure(has_read, "the reader goes on waiting")?;
         reader.join()?;
-        low.join()?;
+        // if it comes after the reader it waits for another
+        low.kill()?;
     }
     Ok(())
 }
