@@ -185,12 +185,17 @@ static __always_inline u64 channel_key(struct file *f)
 	return address(inode);
 }
 
-/* Not of an address space that its owner's exec has left and not freed yet, and nobody else has. */
+/*
+ * Not of an address space that its owner's exec has left and not freed yet, and nobody else has; nor of one
+ * that is being freed, of which nobody can take hold again (mmget_not_zero()).
+ */
 static __always_inline bool mapping_counts(u64 node)
 {
 	u64 at = node - bpf_core_field_offset(struct vm_area_struct, shared.rb), owner;
 	struct mm_struct *mm = CAST(struct mm_struct, CAST(struct vm_area_struct, at)->vm_mm);
 
+	if (!mm->mm_users.counter)
+		return false;
 	if (!bpf_core_field_exists(struct mm_struct, owner))
 		return true;
 	owner = address(mm->owner);
