@@ -237,11 +237,28 @@ __noinline bool tx_holds_since(u64 table)
 	return false;
 }
 
+/*
+ * Is it still the opening that its first pass knew? Where one was closed the kernel puts the next one at once, of anything. Another one
+ * of the same pipe or memory is none: its open waits for the lock, and none that its call has in hand is in a table.
+ */
+static __always_inline bool tx_is_same(struct tx_count *c)
+{
+	struct file *f = CAST(struct file, c->at);
+
+	if (!c->of)
+		return true;
+	if (!c->mode)
+		return address(f->f_path.dentry) == c->of;
+	return address(f->f_inode) == c->of && (f->f_mode & c->mode) == c->mode;
+}
+
 /* An opening that is counted has been met in the table that is looked at. */
 __noinline int tx_met(u32 k, u64 table)
 {
 	struct tx_count *c = &tx_counts[BOUND(k - 1, TX_COUNTS)];
 
+	if (!tx_is_same(c))
+		return 0;
 	if (tx.look == TX_LOOK_BEGINS)
 		tx.look = tx_holds_since(table) ? TX_LOOK_COUNTS : TX_LOOK_ONLY;
 	if (tx.look != TX_LOOK_COUNTS || c->tx != tx.id || c->table == table || c->first >= tx.pass)
