@@ -101,7 +101,8 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 		tx_last.threads++;
 		tx_last.run += !off;
 		tx_last.bear += tx_bears(t);
-		off = (off << 22 ^ (u32)t->pid) * 0x9e3779b97f4a7c15ull;
+		/* with its highest bit, which tells who waits from who was taken off a processor as often */
+		off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
 		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
 	}
 	bpf_rcu_read_unlock();
