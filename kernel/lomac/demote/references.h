@@ -123,13 +123,20 @@ static __always_inline void tx_count_channel(struct file *f, u64 key, bool memor
 	}
 }
 
-/* The opening of a Unix socket by which others hear, or speak to, a task that falls or joins. One that is not accepted yet has none. */
+/*
+ * The opening of a Unix socket by which others hear, or speak to, a task that falls or joins. One that is not accepted yet has none: who
+ * will have it has the listener, which is not counted.
+ */
 static __always_inline void tx_count_socket(u64 sock)
 {
 	struct sock *sk = CAST(struct sock, sock);
 	struct socket *socket = CAST(struct socket, address(sk->sk_socket));
 
-	if (tx.makes && sock && address(sk->sk_socket) && address(socket->file))
+	if (!tx.makes || !sock)
+		return;
+	if (!address(sk->sk_socket))
+		tx.uncounted |= sk->sk_shutdown != SHUTDOWN_BOTH;
+	else if (address(socket->file))
 		tx_count_of(address(socket->file), true);
 }
 
