@@ -294,6 +294,10 @@ static __always_inline void tx_require_peer_seen(struct unix_sock *u, u8 level)
 	/* what the passes have not met is not known to admit it */
 	if (tx.stage == TX_VERIFY && peer->path.dentry && (!c || level < c->admits))
 		tx.writable++;
+	/* nor has a pass met this end, as another thread moved it */
+	if (tx.stage == TX_VERIFY && c &&
+	    (peer->path.dentry ? c->admits == 0xff : c->lowest_writer > level))
+		tx.overflow = 1;
 	if (!c || !c->seen)
 		tx.overflow = 1;
 	else if (tx.stage == TX_FLOORS && c->lowest_writer <= level)

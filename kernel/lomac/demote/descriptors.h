@@ -81,6 +81,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		    CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
 			tx.mapping++;
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
+			/* whom a pass has not met, as another thread moved it, the next pass knows of */
+			channel_note_writer(key, level);
 			tx_floor_needed(key);
 			if (kind == TX_MEMORY)
 				tx_defer_lookup(key);
@@ -119,10 +121,10 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			tx_require_peer_seen(CAST(struct unix_sock, sock->sk), level);
 	} else if (kind == TX_SHARED && file_references(addr) > 1) {
 		tx.channels++;
-		if (tx.stage == TX_SPREAD) {
+		if (tx.stage == TX_SPREAD || tx.stage == TX_VERIFY)
 			channel_note_writer(addr, level);
+		if (tx.stage == TX_SPREAD)
 			level = channel_level_for_reader(addr, level);
-		}
 	} else if (kind == TX_RING) {
 		tx.async += falls;
 		tx.rings += !falls;

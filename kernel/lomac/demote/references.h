@@ -147,7 +147,7 @@ __noinline int tx_count_by(u64 file)
 	enum tx_kind kind = tx_kind_of(f);
 	u64 key = channel_key(f);
 
-	if (tx.stage != TX_SPREAD || !key)
+	if ((tx.stage != TX_SPREAD && tx.stage != TX_VERIFY) || !key)
 		return 0;
 	if (kind == TX_PIPE || kind == TX_MEMORY)
 		tx_count_channel(f, key, kind == TX_MEMORY);

@@ -15,12 +15,13 @@
  * Nobody is refused for what calls refer to, and no busy process is waited for.
  *
  * This is asked of who stands above the lowest level that somebody falls to, or has who joins: they might read. Who is below a
- * subject that joins might write.
+ * subject that joins might write. And it is asked of who falls, if one of their threads ran as nothing was to be moved
+ * (tx_still): it might move the end by which it writes, so that no pass knows of the channel.
  *
  * Each account has a share of the looks, so that no user makes another's fall dear by large tables. When it is used up, the
  * account's other tables are not looked at. A task that has such a table, and stands no higher than the current subject did, counts as a
  * reader and falls. For one that stands higher the current subject is refused. One that is below a subject that joins is passed
- * over: no lower task keeps a higher one waiting.
+ * over: no lower task keeps a higher one waiting. Who falls has to be looked at: else the fall is refused.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
 #define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
@@ -66,13 +67,14 @@ const u64 tx_calls_bear[2][CALLS / 64] = { CALL_TABLE(CALLS_BEAR), CALL_TABLE(CA
  * Has this thread begun to have a child that may be in no list yet? It is there if the thread only waits for it (vfork), or
  * has stopped, or been frozen, on its way back: what makes a child waits for nothing that a signal would end.
  */
-static __always_inline bool tx_bears(struct task_struct *t)
+static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s)
 {
 	struct task_struct *fields = UNTRUSTED(t);
 	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
 	u64 child;
 
-	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr))
+	/* who waits for the turn there (task_alloc) has copied nothing yet */
+	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || (s && s->waits))
 		return false;
 	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
 		return false;
@@ -93,14 +95,16 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 		return 0;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, leader, BPF_TASK_ITER_PROC_THREADS) {
+		struct tg_subject *s;
 		u64 off;
 
 		if (address(UNTRUSTED(t)->files) != table)
 			continue;
-		off = tx_idle_since(t, subject_stored(t));
+		s = subject_stored(t);
+		off = tx_idle_since(t, s);
 		tx_last.threads++;
 		tx_last.run += !off;
-		tx_last.bear += tx_bears(t);
+		tx_last.bear += tx_bears(t, s);
 		/* with its highest bit, which tells who waits from who was taken off a processor as often */
 		off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
 		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
@@ -194,11 +198,11 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 }
 
 /* The level of a task whose account has used up its share. */
-static __always_inline u8 tx_past(u8 level)
+static __always_inline u8 tx_past(u8 level, bool falls)
 {
 	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;
 
-	if (level > tx.stood)
+	if (level > tx.stood || (falls && tx.moved))
 		tx.failed = 1;
 	return level > tx.stood || level <= lowest ? level : lowest;
 }
@@ -211,9 +215,13 @@ static __always_inline bool tx_watched(struct task_struct *t, u64 table)
 	       address(CAST(struct task_struct, tx_last.task)->files) == table;
 }
 
-/* Might what is hidden in this table be read by who is above, or written by who is below? */
-static __always_inline bool tx_may_hide(u8 level)
+/* Might what is hidden in this table be read by who is above, or written by who is below, or falls? */
+static __always_inline bool tx_may_hide(u8 level, bool falls)
 {
+	if (falls && tx.moved)
+		return true;
+	if (!tx.missed)
+		return false;
 	if (level > tx.lowest || level > tx.level)
 		return !tx.trusted;
 	return (tx.join || tx.join_unix) && level < tx.level;
@@ -238,7 +246,10 @@ __noinline int tx_restless(void)
 		u8 level, low;
 		bool falls;
 
-		if (!fields->mm || fields->flags & PF_KTHREAD || !table || t->pid == me->pid)
+		if (!fields->mm || fields->flags & PF_KTHREAD || !table)
+			continue;
+		/* itself moves nothing now, but a thread that has ended since may have */
+		if (t->pid == me->pid && !tx.moved)
 			continue;
 		label = subject_label(t);
 		s = subject_stored(t);
@@ -247,7 +258,7 @@ __noinline int tx_restless(void)
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
 		tx.makes = falls;
-		if (!tx_may_hide(level) || tx_watched(fields, table))
+		if (!tx_may_hide(level, falls) || tx_watched(fields, table))
 			continue;
 		tx_last.table = table;
 		tx_last.task = address(t);
@@ -256,7 +267,7 @@ __noinline int tx_restless(void)
 		tx_last.group = payer_of(address(t)) * 0x9e3779b1u >> 26;
 		low = tx_watch(t->tgid, table, level, falls);
 		if (low == TX_PAST)
-			low = tx_past(level);
+			low = tx_past(level, falls);
 		if (tx.failed)
 			break;
 		if (low < level)
