@@ -64,25 +64,53 @@ struct tx_last {
 const u64 tx_calls_bear[2][CALLS / 64] = { CALL_TABLE(CALLS_BEAR), CALL_TABLE(CALLS32_BEAR) };
 
 /*
- * Has this thread begun to have a child that may be in no list yet? It is there if the thread only waits for it (vfork), or
- * has stopped, or been frozen, on its way back: what makes a child waits for nothing that a signal would end.
+ * Has it a copy of its table in hand, which it will have itself (unshare, close_range)? What is closed between, or made with it,
+ * may take as long as a server of FUSE likes. (An exec makes its copy its own at once.)
+ */
+static __always_inline bool tx_copies(struct pt_regs *regs, u32 nr, u32 abi)
+{
+	if (abi)
+		return (nr == NR32_unshare && CALL32_FIRST(regs) & CLONE_FILES) ||
+		       (nr == NR32_close_range && CALL32_THIRD(regs) & CLOSE_RANGE_UNSHARE);
+	return (nr == NR_unshare && CALL_FIRST(regs) & CLONE_FILES) ||
+	       (nr == NR_close_range && CALL_THIRD(regs) & CLOSE_RANGE_UNSHARE);
+}
+
+/*
+ * The current task begins to have a child. Will that get a copy of a table that somebody else has, too, and may close things in
+ * meanwhile, and have left before anybody looks? 0; -ENOMEM.
+ */
+static __always_inline int bears_note(u64 child, unsigned long clone_flags)
+{
+	struct task_struct *me = bpf_get_current_task_btf(), *fields = UNTRUSTED(me);
+	bool own = clone_flags & CLONE_FILES || !fields->files || fields->files->count.counter == 1;
+	struct tg_subject *s = own ? subject_stored(me) : subject_made(me);
+
+	if (s)
+		WRITE_ONCE(s->bears, own ? 0 : child);
+	return s || own ? 0 : -ENOMEM;
+}
+
+/*
+ * Has this thread begun to have a child that may be in no list yet, with a copy of a table that was not its own alone? It is
+ * there if the thread only waits for it (vfork), whoever is its parent by name, or has stopped, or been frozen, on its way
+ * back: what makes a child waits for nothing that a signal would end.
  */
 static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s)
 {
-	struct task_struct *fields = UNTRUSTED(t);
-	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
+	struct pt_regs *regs = call_regs(t);
+	u32 nr = CALL_NUMBER(regs), abi = !!CALL_IS_32(t);
 	u64 child;
 
+	if (tx_copies(regs, nr, abi))
+		return !(t->__state & (TASK_STOPPED | TASK_TRACED));
 	/* who waits for the turn there (task_alloc) has copied nothing yet */
-	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || (s && s->waits))
+	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits)
 		return false;
 	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
 		return false;
-	child = address(fields->children.prev);
-	if (!child || child == address(&fields->children))
-		return true;
-	child -= bpf_core_field_offset(struct task_struct, sibling);
-	return !tx_waits_for(t, CAST(struct task_struct, child));
+	child = READ_ONCE(s->bears);
+	return child && !tx_waits_for(t, CAST(struct task_struct, child));
 }
 
 /* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
@@ -113,8 +141,6 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 	bpf_task_release(leader);
 	if (tx_last.threads != CAST(struct files_struct, table)->count.counter)
 		tx_last.run++;
-	else if (tx_last.threads == 1)
-		tx_last.bear = 0; /* nobody closes what it has meanwhile */
 	return tx_last.run ? 0 : tx_last.still | 1;
 }
 
