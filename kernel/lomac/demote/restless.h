@@ -128,9 +128,12 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 
 		if (address(UNTRUSTED(t)->files) != table)
 			continue;
+		tx_last.threads++;
+		/* who looks moves nothing */
+		if ((u32)t->pid == (u32)bpf_get_current_pid_tgid())
+			continue;
 		s = subject_stored(t);
 		off = tx_idle_since(t, s);
-		tx_last.threads++;
 		tx_last.run += !off;
 		tx_last.bear += tx_bears(t, s);
 		/* with its highest bit, which tells who waits from who was taken off a processor as often */
