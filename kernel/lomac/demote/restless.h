@@ -83,7 +83,8 @@ static __always_inline bool tx_copies(struct pt_regs *regs, u32 nr, u32 abi)
 static __always_inline int bears_note(u64 child, unsigned long clone_flags)
 {
 	struct task_struct *me = bpf_get_current_task_btf(), *fields = UNTRUSTED(me);
-	bool own = clone_flags & CLONE_FILES || !fields->files || fields->files->count.counter == 1;
+	bool own = clone_flags & CLONE_FILES || fields->flags & PF_KTHREAD || !fields->files ||
+		   fields->files->count.counter == 1;
 	struct tg_subject *s = own ? subject_stored(me) : subject_made(me);
 
 	if (s)
