@@ -75,6 +75,7 @@
 #define NR32_pause 29
 #define NR32_setrlimit 75
 #define NR32_select 82
+#define NR32_socketcall 102
 #define NR32_syslog 103
 #define NR32_wait4 114
 #define NR32_fsync 118

@@ -243,8 +243,12 @@ static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bo
 	bpf_for(j, 0, 64) {
 		u64 f = tx_places[BOUND(j, 64)];
 
-		if (f && tx_open >> j & 1)
+		if (!(tx_open >> j & 1))
+			continue;
+		if (f)
 			level = tx_opening(f, level, falls);
+		else
+			tx.reserved = 1;
 	}
 	return level;
 }

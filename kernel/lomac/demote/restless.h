@@ -47,7 +47,8 @@ struct tx_last {
 	u64 since;   /* and when */
 	u32 threads; /* of that process have it, */
 	u32 run;     /* of these have a processor, */
-	u32 bear;    /* and are about to have a child (tx_bears) */
+	u32 bear;    /* and are about to have a child (tx_bears), */
+	u32 take;    /* or are in a call that may bring a descriptor (tx_takes) */
 	u64 still;   /* since when they have done nothing, all in one number */
 	u64 before;  /* the same before a look, */
 	u32 tries;   /* of so many as yet */
@@ -114,12 +115,30 @@ static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s
 	return child && !tx_waits_for(t, CAST(struct task_struct, child));
 }
 
+/* Calls that bring descriptors in messages. */
+#define CALLS_TAKE(word) CALL(word, recvmsg) | CALL(word, recvmmsg)
+#define CALLS32_TAKE(word)                                                          \
+	CALL32(word, socketcall) | CALL32(word, recvmsg) | CALL32(word, recvmmsg) | \
+		CALL32(word, recvmmsg_time64)
+const u64 tx_calls_take[2][CALLS / 64] = { CALL_TABLE(CALLS_TAKE), CALL_TABLE(CALLS32_TAKE) };
+
+/*
+ * May it have a descriptor in hand that file_receive was asked about before the transaction began? Its place is kept by then, and
+ * its number is told next, in memory that a server of FUSE may have. Who waits for the turn has no place yet.
+ */
+static __always_inline bool tx_takes(struct task_struct *t, struct tg_subject *s)
+{
+	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
+
+	return CALL_IS_IN(tx_calls_take[BOUND(abi, 2)], nr) && !(s && s->waits);
+}
+
 /* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
 __noinline u64 tx_table_still(u32 tgid, u64 table)
 {
 	struct task_struct *leader = bpf_task_from_pid(tgid), *t;
 
-	tx_last.threads = tx_last.run = tx_last.bear = tx_last.still = 0;
+	tx_last.threads = tx_last.run = tx_last.bear = tx_last.take = tx_last.still = 0;
 	if (!leader)
 		return 0;
 	bpf_rcu_read_lock();
@@ -137,6 +156,7 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 		off = tx_idle_since(t, s);
 		tx_last.run += !off;
 		tx_last.bear += tx_bears(t, s);
+		tx_last.take += tx_takes(t, s);
 		/* with its highest bit, which tells who waits from who was taken off a processor as often */
 		off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
 		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
@@ -200,6 +220,12 @@ static __always_inline bool tx_tries(u64 table)
 	return !tx_last.tries++ || (n > TX_LARGE && samples_take(tx_share(), n));
 }
 
+/* After a look at a table: is something on its way into it, or into a copy of it? */
+static __always_inline void tx_comes(void)
+{
+	tx.births |= tx_last.bear || (tx_last.take && tx.reserved);
+}
+
 /* The level that a table's owner has to fall to by what is moved about in it, or TX_PAST. What is kept meanwhile has no room on the stack. */
 __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 {
@@ -207,6 +233,7 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 	u32 i;
 
 	tx_last.tries = 0;
+	tx.reserved = 0;
 	bpf_for(i, 0, TX_TRIES) {
 		if (!tx_tries(table))
 			break;
@@ -217,13 +244,13 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 		if (low < level || tx.failed)
 			return low;
 		if (tx_table_still(tgid, table) == tx_last.before) {
-			tx.births |= tx_last.bear;
+			tx_comes();
 			return level;
 		}
 	}
 	low = tx_sample(table, level, falls);
 	tx_table_still(tgid, table);
-	tx.births |= tx_last.bear;
+	tx_comes();
 	return low;
 }
 
