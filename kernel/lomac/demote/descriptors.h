@@ -224,7 +224,7 @@ static __always_inline u8 tx_opening(u64 addr, u8 level, bool falls)
 }
 
 u64 tx_places[64]; /* of a table: those that are looked at, */
-u64 tx_open;       /* and which of them are open */
+u64 tx_open;       /* and which of them are open, or kept for what will be */
 
 /* Looks at 64 places of a table, by their number of 64; the level that who has it has to fall to. */
 static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bool falls)
@@ -243,11 +243,10 @@ static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bo
 	bpf_for(j, 0, 64) {
 		u64 f = tx_places[BOUND(j, 64)];
 
-		if (!(tx_open >> j & 1))
-			continue;
+		/* also one that has been moved here since the bits were read */
 		if (f)
 			level = tx_opening(f, level, falls);
-		else
+		else if (tx_open >> j & 1)
 			tx.reserved = 1;
 	}
 	return level;
