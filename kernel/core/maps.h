@@ -58,6 +58,8 @@ struct tg_subject {
 	u64 labelled_tx; /* the first transaction that has looked at that */
 	u8 labelled;     /* user space has given it its level: what it shares may not fit yet */
 	u8 opened; /* its memory has been opened (/proc/PID/mem): see lomac/demote/references.h */
+	/* the child that it last began to have, if that was to get a copy of a table that others had, too; 0: none */
+	u64 bears;
 	u64 joins; /* a descriptor that it is about to receive, while it waits for the levels to fit */
 	/* the number (held.h) as of which it holds nothing revoked, or MAY_HOLD and why; 0: what its slot says */
 	u32 clear;

@@ -49,6 +49,7 @@
 #define NR_keyctl 250
 #define NR_pselect6 270
 #define NR_ppoll 271
+#define NR_unshare 272
 #define NR_epoll_pwait 281
 #define NR_accept4 288
 #define NR_preadv 295
@@ -61,6 +62,7 @@
 #define NR_pwritev2 328
 #define NR_io_pgetevents 333
 #define NR_clone3 435
+#define NR_close_range 436
 #define NR_epoll_pwait2 441
 #define NR_futex_waitv 449
 
@@ -73,6 +75,7 @@
 #define NR32_pause 29
 #define NR32_setrlimit 75
 #define NR32_select 82
+#define NR32_socketcall 102
 #define NR32_syslog 103
 #define NR32_wait4 114
 #define NR32_fsync 118
@@ -100,6 +103,7 @@
 #define NR32_keyctl 288
 #define NR32_pselect6 308
 #define NR32_ppoll 309
+#define NR32_unshare 310
 #define NR32_epoll_pwait 319
 #define NR32_preadv 333
 #define NR32_pwritev 334
@@ -123,6 +127,7 @@
 #define NR32_rt_sigtimedwait_time64 421
 #define NR32_futex_time64 422
 #define NR32_clone3 435
+#define NR32_close_range 436
 #define NR32_epoll_pwait2 441
 
 #define TS_COMPAT 2 /* in a 32-bit call */
@@ -167,6 +172,7 @@ static __always_inline struct pt_regs *call_regs(struct task_struct *t)
 /* Arguments of a 32-bit call. */
 #define CALL32_FIRST(regs) ((regs)->bx)
 #define CALL32_SECOND(regs) ((regs)->cx)
+#define CALL32_THIRD(regs) ((regs)->dx)
 
 /*
  * What is read or written before is read or written before, on every processor. x86 keeps reads in order, and writes: only the

@@ -485,8 +485,6 @@ struct task_struct {
 	unsigned int __state;
 	struct task_struct *real_parent;
 	struct task_struct *parent;
-	struct list_head children;
-	struct list_head sibling;
 	unsigned int ptrace;
 	struct list_head ptraced;
 	struct completion *vfork_done;

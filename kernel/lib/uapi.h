@@ -95,6 +95,7 @@
 #define FMODE_STREAM (1u << 21)
 #define CLONE_VM 0x00000100
 #define CLONE_FILES 0x00000400
+#define CLOSE_RANGE_UNSHARE 2
 
 #define PFA_NO_NEW_PRIVS_BIT 1ul /* in task->atomic_flags */
 

@@ -22,6 +22,8 @@ int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_fla
 	}
 	/* control groups are written at the top, this way, too */
 	err = clone_flags & CLONE_INTO_CGROUP ? top_only(TG_OP_SYSTEM) : 0;
+	if (!err)
+		err = bears_note(address(task), clone_flags);
 	if (err)
 		return err;
 	if (label.governed && slot_bear(address(task), &label))

@@ -300,6 +300,10 @@ static __always_inline void tx_require_peer_seen(struct unix_sock *u, u8 level)
 	/* what the passes have not met is not known to admit it */
 	if (tx.stage == TX_VERIFY && peer->path.dentry && (!c || level < c->admits))
 		tx.writable++;
+	/* nor has a pass met this end, as another thread moved it */
+	if (tx.stage == TX_VERIFY && c &&
+	    (peer->path.dentry ? c->admits == 0xff : c->lowest_writer > level))
+		tx.overflow = 1;
 	if (!c || !c->seen)
 		tx.overflow = 1;
 	else if (tx.stage == TX_FLOORS && c->lowest_writer <= level)
@@ -351,6 +355,12 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 
 			if (!skb || address(skb) == head)
 				break;
+			/* as long as four places of a table take; two listeners by turns in one are looked at each time */
+			tx.looked += 4;
+			if (tx.looked > TX_LOOKS) {
+				tx.failed = 1;
+				break;
+			}
 			skb = CAST(struct sk_buff, skb);
 			waiting = CAST(struct unix_sock, skb->sk);
 			if (skb->sk) {

@@ -81,6 +81,8 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		    CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
 			tx.mapping++;
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
+			/* whom a pass has not met, as another thread moved it, the next pass knows of */
+			channel_note_writer(key, level);
 			tx_floor_needed(key);
 			if (kind == TX_MEMORY)
 				tx_defer_lookup(key);
@@ -119,10 +121,10 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			tx_require_peer_seen(CAST(struct unix_sock, sock->sk), level);
 	} else if (kind == TX_SHARED && file_references(addr) > 1) {
 		tx.channels++;
-		if (tx.stage == TX_SPREAD) {
+		if (tx.stage == TX_SPREAD || tx.stage == TX_VERIFY)
 			channel_note_writer(addr, level);
+		if (tx.stage == TX_SPREAD)
 			level = channel_level_for_reader(addr, level);
-		}
 	} else if (kind == TX_RING) {
 		tx.async += falls;
 		tx.rings += !falls;
@@ -222,7 +224,7 @@ static __always_inline u8 tx_opening(u64 addr, u8 level, bool falls)
 }
 
 u64 tx_places[64]; /* of a table: those that are looked at, */
-u64 tx_open;       /* and which of them are open */
+u64 tx_open;       /* and which of them are open, or kept for what will be */
 
 /* Looks at 64 places of a table, by their number of 64; the level that who has it has to fall to. */
 static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bool falls)
@@ -241,8 +243,11 @@ static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bo
 	bpf_for(j, 0, 64) {
 		u64 f = tx_places[BOUND(j, 64)];
 
-		if (f && tx_open >> j & 1)
+		/* also one that has been moved here since the bits were read */
+		if (f)
 			level = tx_opening(f, level, falls);
+		else if (tx_open >> j & 1)
+			tx.reserved = 1;
 	}
 	return level;
 }

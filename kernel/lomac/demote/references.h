@@ -123,13 +123,20 @@ static __always_inline void tx_count_channel(struct file *f, u64 key, bool memor
 	}
 }
 
-/* The opening of a Unix socket by which others hear, or speak to, a task that falls or joins. One that is not accepted yet has none. */
+/*
+ * The opening of a Unix socket by which others hear, or speak to, a task that falls or joins. One that is not accepted yet has none: who
+ * will have it has the listener, which is not counted.
+ */
 static __always_inline void tx_count_socket(u64 sock)
 {
 	struct sock *sk = CAST(struct sock, sock);
 	struct socket *socket = CAST(struct socket, address(sk->sk_socket));
 
-	if (tx.makes && sock && address(sk->sk_socket) && address(socket->file))
+	if (!tx.makes || !sock)
+		return;
+	if (!address(sk->sk_socket))
+		tx.uncounted |= sk->sk_shutdown != SHUTDOWN_BOTH;
+	else if (address(socket->file))
 		tx_count_of(address(socket->file), true);
 }
 
@@ -140,7 +147,7 @@ __noinline int tx_count_by(u64 file)
 	enum tx_kind kind = tx_kind_of(f);
 	u64 key = channel_key(f);
 
-	if (tx.stage != TX_SPREAD || !key)
+	if ((tx.stage != TX_SPREAD && tx.stage != TX_VERIFY) || !key)
 		return 0;
 	if (kind == TX_PIPE || kind == TX_MEMORY)
 		tx_count_channel(f, key, kind == TX_MEMORY);
@@ -237,11 +244,28 @@ __noinline bool tx_holds_since(u64 table)
 	return false;
 }
 
+/*
+ * Is it still the opening that its first pass knew? Where one was closed the kernel puts the next one at once, of anything. Another one
+ * of the same pipe or memory is none: its open waits for the lock, and none that its call has in hand is in a table.
+ */
+static __always_inline bool tx_is_same(struct tx_count *c)
+{
+	struct file *f = CAST(struct file, c->at);
+
+	if (!c->of)
+		return true;
+	if (!c->mode)
+		return address(f->f_path.dentry) == c->of;
+	return address(f->f_inode) == c->of && (f->f_mode & c->mode) == c->mode;
+}
+
 /* An opening that is counted has been met in the table that is looked at. */
 __noinline int tx_met(u32 k, u64 table)
 {
 	struct tx_count *c = &tx_counts[BOUND(k - 1, TX_COUNTS)];
 
+	if (!tx_is_same(c))
+		return 0;
 	if (tx.look == TX_LOOK_BEGINS)
 		tx.look = tx_holds_since(table) ? TX_LOOK_COUNTS : TX_LOOK_ONLY;
 	if (tx.look != TX_LOOK_COUNTS || c->tx != tx.id || c->table == table || c->first >= tx.pass)

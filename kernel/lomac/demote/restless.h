@@ -15,12 +15,13 @@
  * Nobody is refused for what calls refer to, and no busy process is waited for.
  *
  * This is asked of who stands above the lowest level that somebody falls to, or has who joins: they might read. Who is below a
- * subject that joins might write.
+ * subject that joins might write. And it is asked of who falls, if one of their threads ran as nothing was to be moved
+ * (tx_still): it might move the end by which it writes, so that no pass knows of the channel.
  *
  * Each account has a share of the looks, so that no user makes another's fall dear by large tables. When it is used up, the
  * account's other tables are not looked at. A task that has such a table, and stands no higher than the current subject did, counts as a
  * reader and falls. For one that stands higher the current subject is refused. One that is below a subject that joins is passed
- * over: no lower task keeps a higher one waiting.
+ * over: no lower task keeps a higher one waiting. Who falls has to be looked at: else the fall is refused.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
 #define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
@@ -46,7 +47,8 @@ struct tx_last {
 	u64 since;   /* and when */
 	u32 threads; /* of that process have it, */
 	u32 run;     /* of these have a processor, */
-	u32 bear;    /* and are about to have a child (tx_bears) */
+	u32 bear;    /* and are about to have a child (tx_bears), */
+	u32 take;    /* or are in a call that may bring a descriptor (tx_takes) */
 	u64 still;   /* since when they have done nothing, all in one number */
 	u64 before;  /* the same before a look, */
 	u32 tries;   /* of so many as yet */
@@ -63,24 +65,72 @@ struct tx_last {
 const u64 tx_calls_bear[2][CALLS / 64] = { CALL_TABLE(CALLS_BEAR), CALL_TABLE(CALLS32_BEAR) };
 
 /*
- * Has this thread begun to have a child that may be in no list yet? It is there if the thread only waits for it (vfork), or
- * has stopped, or been frozen, on its way back: what makes a child waits for nothing that a signal would end.
+ * Has it a copy of its table in hand, which it will have itself (unshare, close_range)? What is closed between, or made with it,
+ * may take as long as a server of FUSE likes. (An exec makes its copy its own at once.)
  */
-static __always_inline bool tx_bears(struct task_struct *t)
+static __always_inline bool tx_copies(struct pt_regs *regs, u32 nr, u32 abi)
 {
-	struct task_struct *fields = UNTRUSTED(t);
-	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
+	if (abi)
+		return (nr == NR32_unshare && CALL32_FIRST(regs) & CLONE_FILES) ||
+		       (nr == NR32_close_range && CALL32_THIRD(regs) & CLOSE_RANGE_UNSHARE);
+	return (nr == NR_unshare && CALL_FIRST(regs) & CLONE_FILES) ||
+	       (nr == NR_close_range && CALL_THIRD(regs) & CLOSE_RANGE_UNSHARE);
+}
+
+/*
+ * The current task begins to have a child. Will that get a copy of a table that somebody else has, too, and may close things in
+ * meanwhile, and have left before anybody looks? 0; -ENOMEM.
+ */
+static __always_inline int bears_note(u64 child, unsigned long clone_flags)
+{
+	struct task_struct *me = bpf_get_current_task_btf(), *fields = UNTRUSTED(me);
+	bool own = clone_flags & CLONE_FILES || fields->flags & PF_KTHREAD || !fields->files ||
+		   fields->files->count.counter == 1;
+	struct tg_subject *s = own ? subject_stored(me) : subject_made(me);
+
+	if (s)
+		WRITE_ONCE(s->bears, own ? 0 : child);
+	return s || own ? 0 : -ENOMEM;
+}
+
+/*
+ * Has this thread begun to have a child that may be in no list yet, with a copy of a table that was not its own alone? It is
+ * there if the thread only waits for it (vfork), whoever is its parent by name, or has stopped, or been frozen, on its way
+ * back: what makes a child waits for nothing that a signal would end.
+ */
+static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s)
+{
+	struct pt_regs *regs = call_regs(t);
+	u32 nr = CALL_NUMBER(regs), abi = !!CALL_IS_32(t);
 	u64 child;
 
-	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr))
+	if (tx_copies(regs, nr, abi))
+		return !(t->__state & (TASK_STOPPED | TASK_TRACED));
+	/* who waits for the turn there (task_alloc) has copied nothing yet */
+	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits)
 		return false;
 	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
 		return false;
-	child = address(fields->children.prev);
-	if (!child || child == address(&fields->children))
-		return true;
-	child -= bpf_core_field_offset(struct task_struct, sibling);
-	return !tx_waits_for(t, CAST(struct task_struct, child));
+	child = READ_ONCE(s->bears);
+	return child && !tx_waits_for(t, CAST(struct task_struct, child));
+}
+
+/* Calls that bring descriptors in messages. */
+#define CALLS_TAKE(word) CALL(word, recvmsg) | CALL(word, recvmmsg)
+#define CALLS32_TAKE(word)                                                          \
+	CALL32(word, socketcall) | CALL32(word, recvmsg) | CALL32(word, recvmmsg) | \
+		CALL32(word, recvmmsg_time64)
+const u64 tx_calls_take[2][CALLS / 64] = { CALL_TABLE(CALLS_TAKE), CALL_TABLE(CALLS32_TAKE) };
+
+/*
+ * May it have a descriptor in hand that file_receive was asked about before the transaction began? Its place is kept by then, and
+ * its number is told next, in memory that a server of FUSE may have. Who waits for the turn has no place yet.
+ */
+static __always_inline bool tx_takes(struct task_struct *t, struct tg_subject *s)
+{
+	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
+
+	return CALL_IS_IN(tx_calls_take[BOUND(abi, 2)], nr) && !(s && s->waits);
 }
 
 /* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
@@ -88,28 +138,33 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 {
 	struct task_struct *leader = bpf_task_from_pid(tgid), *t;
 
-	tx_last.threads = tx_last.run = tx_last.bear = tx_last.still = 0;
+	tx_last.threads = tx_last.run = tx_last.bear = tx_last.take = tx_last.still = 0;
 	if (!leader)
 		return 0;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, leader, BPF_TASK_ITER_PROC_THREADS) {
+		struct tg_subject *s;
 		u64 off;
 
 		if (address(UNTRUSTED(t)->files) != table)
 			continue;
-		off = tx_idle_since(t, subject_stored(t));
 		tx_last.threads++;
+		/* who looks moves nothing */
+		if ((u32)t->pid == (u32)bpf_get_current_pid_tgid())
+			continue;
+		s = subject_stored(t);
+		off = tx_idle_since(t, s);
 		tx_last.run += !off;
-		tx_last.bear += tx_bears(t);
-		off = (off << 22 ^ (u32)t->pid) * 0x9e3779b97f4a7c15ull;
+		tx_last.bear += tx_bears(t, s);
+		tx_last.take += tx_takes(t, s);
+		/* with its highest bit, which tells who waits from who was taken off a processor as often */
+		off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
 		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
 	}
 	bpf_rcu_read_unlock();
 	bpf_task_release(leader);
 	if (tx_last.threads != CAST(struct files_struct, table)->count.counter)
 		tx_last.run++;
-	else if (tx_last.threads == 1)
-		tx_last.bear = 0; /* nobody closes what it has meanwhile */
 	return tx_last.run ? 0 : tx_last.still | 1;
 }
 
@@ -165,6 +220,12 @@ static __always_inline bool tx_tries(u64 table)
 	return !tx_last.tries++ || (n > TX_LARGE && samples_take(tx_share(), n));
 }
 
+/* After a look at a table: is something on its way into it, or into a copy of it? */
+static __always_inline void tx_comes(void)
+{
+	tx.births |= tx_last.bear || (tx_last.take && tx.reserved);
+}
+
 /* The level that a table's owner has to fall to by what is moved about in it, or TX_PAST. What is kept meanwhile has no room on the stack. */
 __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 {
@@ -172,6 +233,7 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 	u32 i;
 
 	tx_last.tries = 0;
+	tx.reserved = 0;
 	bpf_for(i, 0, TX_TRIES) {
 		if (!tx_tries(table))
 			break;
@@ -182,22 +244,22 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 		if (low < level || tx.failed)
 			return low;
 		if (tx_table_still(tgid, table) == tx_last.before) {
-			tx.births |= tx_last.bear;
+			tx_comes();
 			return level;
 		}
 	}
 	low = tx_sample(table, level, falls);
 	tx_table_still(tgid, table);
-	tx.births |= tx_last.bear;
+	tx_comes();
 	return low;
 }
 
 /* The level of a task whose account has used up its share. */
-static __always_inline u8 tx_past(u8 level)
+static __always_inline u8 tx_past(u8 level, bool falls)
 {
 	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;
 
-	if (level > tx.stood)
+	if (level > tx.stood || (falls && tx.moved))
 		tx.failed = 1;
 	return level > tx.stood || level <= lowest ? level : lowest;
 }
@@ -210,9 +272,13 @@ static __always_inline bool tx_watched(struct task_struct *t, u64 table)
 	       address(CAST(struct task_struct, tx_last.task)->files) == table;
 }
 
-/* Might what is hidden in this table be read by who is above, or written by who is below? */
-static __always_inline bool tx_may_hide(u8 level)
+/* Might what is hidden in this table be read by who is above, or written by who is below, or falls? */
+static __always_inline bool tx_may_hide(u8 level, bool falls)
 {
+	if (falls && tx.moved)
+		return true;
+	if (!tx.missed)
+		return false;
 	if (level > tx.lowest || level > tx.level)
 		return !tx.trusted;
 	return (tx.join || tx.join_unix) && level < tx.level;
@@ -237,7 +303,10 @@ __noinline int tx_restless(void)
 		u8 level, low;
 		bool falls;
 
-		if (!fields->mm || fields->flags & PF_KTHREAD || !table || t->pid == me->pid)
+		if (!fields->mm || fields->flags & PF_KTHREAD || !table)
+			continue;
+		/* itself moves nothing now, but a thread that has ended since may have */
+		if (t->pid == me->pid && !tx.moved)
 			continue;
 		label = subject_label(t);
 		s = subject_stored(t);
@@ -246,7 +315,7 @@ __noinline int tx_restless(void)
 		level = falls ? s->tx_level : label.level;
 		tx.was = falls ? s->tx_old : level;
 		tx.makes = falls;
-		if (!tx_may_hide(level) || tx_watched(fields, table))
+		if (!tx_may_hide(level, falls) || tx_watched(fields, table))
 			continue;
 		tx_last.table = table;
 		tx_last.task = address(t);
@@ -255,7 +324,7 @@ __noinline int tx_restless(void)
 		tx_last.group = payer_of(address(t)) * 0x9e3779b1u >> 26;
 		low = tx_watch(t->tgid, table, level, falls);
 		if (low == TX_PAST)
-			low = tx_past(level);
+			low = tx_past(level, falls);
 		if (tx.failed)
 			break;
 		if (low < level)

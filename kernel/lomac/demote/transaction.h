@@ -18,7 +18,8 @@
  * fall touches is known when it happens. The demoting operation is held:
  *   1. who falls with it: a fixpoint over channels, address spaces, tables and
  *      what else clone(2) shares; at its end also over what is moved about in a table
- *      while it is read (restless.h), if ends may be there that were not met (references.h);
+ *      while it is read (restless.h), if ends may be there that were not met (references.h),
+ *      or if one of those who fall ran while their descriptors were looked at;
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
@@ -311,7 +312,8 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		if (!tx.born) {
 			if (!tx_hidden()) {
 				tx.restless = 0;
-				if (alone || tx_all_met())
+				tx.missed = !alone && !tx_all_met();
+				if (!tx.missed && !tx.moved)
 					break;
 				err = tx_seek(may_sleep, mine);
 				if (err == TX_LOST)

@@ -1,6 +1,9 @@
 //! Ends of channels that are moved about in a table while a writer falls: who reads is found, and nobody else pays for it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -9,7 +12,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::pipe2;
 
-use crate::scenarios::check::{Outcome, ensure, same};
+use crate::scenarios::check::{Failed, Outcome, ensure, same};
 use crate::scenarios::level;
 use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Level, asleep, busy, lower, start, step};
@@ -35,6 +38,18 @@ pub const SCENARIOS: &[Scenario] = &[
         "socket-reader-moves",
         "the same of one end of a socketpair",
         || reader_moves(socket_ends, SMALLER),
+    )
+    .slow(),
+    bypass(
+        "pipe-reader-moves-reuse",
+        "the same while another reader closes its end, in whose place the kernel puts the next file",
+        reader_moves_reuse,
+    )
+    .slow(),
+    bypass(
+        "pipe-writer-moves",
+        "another thread of the process that falls moves the end by which that one writes",
+        writer_moves,
     )
     .slow(),
     allow(
@@ -123,6 +138,127 @@ fn reader_moves(ends: fn() -> Result<(OwnedFd, OwnedFd), Errno>, places: libc::c
             };
             low.join()?;
             not_above(&got)
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+/// Somebody low has an end to read of its own when the fall begins, and another file at the same address when it ends. It begins long
+/// before it ends, as a thread of the writer waits in a call.
+fn reader_moves_reuse() -> Outcome {
+    let pause = Duration::from_nanos(3 * u64::from(SMALLER.unsigned_abs()));
+    let moment = Duration::from_millis(100);
+    for _ in 0..8 {
+        start(|| {
+            may_have(SMALLER)?;
+            let (read, write) = pipe_ends()?;
+            let (drain, full) = pipe2(OFlag::O_CLOEXEC)?;
+            let beside = start(|| {
+                syscall!(libc::SYS_close, write.as_raw_fd())?;
+                syscall!(libc::SYS_close, full.as_raw_fd())?;
+                let own = sys::again(&read, OFlag::O_RDONLY)?;
+                syscall!(libc::SYS_close, read.as_raw_fd())?;
+                lower(Untrusted)?;
+                step()?;
+                sleep(moment);
+                drop(own);
+                let files = (0..8).map(|_| sys::reads("/dev/null"));
+                let files = files.collect::<Result<Vec<_>, Errno>>()?;
+                sleep(moment);
+                while !sys::get(&drain)?.is_empty() {}
+                drop(files);
+                Ok(())
+            })?;
+            beside.stands()?;
+            drop(drain);
+            let low = start(|| {
+                syscall!(libc::SYS_close, read.as_raw_fd())?;
+                let to = full.as_raw_fd();
+                asleep(&[libc::SYS_write], move || {
+                    sys::put_all(&to, &vec![0u8; 1 << 17])
+                })?;
+                step()?;
+                if lower(Untrusted).is_ok() {
+                    sys::put_all(&write, b"l")?;
+                }
+                Ok(())
+            })?;
+            drop((write, full));
+            low.stands()?;
+            let other = sys::reads("/dev/null")?;
+            fill_table(&other, SMALLER)?;
+            let (mut from, mut to) = (100, SMALLER - 1);
+            syscall!(libc::SYS_dup2, read.as_raw_fd(), from)?;
+            drop(read);
+            beside.go()?;
+            low.go()?;
+            let got = loop {
+                match sys::get(&from) {
+                    Ok(bytes) => break bytes,
+                    Err(Errno::EAGAIN) => {}
+                    Err(e) => Err(e)?,
+                }
+                syscall!(libc::SYS_dup2, from, to)?;
+                syscall!(libc::SYS_dup2, other.as_raw_fd(), from)?;
+                (from, to) = (to, from);
+                busy(pause);
+            };
+            low.join()?;
+            beside.join()?;
+            not_above(&got)
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+/// Whoever reads keeps still, but no pass need meet the end that is written to. Somebody low has the end to read as well, so that the
+/// pipe has a reader whom each fall finds.
+fn writer_moves() -> Outcome {
+    let pause = Duration::from_nanos(3 * u64::from(SMALLER.unsigned_abs()));
+    for _ in 0..8 {
+        start(|| {
+            let (read, write) = pipe_ends()?;
+            let beside = start(|| {
+                syscall!(libc::SYS_close, write.as_raw_fd())?;
+                lower(Untrusted)?;
+                step()
+            })?;
+            beside.stands()?;
+            let low = start(|| {
+                may_have(SMALLER)?;
+                let other = sys::reads("/dev/null")?;
+                fill_table(&other, SMALLER)?;
+                sys::keep_as(&write, 100)?;
+                syscall!(libc::SYS_close, write.as_raw_fd())?;
+                syscall!(libc::SYS_close, read.as_raw_fd())?;
+                let ends = Arc::new(AtomicBool::new(false));
+                let (told, null) = (Arc::clone(&ends), other.as_raw_fd());
+                let mover = thread::spawn(move || {
+                    let (mut from, mut to) = (100, SMALLER - 1);
+                    while !told.load(Ordering::Relaxed) {
+                        let _ = syscall!(libc::SYS_dup2, from, to);
+                        let _ = syscall!(libc::SYS_dup2, null, from);
+                        (from, to) = (to, from);
+                        busy(pause);
+                    }
+                    from
+                });
+                let fell = lower(Untrusted);
+                ends.store(true, Ordering::Relaxed);
+                let end = mover
+                    .join()
+                    .map_err(|_| Failed::because("the other thread has ended early"))?;
+                if fell.is_ok() {
+                    sys::put_all(&end, b"l")?;
+                }
+                Ok(())
+            })?;
+            drop(write);
+            low.join()?;
+            not_above(&sys::get(&read)?)?;
+            beside.join_after_step()
         })?
         .join()?;
     }
