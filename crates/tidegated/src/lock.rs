@@ -71,12 +71,20 @@ fn lock(path: &str) -> Outcome<Lock> {
     }
 }
 
-/// Who locked a file (proc_locks(5)).
+/// How often the list of locks is read: it is read in pieces, and one that others give back meanwhile has those behind it pass
+/// from the next piece to one that was read already.
+const LOOKS: usize = 10;
+
+/// The process that locked a file, if the list of locks shows it.
 fn holder(file: &File) -> Option<u32> {
     let about = file.metadata().ok()?;
     let (dev, ino) = (about.dev(), about.ino());
     let place = format!("{:02x}:{:02x}:{ino}", major(dev), minor(dev));
-    let locks = fs::read_to_string("/proc/locks").ok()?;
+    (0..LOOKS).find_map(|_| listed(&fs::read_to_string("/proc/locks").ok()?, &place))
+}
+
+/// The process that has a lock on the file at a place (`MAJOR:MINOR:INODE`) by proc_locks(5).
+fn listed(locks: &str, place: &str) -> Option<u32> {
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace();
         let kind = words.nth(1)?;
