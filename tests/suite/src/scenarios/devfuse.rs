@@ -19,9 +19,6 @@ pub const CONTENT: &[u8] = b"from fuse";
 /// The file's name below the mount point.
 pub const FILE: &str = "file";
 
-/// The request by which a file is closed, by the kernel's number of it.
-pub const FLUSH: u32 = 25;
-
 const ENOENT: i32 = -2;
 const ENOSYS: i32 = -38;
 
@@ -177,7 +174,7 @@ fn serve(
                 written.store(true, Ordering::SeqCst);
                 Ok([word(56), 0].map(u32::to_ne_bytes).concat())
             }
-            18 | FLUSH | 29 => Ok(Vec::new()), // RELEASE, FLUSH, RELEASEDIR
+            18 | 25 | 29 => Ok(Vec::new()), // RELEASE, FLUSH, RELEASEDIR
             26 => {
                 // INIT: version 7.31, the rest as little as possible
                 let mut init = [7u32.to_ne_bytes(), 31u32.to_ne_bytes()].concat();

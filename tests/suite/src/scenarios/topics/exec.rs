@@ -3,20 +3,21 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MsFlags, mount};
-use nix::unistd::execv;
+use nix::unistd::{execv, pipe2};
 
-use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same};
-use crate::scenarios::devfuse::{FILE, FLUSH, Fuse};
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same, soon};
 use crate::scenarios::helper::level_of_status;
 use crate::scenarios::level;
-use crate::scenarios::place::{self, AREA, BIN, LOW, NAMED_MOUNT, SYSTEM, USER, home, path};
+use crate::scenarios::place::{self, AREA, BIN, LOW, SYSTEM, USER, home, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
-use crate::scenarios::subject::{Level, at, become_alice, lower, spawn, start, step, tell, told};
+use crate::scenarios::subject::{Level, at, become_alice, busy, lower, spawn, start, step};
 use crate::scenarios::sys;
+use crate::sys::c;
 
 use Level::{System, Untrusted, User};
 
@@ -183,31 +184,29 @@ fn own() -> Outcome {
     at(Untrusted, || ran_at(run(&own, &["-c", TELL])?, Untrusted))
 }
 
-/// Serves a FUSE filesystem, and holds the exec that closes its file there until this scenario's process has fallen. With the
-/// server ends what it has not answered.
-fn holds_an_exec() -> Outcome {
-    let fuse = Fuse::mount_without(NAMED_MOUNT, Some(FLUSH))?;
-    tell("serves")?;
-    fuse.is_asked()?;
-    tell("holds")?;
-    told("fell")
-}
-
-/// An exec closes files after it has taken its new memory, and before Linux 7.2 frees the old. It is held there.
+/// The new program is a low one, so the exec waits for this process, which is awake and has its
+/// pipe: before that, Linux 7.2 does not free the memory that was the old program's.
 fn leaves_mappings() -> Outcome {
-    let server = start(holds_an_exec)?;
-    told("serves")?;
+    let program = path(LOW, "leaves");
+    copy("/usr/bin/true", &program)?;
     let _map = sys::Map::anonymous(libc::MAP_SHARED)?;
+    let (_read, write) = pipe2(OFlag::O_CLOEXEC)?;
     let leaves = start(|| {
-        let _closed = sys::reads(format!("{NAMED_MOUNT}/{FILE}"))?;
-        let program = c"/usr/bin/true";
-        match execv(program, &[program])? {}
+        sys::keep_as(&write, libc::STDOUT_FILENO)?;
+        let program = c(&program);
+        match execv(&program, &[&program])? {}
     })?;
-    let fell = told("holds").and_then(|()| lower(Untrusted));
-    tell("fell")?;
-    let left = leaves.join();
-    server.join()?;
-    fell.and(left)
+    let comm = format!("/proc/{}/comm", leaves.pid);
+    let falls = start(|| {
+        // an exec names its task just after it has left the memory, by up to 15 bytes
+        let name = program.rsplit('/').next().unwrap_or_default();
+        let left = soon(|| Ok(name.starts_with(fs::read_to_string(&comm)?.trim_end())))?;
+        ensure(left, "it does not execute the program")?;
+        lower(Untrusted)
+    })?;
+    busy(Duration::from_millis(200));
+    falls.join()?;
+    leaves.join()
 }
 
 fn trusted() -> Outcome {

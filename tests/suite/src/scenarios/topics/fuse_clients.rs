@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{IoSlice, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
 use nix::sched::CloneFlags;
 use nix::sys::signal::{Signal, kill};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::scenarios::check::{Failed, Outcome, PATIENCE, ensure, same, soon};
 use crate::scenarios::daemon;
-use crate::scenarios::devfuse::{FILE, FLUSH, Fuse};
+use crate::scenarios::devfuse::{FILE, Fuse};
 use crate::scenarios::level;
 use crate::scenarios::place::{self, MOUNT, SYSTEM, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
@@ -48,6 +49,10 @@ pub const SCENARIOS: &[Scenario] = &[
 /// Requests by the kernel's numbers.
 const GETATTR: u32 = 3;
 const READ: u32 = 15;
+const FLUSH: u32 = 25;
+
+/// How long the daemon may take to end when it is killed.
+const END: Duration = Duration::from_secs(20);
 
 /// Asks the daemon something with a descriptor, and waits for the answer.
 fn ask_with(question: &Value, file: &OwnedFd) -> Outcome {
@@ -91,8 +96,7 @@ fn ends(server: Child) -> Outcome {
     let pid = daemon::pid().ok_or_else(|| Failed::because("no daemon"))?;
     let process = sys::pidfd_open(pid)?;
     kill(Pid::from_raw(pid), Signal::SIGKILL)?;
-    // the server serves for longer
-    let ended = sys::ends(&process, PATIENCE)?;
+    let ended = sys::ends(&process, END)?;
     server.kill()?;
     ensure(
         sys::ends(&process, PATIENCE)?,
