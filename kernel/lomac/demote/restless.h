@@ -287,7 +287,7 @@ static __always_inline bool tx_may_hide(u8 level, bool falls)
 /* Looks for what is moved about in tables, when the passes have found all that keeps still. */
 __noinline int tx_restless(void)
 {
-	struct task_struct *t, *me = bpf_get_current_task_btf();
+	struct task_struct *t;
 
 	tx.changed = tx.births = tx.pending = tx.samples = 0;
 	__builtin_memset(tx_used, 0, sizeof(tx_used));
@@ -306,7 +306,7 @@ __noinline int tx_restless(void)
 		if (!fields->mm || fields->flags & PF_KTHREAD || !table)
 			continue;
 		/* itself moves nothing now, but a thread that has ended since may have */
-		if (t->pid == me->pid && !tx.moved)
+		if ((u32)t->pid == (u32)bpf_get_current_pid_tgid() && !tx.moved)
 			continue;
 		label = subject_label(t);
 		s = subject_stored(t);
