@@ -17,7 +17,7 @@ use crate::{boot, events, instance, maintenance, queue, server, threads, watchdo
 /// How long the records that wait may take to the disk when the daemon ends.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Runs until it is told to end; `ready` hears once enforcement is up.
+/// Runs the daemon until a signal or a client ends it. Calls `ready` once enforcement is up.
 pub fn run(policy: Option<Policy>, how: &Options, ready: impl FnOnce(Report)) -> Outcome {
     threads::abort_on_panic();
     let instance = instance::Instance::claim()?;

@@ -65,7 +65,7 @@ impl Peer {
         Ok(process || monitor.peer_sid(self.connection.as_fd())?.is_some())
     }
 
-    /// The SIDs that it and who connected have; of who has none, none.
+    /// The SIDs of this process and of the one that connected, as far as they have one.
     ///
     /// # Errors
     /// It has ended.

@@ -76,7 +76,7 @@ static __always_inline void tx_close(void)
 }
 
 /*
- * As wait_again(), by who has the turn. 0: there is to be another look; -EAGAIN: the time is over, or the current task is being
+ * As wait_again(), for a task that has the turn. 0: there is to be another look; -EAGAIN: the time is over, or the current task is being
  * killed; TX_LOST: the turn is another's, and nothing of `tx` is to be touched any more.
  */
 static __always_inline int tx_rest(u64 until, bool may_sleep, u32 mine)

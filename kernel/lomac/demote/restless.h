@@ -14,9 +14,10 @@
  *     yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
  * Nobody is refused for what calls refer to, and no busy process is waited for.
  *
- * This is asked of who stands above the lowest level that somebody falls to, or has who joins: they might read. Who is below a
- * subject that joins might write. And it is asked of who falls, if one of their threads ran as nothing was to be moved
- * (tx_still): it might move the end by which it writes, so that no pass knows of the channel.
+ * Tables of tasks above the lowest level that a subject falls to are looked at, and of tasks above a subject that joins: they
+ * might read. Tables of tasks below a subject that joins are, too, as they might write. So are those of a task that falls, if
+ * one of its threads ran as nothing was to be moved (tx_still): it might move the end by which it writes, so that no pass
+ * knows of the channel.
  *
  * Each account has a share of the looks, so that no user makes another's fall dear by large tables. When it is used up, the
  * account's other tables are not looked at. A task that has such a table, and stands no higher than the current subject did, counts as a
@@ -124,7 +125,7 @@ const u64 tx_calls_take[2][CALLS / 64] = { CALL_TABLE(CALLS_TAKE), CALL_TABLE(CA
 
 /*
  * May it have a descriptor in hand that file_receive was asked about before the transaction began? Its place is kept by then, and
- * its number is told next, in memory that a server of FUSE may have. Who waits for the turn has no place yet.
+ * its number is told next, in memory that a server of FUSE may have. A task that waits for the turn has no place yet.
  */
 static __always_inline bool tx_takes(struct task_struct *t, struct tg_subject *s)
 {
@@ -157,7 +158,7 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 		tx_last.run += !off;
 		tx_last.bear += tx_bears(t, s);
 		tx_last.take += tx_takes(t, s);
-		/* with its highest bit, which tells who waits from who was taken off a processor as often */
+		/* its highest bit tells a thread that waits from one that was taken off a processor as often */
 		off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
 		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
 	}
@@ -188,7 +189,7 @@ __noinline u8 tx_sample(u64 table, u8 level, bool falls)
 		u32 n = fdt->max_fds / 64;
 		u64 dice;
 
-		/* the table of who has ended is no table any more */
+		/* a task that has ended has no table any more */
 		tx.changed |= !n || n > FDTABLE_MAX / 64;
 		if (tx.changed)
 			break;
