@@ -102,7 +102,7 @@ enum tg_reason {
 	TG_R_SOURCE,       /* the source of a mount may have another name than its text */
 	TG_R_TE,           /* the rules and constraints of a SELinux policy */
 	TG_R_CAPS,         /* capability files */
-	TG_R_TRUST,        /* a trusted program: its code, or who would act in its place */
+	TG_R_TRUST,        /* a trusted program: its code, or a task that would act in its place */
 };
 
 /* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */
@@ -114,7 +114,7 @@ enum tg_mode {
 	TG_MODE_USER,
 };
 
-/* A record: what happened, to whom, by what. Also a link of a history. */
+/* A record: an event, with its subject and its object. Also a link of a history. */
 struct tg_event {
 	u64 id;    /* of this record, from 1 */
 	u64 time;  /* ns of CLOCK_BOOTTIME */
@@ -144,8 +144,8 @@ struct tg_event {
 	/* of a signal its number, as AppArmor counts them, of a socket its type, of a request its operation */
 	u32 detail;
 	u64 profile; /* its id, 0: it was not about a profile */
-	u64 ssid;    /* who, */
-	u64 tsid;    /* and to what, where a SELinux policy decided; */
+	u64 ssid;    /* the subject's SID, */
+	u64 tsid;    /* and the object's, where a SELinux policy decided; */
 	u64 session; /* of capability files, its number; 0: they did not decide */
 	u32 tclass;  /* of this class, 0: none did; of capability files, their class */
 	/* the subject of capability files that did not give it, 0: none is to be named; */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Active capabilities: what a bind operation leaves, beside the open file: rights on the object, for a domain. Who else comes by
- * the file has one of his own, with what he may himself, and never more than those who handed it over; it ends when one of
- * theirs does. Of a file that nobody governed has opened or received there is none, and by it everything may be done.
+ * Active capabilities: what a bind operation leaves, beside the open file: rights on the object,
+ * for a domain. Another domain that comes by the file has one of its own, with what it may itself,
+ * and never more than the domains that handed it over; it ends when one of theirs does. Of a file
+ * that nobody governed has opened or received there is none, and by it everything may be done.
  */
 #ifndef TIDEGATE_CAPS_ACTIVE_H
 #define TIDEGATE_CAPS_ACTIVE_H
@@ -248,7 +249,7 @@ static __noinline bool caps_is_shut(u32 domain)
 
 /*
  * May a domain use nothing any more, this neither? Of the layers that it had when it bound it the active capability knows itself;
- * what was taken back stays so for who is narrowed by it later, too.
+ * what was taken back stays so for a domain that is narrowed by it later, too.
  */
 static __always_inline bool caps_is_shut_for(struct caps_active *a, u32 domain)
 {

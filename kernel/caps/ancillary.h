@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a message says besides its content, and a socket of all its messages: whom they go to, by which way, and what they hand over. */
+/*
+ * What a message says besides its content, and a socket of all its messages: where they go, by
+ * which way, and what they hand over.
+ */
 #ifndef TIDEGATE_CAPS_ANCILLARY_H
 #define TIDEGATE_CAPS_ANCILLARY_H
 
@@ -83,7 +86,7 @@ int BPF_PROG(caps_socket_setsockopt, struct socket *sock, int level, int option)
 	return routes && caps_me() ? caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET) : 0;
 }
 
-/* What a message says besides its content: whom it goes to, and what it hands over. */
+/* What a message says besides its content: where it goes, and what it hands over. */
 static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg)
 {
 	struct caps_question q = {};

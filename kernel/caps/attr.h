@@ -27,7 +27,7 @@ int BPF_PROG(caps_inode_setattr, struct mnt_idmap *idmap, struct dentry *dentry,
 	}
 	if (valid & ATTR_SET)
 		return caps_attr_asked(dentry, CAPS_SETATTR, TG_OP_SETATTR);
-	/* by a descriptor, that of who writes by it */
+	/* by a descriptor, that of the task that writes by it */
 	if (valid & ATTR_SIZE && !(valid & ATTR_FILE))
 		return caps_attr_asked(dentry, CAPS_WRITE, TG_OP_SETATTR);
 	return 0;
@@ -72,7 +72,7 @@ int BPF_PROG(caps_inode_removexattr, struct mnt_idmap *idmap, struct dentry *den
 	return caps_attr_asked(dentry, CAPS_SETATTR, TG_OP_XATTR);
 }
 
-/* Who watches a file or a directory is told of its contents' changes and names. */
+/* A task that watches a file or a directory is told of its contents' changes and names. */
 SEC("lsm/path_notify")
 int BPF_PROG(caps_path_notify, struct path *path)
 {

@@ -166,7 +166,7 @@ int BPF_PROG(caps_bprm_committing_creds, struct linux_binprm *bprm)
 	onexec = __sync_lock_test_and_set(&t->onexec, 0);
 	domain = __sync_lock_test_and_set(&t->exec, 0);
 	if (!domain) {
-		/* who narrows itself keeps what it has bound */
+		/* a task that narrows itself keeps what it has bound */
 		caps_keep(caps_domain_at(onexec), t->domain);
 		caps_exchange(&t->domain, onexec);
 		return 0;

@@ -64,7 +64,10 @@ int BPF_PROG(caps_inode_link, struct dentry *old_dentry, struct inode *dir,
 
 	if (!caps_asks())
 		return 0;
-	/* what has no name yet may be somebody else's, or may not be used any more: only who could make it himself */
+	/*
+	 * what has no name yet may be somebody else's, or may not be used any more: a task may link
+	 * it only if it could make it itself
+	 */
 	if (inode && !inode->i_nlink)
 		wanted = CAPS_CREATE | CAPS_READ | CAPS_WRITE;
 	err = caps_named_asked(address(old_dentry), CAPS_FILE, wanted, TG_OP_LINK);

@@ -23,7 +23,10 @@ struct caps_change {
 	u32 layer;   /* struct caps_subject */
 	u32 session; /* place of the one that begins, where the process is in none */
 	u32 now;     /* at once, all its threads; else with the next execution */
-	/* who asks; of others a thread that could get new privileges by an execution is not changed */
+	/*
+	 * root asks; for another user a thread that could get new privileges by an execution is not
+	 * changed
+	 */
 	u32 is_root;
 	u32 threads; /* back: how many threads were seen */
 	s32 error;   /* an errno, negative */

@@ -292,7 +292,7 @@ int BPF_PROG(caps_socket_connect, struct socket *sock, struct sockaddr *at, int 
 	return err ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
 }
 
-/* Who narrows itself further asks the daemon to, whom everybody may reach. */
+/* A task that narrows itself further asks the daemon to, and every task may reach that. */
 static __always_inline bool caps_is_daemon(u64 sk)
 {
 	struct sock *s = CAST(struct sock, sk);
@@ -302,8 +302,8 @@ static __always_inline bool caps_is_daemon(u64 sk)
 }
 
 /*
- * What a revocation took of a Unix socket's own name, which leaves nothing bound when it is made; or, where nothing is bound at all, of
- * what somebody who is not governed has connected it to.
+ * What a revocation took of a Unix socket's own name, which leaves nothing bound when it is made;
+ * or, where nothing is bound at all, of what a task that is not governed has connected it to.
  */
 static __noinline bool caps_name_is_taken(u64 sk, u32 domain, bool bound)
 {
@@ -379,8 +379,9 @@ static __noinline int caps_sock_refused(u32 class, u32 right, u32 why, u8 op)
 }
 
 /*
- * A use of what was bound for a socket: as long as it is good for anything. Who is not governed may. `counted`: what of it is counted,
- * where uses are; with CAPS_MANY, nothing that is limited may be.
+ * A use of what was bound for a socket: as long as it is good for anything. A task that is not
+ * governed may. `counted`: what of it is counted, where uses are; with CAPS_MANY, nothing that is
+ * limited may be.
  */
 static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 {
@@ -445,7 +446,7 @@ int BPF_PROG(caps_guard_socket_permission, struct file *file, int mask)
 			      CAPS_IS_READ(caps_call()) ? 0 : CAPS_READ, TG_OP_RECEIVE);
 }
 
-/* Who has no address yet gets one when it listens. */
+/* A socket that has no address yet gets one when it listens. */
 SEC("lsm/socket_listen")
 int BPF_PROG(caps_socket_listen, struct socket *sock)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decisions of the `capability` model over an image (abi/caps_image.h): what capabilities give, for how long, and what content brings.
- * Pure functions, the same source in the kernel and in the tests, which crates/policy/src/caps/decide.rs says slowly. Who includes
- * this has `u32 caps_taken_at(struct caps_asked *, u32 capability)`: the revocation that took a capability from the session
- * that asks, counted from 1; 0: none has.
+ * Decisions of the `capability` model over an image (abi/caps_image.h): what capabilities give, for
+ * how long, and what content brings. Pure functions, the same source in the kernel and in the
+ * tests, which crates/policy/src/caps/decide.rs says slowly. An including file has
+ * `u32 caps_taken_at(struct caps_asked *, u32 capability)`: the revocation that took a capability
+ * from the session that asks, counted from 1; 0: none has.
  */
 #ifndef TIDEGATE_CAPS_RULES_H
 #define TIDEGATE_CAPS_RULES_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Subjects of the `capability` model. A *session* is what one start with a capability file began, and all its descendants are; what
- * is revoked is taken from sessions. A *domain* is a session and the layers that limit it: each task has one, children their
- * parent's, and one that narrows itself, or whose program brings a layer, another one. Who has none is not governed.
+ * Subjects of the `capability` model. A *session* is what one start with a capability file began,
+ * and all its descendants are; what is revoked is taken from sessions. A *domain* is a session and
+ * the layers that limit it: each task has one, children their parent's, and one that narrows
+ * itself, or whose program brings a layer, another one. A task that has none is not governed.
  */
 #ifndef TIDEGATE_CAPS_SESSION_H
 #define TIDEGATE_CAPS_SESSION_H
@@ -21,7 +22,7 @@ struct caps_session {
 	u32 tasks; /* in it, and one while user space holds it */
 	u32 domains;
 	u32 taken;   /* kinds of what was revoked for it: a bit each, by enum caps_taken_kind */
-	u32 uid;     /* who began it */
+	u32 uid;     /* the user that began it */
 	u32 actives; /* capabilities */
 	u32 pad;
 	u64 started; /* ns of CLOCK_BOOTTIME; 0: the place is free */
@@ -41,7 +42,7 @@ struct caps_domain {
 	/* the domain that was narrowed to it by its tasks themselves, which keep what they had bound; 0: none */
 	u32 before;
 	u32 services; /* any layer describes services */
-	/* whatever it has may have been handed over: by whom, is not always to be seen */
+	/* whatever it has may have been handed over, not always by a domain that can be seen */
 	u32 hands;
 	u64 serial;              /* no other domain has it */
 	u32 layers[CAPS_LAYERS]; /* struct caps_subject each, rising */

@@ -107,7 +107,10 @@ SEC("lsm/task_prlimit")
 int BPF_PROG(caps_task_prlimit, const struct cred *cred, const struct cred *tcred,
 	     unsigned int flags)
 {
-	/* of whom it is tells no hook; one's own credentials are one's own process's, or its like's */
+	/*
+	 * no hook tells whose limits they are; one's own credentials are one's own process's, or
+	 * its like's
+	 */
 	return caps_me() && address(cred) != address(tcred) ?
 		       caps_deny(CAPS_OTHERS, TG_OP_SCHED, TG_C_TASK) :
 		       0;

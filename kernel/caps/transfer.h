@@ -47,7 +47,10 @@ static __always_inline bool caps_is_sent(struct caps_active *a, u32 domain)
 	return a->sent || caps_domain_at(domain)->hands;
 }
 
-/* What those who have handed a file over have in common of it; those who have it, if none is known to. */
+/*
+ * What the domains that have handed a file over have in common of it; all that have it, if none is
+ * known to.
+ */
 static __noinline bool caps_inherit(struct caps_active *a, u64 file, u32 own, u32 *had)
 {
 	bool sent = false;
@@ -80,7 +83,7 @@ static __noinline bool caps_inherit(struct caps_active *a, u64 file, u32 own, u3
 	return true;
 }
 
-/* The same, where it is known who hands it over. */
+/* The same, where the domain that hands it over is known. */
 static __noinline bool caps_inherit_from(struct caps_active *a, u64 file, u32 domain, u32 *had)
 {
 	u32 kind;
@@ -107,7 +110,10 @@ static __noinline int caps_ask_file(u64 file, struct caps_question *q)
 
 int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps); /* net.h */
 
-/* What a domain may do with a file that was handed over, of `had`, what those had who did that. */
+/*
+ * What a domain may do with a file that was handed over, of `had`, the rights that the domains had
+ * that did that.
+ */
 __noinline int caps_hand_asked(u64 file, u32 domain, u32 had, bool keeps)
 {
 	struct file *f = CAST(struct file, file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an open file is to those who share it. */
+/* What an open file is to the tasks that share it. */
 #ifndef TIDEGATE_CORE_FILE_KIND_H
 #define TIDEGATE_CORE_FILE_KIND_H
 
@@ -70,7 +70,7 @@ static __always_inline enum tx_kind tx_kind_of(struct file *f)
 		if (!sock->sk || sk->__sk_common.skc_family == AF_INET ||
 		    sk->__sk_common.skc_family == AF_INET6)
 			return TX_OTHER;
-		/* what the kernel answers one, another who has it reads, too */
+		/* what the kernel answers one task, another that has it reads, too */
 		return sk->__sk_common.skc_family == AF_UNIX ? TX_UNIX : TX_PIPE;
 	}
 	if (type == S_IFREG && inode->i_sb->s_magic == PROC_MAGIC &&

@@ -10,15 +10,15 @@
  *     so no word outlives the task it was about;
  *   - a word `born here` with no storage beside it is the label. Nobody takes its slot
  *     but a later task at the same address; storage is made from it, and then counts;
- *   - of a task that has storage it is a copy. Who changes the storage corrects the copy
- *     after that; who makes a copy looks at the storage again after that. Both by atomic
+ *   - of a task that has storage it is a copy. Code that changes the storage corrects the copy
+ *     after that; code that makes a copy looks at the storage again after that. Both by atomic
  *     operations, which are full barriers: one of the two sees the other.
  * A task reads only its own word as a copy; of another task the storage is asked.
  *
- * While a transaction may still put a level back, a subject is both: what it changes is
- * decided by the level it has, what it observes, and who acts on it, by the level it may
- * get back. So nobody has seen lower data whose level goes up again. There is no word
- * about it in a slot meanwhile.
+ * While a transaction may still put a level back, a subject is both: what it changes is decided by
+ * the level it has; what it observes, and what others do to it, by the level it may get back. So no
+ * subject has seen lower data whose level goes up again. There is no word about it in a slot
+ * meanwhile.
  */
 #ifndef TIDEGATE_CORE_SUBJECT_H
 #define TIDEGATE_CORE_SUBJECT_H
@@ -34,7 +34,7 @@
 
 struct tg_slot {
 	u64 word;
-	u64 cause; /* newest history record of who is born here */
+	u64 cause; /* newest history record of the task that is born here */
 	u32 clear; /* whether that one may hold what is revoked (held.h); never 0 */
 };
 
@@ -59,7 +59,7 @@ static __always_inline struct tg_subject *subject_stored(struct task_struct *tas
 }
 
 /*
- * The word of who was born in its slot; 0: nobody. To be asked before the storage: what
+ * The word of a task that was born in its slot; 0: none was. To be asked before the storage: what
  * is not here any more is there by then.
  */
 static __always_inline u64 slot_born(u64 task)
@@ -80,7 +80,7 @@ static __always_inline u8 subject_observes(struct tg_subject *s)
 	_Static_assert(__builtin_offsetof(struct tg_subject, from) ==
 			       __builtin_offsetof(struct tg_subject, level) + 1,
 		       "one word");
-	/* who has no room for a label may not go unnoticed either */
+	/* a task that has no room for a label may not go unnoticed either */
 	if (!s || s == &subject_lost)
 		return policy.top;
 	both = READ_ONCE(*(u16 *)&s->level);
@@ -132,7 +132,7 @@ static __always_inline struct tg_label subject_label(struct task_struct *task)
 
 /*
  * What new storage begins with, by the last bits of a slot's word: level and attributes. Here, as there is no room for
- * it on the stack. Who needs an entry writes it first, and all write the same.
+ * it on the stack. Code that needs an entry writes it first, and all write the same.
  */
 #define SLOT_SAYS 0x80
 struct tg_subject subjects_new[SLOT_SAYS];

@@ -12,7 +12,7 @@
  * memory lets others run under every preemption model. It is the daemon's, which blocks
  * its readers at times: RCU tasks waits for every task to have blocked, or to be outside
  * the kernel, and until then nothing is detached from a hook, nor attached to it again
- * (crates/monitor/src/quiescent.rs). Who is being killed does not block any more.
+ * (crates/monitor/src/quiescent.rs). A task that is being killed does not block any more.
  * Without a daemon it is init's memory, and never that of a process below the top level,
  * which could keep it locked, and with it whoever waits here and everybody's turn.
  * A loop has at most WAIT_ROUNDS rounds of 64 steps: they outlast every deadline.

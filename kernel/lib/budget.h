@@ -58,14 +58,14 @@ static __always_inline bool budget_admits(u32 level, u32 top, u32 room, u32 used
 #define TURN_OTHER_NS 500000000ull    /* another user at its level, */
 #define TURN_LONGEST_NS 3000000000ull /* anybody */
 
-/* Who has the turn, or asks for it. */
+/* The holder of the turn, or a task that asks for it. */
 struct turn_claim {
-	u64 since; /* ns: of who has it, when that began */
+	u64 since; /* ns: when the holder's turn began */
 	u32 level;
 	u32 user;
 };
 
-/* May who asks end the turn of who has it? */
+/* May the task that asks end the holder's turn? */
 static __always_inline bool turn_ends(const struct turn_claim *has, const struct turn_claim *asks,
 				      u64 now)
 {
@@ -79,8 +79,9 @@ static __always_inline bool turn_ends(const struct turn_claim *has, const struct
 }
 
 /*
- * Of two at one level, does the first come before the second? Who has not had the last turn; of equals who has waited
- * longer, as tickets are numbered in their order and begin anew after the last.
+ * Of two at one level, does the first come before the second? One whose user has not had the last
+ * turn does; of equals the one that has waited longer, as tickets are numbered in their order and
+ * begin anew after the last.
  */
 static __always_inline bool turn_before(u32 user, u32 ticket, u32 other_user, u32 other_ticket,
 					u32 last_user)

@@ -32,7 +32,10 @@ struct look {
 	u32 who; /* the caller's */
 };
 
-/* Counts who locks the memory to change mappings; odd: somebody has. Without it the iterator below has the lock itself. */
+/*
+ * Counts how often the memory was locked to change mappings; odd: it is locked. Without it the
+ * iterator below has the lock itself.
+ */
 static __always_inline u32 look_sequence(u64 mm)
 {
 	u32 now = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An object's canonical path, as the monitor and the recorder walk it. Who includes this
- * has `scratches`, rooms to walk in, and `policy.mnt_ns`.
+ * An object's canonical path, as the monitor and the recorder walk it. An including file has
+ * `scratches`, rooms to walk in, and `policy.mnt_ns`.
  *
  * The path runs from the dentry up to its filesystem's root and on through the
  * oldest mount of that filesystem in the initial mount namespace. What a

@@ -6,8 +6,8 @@
 #include "lib/arch.h"
 
 /*
- * An entry that several may write at once, each in place of what another remembered: its version is odd while
- * somebody writes, and who comes then does not.
+ * An entry that several may write at once, each in place of what another remembered: its version is
+ * odd while one task writes, and a task that comes then does not.
  */
 static __always_inline bool entry_begin(u32 *version)
 {

@@ -15,10 +15,10 @@ static __always_inline bool process_ends(void)
 }
 
 /*
- * The signal that a process asked for itself at its parent's end (PR_SET_PDEATHSIG) is news,
- * as SIGCHLD is, and no act of the parent's: only the kernel sends it, without a siginfo, and
- * from nobody but who is exiting. It does so at the end of each thread that is the parent in
- * turn; those a parent could end as it likes.
+ * The signal that a process asked for itself at its parent's end (PR_SET_PDEATHSIG) is news, as
+ * SIGCHLD is, and no act of the parent's: only the kernel sends it, without a siginfo, and from no
+ * process but one that is exiting. It does so at the end of each thread that is the parent in turn;
+ * those a parent could end as it likes.
  */
 static __always_inline bool asked_for(struct task_struct *p, struct kernel_siginfo *info, int sig)
 {

@@ -6,10 +6,11 @@
 #include "lib/bpf.h"
 
 /*
- * What is kept of a task, an inode or a sock, made if there is nothing yet; NULL: there is no memory. Of two who
- * make it at once the kernel has one fail, with the same NULL: the one who looks again finds it. That may happen
- * to him twice, as the first that is made of an object, of whichever map, races with those of all; and once more
- * is for an allocator, or a lock, that is busy for the moment. Written out: a counter takes room on the stack.
+ * What is kept of a task, an inode or a sock, made if there is nothing yet; NULL: there is no
+ * memory. Of two tasks that make it at once the kernel has one fail, with the same NULL: a task
+ * that looks again finds it. That may happen to it twice, as the first that is made of an object,
+ * of whichever map, races with those of all; and once more is for an allocator, or a lock, that is
+ * busy for the moment. Written out: a counter takes room on the stack.
  */
 #define STORAGE_MADE(get, map, owner, value)                                         \
 	({                                                                           \

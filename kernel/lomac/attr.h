@@ -6,7 +6,10 @@
 #include "lomac/shared.h"
 #include "lomac/terminal.h"
 
-/* Of what changes: whose an object is, and who may open it, rather than what it holds or when. */
+/*
+ * Of what changes: whose an object is, and which users may open it, rather than what it holds or
+ * when.
+ */
 enum { HOLDS, OWNED, OWNER };
 
 /* ATTR_* of linux/fs.h: user and group; the mode, and times other than now, which only the owner sets. */
@@ -14,8 +17,9 @@ enum { HOLDS, OWNED, OWNER };
 #define ATTR_OWNED (ATTR_OWNER | 1 << 0 | 1 << 7 | 1 << 8 | 1 << 16)
 
 /*
- * To write to a device that is neutral, or to a socket or a FIFO that is `lowwrite`, is everybody's. Whose it is, and who may open it,
- * is not: by its mode one would take it from everybody else. A pty is its session's.
+ * To write to a device that is neutral, or to a socket or a FIFO that is `lowwrite`, is
+ * everybody's. Whose it is, and which users may open it, is not: by its mode one would take it from
+ * everybody else. A pty is its session's.
  */
 static __noinline int modify_owned(struct dentry *dentry, struct inode *inode, u64 label, u8 op)
 {
@@ -72,7 +76,10 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 		return modify_socket(inode, op, what);
 	if (inode->i_sb->s_magic == PIPEFS_MAGIC)
 		return what == HOLDS ? 0 : modify_pipe(inode, op);
-	/* memory that no path names is a channel for who may have written to it; others come by /proc */
+	/*
+	 * memory that no path names is a channel for tasks that may have written to it; others come
+	 * by /proc
+	 */
 	if (inode_is_memory(inode) &&
 	    (s->level >= policy.top || s->level >= floor_of(address(inode))))
 		return 0;

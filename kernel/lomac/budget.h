@@ -25,8 +25,8 @@ struct tg_shares {
 } shares[TG_T_COUNT];
 
 /*
- * Who is charged for what a task makes: its user. Of a user namespace it is the user who made the outermost one: all
- * its users are that one's.
+ * The account that is charged for what a task makes: its user. Of a user namespace it is the user
+ * that made the outermost one: all its users are that one's.
  */
 static __noinline u32 payer_of(u64 task)
 {

@@ -11,7 +11,7 @@
 #include "lomac/namespace.h"
 #include "lomac/privilege.h"
 
-/* A function of its own: who is at the top does not come here. */
+/* A function of its own: a task at the top does not come here. */
 static __noinline int refuse_capability(u32 cap)
 {
 	struct tg_note n = {

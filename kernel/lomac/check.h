@@ -127,8 +127,8 @@ static __always_inline int modify(struct lomac_subject who, struct inode *inode,
 }
 
 /*
- * Is it too early to bind what has no label now? Nobody falls for that, and whom anything
- * is kept from it may be kept from.
+ * Is it too early to bind what has no label now? No task falls for that; it may be kept from every
+ * task that anything is kept from.
  */
 static __always_inline bool is_early(struct lomac_subject who, u64 label, u32 mode)
 {
@@ -160,7 +160,10 @@ static __noinline int bind_decide(struct file *file, u32 mode, u16 what)
 	u64 dentry = file_dentry(file), label = label_bound(inode, dentry, what);
 	struct lomac_object o = lomac_object_of_label(label);
 	struct lomac_subject who = lomac_subject_observing(subject_current());
-	/* who opens from the top what has no label is not there any more when he has it; and a mapping opens nothing */
+	/*
+	 * a task that opens from the top what has no label is not there any more when it has it;
+	 * and a mapping opens nothing
+	 */
 	bool unknown =
 		!o.known && ((u8)what == TG_OP_MMAP ||
 			     lomac_open(lomac_subject_modifying(subject_current()), o, policy.top));
@@ -252,10 +255,9 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 }
 
 /*
- * Has the current subject, in a table of its own, what it opens again by a name in
- * /proc (`/dev/stdin` in a pipeline)? Then nobody comes to read or write who did not,
- * and nobody but itself can close what it has before it has the other. Only the first
- * descriptors are looked at.
+ * Has the current subject, in a table of its own, what it opens again by a name in /proc
+ * (`/dev/stdin` in a pipeline)? Then no task comes to read or write that did not, and none but
+ * itself can close what it has before it has the other. Only the first descriptors are looked at.
  */
 __noinline bool has_end(u64 opened)
 {
@@ -298,7 +300,7 @@ static __noinline bool memory_opens(struct file *file, u8 floor)
 }
 
 /*
- * The current subject gets an end of a channel. Pipes and memory have no name; who opens
+ * The current subject gets an end of a channel. Pipes and memory have no name; a task that opens
  * them through /proc drags nobody down, but is refused.
  */
 static __noinline int join(struct file *file, u8 op)
@@ -340,7 +342,10 @@ static __noinline int join(struct file *file, u8 op)
 		}
 	}
 	n.reason = TG_R_RULE;
-	/* of two who receive the two ends of a connection each has its own for the other, too */
+	/*
+	 * of two tasks that receive the two ends of a connection each has its own for the other,
+	 * too
+	 */
 	if (received && s && s != &subject_lost)
 		s->joins = address(file);
 	err = TX_TRIED(join_channel(address(file), fifo, by_name, &n));

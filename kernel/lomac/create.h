@@ -124,7 +124,10 @@ int BPF_PROG(lomac_d_instantiate, struct dentry *dentry, struct inode *inode)
 	if (s->level < policy.top && inode_is_memory(inode)) {
 		u32 payer = payer_current();
 
-		/* nothing can be refused here: who has had its share is killed, and what it has made is known all the same */
+		/*
+		 * nothing can be refused here: a task that has had its share is killed, and what it
+		 * has made is known all the same
+		 */
 		if (floor_charge(address(inode), s->level, payer, BUDGET_LAST)) {
 			bpf_send_signal(9);
 			floor_charge(address(inode), s->level, payer, BUDGET_ALWAYS);

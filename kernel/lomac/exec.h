@@ -117,7 +117,7 @@ static __noinline bool exec_is_answered(void)
 
 /*
  * The attributes that a program of these begins with at a level. Below the top it is not trusted where another one may act in
- * its place: its tracer, who has its directory, or who answers its system calls.
+ * its place: its tracer, one that has its directory, or one that answers its system calls.
  */
 static __always_inline u8 exec_trusts(struct linux_binprm *bprm, u8 attrs, u8 level)
 {
@@ -209,7 +209,7 @@ int BPF_PROG(lomac_bprm_check_security, struct linux_binprm *bprm)
 	return exec_observe(bprm, false);
 }
 
-/* The level after observing a descriptor; who is trusted had not observed it. */
+/* The level after observing a descriptor; a task that is trusted had not observed it. */
 __noinline u8 inherited_file(u64 file, u8 level, u8 attrs)
 {
 	struct file *f = CAST(struct file, file);
@@ -276,7 +276,7 @@ int BPF_PROG(lomac_bprm_committing_creds, struct linux_binprm *bprm)
 		return 0;
 	to = s->exec_level;
 	before = s->attrs;
-	/* who falls by this very program is not trusted */
+	/* a task that falls by this very program is not trusted */
 	attrs = to < subject_observes(s) ? 0 : exec_attrs_now(bprm);
 	if (to >= subject_observes(s) && before == attrs)
 		return 0;

@@ -98,10 +98,10 @@ static __always_inline u64 exec_label(struct file *file)
 }
 
 /*
- * An exec is observed by the new program, not by who asks for it: also an ELF interpreter, whatever of it is mapped, as
- * its headers alone say where the program begins. (What the program's own file has lowered here,
- * bprm_creds_for_exec begins anew.) Of an overlay's file that is whatever lies behind it, which is opened to be
- * executed, too, right after it.
+ * An exec is observed by the new program, not by the one that asks for it: also an ELF interpreter,
+ * whatever of it is mapped, as its headers alone say where the program begins. (What the program's
+ * own file has lowered here, bprm_creds_for_exec begins anew.) Of an overlay's file that is
+ * whatever lies behind it, which is opened to be executed, too, right after it.
  */
 static __noinline int open_executed(struct file *file)
 {

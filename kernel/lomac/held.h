@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who may hold what is revoked: a descriptor, or a ring, through which it could change what is above it. The guard
- * (guard.h) stays as long as there is one.
+ * The tasks that may hold what is revoked: a descriptor, or a ring, through which it could change
+ * what is above it. The guard (guard.h) stays as long as there is one.
  *
  * Nobody finds that out from tables of processes that go on running: dup2(2) and close(2) pass no hook, and what is
  * looked for is moved from before the look to behind it. So it is noted of each task, in `clear` of its label:
- *   - who falls while the guard is needed has MAY_HOLD, as long as nothing else is known;
+ *   - a task that falls while the guard is needed has MAY_HOLD, as long as nothing else is known;
  *   - any other number is the count of what had been raised when it held nothing. User space counts after a policy, a
  *     promotion or a level given back has raised anything, with the guard attached from before that on (crates/monitor/src/
  *     guard.rs): from then on everybody below the top may hold what is revoked;
  *   - a child has its parent's, from before its descriptors are copied. What is handed over is asked about by whoever gets
  *     it (file_receive). So a task below the top that holds what is revoked has another number than the current one.
- * A task gets the current number by a look at its descriptors while nobody who has that table runs, or is inside a call that
- * could bring one: blocked, and taken off its processor as often before the look as after it (task_off). A call brings
- * none that only waits, or reads. One that writes may have in hand what another thread has closed since, and have been asked
- * about nothing yet: it may wait before that for the list of what is to be written (writev, sendmsg), or for the file's
- * position. One that receives a message may bring one that it was asked about before something rose,
- * but not if it was asked about one since, or about none at all (`received`). That a fall does not pass over such a call
- * tx_settle sees to. Who always runs, a thread that has a table of its own, and who shares one with another process, keep their
+ * A task gets the current number by a look at its descriptors while no task that has that table
+ * runs, or is inside a call that could bring one: blocked, and taken off its processor as often
+ * before the look as after it (task_off). A call brings none that only waits, or reads. One that
+ * writes may have in hand what another thread has closed since, and have been asked about nothing
+ * yet: it may wait before that for the list of what is to be written (writev, sendmsg), or for the
+ * file's position. One that receives a message may bring one that it was asked about before
+ * something rose, but not if it was asked about one since, or about none at all (`received`).
+ * tx_settle sees to it that a fall does not pass over such a call. A task that always runs, a
+ * thread that has a table of its own, and a process that shares one with another keep their
  * numbers.
  *
  * Then one walk over the list of tasks says whether the guard may go, while no level falls. A child is at the end of that
@@ -43,7 +45,7 @@ static __always_inline bool object_is_revoked(struct lomac_subject who, struct l
 		master_types_up(f, who.level, later));
 }
 
-/* Could who stands at this level change what is above it through a file that is open like this? */
+/* Could a task at this level change what is above it through a file that is open like this? */
 __noinline bool file_is_revoked(u64 file, u8 level, u32 mode)
 {
 	struct file *f = CAST(struct file, file);

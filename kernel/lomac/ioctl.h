@@ -115,7 +115,7 @@ static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 	case VT_ACTIVATE:
 	case VT_SETACTIVATE:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
-	case KDSKBDIACR: /* the keyboard is everybody's who sits at it */
+	case KDSKBDIACR: /* the keyboard is everybody's that sits at it */
 	case KDSKBDIACRUC:
 	case KDSIGACCEPT:
 	case PIO_CMAP: /* of all consoles */

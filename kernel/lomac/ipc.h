@@ -71,8 +71,8 @@ enum ipc_kind { IPC_SEMAPHORES, IPC_QUEUE, IPC_SEGMENT };
 #define SEM_MNI 3 /* of kernel.sem */
 
 /*
- * Does the kernel's own table, which is all users' and levels', keep room for the others? Who is at the top may fill it. A
- * user's objects of all three kinds are counted together.
+ * Does the kernel's own table, which is all users' and levels', keep room for the others? A task at
+ * the top may fill it. A user's objects of all three kinds are counted together.
  */
 static __always_inline bool ipc_has_room(enum ipc_kind kind)
 {
@@ -172,9 +172,10 @@ int BPF_PROG(lomac_ipc_permission, struct kern_ipc_perm *perm, short flag)
 #define SEARCH_NUMBER 5 /* MSG_COPY */
 
 /*
- * A message that is received is gone, so who takes one changes the queue; a copy (MSG_COPY) leaves it there. It is asked of
- * each message: those that may not be taken are passed over. Who waits for one is asked about by who sends it. Of a call the
- * record is that of the queue's first message.
+ * A message that is received is gone, so a task that takes one changes the queue; a copy (MSG_COPY)
+ * leaves it there. It is asked of each message: those that may not be taken are passed over. A
+ * receiver that waits for one is asked about in the sender's call. Of a call the record is that of
+ * the queue's first message.
  */
 SEC("lsm/msg_queue_msgrcv")
 int BPF_PROG(lomac_msg_queue_msgrcv, struct kern_ipc_perm *perm, struct msg_msg *msg,

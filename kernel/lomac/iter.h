@@ -39,9 +39,9 @@ struct tg_held {
 };
 
 /*
- * What a process executes, a line for each of its mappings that may be. mm->exe_file is the process's own word: who has a user
- * namespace may exchange it (PR_SET_MM), of memory that it shares with a process outside, too. What it cannot exchange is the
- * code that it runs.
+ * What a process executes, a line for each of its mappings that may be. mm->exe_file is the
+ * process's own word: one that has a user namespace may exchange it (PR_SET_MM), of memory that it
+ * shares with a process outside, too. What it cannot exchange is the code that it runs.
  */
 struct tg_code {
 	u64 label; /* of what is executed; unknown: it is no file's, or not what the file has */
@@ -94,8 +94,8 @@ static __always_inline void held_socket(struct tg_held *line, struct file *f,
 }
 
 /*
- * What is held by who stands at `level`: is it to be told? The rest of the line is the caller's. By whom it is held the
- * last byte of `who` says, and above it are that one's attributes; `own`: it is the process that asks.
+ * What a task holds: is it to be told? The rest of the line is the caller's. The last byte of `who`
+ * is the task's level, and above it are its attributes; `own`: it is the process that asks.
  */
 __noinline bool held(u64 file, u32 mode, u32 who, bool own, struct tg_held *line __arg_nonnull)
 {
@@ -156,7 +156,7 @@ __noinline bool held_unix(u64 file, bool own, struct tg_held *line __arg_nonnull
 	if (!address(u))
 		return own;
 	floor = floor_of(address(u));
-	/* who asks for its own is told the lowest who may have written there */
+	/* a process that asks for its own is told the lowest level that may have written there */
 	if (own && floor < line->to)
 		line->to = floor;
 	if (u->peer) {
@@ -167,7 +167,7 @@ __noinline bool held_unix(u64 file, bool own, struct tg_held *line __arg_nonnull
 	return own || line->to < line->level || line->revoke;
 }
 
-/* By whom: for the function above. */
+/* The holder, as `who` of held() has it. */
 static __always_inline u32 held_by(struct task_struct *task)
 {
 	struct tg_label label = subject_label(task);
@@ -221,9 +221,9 @@ int ps_task(struct bpf_iter__task *ctx)
 }
 
 /*
- * User space reads and writes labels in task storage. Before it reads, who was born in
- * its slot is given storage; after it has written, the slot's word is corrected. One
- * number a task: 0, there was no memory for it.
+ * User space reads and writes labels in task storage. Before it reads, a task that was born in its
+ * slot is given storage; after it has written, the slot's word is corrected. One number a task: 0,
+ * there was no memory for it.
  */
 SEC("iter/task")
 int ps_settle(struct bpf_iter__task *ctx)

@@ -54,8 +54,8 @@ static __always_inline bool keyctl_is(u32 operation)
 }
 
 /*
- * Is it the caller's own, who is not root? The kernel goes by the number that he has for files, and by what he
- * possesses, as by a session's key ring that he inherited: others' too.
+ * Is it the caller's own, and the caller not root? The kernel goes by the number that it has for
+ * files, and by what it possesses, as by a session's key ring that it inherited: others' too.
  */
 static __always_inline bool key_is_own(u64 key, u32 fsuid)
 {
@@ -83,8 +83,9 @@ static __noinline int key_access(u64 key, bool reads)
 }
 
 /*
- * A user reaches his own keys by ordinary permission, at every level. Of those of root, whoever reaches them, a subject
- * below the top changes what was made at its level or below, and who reads what was made below its level falls.
+ * A user reaches his own keys by ordinary permission, at every level. Of those of root, whoever
+ * reaches them, a subject below the top changes what was made at its level or below, and one that
+ * reads what was made below its level falls.
  */
 SEC("lsm/key_permission")
 int BPF_PROG(lomac_key_permission, void *key_ref, const struct cred *cred, int need)
@@ -92,7 +93,7 @@ int BPF_PROG(lomac_key_permission, void *key_ref, const struct cred *cred, int n
 	u64 key = 0;
 	bool reads;
 
-	/* who the parent is, the kernel asks again later, when it may be another */
+	/* the kernel asks again later which task is the parent, when it may be another */
 	if (keyctl_is(KEYCTL_SESSION_TO_PARENT))
 		return top_only(TG_OP_KEY);
 	reads = (need == KEY_NEED_READ || need == KEY_NEED_SEARCH) && keyctl_is(KEYCTL_READ);

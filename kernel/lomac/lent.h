@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pages that splice(2) and sendfile(2) lend to a Unix socket: what lies there shows their owner's memory as it is when it
- * is read. An owner that falls meanwhile, having closed the socket, could still change it. A file's pages are changed by
- * who may write the file, and what was written into a pipe by nobody.
+ * Pages that splice(2) and sendfile(2) lend to a Unix socket: what lies there shows their owner's
+ * memory as it is when it is read. An owner that falls meanwhile, having closed the socket, could
+ * still change it. A file's pages are changed by tasks that may write the file, and what was
+ * written into a pipe by nobody.
  */
 #ifndef TIDEGATE_LOMAC_LENT_H
 #define TIDEGATE_LOMAC_LENT_H
@@ -41,7 +42,10 @@ static __always_inline bool page_is_owned(u64 page)
 	return !address(host->i_sb) || inode_is_memory(host);
 }
 
-/* May what the message lends be changed by who lends it, once that has fallen? Who is at the lowest level does not fall. */
+/*
+ * May what the message lends be changed by its lender, once that has fallen? A task at the lowest
+ * level does not fall.
+ */
 __noinline bool lends_memory(u64 message)
 {
 	struct msghdr *msg = CAST(struct msghdr, message);

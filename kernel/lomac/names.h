@@ -211,7 +211,7 @@ static __noinline int floor_name(struct inode *inode, u8 level)
 }
 
 /*
- * A file on tmpfs that loses its last name is memory to who has it open, and the
+ * A file on tmpfs that loses its last name is memory to the tasks that have it open, and the
  * level it had the highest that it is written at. What its rule opened to all it
  * would be no more: not while lower subjects may have it mapped.
  */
@@ -353,7 +353,10 @@ static __always_inline int lomac_relabel_for_new_name(struct tg_subject *s, stru
 		n.reason = TG_R_TREE;
 		return deny(s, &n, -EXDEV);
 	}
-	/* until it has moved, nothing is to be remembered by its old place; who opens it meanwhile sees both */
+	/*
+	 * until it has moved, nothing is to be remembered by its old place; a task that opens it
+	 * meanwhile sees both
+	 */
 	if (op == TG_OP_RENAME) {
 		memo->moving_to = level;
 		memo->moving = name_of(address(old));

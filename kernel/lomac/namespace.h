@@ -9,8 +9,9 @@
 #include "lomac/check.h"
 
 /*
- * What all in a user namespace share, and no other hook is asked about: NET_ADMIN and NET_RAW (its networks), SYS_ADMIN
- * (mounts, names, and who enters), SYS_BOOT (its processes). Of files the kernel asks for others, and often.
+ * What all in a user namespace share, and no other hook is asked about: NET_ADMIN and NET_RAW (its
+ * networks), SYS_ADMIN (mounts, names, and entering it), SYS_BOOT (its processes). Of files the
+ * kernel asks for others, and often.
  */
 #define NAMESPACE_CAPS 0x603000ull
 
@@ -50,12 +51,12 @@ static __always_inline bool namespace_holds(u64 user_ns, struct task_struct *fie
 	       namespace_has(user_ns, address(processes->user_ns));
 }
 
-/* The same of who opens things by names; or is that one in the mount namespace (0: not asked)? */
+/* The same of a task that opens things by names; or is it in the mount namespace (0: not asked)? */
 static __always_inline bool namespaces_hold(u64 user_ns, u64 mnt_ns, struct task_struct *fields)
 {
 	struct nsproxy *spaces = fields->nsproxy;
 
-	/* who ends, or is the kernel's, opens nothing by a name */
+	/* a task that ends, or is the kernel's, opens nothing by a name */
 	return fields->mm && spaces &&
 	       (namespace_holds(user_ns, fields) || (mnt_ns && address(spaces->mnt_ns) == mnt_ns));
 }

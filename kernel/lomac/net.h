@@ -54,7 +54,7 @@ int BPF_PROG(lomac_socket_create, int family, int type, int protocol, int kern)
 }
 
 /*
- * Who will have connected is not known yet, and a splice from the new socket
+ * The peer that will have connected is not known yet, and a splice from the new socket
  * passes no hook: the level is the network's lowest, unless only this machine
  * can reach the listener.
  */
@@ -160,7 +160,7 @@ static __always_inline bool net_peer_at(void *address, struct net_peer *p)
 		u64 half[2] = {};
 
 		bpf_probe_read_kernel(half, sizeof(half), address + 8);
-		/* who connects to no address reaches this machine */
+		/* a socket that connects to no address reaches this machine */
 		if (!half[0] && !half[1])
 			half[1] = bpf_cpu_to_be64(1);
 		if (!half[0] && half[1] == bpf_cpu_to_be64(0xffff00000000))
@@ -190,7 +190,10 @@ static __always_inline bool names_others(void *address)
 	return to != 0;
 }
 
-/* Does a message go to others? One whose name has no length goes to whom the socket was connected to, maybe before a fall. */
+/*
+ * Does a message go to others? One whose name has no length goes to the peer that the socket was
+ * connected to, maybe before a fall.
+ */
 static __always_inline bool goes_to_others(struct sock *sk, struct msghdr *msg)
 {
 	struct netlink_sock *socket = CAST(struct netlink_sock, address(sk));
@@ -201,8 +204,9 @@ static __always_inline bool goes_to_others(struct sock *sk, struct msghdr *msg)
 }
 
 /*
- * Who else has the socket would read what comes by the new connection by splice(2), or by TCP_ZEROCOPY_RECEIVE, which no
- * hook sees. So nobody may have it who would have to fall for that network.
+ * Another task that has the socket would read what comes by the new connection by splice(2), or by
+ * TCP_ZEROCOPY_RECEIVE, which no hook sees. So no task may have it that would have to fall for that
+ * network.
  */
 static __noinline int connects_alone(u64 sock, u8 net)
 {
@@ -242,8 +246,9 @@ static __always_inline int changes_ends(struct socket *sock)
 }
 
 /*
- * A socket for datagrams is connected anew as often as one likes, and every connection is ended by an address of no family
- * (AF_UNSPEC). Who else has it hears others then. A Unix socket of any kind is another's to connect, too.
+ * A socket for datagrams is connected anew as often as one likes, and every connection is ended by
+ * an address of no family (AF_UNSPEC). Another task that has it hears others then. A Unix socket of
+ * any kind is another's to connect, too.
  */
 SEC("lsm.s/socket_connect")
 int BPF_PROG(lomac_socket_connect, struct socket *sock, struct sockaddr *name, int len)
@@ -307,7 +312,7 @@ static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
 	net_peer_of(sk, &p);
 	if (!err && p.known)
 		err = modify_net(&p, -EIO);
-	/* who speaks from an address of this machine's own network is believed as that */
+	/* a sender from an address of this machine's own network is believed as that */
 	if (!err) {
 		struct net_peer own = { .family = p.family };
 
@@ -326,7 +331,7 @@ static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
 
 /*
  * A datagram to this machine from an address of its own that is in a higher network. From the same address others are sent
- * to as from any; and what goes to a group, or to all, says nothing of whom it is from.
+ * to as from any; and what goes to a group, or to all, says nothing of its sender.
  */
 static __noinline int modify_source(struct sock *sk, struct net_peer *named, u64 control, u64 len)
 {
@@ -363,7 +368,7 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 		return modify_netlink(netlink_is_shared(sk) || goes_to_others(sk, msg));
 	if ((named.family != AF_INET && named.family != AF_INET6) || is_of_kernel(sk))
 		return 0;
-	/* whom an association of SCTP is with, the socket does not say */
+	/* the socket does not say which peer an association of SCTP is with */
 	if (sk->sk_protocol == IPPROTO_SCTP)
 		return top_only(TG_OP_SEND);
 	if (subject_level(subject_current()) >= policy.net_highest &&
@@ -393,7 +398,7 @@ static __noinline int send_any(struct msghdr *msg, struct sock *sk)
 	if (sk->__sk_common.skc_family != AF_UNIX)
 		return lomac_net_send(sk, msg);
 	tx.family = AF_UNIX;
-	/* who sends from the top needs no turn (unix.h), the daemon among them */
+	/* a task that sends from the top needs no turn (unix.h), the daemon among them */
 	if (sk->sk_type == SOCK_DGRAM && level_current() != policy.top)
 		tx_take_turn();
 	else
@@ -426,7 +431,7 @@ int BPF_PROG(lomac_socket_sendmsg, struct socket *sock)
 	return sk ? lomac_sendmsg(ctx, sk) : 0;
 }
 
-/* Its own name is everybody's who has it, and whether it hears connections, and how many wait. */
+/* All that have the socket share its own name, whether it hears connections, and how many wait. */
 SEC("lsm/socket_bind")
 int BPF_PROG(lomac_socket_bind, struct socket *sock)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The levels of networks: whom a socket talks to, and what is observed by that. */
+/* The levels of networks: the peer of a socket, and what is observed by talking to it. */
 #ifndef TIDEGATE_LOMAC_NETWORK_H
 #define TIDEGATE_LOMAC_NETWORK_H
 
@@ -14,8 +14,9 @@ struct net_peer {
 };
 
 /*
- * Is it in a network namespace that belongs to a user namespace, and not to the machine? Who has that gives it the
- * addresses, ways and translations that he likes, so that any other network may lie behind any address.
+ * Is it in a network namespace that belongs to a user namespace, and not to the machine? The owner
+ * of that gives it the addresses, ways and translations that it likes, so that any other network
+ * may lie behind any address.
  */
 static __always_inline bool net_is_elsewhere(struct sock *sk)
 {
@@ -37,8 +38,8 @@ static __always_inline bool net_is_loopback(struct net_peer *p)
 }
 
 /*
- * The level of an address, as who sends there is asked about: the longest network line that holds it. What is sent by
- * somebody's own loopback device stays in there, where nobody believes it.
+ * The level of an address, as a sender is asked about it: the longest network line that holds it.
+ * What is sent by somebody's own loopback device stays in there, where nobody believes it.
  */
 static __always_inline u8 net_level(struct net_peer *p)
 {

@@ -473,8 +473,8 @@ static __always_inline u8 memory_level(struct inode *inode, u64 dentry, u32 clas
 }
 
 /*
- * May who stands at this level write memory by a descriptor? Not who fell while it
- * was a file: what it was then is in `floors`.
+ * May a task at this level write memory by a descriptor? Not one that fell while it was a file:
+ * what it was then is in `floors`.
  */
 static __always_inline bool memory_admits(u64 inode, u64 dentry, u8 level)
 {

@@ -44,9 +44,10 @@ static __always_inline void net_named(struct sock *sk, struct net_peer *p)
 }
 
 /*
- * The socket's own address, where somebody on this machine takes who sends from it for that address's network: a loopback
- * address, or that of a connection by the loopback device, as all between two own addresses are. Who is asked by another
- * machine answers from an own address, too, and is no network to it.
+ * The socket's own address, where a task on this machine takes a sender from it for that address's
+ * network: a loopback address, or that of a connection by the loopback device, as all between two
+ * own addresses are. A server that another machine asks answers from an own address, too, and is no
+ * network to it.
  */
 static __always_inline void net_own(struct sock *sk, struct net_peer *p)
 {
@@ -54,7 +55,7 @@ static __always_inline void net_own(struct sock *sk, struct net_peer *p)
 	int device = sk->sk_rx_dst_ifindex;
 
 	net_bound(sk, p);
-	/* nobody has answered yet who connects */
+	/* a socket that connects has no answer yet */
 	if (p->known || sk->sk_type != SOCK_STREAM || state == TCP_CLOSE || state == TCP_SYN_SENT)
 		return;
 	/* 0: not known, as with MPTCP: it may be that one */

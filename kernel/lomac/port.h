@@ -7,7 +7,10 @@
 
 #define PORT_SOCKETS 64 /* of one port that are looked at: of more one may be higher */
 
-/* Has somebody above the level one of the sockets? Who keeps its level whatever it hears does not count (shared.h). */
+/*
+ * Has somebody above the level one of the sockets? One that keeps its level whatever it hears does
+ * not count (shared.h).
+ */
 __noinline bool port_is_higher(u64 sk, u32 level)
 {
 	struct sock_reuseport *group =

@@ -11,8 +11,8 @@
 #include "lomac/rules.h"
 
 /*
- * Does the kernel act by credentials that are not the task's? An overlay does so behind its
- * files, by those of who mounted it. A ring's worker does so too, by the task's own of before.
+ * Does the kernel act by credentials that are not the task's? An overlay does so behind its files,
+ * by those of the task that mounted it. A ring's worker does so too, by the task's own of before.
  */
 static __always_inline bool by_others_credentials(const struct cred *cred)
 {

@@ -43,7 +43,7 @@ static __noinline bool daemon_takes(struct file *file)
 	return magic != SECRETMEM_MAGIC && inode_is_memory(inode);
 }
 
-/* Rings and listeners act for who made them, and a pty's master types for its session. */
+/* Rings and listeners act for the task that made them, and a pty's master types for its session. */
 static __noinline bool acts_for_others(struct file *file, enum tx_kind kind)
 {
 	u8 level = subject_level(subject_current());

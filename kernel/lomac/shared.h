@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who else has an open file. What belongs to the description is everybody's who has it: its flags, its owner and that
- * one's signal, its locks, and of a socket whom it is connected to and its options. This is asked where one of them
- * changes that, and the tables are looked through only if the file's references say that somebody else may have it.
+ * The other tasks that have an open file. They share what belongs to the description: its flags,
+ * its owner and that one's signal, its locks, and of a socket its peer and its options. This is
+ * asked where one of them changes that, and the tables are looked through only if the file's
+ * references say that somebody else may have it.
  */
 #ifndef TIDEGATE_LOMAC_SHARED_H
 #define TIDEGATE_LOMAC_SHARED_H
@@ -97,9 +98,9 @@ static __noinline int modify_opened(struct file *file, u8 op)
 }
 
 /*
- * What is the description's changes for everybody who has it: where it writes and how, who is told of it, and who has it
- * locked. In the log that a service and its fallen child have as their output the child, without O_APPEND, chooses the
- * place. A terminal is its session's (terminal.h).
+ * What is the description's changes for all that have it: where it writes and how, which task is
+ * told of it, and which has it locked. In the log that a service and its fallen child have as their
+ * output the child, without O_APPEND, chooses the place. A terminal is its session's (terminal.h).
  */
 static __noinline int modify_shared(struct file *file, u8 op)
 {

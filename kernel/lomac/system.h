@@ -11,7 +11,10 @@
 #include "abi/record.h"
 #include "lib/verifier.h"
 
-/* Mounting in a mount namespace that an unprivileged user made changes nobody's view but theirs who are in it. */
+/*
+ * Mounting in a mount namespace that an unprivileged user made changes no view but that of the
+ * tasks in it.
+ */
 static __always_inline int lomac_may_mount(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
@@ -83,8 +86,9 @@ int BPF_PROG(lomac_quotactl, int cmds)
 }
 
 /*
- * Which program it is, is no process's to say: records name it, and the next start trusts by it. With whom another one
- * shares a processor is not either, nor to share one with it; its own group may be higher ones'.
+ * Which program it is, is no process's to say: records name it, and the next start trusts by it.
+ * Nor may it say which tasks another one shares a processor with, nor share one with it; its own
+ * group may be higher ones'.
  */
 SEC("lsm/task_prctl")
 int BPF_PROG(lomac_task_prctl, int option, unsigned long what, unsigned long who,

@@ -38,8 +38,8 @@ int BPF_PROG(lomac_task_kill, struct task_struct *p, struct kernel_siginfo *info
 }
 
 /*
- * ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd. The tracer reads what it holds. Who has a trusted program in hand would
- * have a process that never falls.
+ * ptrace, process_vm_*, /proc/PID/mem, pidfd_getfd. The tracer reads what it holds. A tracer of a
+ * trusted program would have a process that never falls.
  */
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(lomac_ptrace_access_check, struct task_struct *child, unsigned int mode)
@@ -69,7 +69,7 @@ int BPF_PROG(lomac_ptrace_access_check, struct task_struct *child, unsigned int 
 	return lomac_task_access(child, TG_OP_PTRACE);
 }
 
-/* A tracer writes and reads its tracee: who asks to be traced has to be at its level. */
+/* A tracer writes and reads its tracee: a task that asks to be traced has to be at its level. */
 SEC("lsm/ptrace_traceme")
 int BPF_PROG(lomac_ptrace_traceme, struct task_struct *parent)
 {
@@ -90,7 +90,7 @@ int BPF_PROG(lomac_ptrace_traceme, struct task_struct *parent)
 
 /*
  * A descriptor's owner gets a signal when somebody else makes it ready: SIGIO, or F_SETSIG's. What an interrupt brings, a
- * packet or a key, is not the doing of whom it finds at work: the owner has asked for it.
+ * packet or a key, is not the doing of the task that it finds at work: the owner has asked for it.
  */
 SEC("lsm/file_send_sigiotask")
 int BPF_PROG(lomac_file_send_sigiotask, struct task_struct *p)
@@ -100,7 +100,7 @@ int BPF_PROG(lomac_file_send_sigiotask, struct task_struct *p)
 
 #define SETFL_MASK (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME | FASYNC)
 
-/* Does it change the description: its flags, who is told of it and how, what its pipe holds? */
+/* Does it change the description: its flags, which task is told of it and how, what its pipe holds? */
 static __always_inline bool changes_description(struct file *file, unsigned int cmd,
 						unsigned long arg)
 {
@@ -116,7 +116,10 @@ static __always_inline bool changes_description(struct file *file, unsigned int 
 	return false;
 }
 
-/* The writer that sets it off may be higher than who chose the owner: below the top one owns it oneself. */
+/*
+ * The writer that sets it off may be higher than the task that chose the owner: below the top one
+ * owns it oneself.
+ */
 SEC("lsm/file_fcntl")
 int BPF_PROG(lomac_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -130,7 +133,10 @@ int BPF_PROG(lomac_file_fcntl, struct file *file, unsigned int cmd, unsigned lon
 
 	if (subject_level(s) >= policy.top)
 		return 0;
-	/* who opens the file waits for who has a lease; what a file is written for is its inode's */
+	/*
+	 * a task that opens the file waits for the holder of a lease; what a file is written for is
+	 * its inode's
+	 */
 	if (cmd == F_SETLEASE || cmd == F_SETDELEG || cmd == F_SET_RW_HINT)
 		return modify_opened(file, TG_OP_SETATTR);
 	if (changes_description(file, cmd, arg)) {
@@ -155,8 +161,9 @@ int BPF_PROG(lomac_file_fcntl, struct file *file, unsigned int cmd, unsigned lon
 }
 
 /*
- * Who has a file locked for itself keeps others from it: that is a modification. What is open for writing was asked about
- * then, unless the guard is there. A lock by flock(2) is the description's, and so is its end.
+ * A task that has a file locked for itself keeps others from it: that is a modification. What is
+ * open for writing was asked about then, unless the guard is there. A lock by flock(2) is the
+ * description's, and so is its end.
  */
 SEC("lsm/file_lock")
 int BPF_PROG(lomac_file_lock, struct file *file, unsigned int cmd)

@@ -42,7 +42,10 @@ static __always_inline bool unix_file_admits(struct lomac_subject who, u64 label
 	       !(root && o.attrs & TG_LOWWRITE && !lomac_open(who, o, policy.top));
 }
 
-/* A socket that is about to be connected, if somebody else may have it, who would hear and speak by it, too. */
+/*
+ * A socket that is about to be connected, if another task may have it, which would hear and speak
+ * by it, too.
+ */
 static __always_inline u64 unix_shared(struct sock *sock)
 {
 	struct sock *sk = CAST(struct sock, address(sock));

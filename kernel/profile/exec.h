@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Object manager of the profile model: executions, and who is confined by what after
- * them. profile_transition() and find_attach() of security/apparmor/domain.c.
+ * Object manager of the profile model: executions, and the profiles that confine tasks after them.
+ * profile_transition() and find_attach() of security/apparmor/domain.c.
  */
 #ifndef TIDEGATE_PROFILE_EXEC_H
 #define TIDEGATE_PROFILE_EXEC_H
@@ -129,7 +129,7 @@ static __noinline int exec_attach(struct linux_binprm *bprm, struct tg_confined 
 	return -EAGAIN;
 }
 
-/* Is who traces the current task confined itself? It goes on tracing what the task becomes. */
+/* Is the tracer of the current task confined itself? It goes on tracing what the task becomes. */
 static __noinline bool tracer_is_confined(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf(), *tracer;
@@ -344,7 +344,10 @@ int BPF_PROG(profile_bprm_committing_creds, struct linux_binprm *bprm)
 {
 	struct tg_confined *c = profile_subjects_current();
 
-	/* who is confined has not asked, nor has it kept what it asked for before that (self.h) */
+	/*
+	 * a task that is confined has not asked, nor has it kept what it asked for before that
+	 * (self.h)
+	 */
 	if (!c || !c->at)
 		bpf_task_storage_delete(&profile_onexec, bpf_get_current_task_btf());
 	if (!c)

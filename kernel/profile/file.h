@@ -29,7 +29,7 @@ static __always_inline int name_refuse(long error, u32 request, struct tg_note *
 			      n);
 }
 
-/* A name that is asked about by who's rules. */
+/* A name that is asked about by the rules of `who`. */
 static __always_inline void name_for(struct tg_name *n, struct tg_who *who, u64 dentry, u64 mnt,
 				     bool dir)
 {
@@ -236,7 +236,7 @@ int BPF_PROG(profile_file_mprotect, struct vm_area_struct *vma, unsigned long re
 	return mapped(vma->vm_file, prot, vma->vm_flags & VM_SHARED);
 }
 
-/* Who may write at a file's end alone does not write elsewhere by asking to. */
+/* A task that may write at a file's end alone does not write elsewhere by asking to. */
 SEC("lsm/file_fcntl")
 int BPF_PROG(profile_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
 {

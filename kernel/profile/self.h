@@ -137,7 +137,7 @@ static __always_inline bool has_io_uring(void)
 	return bpf_get_current_task_btf()->io_uring;
 }
 
-/* Who guesses at a token is killed, in complain mode, too. */
+/* A task that guesses at a token is killed, in complain mode, too. */
 static __always_inline int hat_kill(struct tg_who *who, struct tg_note *note)
 {
 	if (!policy.permissive)
@@ -382,9 +382,9 @@ __noinline int change_asked(struct tg_text *t, bool exec)
 }
 
 /*
- * BPF is no module that a file of /proc belongs to, so this decides in place of the one that is asked: what is
- * returned but 0 is what the write returns. Where AppArmor is at work itself it is asked, too, by who is not
- * confined here, about what there is none of here.
+ * BPF is no module that a file of /proc belongs to, so this decides in place of the one that is
+ * asked: what is returned but 0 is what the write returns. Where AppArmor is at work itself, it is
+ * asked, too, by a task that is not confined here, about what there is none of here.
  */
 SEC("fmod_ret/security_setprocattr")
 int BPF_PROG(profile_setprocattr, int lsmid, const char *name, void *value, u64 size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Subjects of the `profile` model: which profile confines a task. Of who is not confined there is
- * nothing. A child is what its parent is from its first instant; an execution changes it. Each
- * thread has its own, as in AppArmor, and only the task itself changes it.
+ * Subjects of the `profile` model: which profile confines a task. Of a task that is not confined
+ * there is nothing. A child is what its parent is from its first instant; an execution changes it.
+ * Each thread has its own, as in AppArmor, and only the task itself changes it.
  */
 #ifndef TIDEGATE_PROFILE_SUBJECT_H
 #define TIDEGATE_PROFILE_SUBJECT_H
@@ -45,8 +45,8 @@ struct tg_confined {
 TASK_SLOTS(profile, profile_subjects, struct tg_confined, 14)
 
 /*
- * What user space asks for: the profile of a task's next execution, by its id. Of its own, so that
- * who asks writes over nothing that an execution under way has found.
+ * What user space asks for: the profile of a task's next execution, by its id. A map of its own, so
+ * that the task that asks writes over nothing that an execution under way has found.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -21,7 +21,7 @@ struct tg_between {
 	u32 signal;
 	u32 request;
 	u32 suffered;
-	u32 peer; /* pid of who is not the current task */
+	u32 peer; /* pid of the task that is not the current one */
 	u8 op;
 	u8 plain; /* found: both allow it, and nothing is to be recorded */
 	u8 pad[2];
@@ -125,7 +125,7 @@ static __always_inline int both_say(struct tg_between *b)
 {
 	int err = peer_says(b->actor, b->object, b, b->request);
 
-	/* who is not confined may do it to anybody, but for signals */
+	/* a task that is not confined may do it to any other, but for signals */
 	if (b->class == PROFILE_CLASS_PTRACE && !confines(b->actor))
 		return err;
 	return err ? err : peer_says(b->object, b->actor, b, b->suffered);
@@ -202,7 +202,7 @@ int BPF_PROG(profile_ptrace_traceme, struct task_struct *parent)
 }
 
 /*
- * Who is confined does not get at the monitor by bpf(2): what is loaded there, by its path
+ * A task that is confined does not get at the monitor by bpf(2): what is loaded there, by its path
  * or its number, takes the capability mac_admin, as AppArmor's policy does.
  */
 SEC("lsm/bpf")

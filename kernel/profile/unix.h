@@ -3,11 +3,11 @@
  * Object manager of the profile model: unix sockets. What has an abstract name or none is decided by the
  * rules of `unix`, what has a path by those on files: security/apparmor/af_unix.c, since 6.17.
  *
- * A connection is asked about when it is made, a datagram each time, on both sides: the profile of who
- * connects or sends, by the name of what the other end belongs to, and that one's by his. So an end has to
- * be known by whose it is. Invariant: an end that somebody else can reach (it has an address, or a peer) has a
- * label if who gave it that was confined, and the label does not change any more. Where it could not be stored the
- * operation is refused.
+ * A connection is asked about when it is made, a datagram each time, on both sides: the sender's
+ * profile, by the name of the profile that the other end belongs to, and that one by the sender's.
+ * So it has to be known whose an end is. Invariant: an end that somebody else can reach (it has an
+ * address, or a peer) has a label if the task that gave it that was confined, and the label does
+ * not change any more. Where it could not be stored the operation is refused.
  */
 #ifndef TIDEGATE_PROFILE_UNIX_H
 #define TIDEGATE_PROFILE_UNIX_H
@@ -18,7 +18,7 @@
 
 /* What is kept of a unix socket that a confined task has bound, paired or connected, or sent by. */
 struct tg_unix_label {
-	u64 profile; /* whose it is, by the profile's id, 0: nobody's who was confined */
+	u64 profile; /* whose it is, by the profile's id, 0: no confined task's */
 	u64 other;   /* and whose the other end was when they were connected */
 	/* the newest datagram that was simply allowed: */
 	u64 cookie; /* where it went, */
@@ -275,8 +275,8 @@ __noinline int unix_asked(struct tg_confined *c, struct tg_unix *u)
 }
 
 /*
- * The same of a connection: what the current task asks, and what the other end's profile has to let be done by it. Of a
- * connection to a path only who connects is asked.
+ * The same of a connection: what the current task asks, and what the other end's profile has to let
+ * be done by it. Of a connection to a path only the connecting end is asked.
  */
 __noinline int unix_both_say(struct tg_unix *u, u64 other, u32 suffered)
 {

@@ -45,7 +45,7 @@ __noinline u64 profile_audit(u32 request, u32 denied, struct tg_note *n __arg_no
 	if (!e)
 		return 0;
 	c = profile_subjects_current();
-	/* who is not confined is refused what another's profile does not let be done to it */
+	/* a task that is not confined is refused what another's profile does not let be done */
 	if (c && n->reason >= TG_R_PROFILE) {
 		e->profile = c->profile;
 		e->request = request;

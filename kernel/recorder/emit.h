@@ -11,7 +11,7 @@ struct tr_note {
 	u64 inode;  /* address */
 	u64 dentry; /* address */
 	u64 other;  /* dentry of the other path, 0: none */
-	u64 task;   /* address of who did it, 0: the current one */
+	u64 task;   /* address of the task that did it, 0: the current one */
 	u64 channel;
 	u64 over; /* inode that is replaced, 0: none */
 	u32 flags;
@@ -23,7 +23,7 @@ struct tr_note {
 	u8 class;
 	u8 family;
 	u8 sock_type;
-	u8 always; /* a change of names, or of who there is: never like another */
+	u8 always; /* a change of names, or of tasks that there are: never like another */
 	u8 addr[16];
 	u8 bound[16];
 };

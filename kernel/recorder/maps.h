@@ -57,7 +57,7 @@ struct {
 	__type(value, u64);
 } observed SEC(".maps");
 
-/* Who is recorded, where not everybody is; by thread group. */
+/* The processes that are recorded, where not all are; by thread group. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 16);

@@ -159,7 +159,7 @@ static __always_inline u64 socket_inode(u64 sk)
 		      0;
 }
 
-/* To whom: the file that names it, and who listens there. */
+/* The peer: the file that names it, and the socket that listens there. */
 static __noinline int tell_unix(u64 other, u64 channel, u8 type, s32 refused)
 {
 	struct tr_note n = {

@@ -8,7 +8,7 @@
 #define TIDEGATE_RECORDER_SYSTEM_H
 
 #define top_only(op) (op)
-/* which depends on who else is there, and not on the call */
+/* which depends on the other tasks that are there, and not on the call */
 #define namespace_is_own(user_ns, mnt_ns) 0
 #pragma push_macro("SEC")
 #pragma push_macro("BPF_PROG")
@@ -98,7 +98,10 @@ int BPF_PROG(capable, const struct cred *cred, struct user_namespace *ns, int ca
 {
 	s32 refused = RESULT(ctx);
 
-	/* who has not the right asks the monitor nothing; raw sockets are told as they are made */
+	/*
+	 * a task that has not the right asks the monitor nothing; raw sockets are told as they are
+	 * made
+	 */
 	if (refused == -EPERM || cap == CAP_NET_RAW || !is_privilege(cred, ns, cap) ||
 	    is_no_news(cred, cap, opts))
 		return 0;

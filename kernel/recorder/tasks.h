@@ -140,7 +140,7 @@ int BPF_PROG(process_exec, struct task_struct *task)
 	u32 i;
 
 	tell(&n);
-	/* who forked on the way here, and has read ends of what this one writes */
+	/* for tasks that forked on the way here, and have read ends of what this one writes */
 	bpf_for(i, 0, TR_ANCESTORS) {
 		tell_channels(address(task));
 		task = CAST(struct task_struct, address(task->real_parent));

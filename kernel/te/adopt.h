@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The system-wide start of the `te` model: every task gets a SID (crates/monitor/src/system.rs). User space reads who there
- * is, makes of it what executions since the machine started would have made, and says so in a table; who is met before
- * that is a stray, and has the SID of what has no label (subject.h).
+ * The system-wide start of the `te` model: every task gets a SID (crates/monitor/src/system.rs).
+ * User space reads which tasks there are, makes of it what executions since the machine started
+ * would have made, and says so in a table; a task that is met before that is a stray, and has the
+ * SID of what has no label (subject.h).
  */
 #ifndef TIDEGATE_TE_ADOPT_H
 #define TIDEGATE_TE_ADOPT_H

@@ -64,7 +64,10 @@ int BPF_PROG(te_cred_free, struct cred *cred)
 	return 0;
 }
 
-/* The SID of another who has opened a file; TE_UNGOVERNED: nobody has, or who is not governed, and hands over what it likes. */
+/*
+ * The SID of another subject that has opened a file; TE_UNGOVERNED: none has, or a task that is not
+ * governed, which hands over what it likes.
+ */
 static __always_inline u64 te_opener(u64 file, u64 own)
 {
 	u64 sid = te_cred_sid(address(CAST(struct file, file)->f_cred));

@@ -191,7 +191,7 @@ int BPF_PROG(te_bprm_creds_for_exec, struct linux_binprm *bprm)
 		bpf_bprm_opts_set(bprm, BPF_F_BPRM_SECUREEXEC);
 		return 0;
 	}
-	/* who is not governed comes under the policy by what user space asked for */
+	/* a task that is not governed comes under the policy by what user space asked for */
 	asked = bpf_task_storage_get(&te_onexec, bpf_get_current_task_btf(), 0, 0);
 	if (!asked || !*asked || !te_tables(policy_seqno()))
 		return 0;
@@ -203,9 +203,9 @@ int BPF_PROG(te_bprm_creds_for_exec, struct linux_binprm *bprm)
 }
 
 /*
- * Past the point of no return: new memory, one thread, a descriptor table of its own. What of that the new domain may not
- * use is left to the guard; selinux_bprm_committing_creds() replaces it by the null device. Who is not governed and enters a
- * domain hands over what it likes.
+ * Past the point of no return: new memory, one thread, a descriptor table of its own. What of that
+ * the new domain may not use is left to the guard; selinux_bprm_committing_creds() replaces it by
+ * the null device. A task that is not governed and enters a domain hands over what it likes.
  */
 SEC("lsm.s/bprm_committing_creds")
 int BPF_PROG(te_bprm_committing_creds, struct linux_binprm *bprm)

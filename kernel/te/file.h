@@ -156,7 +156,7 @@ int BPF_PROG(te_file_fcntl, struct file *file, unsigned int cmd, unsigned long a
 		err = te_file_asked(file, 0, TG_OP_TTY);
 		return err ? err : te_owner_asked(arg);
 	}
-	/* who it is about stands in memory, which may change meanwhile */
+	/* the owner that it is about stands in memory, which may change meanwhile */
 	if (cmd == F_SETOWN_EX)
 		return -EACCES;
 	if (cmd == F_SETFL && file->f_flags & O_APPEND && !(arg & O_APPEND))

@@ -16,8 +16,9 @@
 #include "te/verdict.h"
 
 /*
- * A label remembered in an inode, and the hint: what was simply allowed to whom, last. Several may write at once, so each
- * of the two is sealed with what it holds for: of what two have written by halves nothing is read.
+ * A label remembered in an inode, and the hint: what was simply allowed last, and to which subject.
+ * Several may write at once, so each of the two is sealed with what it holds for: of what two tasks
+ * have written by halves nothing is read.
  */
 struct te_inode {
 	u64 sid;
@@ -487,7 +488,10 @@ static __noinline int te_full(struct tg_note *n)
 	return deny(NULL, n, -ENOSPC);
 }
 
-/* What cannot be refused any more has no SID: who made it ends. Where refusals are only recorded it has what its place says. */
+/*
+ * What cannot be refused any more has no SID: the task that made it ends. Where refusals are only
+ * recorded it has what its place says.
+ */
 static __always_inline void te_not_given(void)
 {
 	__sync_fetch_and_add(&labels_failed, 1);
@@ -517,7 +521,10 @@ __noinline int te_give(struct inode *inode __arg_trusted, u64 sid)
 	return 0;
 }
 
-/* Is all of this simply allowed to who asks, by what was last decided about the object? Counted as a question only if it is. */
+/*
+ * Is all of this simply allowed to the caller, by what was last decided about the object? Counted
+ * as a question only if it is.
+ */
 static __always_inline bool te_inode_is_hinted(struct inode *inode, u32 request)
 {
 	struct te_inode *memo = bpf_inode_storage_get(&te_inodes, inode, 0, 0);
@@ -533,7 +540,7 @@ static __always_inline bool te_inode_is_hinted(struct inode *inode, u32 request)
 	return true;
 }
 
-/* May who asks do this to an object? */
+/* May the caller do this to an object? */
 __noinline int te_inode_has_perm(struct inode *inode __arg_trusted, u64 dentry, u32 request,
 				 struct tg_note *n)
 {

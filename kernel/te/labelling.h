@@ -132,7 +132,7 @@ static __always_inline u32 te_new_range(u32 p, u32 kind, u64 source, u64 target,
 	return sid_range(source);
 }
 
-/* What is made: by whom, where, and of which class and name. */
+/* What is made: by which subject, where, and of which class and name. */
 struct te_made {
 	u64 source;
 	u64 target;

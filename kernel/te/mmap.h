@@ -19,7 +19,10 @@ static __always_inline bool te_map_is_code(struct file *file, u32 prot, bool sha
 	       (te_is_nobodys(address(file)) || (!shared && prot & PROT_WRITE_FLAG));
 }
 
-/* What is mapped of an overlay's file is behind it. Asked about is the overlay's, as when it was mapped; who opened that is known no more. */
+/*
+ * What is mapped of an overlay's file is behind it. Asked about is the overlay's, as when it was
+ * mapped; the task that opened that is known no more.
+ */
 static __noinline int te_behind_asked(u64 file, u32 request)
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_FILE };
@@ -66,8 +69,8 @@ static __always_inline int te_map_asked(struct te_who *who, struct file *file, u
 }
 
 /*
- * SELinux asks for `map` and then for the rest. Where a hint allows all of it, that is one question; the hint knows
- * nothing of who has opened the file.
+ * SELinux asks for `map` and then for the rest. Where a hint allows all of it, that is one
+ * question; the hint knows nothing of the task that has opened the file.
  */
 static __noinline bool te_map_is_hinted(struct file *file, u32 prot, bool shared)
 {

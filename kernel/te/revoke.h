@@ -87,7 +87,7 @@ static __noinline void te_held_behind(struct tg_te_held *line, u64 file, u32 req
 	line->denied = te_lost(line->source, line->target, line->class, request);
 }
 
-/* Of a descriptor, who opened it. */
+/* The use of a descriptor, by the SID of the task that opened it. */
 static __noinline void te_held_descriptor(struct tg_te_held *line, u64 file)
 {
 	struct file *f = CAST(struct file, file);

@@ -205,7 +205,7 @@ static __always_inline bool te_compare_roles(u32 p, u32 one, u32 two, u32 operat
 	}
 }
 
-/* The contexts of a decision; the third is who changes a context. */
+/* The contexts of a decision; the third is that of the subject that changes a context. */
 struct te_sides {
 	u64 source;
 	u64 target;
@@ -301,8 +301,8 @@ te_function u32 te_constrained(u32 p, struct te_sides *s __arg_nonnull, u32 list
 }
 
 /*
- * The same of the types that bound these: who is bounded may no more than what bounds it, constraints and all. Of the
- * rules that is in the tables. type_attribute_bounds_av()
+ * The same of the types that bound these: a type that is bounded may no more than the one that
+ * bounds it, constraints and all. Of the rules that is in the tables. type_attribute_bounds_av()
  */
 #define TE_BOUNDS 16
 te_function u32 te_constrained_above(u32 p, struct te_sides *s __arg_nonnull, u32 list)

@@ -224,7 +224,10 @@ int BPF_PROG(te_inode_post_setxattr, struct dentry *dentry, const char *name)
 	sid = te_context(te_void(ctx, 2), te_void(ctx, 3));
 	if (sid && te_give(inode, sid))
 		te_not_given();
-	/* who has it open by the label of before is asked from now on, as soon as that is there */
+	/*
+	 * a task that has it open by the label of before is asked from now on, as soon as that is
+	 * there
+	 */
 	if (sid)
 		te_guard_now();
 	return 0;

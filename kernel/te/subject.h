@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Subjects of the `te` model: the SIDs of a task (struct task_security_struct of security/selinux). Who has none is not
- * governed: it is asked nothing, and to others it is what the policy's initial SID `kernel` is. A child is what its
- * parent is from its first instant; an execution changes it. Each thread has its own, and only the task itself changes it.
+ * Subjects of the `te` model: the SIDs of a task (struct task_security_struct of security/selinux).
+ * A task that has none is not governed: it is asked nothing, and to others it is what the policy's
+ * initial SID `kernel` is. A child is what its parent is from its first instant; an execution
+ * changes it. Each thread has its own, and only the task itself changes it.
  */
 #ifndef TIDEGATE_TE_SUBJECT_H
 #define TIDEGATE_TE_SUBJECT_H
@@ -23,7 +24,9 @@ struct te_subject {
 	u64 made;       /* the SID of what it is making: a file by this name */
 	u64 made_dentry;
 	u64 made_parent;
-	/* its SID is that of who has none, until user space says which one it has (adopt.h) */
+	/*
+	 * its SID is that of tasks that have none, until user space says which one it has (adopt.h)
+	 */
 	u16 stray;
 	u16 exempt; /* it is of the monitor's own, and has none */
 	u32 pad;
@@ -64,8 +67,9 @@ static __always_inline u32 te_tables(u32 number)
 }
 
 /*
- * Under a system-wide start everybody is governed, and user space says by which SID. This one has who it has not met yet,
- * as a task whose birth was under way: the SID of what has no label. 0: who has no SID is not governed.
+ * Under a system-wide start every task is governed, and user space says by which SID. A task that
+ * it has not met yet has this one, as one whose birth was under way: the SID of what has no label.
+ * 0: a task that has no SID is not governed.
  */
 u64 te_everyone GLOBAL_OF(te);
 u64 te_strays GLOBAL_OF(te); /* how many were met so */
@@ -95,9 +99,9 @@ static __noinline int te_meet_me(void)
 	return 0;
 }
 
-/* Who asks: the current task. */
+/* The caller: the current task. */
 struct te_who {
-	struct te_subject *subject; /* NULL: it is not */
+	struct te_subject *subject; /* NULL: it is not governed */
 	u64 sid;
 };
 
@@ -114,7 +118,7 @@ static __always_inline struct te_who te_met(void)
 	return who;
 }
 
-/* Who asks, if it is governed. */
+/* The caller, if it is governed. */
 static __always_inline struct te_who te_me(void)
 {
 	if (te_everyone)

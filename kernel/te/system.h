@@ -68,7 +68,10 @@ static __always_inline u32 te_load_request(u32 id)
 	return request;
 }
 
-/* Who has something loaded. Firmware is looked for by credentials of the kernel's own, whoever it is for. */
+/*
+ * The subject that has something loaded. Firmware is looked for by credentials of the kernel's own,
+ * whichever task it is for.
+ */
 static __always_inline struct te_who te_loader(void)
 {
 	struct task_struct *me = bpf_get_current_task_btf();

@@ -60,7 +60,7 @@ int BPF_PROG(te_ptrace_traceme, struct task_struct *parent)
 	struct te_subject *s = te_subjects_current();
 	u64 tracer = te_sid_of(parent);
 
-	/* who is not governed traces as it likes */
+	/* a task that is not governed traces as it likes */
 	if (!tracer)
 		return 0;
 	n.peer = parent->tgid;

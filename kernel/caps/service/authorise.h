@@ -212,7 +212,10 @@ static __noinline u32 caps_bound_ended(struct caps_room *r, struct caps_bound *b
 		if (why)
 			return why;
 	}
-	/* nor for longer than the connection, for who asked for it; that of the sender's own domain is the guard's (caps/net.h) */
+	/*
+	 * nor for longer than the connection, for the domain that asked for it; that of the
+	 * sender's own domain is the guard's (caps/net.h)
+	 */
 	a = r->file && b->domain && b->serial != r->serial ?
 		    caps_active_of(r->file, b->domain, CAPS_OPENED) :
 		    NULL;
@@ -252,7 +255,7 @@ __noinline u32 caps_request_uses(struct caps_room *r __arg_nonnull, u32 layer, u
 	r->denied = has ? r->wanted & ~rights : r->wanted;
 	if (has && r->denied)
 		return CAPS_NOT_BOUND;
-	/* who did not open it is asked as if it opened it now */
+	/* a session that did not open it is asked as if it opened it now */
 	if (!is_own || (has && r->sessions[i] == r->session_number))
 		return 0;
 	b = caps_bound_at(r->conn, r->slots[i]);
@@ -327,7 +330,7 @@ __noinline u32 caps_request_asks(struct caps_room *r __arg_nonnull, u32 layer, u
 	kind = ARENA_PTR(struct caps_operation, at)->kind;
 	needs = ARENA_PTR(struct caps_operation, at)->needs;
 	count = ARENA_PTR(struct caps_operation, at)->count;
-	/* nothing is bound for who has only opened what is used */
+	/* nothing is bound for a layer that has only opened what is used */
 	if (kind == CAPS_FREE || (kind == CAPS_BINDS && (!own || counts)))
 		return 0;
 	for_each_index(i, count) {

@@ -160,7 +160,7 @@ static __noinline int caps_reply_made(struct caps_conn *c, u64 id, u32 flags, u6
 	u32 slot;
 
 	b = caps_bound_by(c->number, id, false, &slot);
-	/* of two who reply to it one does */
+	/* of two replies to it one does */
 	if (b && !bpf_map_delete_elem(&caps_numbers, &key)) {
 		__sync_fetch_and_sub(&c->asked, 1);
 		if (!(flags & CAPS_WIRE_BOUND) || !caps_bound_named(c, b, slot, descriptor))

@@ -25,7 +25,7 @@ struct caps_way {
 struct caps_served {
 	u32 version; /* odd while this is written */
 	u32 pad;
-	u64 serial;                /* the domain's; 0: of who is not governed */
+	u64 serial;                /* the domain's; 0: of senders that are not governed */
 	u32 services[CAPS_LAYERS]; /* of each of its layers; from 1, 0: none */
 };
 
@@ -34,7 +34,7 @@ struct caps_conn {
 	u64 holder;         /* and whose the slot is, also before and after; 0: it is free */
 	u64 spilled;        /* so many connections whose slot this would be are in the map */
 	u64 number;         /* never used again */
-	u64 session_number; /* of who connected, */
+	u64 session_number; /* of the session that connected, */
 	u32 session;        /* and its place */
 	u32 asked;
 	struct caps_way requests, replies; /* of streams */

@@ -154,8 +154,8 @@ __noinline int caps_served_path(u64 dentry, struct caps_room *r __arg_nonnull)
 }
 
 /*
- * What a room's layers call the service at a socket: whether any has one there, or an errno. What has no name is no service: so
- * are pairs, and who has connected to one.
+ * What a room's layers call the service at a socket: whether any has one there, or an errno. What
+ * has no name is no service: so it is with pairs, and with a socket that has connected to one.
  */
 static __noinline int caps_served_at(u64 sk, struct caps_room *r)
 {

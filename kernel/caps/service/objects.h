@@ -14,7 +14,7 @@ struct caps_bound {
 	u64 number; /* the request's, or the descriptor */
 	u64 session_number;
 	u32 session; /* place */
-	u32 domain;  /* who asked for it, */
+	u32 domain;  /* that asked for it, */
 	u64 serial;  /* and its serial */
 	u32 is_descriptor;
 	u32 count; /* layers */

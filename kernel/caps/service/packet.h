@@ -2,7 +2,7 @@
 /*
  * The service monitor on sockets of packets (SOCK_SEQPACKET): a message is a request, or a reply. A request is authorised in
  * its sender's call, which is refused if it is not, as it lies in user memory; then, where the kernel delivers its own copy,
- * that has to be what was authorised. So who changes it meanwhile loses it.
+ * that has to be what was authorised. So a sender that changes it meanwhile loses it.
  */
 #ifndef TIDEGATE_CAPS_SERVICE_PACKET_H
 #define TIDEGATE_CAPS_SERVICE_PACKET_H
@@ -133,7 +133,7 @@ static __noinline bool caps_packet_is(struct caps_room *r, struct sk_buff *s)
 	return !differs;
 }
 
-/* A packet goes from a service to who asked it. */
+/* A packet goes from a service to the socket that asked it. */
 static __noinline int caps_packet_replies(struct caps_conn *c, struct sk_buff *s)
 {
 	u64 data = address(s->data), first = read_kernel_u64(data),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the service monitor (hooks.h) keeps of a task that sends: who it is, what of a request it has copied, and what was found
- * about that. It is used again from one message to the next, and what stays the same is not looked up anew.
+ * What the service monitor (hooks.h) keeps of a task that sends: its identity, what of a request
+ * was copied, and what was found about that. It is used again from one message to the next, and
+ * what stays the same is not looked up anew.
  */
 #ifndef TIDEGATE_CAPS_SERVICE_REQUEST_CTX_H
 #define TIDEGATE_CAPS_SERVICE_REQUEST_CTX_H
@@ -33,7 +34,7 @@ struct caps_room {
 	u64 peer;    /* and the service's sock */
 	u64 size;    /* bytes that are to be sent, */
 	u64 seen;    /* and those that were copied */
-	/* who the task is, as long as it is in the same domain: */
+	/* the task's identity, as long as it is in the same domain: */
 	u64 serial; /* the domain's; 0: it is not governed */
 	u64 session_number;
 	u32 session;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The service monitor on streams. What is sent is looked at as it lies in the kernel's buffer, before it is queued, by a
- * program that cannot refuse it; so it is the service that gets no further than what was authorised. A program on a function
- * may be left out by the kernel where two tasks would be in it on one processor, and an LSM hook never: so whoever sends, or
- * receives, takes his turn in a hook, and leaves it where the function ends; what each chunk leaves to be sent tells whether
- * one before was missed; and who comes to a turn that was not left compares with what is in the queue.
+ * The service monitor on streams. What is sent is looked at as it lies in the kernel's buffer,
+ * before it is queued, by a program that cannot refuse it; so it is the service that gets no
+ * further than what was authorised. A program on a function may be left out by the kernel where two
+ * tasks would be in it on one processor, and an LSM hook never: so a task that sends, or receives,
+ * takes its turn in a hook, and leaves it where the function ends; what each chunk leaves to be
+ * sent tells whether one before was missed; and a task that comes to a turn that was not left
+ * compares with what is in the queue.
  */
 #ifndef TIDEGATE_CAPS_SERVICE_STREAM_H
 #define TIDEGATE_CAPS_SERVICE_STREAM_H
@@ -296,7 +298,10 @@ __noinline int caps_stream_reads(struct caps_conn *c __arg_nonnull, u64 sk)
 	return 0;
 }
 
-/* Requests that are about to be sent. What they begin with is asked about here, so that who sends it is told. */
+/*
+ * Requests that are about to be sent. What they begin with is asked about here, so that the sender
+ * is told.
+ */
 static __noinline int caps_stream_sent(struct caps_room *r, struct caps_conn *c, struct msghdr *msg)
 {
 	struct caps_way *w = &c->requests;

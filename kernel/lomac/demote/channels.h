@@ -10,8 +10,9 @@
 #include "lomac/object.h"
 
 /*
- * Bounds on what is done under the lock. Channels of those who fall or join: they, and nobody else, are refused. And
- * places in all tables together, of which a processor sees a hundred million a second.
+ * Bounds on what is done under the lock. Channels of the tasks that fall or join: they, and no
+ * others, are refused. And places in all tables together, of which a processor sees a hundred
+ * million a second.
  */
 #define TX_CHANNELS (1 << 14)
 #define TX_LOOKS (1ull << 26)
@@ -35,9 +36,10 @@ static __always_inline bool filter_has(u64 key)
 struct tg_channel tx_fresh; /* an entry as it begins */
 
 /*
- * An entry for a channel; NULL: there is none. Only who falls, or joins, has entries made, and has so many: between
- * transactions no reader stands above a writer, so what others write to each other lowers nobody, however much there
- * is of it. What was written before the entry came is seen in the next pass.
+ * An entry for a channel; NULL: there is none. Only a task that falls, or joins, has entries made,
+ * and has so many: between transactions no reader stands above a writer, so what others write to
+ * each other lowers nobody, however much there is of it. What was written before the entry came is
+ * seen in the next pass.
  */
 static __always_inline struct tg_channel *channel(u64 key)
 {
@@ -71,7 +73,7 @@ static __always_inline struct tg_channel *channel(u64 key)
 	tx_filter[BOUND(bit >> 6, TX_FILTER / 64)] |= 1ull << (bit & 63);
 	c->tx = tx.id;
 	c->maps = 0;
-	/* who writes at the top lowers nobody, and makes no further pass */
+	/* a writer at the top lowers nobody, and makes no further pass */
 	c->lowest_writer = floor < policy.top ? floor : policy.top;
 	c->admits = 0xff;
 	c->seen = 0;
@@ -80,7 +82,10 @@ static __always_inline struct tg_channel *channel(u64 key)
 	return c;
 }
 
-/* Charges a floor that a fall needs, for which there was room (tx_floors_fit), or one who joins a channel. */
+/*
+ * Charges a floor that a fall needs, for which there was room (tx_floors_fit), or one of a task
+ * that joins a channel.
+ */
 static __always_inline void tx_floor(u64 key, u8 level)
 {
 	u32 how = tx.published ? BUDGET_ALWAYS : BUDGET_LAST;
@@ -244,7 +249,7 @@ __noinline bool memory_is_mapped(u64 inode)
 	return mappings_of(CAST(struct inode, inode)) != 0;
 }
 
-/* Is memory that the subject can go on writing mapped by somebody who does not fall? */
+/* Is memory that the subject can go on writing mapped by a task that does not fall? */
 __noinline int tx_check_unnamed_memory(u64 inode)
 {
 	struct tg_channel *c = channel(inode);
@@ -266,7 +271,7 @@ __noinline int channel_map(u64 key, u8 level)
 		c->maps_level = level;
 	}
 	c->maps_pass = tx.pass;
-	/* who shares memory has one level */
+	/* tasks that share memory have one level */
 	c->maps += c->maps_level == level ? 1 : TG_DEPTH;
 	return 0;
 }
@@ -286,8 +291,8 @@ static __always_inline void tx_require_reader_seen(u64 key)
 }
 
 /*
- * A connection being accepted right now is in nobody's table and in no queue: who
- * will read from it cannot be told, so its other end may not fall yet.
+ * A connection being accepted right now is in nobody's table and in no queue: the tasks that will
+ * read from it are not known, so its other end may not fall yet.
  */
 static __always_inline void tx_require_peer_seen(struct unix_sock *u, u8 level)
 {

@@ -81,7 +81,10 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		    CAST(struct inode, f->f_inode)->i_sb->s_magic == MQUEUE_MAGIC)
 			tx.mapping++;
 		if (tx.stage == TX_VERIFY && falls && mode & FMODE_WRITE) {
-			/* whom a pass has not met, as another thread moved it, the next pass knows of */
+			/*
+			 * a writer that a pass has not met, as another thread moved the end, the
+			 * next pass knows of
+			 */
 			channel_note_writer(key, level);
 			tx_floor_needed(key);
 			if (kind == TX_MEMORY)
@@ -93,7 +96,10 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 			return level;
 		if (mode & FMODE_WRITE)
 			channel_note_writer(key, level);
-		/* who opens a pipe by a name in /proc cannot tell which of its holders filled it */
+		/*
+		 * a task that opens a pipe by a name in /proc cannot tell which of its holders
+		 * filled it
+		 */
 		if (tx.reopen && key == tx.join_key && kind == TX_PIPE) {
 			channel_note_writer(key + 1, level);
 			if (addr == tx.join)
@@ -146,7 +152,10 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 		if (tx.stage == TX_VERIFY && memory_owner(address(f->private_data)) > level)
 			tx.mapping++;
 	}
-	/* whom a master types for, the guard looks at; and a device may be neutral or not */
+	/*
+	 * the guard looks at the session that a master types for; and a device may be neutral or
+	 * not
+	 */
 	if ((kind == TX_FILE || kind == TX_MASTER || (kind == TX_SHARED && is_device(f))) &&
 	    falls && mode & FMODE_WRITE)
 		tx.writable++;
@@ -156,13 +165,14 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 }
 
 /*
- * What a pass has looked at: openings, and whole tables. Who stands the same and meets it again learns what came of that
- * and does not look once more, in however many places of however many tables an opening is, and whatever number of
- * tasks has the table. Where two are remembered in one place the later one is.
+ * What a pass has looked at: openings, and whole tables. A task that stands the same and meets it
+ * again learns what came of that and does not look once more, in however many places of however
+ * many tables an opening is, and whatever number of tasks has the table. Where two are remembered
+ * in one place the later one is.
  */
 struct tx_seen {
 	u64 at;
-	u64 as; /* by whom: see tx_as */
+	u64 as; /* how the task stands: see tx_as */
 	u32 low;
 	u32 counted; /* the opening: see tx_count_of */
 };
@@ -180,8 +190,9 @@ static __always_inline u64 tx_as(u8 level, bool falls)
 }
 
 /*
- * May an opening matter that somebody has who does not fall? A pipe and memory are known by their inodes, which have
- * entries then. Of a directory, a named file and a device without buffers nothing is asked.
+ * May an opening matter that a task has which does not fall? A pipe and memory are known by their
+ * inodes, which have entries then. Of a directory, a named file and a device without buffers
+ * nothing is asked.
  */
 static __always_inline bool tx_may_matter(u64 addr)
 {
@@ -226,7 +237,7 @@ static __always_inline u8 tx_opening(u64 addr, u8 level, bool falls)
 u64 tx_places[64]; /* of a table: those that are looked at, */
 u64 tx_open;       /* and which of them are open, or kept for what will be */
 
-/* Looks at 64 places of a table, by their number of 64; the level that who has it has to fall to. */
+/* Looks at 64 places of a table, by their number of 64; the level that its owner has to fall to. */
 static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bool falls)
 {
 	u32 j;
@@ -302,7 +313,7 @@ __noinline int tx_mapping(u64 addr, u8 level)
 	if (inode_is_memory(inode)) {
 		/* a private or read-only mapping shows it, too */
 		if (tx.stage == TX_COUNT) {
-			/* who reads it by a descriptor falls, too: another round */
+			/* a task that reads it by a descriptor falls, too: another round */
 			if (shared && writable)
 				channel_note_writer(key, level);
 			return channel_map(key, level);

@@ -29,7 +29,7 @@ __noinline u32 fifo_open(u64 file)
 
 	if (!file || address(f->f_inode) != tx.join_key)
 		return FIFO_GONE;
-	/* who comes to its memory writes the mode before the inode */
+	/* a later user of its memory writes the mode before the inode */
 	in_order();
 	mode = f->f_mode;
 	if (!(mode & FMODE_READ) || mode & FMODE_OPENED)
@@ -103,7 +103,7 @@ static __noinline bool fifo_comes(struct tg_fifo *memo)
 	return false;
 }
 
-/* Before the passes: who waits in open(). A writer waits for fifo_comes a moment before. */
+/* Before the passes: the tasks that wait in open(). A writer waits for fifo_comes a moment before. */
 static __noinline int fifo_look(struct tg_fifo *memo)
 {
 	u32 i, there = 0;

@@ -3,11 +3,13 @@
  * Whose turn it is: transactions run one at a time, system-wide, and wait for the
  * lock and for others' threads where their hook may sleep.
  *
- * The lock's word is 0, a ticket of the kernel's with TX_KERNEL, or, while user space has it, a process's id, and above it
- * a number that tells its turns apart (crates/monitor/src/turn.rs). While its holder works, TX_INSIDE is set, and nobody
- * else touches what is in `tx`. While it waits for others that bit is not set, and who comes first in turn may take the lock once the holder's time is over, whether that one runs or not
- * (turn_ends of lib/budget.h): it puts back what was begun, and the holder finds another ticket when it wants to
- * go on. So whoever is given no processor, or whose threads do not come to rest, keeps nobody.
+ * The lock's word is 0, a ticket of the kernel's with TX_KERNEL, or, while user space has it, a
+ * process's id, and above it a number that tells its turns apart (crates/monitor/src/turn.rs).
+ * While its holder works, TX_INSIDE is set, and nobody else touches what is in `tx`. While it waits
+ * for others that bit is not set, and the first in turn may take the lock once the holder's time is
+ * over, whether that one runs or not (turn_ends of lib/budget.h): it puts back what was begun, and
+ * the holder finds another ticket when it wants to go on. So whoever is given no processor, or
+ * whose threads do not come to rest, keeps nobody.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_LOCK_H
 #define TIDEGATE_LOMAC_DEMOTE_LOCK_H
@@ -34,9 +36,9 @@
 	})
 
 /*
- * Who works is not preempted, or a process of the lowest priority would have the lock until it runs again. Older
- * kernels let no global function be called then; theirs preempt nothing in the kernel unless they are told to
- * (preempt=full).
+ * A holder that works is not preempted, or a process of the lowest priority would have the lock
+ * until it runs again. Older kernels let no global function be called then; theirs preempt nothing
+ * in the kernel unless they are told to (preempt=full).
  */
 static __always_inline void work_begin(void)
 {
@@ -67,7 +69,7 @@ static __always_inline void tx_leave(u32 mine)
 	work_end();
 }
 
-/* Puts back what somebody began who has lost the turn. */
+/* Puts back what a task began that has lost the turn. */
 static __always_inline void tx_close(void)
 {
 	if (tx.open)
@@ -95,9 +97,9 @@ static __always_inline int tx_rest(u64 until, bool may_sleep, u32 mine)
 }
 
 /*
- * The next turn, for whom cannot wait for it: the hooks of Unix sockets may not sleep,
- * but the system calls that lead to them begin with one that does. Who can wait lets
- * the turn pass, but who is higher; it is over when it has been used, and soon if it is not. Nobody needs
+ * The next turn, for tasks that cannot wait for it: the hooks of Unix sockets may not sleep, but
+ * the system calls that lead to them begin with one that does. A task that can wait lets the turn
+ * pass, unless it is higher; it is over when it has been used, and soon if it is not. Nobody needs
  * one unless transactions are about.
  */
 #define TX_TURN_NS 50000000ull
@@ -112,7 +114,7 @@ static __always_inline bool tx_is_free(u32 level)
 	       bpf_ktime_get_ns() > tx_turn_until;
 }
 
-/* Of each level who comes next of those that wait. Who does not say so again soon has gone. */
+/* Of each level the next of the tasks that wait. One that does not say so again soon has gone. */
 #define TX_BEAT_NS 20000000ull
 struct tx_waiter {
 	u64 beat;
@@ -181,7 +183,7 @@ __noinline bool tx_try(u32 mine, bool may_sleep)
 
 /*
  * Waits for the lock, or, if that is not `wanted`, only so long; false: it was not to be
- * had in time. Who waits is at rest, and may fall meanwhile with whoever has the lock: all
+ * had in time. A task that waits is at rest, and may fall meanwhile with whoever has the lock: all
  * that its operation changes is to be decided after that.
  */
 __noinline bool tx_queue(u64 ns, u32 mine, bool wanted)
@@ -232,7 +234,7 @@ static __always_inline void tx_stand_back(void)
 	tx_queue(TX_SETTLE_NS, 0, false);
 }
 
-/* By who is inside. */
+/* For the task that is inside. */
 static __always_inline void tx_unlock(void)
 {
 	tx.ended = bpf_ktime_get_ns();

@@ -2,11 +2,11 @@
 /*
  * A moment's wait before a fall, for a shell that makes a pipeline. A pipe's readers fall by channels.h.
  *
- * A shell that makes a pipeline holds the end that reads from its first program until
- * it has started the next. A program that falls by then would take the shell along,
- * which is about to let go. So who falls waits a moment for a forefather that is awake
- * and could read what it writes. One that waits itself, for input, a signal or a child,
- * holds the end on purpose, and falls.
+ * A shell that makes a pipeline holds the end that reads from its first program until it has
+ * started the next. A program that falls by then would take the shell along, which is about to let
+ * go. So a task that falls waits a moment for an ancestor that is awake and could read what it
+ * writes. One that waits itself, for input, a signal or a child, holds the end on purpose, and
+ * falls.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_PIPELINE_H
 #define TIDEGATE_LOMAC_DEMOTE_PIPELINE_H
@@ -75,7 +75,7 @@ __noinline bool pipeline_is_made(u8 to)
 	bool made = false;
 	u32 i;
 
-	/* whom vfork keeps waiting cannot let go */
+	/* a parent that vfork keeps waiting cannot let go */
 	if (!me->files || me->vfork_done)
 		return false;
 	bpf_rcu_read_lock();
@@ -87,7 +87,7 @@ __noinline bool pipeline_is_made(u8 to)
 		t = CAST(struct task_struct, address(t->real_parent));
 		if (t->pid <= 1)
 			break;
-		/* who shares memory or descriptors with it falls with it in any case */
+		/* a task that shares memory or descriptors with it falls with it in any case */
 		if (t->exit_state || t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED) ||
 		    address(t->mm) == address(me->mm) || address(t->files) == address(me->files))
 			continue;
@@ -99,7 +99,7 @@ __noinline bool pipeline_is_made(u8 to)
 	return made;
 }
 
-/* Waits for that; who waits is at rest, and may fall meanwhile with whoever else falls. */
+/* Waits for that; a task that waits is at rest, and may fall meanwhile with whoever else falls. */
 __noinline int pipeline_let_go(u8 to)
 {
 	struct tg_subject *s;

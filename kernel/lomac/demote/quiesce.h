@@ -44,8 +44,9 @@ static __always_inline bool tx_at_rest(struct task_struct *t)
 }
 
 /*
- * Since when a thread has had no processor, as how often it was taken off one, and 1; 0: it has one. It is counted
- * before it is off. So who has the same number after a look at its descriptors as before has not moved one meanwhile.
+ * Since when a thread has had no processor, as how often it was taken off one, and 1; 0: it has
+ * one. It is counted before it is off. So a thread that has the same number after a look at its
+ * descriptors as before has not moved one meanwhile.
  */
 static __always_inline u64 task_off(struct task_struct *t)
 {

@@ -124,8 +124,9 @@ static __always_inline void tx_count_channel(struct file *f, u64 key, bool memor
 }
 
 /*
- * The opening of a Unix socket by which others hear, or speak to, a task that falls or joins. One that is not accepted yet has none: who
- * will have it has the listener, which is not counted.
+ * The opening of a Unix socket by which others hear, or speak to, a task that falls or joins. One
+ * that is not accepted yet has none: the task that will have it has the listener, which is not
+ * counted.
  */
 static __always_inline void tx_count_socket(u64 sock)
 {

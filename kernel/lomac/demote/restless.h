@@ -5,8 +5,9 @@
  *
  * Invariant: an end that a table has had since before this step began has been met by it, unless so many looks at random
  * have all missed it (lib/sampling.h).
- *   - Who had no processor while the whole table was read has moved nothing in it (task_off). That is nearly everybody, and
- *     nothing more is asked of them, whatever call they wait in.
+ *   - A thread that had no processor while the whole table was read has moved nothing in it
+ *     (task_off). That is nearly everybody, and nothing more is asked of them, whatever call they
+ *     wait in.
  *   - Of anybody else's table 64 places at random are read, again and again. What is in it is somewhere in it at each moment,
  *     and its owner cannot know where the next look falls.
  *   - An end gets into another table by a hook, which knows of the transaction, or in a copy of the whole table. A thread that
@@ -19,10 +20,12 @@
  * one of its threads ran as nothing was to be moved (tx_still): it might move the end by which it writes, so that no pass
  * knows of the channel.
  *
- * Each account has a share of the looks, so that no user makes another's fall dear by large tables. When it is used up, the
- * account's other tables are not looked at. A task that has such a table, and stands no higher than the current subject did, counts as a
- * reader and falls. For one that stands higher the current subject is refused. One that is below a subject that joins is passed
- * over: no lower task keeps a higher one waiting. Who falls has to be looked at: else the fall is refused.
+ * Each account has a share of the looks, so that no user makes another's fall dear by large tables.
+ * When it is used up, the account's other tables are not looked at. A task that has such a table,
+ * and stands no higher than the current subject did, counts as a reader and falls. For one that
+ * stands higher the current subject is refused. One that is below a subject that joins is passed
+ * over: no lower task keeps a higher one waiting. A task that falls has to be looked at: else the
+ * fall is refused.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
 #define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
@@ -107,7 +110,7 @@ static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s
 
 	if (tx_copies(regs, nr, abi))
 		return !(t->__state & (TASK_STOPPED | TASK_TRACED));
-	/* who waits for the turn there (task_alloc) has copied nothing yet */
+	/* a task that waits for the turn there (task_alloc) has copied nothing yet */
 	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits)
 		return false;
 	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
@@ -150,7 +153,7 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 		if (address(UNTRUSTED(t)->files) != table)
 			continue;
 		tx_last.threads++;
-		/* who looks moves nothing */
+		/* the thread that looks moves nothing */
 		if ((u32)t->pid == (u32)bpf_get_current_pid_tgid())
 			continue;
 		s = subject_stored(t);
@@ -265,7 +268,10 @@ static __always_inline u8 tx_past(u8 level, bool falls)
 	return level > tx.stood || level <= lowest ? level : lowest;
 }
 
-/* Has this thread the table that was looked at last, and had it then? Who was there and has not left has the same one. */
+/*
+ * Has this thread the table that was looked at last, and had it then? One that was there and has
+ * not left has the same one.
+ */
 static __always_inline bool tx_watched(struct task_struct *t, u64 table)
 {
 	return table == tx_last.table && t->tgid == tx_last.tgid &&
@@ -273,7 +279,10 @@ static __always_inline bool tx_watched(struct task_struct *t, u64 table)
 	       address(CAST(struct task_struct, tx_last.task)->files) == table;
 }
 
-/* Might what is hidden in this table be read by who is above, or written by who is below, or falls? */
+/*
+ * Might what is hidden in this table be read by a task above, or written by one below, or by one
+ * that falls?
+ */
 static __always_inline bool tx_may_hide(u8 level, bool falls)
 {
 	if (falls && tx.moved)
@@ -339,7 +348,10 @@ __noinline int tx_restless(void)
 	return 0;
 }
 
-/* Does that change who falls (tx.changed)? Waits for children that may have a copy, and are in no list yet. As all that waits. */
+/*
+ * Does that change which tasks fall (tx.changed)? Waits for children that may have a copy, and are
+ * in no list yet. As all that waits.
+ */
 static __always_inline int tx_seek(bool may_sleep, u32 mine)
 {
 	u64 wait = may_sleep ? TX_LOOK_NS : TX_SPIN_NS, until = bpf_ktime_get_ns() + wait, next;

@@ -59,7 +59,10 @@ static __always_inline u64 tx_dragged(struct task_struct *t, struct tg_subject *
 	return tx.drag_cause;
 }
 
-/* Is it to be taken for one that holds what is revoked? After its level: who looks reads this before that. */
+/*
+ * Is it to be taken for one that holds what is revoked? After its level: a look reads this before
+ * that.
+ */
 static __always_inline void tx_note_held(struct tg_subject *s, bool committed)
 {
 	if (tx.writable || tx.guards)
@@ -88,7 +91,7 @@ __noinline int tx_each(u32 step, u64 cause)
 		} else {
 			subject_set_level(address(t), s, s->tx_level, 0);
 			tx_note_held(s, true);
-			/* who was at rest receives nothing that it was asked about before */
+			/* a task that was at rest receives nothing that it was asked about before */
 			if (!s->waits && !(tx.receives && t->pid == me->pid))
 				__sync_val_compare_and_swap(&s->received, MAY_HOLD, 0);
 			s->cause = t->tgid == me->tgid ? cause : tx_dragged(t, s, me);
@@ -127,7 +130,10 @@ __noinline int tx_wait(void)
 	return 0;
 }
 
-/* Since when a thread has done nothing, as a number; 0: it has a processor. Who waits for the turn does nothing else. */
+/*
+ * Since when a thread has done nothing, as a number; 0: it has a processor. A thread that waits for
+ * the turn does nothing else.
+ */
 static __always_inline u64 tx_idle_since(struct task_struct *t, struct tg_subject *s)
 {
 	return s && s->waits ? 1ull << 63 | s->waited : task_off(t);
@@ -162,7 +168,7 @@ __noinline int tx_still(bool begins)
 	return 0;
 }
 
-/* Is somebody else's call reading the memory of who falls (process_vm_readv, /proc/PID/mem)? */
+/* Is another task's call reading the memory of one that falls (process_vm_readv, /proc/PID/mem)? */
 __noinline int tx_readers(u64 mm)
 {
 	struct tg_channel *c = channel(mm);
@@ -181,7 +187,10 @@ __noinline int tx_readers(u64 mm)
 	return 0;
 }
 
-/* Looks at the mappings and the asynchronous I/O of who falls, and but to count at the descriptors. */
+/*
+ * Looks at the mappings and the asynchronous I/O of the tasks that fall, and but to count at the
+ * descriptors.
+ */
 __noinline int tx_scan_fallers(u32 stage)
 {
 	struct task_struct *t;

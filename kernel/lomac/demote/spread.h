@@ -54,7 +54,7 @@ static __always_inline u8 tx_joins(u8 level)
 	return level;
 }
 
-/* Whatever both change for each other: who shares it has one level. */
+/* Whatever both change for each other: tasks that share it have one level. */
 static __always_inline u8 tx_shares(u64 what, u8 level, u8 low)
 {
 	channel_note_writer(what, level);
@@ -106,7 +106,10 @@ __noinline u8 tx_holds(u64 task, u8 level, bool falls)
 		low = channel_level_for_reader(shared, low);
 	}
 	low = tx_shares(address(t->mm), level, low);
-	/* what one opens by a relative name, and who may open what it makes, the other chooses */
+	/*
+	 * what one opens by a relative name, and which users may open what it makes, the other
+	 * chooses
+	 */
 	shared = tx_shared_fs(t);
 	if (shared)
 		low = tx_shares(shared, level, low);
@@ -138,7 +141,7 @@ static __always_inline bool tx_unsettled(struct tg_subject *s)
 	return s->labelled;
 }
 
-/* One pass over every task: who has to fall with whom. */
+/* One pass over every task: which have to fall with which. */
 __noinline int tx_spread(void)
 {
 	struct task_struct *t, *me = bpf_get_current_task_btf();

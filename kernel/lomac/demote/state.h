@@ -8,13 +8,13 @@
 #include "lomac/maps.h"
 
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
-#define TX_LOOK_NS 250000000ull    /* for who holds something to come into sight */
+#define TX_LOOK_NS 250000000ull    /* for the holder of something to come into sight */
 #define TX_SPIN_NS 5000000ull      /* for any of these, where the hook may not sleep */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 
 /* What a pass over descriptors and mappings is for. */
 enum tx_stage {
-	TX_SPREAD, /* who falls with whom */
+	TX_SPREAD, /* which tasks fall with which */
 	TX_COUNT,  /* the mappings that they have of each channel */
 	TX_VERIFY, /* are those all, and is every reader known? */
 	TX_FLOORS, /* it will not be refused: channels remember their writers */
@@ -32,8 +32,8 @@ struct tg_tx {
 	u32 writable; /* descriptors seen that may need the guard */
 	u32 mapping;  /* mappings in the way */
 	u32 async;    /* rings or AIO contexts in the way */
-	u32 rings;    /* of who does not fall */
-	u32 above;    /* rings of who is above the current subject */
+	u32 rings;    /* of tasks that do not fall */
+	u32 above;    /* rings of tasks above the current subject */
 	u32 level;    /* that one's level, as the pass began */
 	u32 memory;   /* memory without a name that could still be written */
 	u32 busy;     /* threads not at rest */
@@ -41,7 +41,7 @@ struct tg_tx {
 	u32 failed;
 	u32 born;     /* tasks marked since the levels were last published */
 	u32 channels; /* descriptors of channels seen */
-	u32 floors; /* those of who falls that would need an entry in `floors`, of the current user's, */
+	u32 floors; /* those of tasks that fall that would need an entry in `floors`, of the current user's, */
 	u32 floors_others; /* and of others */
 	u32 channels_used; /* entries in the table of channels */
 	u32 made;          /* of this transaction */
@@ -65,10 +65,10 @@ struct tg_tx {
 	u32 look;      /* and enum tx_look */
 	u32 open;      /* begun, and neither ended nor put back */
 	u32 tickets;   /* given out */
-	u32 last_user; /* who had the turn last */
-	u32 own;       /* who is charged for what the current task makes, */
-	u32 payer;     /* and for what the task looked at does */
-	struct turn_claim turn; /* of who has the lock */
+	u32 last_user; /* the user that had the turn last */
+	u32 own;       /* the account that is charged for what the current task makes, */
+	u32 payer;     /* and that for what the task looked at does */
+	struct turn_claim turn; /* of the task that has the lock */
 	u32 stage;              /* enum tx_stage of the pass */
 	u32 pending;            /* entries in tx_pending */
 	u32 overflow;           /* it was too short */
@@ -87,7 +87,7 @@ struct tg_tx {
 	u32 fifo;               /* `join` is a FIFO's: see fifo.h */
 	u32 fifo_seen;          /* those of `fifo_waits` that the pass met */
 	u32 piped;              /* `join` is a pipe's or a FIFO's */
-	u32 pipe_readers;       /* whom its pipe counted before the pass */
+	u32 pipe_readers;       /* those that its pipe counted before the pass */
 	u32 failing;            /* threads did not come to rest in time */
 	u32 was;                /* where the task looked at stood before */
 	u32 trusted;            /* the task looked at is not lowered by what it reads */

@@ -16,20 +16,20 @@
  *
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
- *   1. who falls with it: a fixpoint over channels, address spaces, tables and
+ *   1. which tasks fall with it: a fixpoint over channels, address spaces, tables and
  *      what else clone(2) shares; at its end also over what is moved about in a table
  *      while it is read (restless.h), if ends may be there that were not met (references.h),
- *      or if one of those who fall ran while their descriptors were looked at;
+ *      or if one of those that fall ran while their descriptors were looked at;
  *   2. refuse if one of them maps an object shared and writable, or has
  *      asynchronous I/O that could still write;
  *   3. if one of them has a descriptor open for writing, have the guard attached: a
  *      write that stalls may not begin when only the level is known. Each of them is
  *      noted as one that may hold what is revoked (held.h);
  *   4. publish the new levels: from here on every hook decides by them what is
- *      changed; who would observe waits for the end, as the levels may be put back.
+ *      changed; a task that would observe waits for the end, as the levels may be put back.
  *      Wait until each of their other threads has left any system call that it entered
  *      under its old level (a write in flight, an open or a fork about to finish), then
- *      look again for who was born meanwhile, and for descriptors: one that needs a
+ *      look again for tasks that were born meanwhile, and for descriptors: one that needs a
  *      guard that was not there puts the levels back, and 3 comes again;
  *   5. write the cause into the history, let the operation go on.
  * What cannot be completed in time puts the levels back and refuses. So does whoever takes the turn from one that has
@@ -104,7 +104,7 @@ static __always_inline void tx_admit(void)
 	}
 }
 
-/* Who falls: passes over all tasks until one changes nothing. */
+/* Which tasks fall: passes over all tasks until one changes nothing. */
 static __always_inline bool tx_fixpoint(void)
 {
 	u32 i;
@@ -114,7 +114,7 @@ static __always_inline bool tx_fixpoint(void)
 		tx.pass++;
 		tx.writable = tx.join_readers = tx.fifo_seen = tx.pending = tx.overflow = 0;
 		tx.rings = tx.above = tx.relays = 0;
-		/* counted before they are looked for: who leaves meanwhile stands for nobody else */
+		/* counted before they are looked for: one that leaves meanwhile stands for no other */
 		tx.pipe_readers = tx.piped ? pipe_readers() : 0;
 		tx_spread();
 		tx_admit();
@@ -201,7 +201,10 @@ static __always_inline bool tx_floors_fit(u8 from, u8 to)
 			     BUDGET_LAST);
 }
 
-/* Is there no table that shows who has this socket, nor a message that carries it, whose receiver file_receive asks? */
+/*
+ * Is there no table that shows which task has this socket, nor a message that carries it, whose
+ * receiver file_receive asks?
+ */
 static __always_inline bool tx_unix_hidden(u64 sock)
 {
 	struct tg_channel *c = channel(sock);
@@ -210,9 +213,10 @@ static __always_inline bool tx_unix_hidden(u64 sock)
 }
 
 /*
- * Is there an end of what the subject is about to get that no table shows: in a ring alone, or in a call that is under
- * way? Who reads what the subject comes to write, or who writes what it will read, is not known then. What had been
- * written before has its floor. For a FIFO fifo.h looks.
+ * Is there an end of what the subject is about to get that no table shows: in a ring alone, or in a
+ * call that is under way? The task that reads what the subject comes to write, or that writes what
+ * it will read, is not known then. What had been written before has its floor. For a FIFO fifo.h
+ * looks.
  */
 __noinline bool tx_hidden(void)
 {
@@ -258,7 +262,7 @@ static __always_inline bool tx_alone(struct task_struct *me)
 	       !tx_shared_undo(t) && !t->ptrace && t->ptraced.next == &t->ptraced;
 }
 
-/* The whole of it, by who has the turn and works. */
+/* The whole of it, for the task that has the turn and works. */
 static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note *n, bool may_sleep,
 				  u32 mine)
 {
@@ -303,7 +307,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 				return TX_LOST;
 			if (err)
 				return tx_fail(TG_R_BUSY, n);
-			/* who falls may be others by now */
+			/* other tasks may fall by now */
 			alone = false;
 			tx.published = 0;
 			tx.born = 1;
@@ -378,7 +382,7 @@ static __always_inline int tx_run(struct task_struct *me, u8 to, struct tg_note 
 		tx_file(tx.join, subject_level(s), true);
 		tx.stage = TX_SPREAD;
 	}
-	/* what has no floor must not be written by who has fallen */
+	/* what has no floor must not be written by a task that has fallen */
 	if (tx.failed)
 		return tx_fail(TG_R_TABLE_FULL, n);
 	tx.drag_tgid = 0;

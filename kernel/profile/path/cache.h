@@ -13,9 +13,9 @@
 
 /*
  * A place, whole: addresses are used again, but not while all of this stays as it is. The inode's
- * address, number and generation tell what is there. What is left is another name of the same file, at the
- * address of one that was removed, with the same hash: who may open that file by a name that it had
- * may keep it open as well.
+ * address, number and generation tell what is there. What is left is another name of the same file,
+ * at the address of one that was removed, with the same hash: a task that may open that file by a
+ * name that it had may keep it open as well.
  */
 struct tg_place {
 	u64 dentry;
@@ -56,7 +56,10 @@ struct {
 u32 moves_counted GLOBAL_OF(profile);
 u64 directory_moves GLOBAL_OF(profile);
 
-/* Has something else a path by way of it? A file may be a mountpoint in another mount namespace than who moves it. */
+/*
+ * Has something else a path by way of it? A file may be a mountpoint in another mount namespace
+ * than the mover's.
+ */
 static __always_inline bool leads_on(struct dentry *d)
 {
 	struct inode *inode = d->d_inode;

@@ -177,7 +177,7 @@ __noinline long name_profile(struct tg_name *n)
 	n->by = n->table;
 	n->start = NAME_ATTACH;
 	n->tries = TG_TRIES;
-	/* it depends on who asks, too, where a path may begin elsewhere than at the root */
+	/* it depends on the caller, too, where a path may begin elsewhere than at the root */
 	if (n->flags & (PATH_CHROOT_REL | PATH_CONNECT))
 		return name_look_up(n, true);
 	found = name_recall_placed(n);
