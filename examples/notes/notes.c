@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A service that keeps notes by their names, and its client. notes.caps describes the service for capability files; who is limited
- * by one is held to it by the kernel, so the service asks nobody.
+ * A service that keeps notes by their names, and its client. notes.caps describes the service for
+ * capability files; a client that one limits is held to it by the kernel, so the service asks
+ * nobody.
  *
  *   notes serve [--stream] SOCKET
  *   notes get SOCKET NAME

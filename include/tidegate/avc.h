@@ -100,7 +100,7 @@ int tg_avc_has_perm_noaudit(struct tg_avc *avc, tg_security_id_t source, tg_secu
 			    const struct tg_class *tclass, tg_access_vector_t requested,
 			    struct tg_av_decision *decision);
 
-/* The same by texts, for who asks seldom (selinux_check_access(3)). */
+/* The same by texts, for callers that ask seldom (selinux_check_access(3)). */
 int tg_check_access(struct tg_avc *avc, const char *source, const char *target, const char *tclass,
 		    const char *permission, const char *about);
 
@@ -121,8 +121,9 @@ int tg_avc_compute_relabel(struct tg_avc *avc, tg_security_id_t source, tg_secur
 int tg_security_canonicalize_context(struct tg_avc *avc, const char *context, char **canonical);
 
 /*
- * The context that who connected had when it connected: `fd` is what accept(2) gave of a Unix stream socket (getpeercon(3)).
- * Unlike SO_PEERCRED's pid it is nobody else's by now. EINVAL of another end, such as a pair's. To be freed by tg_freecon().
+ * The context that the peer had when it connected: `fd` is what accept(2) gave of a Unix stream
+ * socket (getpeercon(3)). Unlike SO_PEERCRED's pid it is nobody else's by now. EINVAL of another
+ * end, such as a pair's. To be freed by tg_freecon().
  */
 int tg_getpeercon(struct tg_avc *avc, int fd, char **context);
 

@@ -91,7 +91,7 @@ echo "## another user"
 nnp=(setpriv --no-new-privs)
 all setpriv --reuid 1000 --regid 1000 --clear-groups
 # the thread that had not given up new privileges: nobody is limited; when it is gone, the one that has is
-expect 0 '^EPERM \(who is not root gives up new privileges first, in each thread .*\) first ok thread ok ok EACCES nnp 1$' \
+expect 0 '^EPERM \(a caller that is not root gives up new privileges first, in each thread .*\) first ok thread ok ok EACCES nnp 1$' \
 	setpriv --reuid 1000 --regid 1000 --clear-groups "$O" privileges /srv/n.caps reader /srv/out/a
 
 echo "## what there may be"

@@ -60,7 +60,7 @@ pub struct Record {
     /// The object's class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tclass: Option<String>,
-    /// Where capability files decided: who did not give it, and why.
+    /// Where capability files decided: the subject that did not give it, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caps: Option<CapsRecord>,
     /// Of an object manager's record: what only such have.
@@ -80,7 +80,7 @@ pub struct Record {
     pub count: Option<u64>,
 }
 
-/// Who did it.
+/// The subject: the process that did it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubjectRecord {

@@ -9,7 +9,7 @@ use crate::record::Record;
 use crate::text::printable;
 
 impl Record {
-    /// Who: `sh(412)`.
+    /// The subject in words: `sh(412)`.
     fn who(&self) -> String {
         self.subject.as_ref().map_or_else(String::new, |s| {
             format!("{}({})", printable(&s.comm), s.pid)

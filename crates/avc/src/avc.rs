@@ -53,7 +53,8 @@ struct Checked {
     decision: Decision,
 }
 
-/// An access vector cache. Threads share it; it has no thread and no lock that one who asks for a cached decision takes.
+/// An access vector cache. Threads share it; it has no thread and no lock that a question for a
+/// cached decision takes.
 #[derive(Debug)]
 pub struct Avc {
     page: Page,
@@ -77,7 +78,7 @@ impl Avc {
         Ok(Avc::with(page, Box::new(Daemon)))
     }
 
-    /// By somebody else: for tests, and for who brings the page from elsewhere.
+    /// With another page and server: for tests, and for callers that bring the page from elsewhere.
     pub fn with(page: Page, server: Box<dyn SecurityServer>) -> Avc {
         Avc {
             page,
@@ -174,7 +175,7 @@ impl Avc {
         self.verdict(source, target, class, &checked)
     }
 
-    /// The same, and nothing is recorded: for who only wants to know.
+    /// The same, and nothing is recorded: for callers that only want to know.
     ///
     /// # Errors
     /// As [`has_perm`](Self::has_perm).
@@ -360,8 +361,9 @@ impl Avc {
         }
     }
 
-    /// The context that who connected a Unix stream socket had then: the end that accept(2) gave (getpeercon(3)). Who has
-    /// executed another program since, or was handed the other end, changes nothing of it.
+    /// The context that the connecting process of a Unix stream socket had then: the end that
+    /// accept(2) gave (getpeercon(3)). It stays so if that process executes another program, or
+    /// hands the other end on.
     ///
     /// # Errors
     /// If nobody can tell.

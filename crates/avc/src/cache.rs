@@ -1,7 +1,8 @@
 //! Decisions that are kept: a table that threads read without writing to it, so that none waits for another.
 //!
-//! A place has a version of its own, odd while one writes there. Who reads takes it before and after, and what was
-//! changed meanwhile is as if it were not there; who would write where another does leaves it.
+//! A place has a version of its own, odd while one writes there. A reader takes it before and
+//! after, and what was changed meanwhile is as if it were not there; a writer that would write
+//! where another does leaves it.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 

@@ -14,7 +14,7 @@ pub enum AvcError {
     /// The policy does not have such a context or class.
     #[error("{0}")]
     Invalid(String),
-    /// Who asks may not.
+    /// The caller may not.
     #[error("{0}")]
     NotPermitted(String),
     /// The daemon did not answer what was asked.

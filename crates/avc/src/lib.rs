@@ -1,5 +1,5 @@
 //! An access vector cache for object managers in user space: servers that have objects of their own (documents, tables,
-//! messages) and ask the SELinux policy that Tidegate enforces who may do what to them.
+//! messages) and ask the SELinux policy that Tidegate enforces which subject may do what to them.
 //!
 //! ```no_run
 //! # fn serve(connection: std::os::unix::net::UnixStream) -> Result<(), Box<dyn std::error::Error>> {
@@ -15,10 +15,11 @@
 //! # Ok(()) }
 //! ```
 //!
-//! **Revocation.** Each decision that is kept holds for one number of the status page, which another policy changes before
-//! `tidegate reload` returns. [`Avc::has_perm`] looks at the number each time, so after that no decision of the policy
-//! before is used. What was begun before goes on: who serves a stream asks at each part of it, or waits for a change
-//! ([`Avc::wait`]) and asks again then.
+//! **Revocation.** Each decision that is kept holds for one number of the status page, which
+//! another policy changes before `tidegate reload` returns. [`Avc::has_perm`] looks at the number
+//! each time, so after that no decision of the policy before is used. What was begun before goes
+//! on: a server of a stream asks at each part of it, or waits for a change ([`Avc::wait`]) and asks
+//! again then.
 //!
 //! **Limits.** A question that is not in the cache is a connection to the daemon. Without the daemon what is cached goes
 //! on to count, as the policy cannot change; what is not is refused.

@@ -1,4 +1,4 @@
-//! Who answers what the cache does not know.
+//! The server that answers what the cache does not know.
 
 use std::fmt;
 use std::io;
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Times to ask again where the daemon turns us away, as it has too many clients at once.
 const TRIES: u32 = 6;
 
-/// Who decides.
+/// The one that decides.
 pub trait SecurityServer: fmt::Debug + Send + Sync {
     /// Answers a question; a descriptor may come with it.
     ///

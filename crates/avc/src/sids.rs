@@ -30,7 +30,7 @@ struct Inner {
 #[derive(Debug, Default)]
 pub struct Sids {
     inner: RwLock<Inner>,
-    /// How many there are, for who asks without a lock.
+    /// How many there are, to be asked without a lock.
     count: AtomicU32,
 }
 

@@ -4,7 +4,7 @@
 //! that the daemon opens no port and reads no HTTP. It takes no privilege, and goes on
 //! at the lowest level, where the network soon has it.
 
-/// A line on standard error, if anybody can be told: who has fallen may not write there
+/// A line on standard error, if anybody can be told: a process that has fallen may not write there
 /// any more.
 macro_rules! tell {
     ($($arg:tt)*) => {{

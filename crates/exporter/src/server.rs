@@ -81,7 +81,7 @@ async fn serve(listener: TcpListener) {
     }
 }
 
-/// Asks the daemon for who waits, once for all of them.
+/// Asks the daemon for the connections that wait, once for all of them.
 async fn ask(mut asked: mpsc::Receiver<oneshot::Sender<Snapshot>>) {
     let mut last: Option<(Instant, Snapshot)> = None;
     while let Some(back) = asked.recv().await {
@@ -93,7 +93,7 @@ async fn ask(mut asked: mpsc::Receiver<oneshot::Sender<Snapshot>>) {
                 Err(_) => continue,
             },
         };
-        // who asked may have gone
+        // the one that asked may have gone
         let _ = back.send(snapshot.clone());
         last = Some((at, snapshot));
     }

@@ -11,7 +11,7 @@ use tempfile::Builder;
 use crate::snapshot::Snapshot;
 use crate::text::{Form, expose};
 
-/// Writes the metrics down once; who reads the file has the old one or the new one.
+/// Writes the metrics down once; a reader of the file has the old one or the new one.
 pub fn write(path: &Path) -> Result<()> {
     let dir = match path.parent() {
         Some(dir) if dir != Path::new("") => dir,

@@ -292,7 +292,8 @@ impl Table {
         cell
     }
 
-    /// Who is bounded may no more than what bounds it (`type_attribute_bounds_av()`).
+    /// A type that is bounded may no more than the one that bounds it
+    /// (`type_attribute_bounds_av()`).
     fn bound(&mut self, db: &PolicyDb) {
         let mut done = vec![false; db.types.len()];
         for kind in 0..db.types.len() {

@@ -308,7 +308,7 @@ fn each_permission_of_linux_is_asked_about_or_told() {
                 words.contains(name.as_str())
             });
             let is_asked = is_class && (is_numbered || is_named)
-                // who serves objects of his own asks the daemon
+                // a server of objects of its own asks the daemon
                 || *class == "security" && server.contains(&format!("\"{permission}\""));
             let is_told = UNMEDIATED.iter().any(|(told, which)| {
                 (told == class && which.is_empty())

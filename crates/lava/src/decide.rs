@@ -28,7 +28,8 @@ pub struct Asked {
     pub taken: u32,
 }
 
-/// A capability that was taken from who asks, by its place, and by which revocation, counted from 1.
+/// A capability that was taken from the caller, by its place, and by the number of the revocation,
+/// from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Taken {
@@ -58,7 +59,7 @@ pub struct Server<'i> {
 }
 
 impl<'i> Server<'i> {
-    /// Of this image, for who has lost some capabilities.
+    /// Of this image, for a subject that has lost some capabilities.
     pub fn of(image: &'i Image, taken: &'i [Taken]) -> Server<'i> {
         Server { image, taken }
     }

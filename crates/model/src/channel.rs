@@ -1,4 +1,4 @@
-//! Pipes and sockets: who is connected with whom.
+//! Pipes and sockets: which are connected with which.
 
 use crate::Level;
 use crate::decide::{Step, sensible};

@@ -1,4 +1,4 @@
-//! Demotion: who falls with whom, and when nobody may.
+//! Demotion: which subjects fall with which, and when none may.
 
 use crate::Errno;
 use crate::Level;
@@ -48,7 +48,7 @@ impl World {
         Ok(())
     }
 
-    /// A channel stands no higher than who can write it.
+    /// A channel stands no higher than a subject that can write it.
     fn channels_fall(&mut self, before: &Levels) -> bool {
         let mut writers: Vec<(usize, Level)> = Vec::new();
         for (subject, open) in self.held() {
@@ -82,14 +82,14 @@ impl World {
         fell
     }
 
-    /// Does a descriptor to write a channel still do so? Not that of who fell
-    /// while memory was a file.
+    /// Does a descriptor to write a channel still do so? Not that of a subject that fell while
+    /// memory was a file.
     fn writes(&self, before: &Levels, subject: usize, channel: usize) -> bool {
         !self.channels[channel].was_file || before.subjects[subject] >= before.channels[channel]
     }
 
-    /// A reader stands no higher than what it reads. Who has memory mapped, and
-    /// no descriptor of it, is no reader here: see `mapping_in_the_way`.
+    /// A reader stands no higher than what it reads. A subject that has memory mapped, and no
+    /// descriptor of it, is no reader here: see `mapping_in_the_way`.
     fn readers_fall(&mut self) -> bool {
         #[cfg(test)]
         if self.fault == Some(crate::fault::Fault::Float) {

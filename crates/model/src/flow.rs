@@ -20,9 +20,8 @@ pub struct Contents {
 }
 
 impl World {
-    /// The lowest byte that a subject may write. Who has fallen may have learnt
-    /// what it fell for; what a trusted program writes counts as its own level:
-    /// that is the trust.
+    /// The lowest byte that a subject may write. One that has fallen may have learnt what it fell
+    /// for; what a trusted program writes counts as its own level: that is the trust.
     pub(crate) fn voice(&self, subject: usize) -> Level {
         let s = &self.subjects[subject];
         if s.nodemote {

@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// A file in memory that has lost its last name is memory to who has it open,
+    /// A file in memory that has lost its last name is memory to the processes that have it open,
     /// at the level it had.
     fn lose(&mut self, node: NodeId) {
         if !self.in_memory(node) {
@@ -142,7 +142,7 @@ impl World {
     }
 
     /// May an object lose a name? Not the last of what is open in memory and no
-    /// more would be open to all: who is lower may have it mapped.
+    /// more would be open to all: a lower process may have it mapped.
     pub(crate) fn may_lose(&self, node: NodeId) -> Step {
         let last = self.nodes[node].links == 1 && self.in_memory(node);
         if last && self.label(node).1.contains(Attrs::LOWWRITE) && self.is_open(node) {

@@ -80,7 +80,7 @@ pub(crate) enum Mapped {
     Memory(usize),
 }
 
-/// What floats: who reads it stands no higher than who could ever write it.
+/// What floats: a reader of it stands no higher than any subject that could ever write it.
 #[derive(Debug, Clone)]
 pub(crate) struct Channel {
     pub level: Level,
@@ -137,7 +137,7 @@ pub struct World {
     pub(crate) opens: Vec<Open>,
     pub(crate) channels: Vec<Channel>,
     pub(crate) sockets: Vec<Socket>,
-    /// Who has an abstract name.
+    /// The sockets that have abstract names.
     pub(crate) names: BTreeMap<u8, usize>,
     pub(crate) segments: Vec<Segment>,
     pub(crate) queues: Vec<Queue>,

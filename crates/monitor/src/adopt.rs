@@ -136,8 +136,9 @@ impl Monitor {
         })
     }
 
-    /// Mappings through which a process can go on changing what is above it: what a
-    /// demotion would have been refused for, and nothing can take back. In words; so is who could not be looked at.
+    /// Mappings through which a process can go on changing what is above it: what a demotion would
+    /// have been refused for, and nothing can take back. In words; so is a process that could not
+    /// be looked at.
     ///
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
@@ -159,8 +160,9 @@ impl Monitor {
         Ok(kept)
     }
 
-    /// Gives each process the level of its program, and its attributes, if it is that program: who says so only is in the
-    /// answer, with its name. Who cannot be looked at is `unseen`, and not waited for again.
+    /// Gives each process the level of its program, and its attributes, if it is that program: one
+    /// that only says so is in the answer, with its name. One that cannot be looked at is `unseen`,
+    /// and not waited for again.
     fn take_programs(
         &self,
         pass: &mut Pass,

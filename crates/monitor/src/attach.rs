@@ -125,8 +125,8 @@ impl Model {
         }
     }
 
-    /// Those that keep account of who is what, and of what directories are moved. Once it has begun it goes on: what is
-    /// known of a task or an object may not outlive it.
+    /// Those that keep account of what each task is, and of what directories are moved. Once it has
+    /// begun it goes on: what is known of a task or an object may not outlive it.
     fn account(self) -> &'static [&'static str] {
         match self {
             Model::Profile => &["profile_task_alloc", "profile_task_free", MOVES],

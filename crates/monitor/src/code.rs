@@ -1,7 +1,8 @@
 //! What a process executes: whether it is the program that it says it is.
 //!
-//! `/proc/PID/exe` is the process's own word. Who has a user namespace may exchange it for any program (PR_SET_MM), of memory that it
-//! shares with a process outside of that namespace, too. To go on it has to execute code of its own, though, which is mapped.
+//! `/proc/PID/exe` is the process's own word. One that has a user namespace may exchange it for any
+//! program (PR_SET_MM), of memory that it shares with a process outside of that namespace, too. To
+//! go on it has to execute code of its own, though, which is mapped.
 
 use rustix::io::Errno;
 use tidegate_policy::Attrs;

@@ -74,9 +74,9 @@ pub enum Error {
     /// Capabilities that a process cannot be given, or have taken from it.
     #[error("{0}")]
     Capabilities(String),
-    /// Who is not root could still get new privileges by an execution.
+    /// A process that is not root's could still get new privileges by an execution.
     #[error(
-        "who is not root gives up new privileges first, in each thread (prctl(2), PR_SET_NO_NEW_PRIVS): \
+        "a caller that is not root gives up new privileges first, in each thread (prctl(2), PR_SET_NO_NEW_PRIVS): \
          `tidegate run` does"
     )]
     NewPrivileges,

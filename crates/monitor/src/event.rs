@@ -96,7 +96,7 @@ pub struct CapsAsked {
 /// What was asked of a SELinux policy. Classes and permissions have the numbers of [`tidegate_flask::Classes`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// Who.
+    /// The subject.
     pub source: Sid,
     /// To what.
     pub target: Sid,

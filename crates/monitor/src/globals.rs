@@ -240,7 +240,8 @@ impl Globals {
             .store(now, Ordering::SeqCst);
     }
 
-    /// Whose the turn is from now on, and since when: nobody's who could be above it. By who has the lock.
+    /// Whose the turn is from now on, and since when: no subject can be above it. To be called with
+    /// the lock.
     pub fn begin_turn(&self, since: u64) {
         self.wait_for_turn(0, 0);
         let top = self.policy().top.into();
@@ -296,7 +297,7 @@ impl Section<bss_te> {
         self.u64_at(|b| unsafe { &raw mut (*b).te_everyone })
     }
 
-    /// How many were met who had none.
+    /// How many tasks were met that had none.
     pub fn strays(&self) -> &AtomicU64 {
         // SAFETY: an address in the mapping, never dereferenced here.
         self.u64_at(|b| unsafe { &raw mut (*b).te_strays })

@@ -36,8 +36,8 @@ use crate::load::Monitor;
 use crate::parts::Te;
 use crate::quiescent::Quiescent;
 
-/// Scans of the `te` model in a row, a beat apart, that must have found nothing: who moves a descriptor
-/// to and fro within its table may hide it from one.
+/// Scans of the `te` model in a row, a beat apart, that must have found nothing: a process that
+/// moves a descriptor to and fro within its table may hide it from one.
 const CLEAN: u32 = 12;
 
 /// The guard's state in this process.
@@ -117,7 +117,7 @@ impl Guard {
     /// # Errors
     /// [`crate::Error::Hook`]; the demotion that asked is then refused in time.
     pub fn arm(&self, monitor: &Monitor) -> Result<()> {
-        // the lock goes to whoever is quickest, and that is who has just let it go
+        // the lock goes to the quickest thread, and that is the one that has just let it go
         self.asked.fetch_add(1, Ordering::SeqCst);
         let mut needed = self.needed();
         self.asked.fetch_sub(1, Ordering::SeqCst);
@@ -134,7 +134,7 @@ impl Guard {
     /// process has come to a domain that may not use what it holds.
     ///
     /// # Errors
-    /// [`crate::Error::Hook`]; who asked is killed in time.
+    /// [`crate::Error::Hook`]; the process that asked is killed in time.
     pub fn arm_te(&self, monitor: &Monitor) -> Result<()> {
         let te = monitor.needed::<Te>()?;
         self.arm(monitor)?;
@@ -154,7 +154,8 @@ impl Guard {
         if self.needed().is_none() {
             return Ok(());
         }
-        // each time, as who is seldom at rest may be so just now; outside the lock, so that a demotion that asks does not wait
+        // each time, as a process that is seldom at rest may be so just now; outside the lock, so
+        // that a demotion that asks does not wait
         monitor.look_at_held()?;
         if !self.is_quiet(&self.needed()) {
             return Ok(());
@@ -171,7 +172,7 @@ impl Guard {
         if !self.disarm(monitor)? {
             return Ok(());
         }
-        // detaching is slow: who asks meanwhile gets back what is left
+        // detaching is slow: a demotion that asks meanwhile gets back what is left
         while self.asked.load(Ordering::SeqCst) == 0 {
             let mut needed = self.needed();
             if monitor.globals.guard_armed().load(Ordering::SeqCst) != 0 {
@@ -196,7 +197,8 @@ impl Guard {
             *needed = Some(Instant::now());
             return Ok(false);
         }
-        // who comes to another domain now asks for the guard again, or is found by the last look
+        // a process that comes to another domain now asks for the guard again, or is found by the
+        // last look
         let te = monitor.part::<Te>()?.map(|te| te.globals.guard_armed());
         let was_armed = te.is_some_and(|armed| armed.swap(0, Ordering::SeqCst) == 1);
         let is_needed = was_armed && !monitor.te_descriptors().is_ok_and(|held| held.is_empty());

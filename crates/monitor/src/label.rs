@@ -70,7 +70,7 @@ pub struct Object {
     pub source: Option<u32>,
 }
 
-/// Looks in a row that find nobody who has it mapped (mappings.rs).
+/// Looks in a row that find no process that has it mapped (mappings.rs).
 const CLEAN: u32 = 2;
 
 /// Looks that find somebody before that is believed, and the time between them.
@@ -199,7 +199,8 @@ impl Monitor {
             return Ok(());
         }
         let file = (held.key.ino, held.key.dev);
-        // that of who falls is lower for as long as its transaction goes on, which is refused by such a mapping
+        // the level of a process that falls is lower for as long as its transaction goes on, which
+        // is refused by such a mapping
         let (mut clean, mut tries) = (0, 0);
         while clean < CLEAN {
             let mapped = self.mapped_of(file)?;

@@ -177,7 +177,7 @@ impl Monitor {
         let attached = attach::attached()?;
         let _quiescent = Quiescent::begin();
         {
-            // who takes the turn meanwhile falls under a monitor that goes
+            // a task that takes the turn meanwhile falls under a monitor that goes
             let _turn = self.hold_transactions()?;
             pins::remove_links()?;
             // whoever finds the rest does not take it for a monitor

@@ -37,7 +37,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(1);
 pub(crate) struct Mapped {
     /// The mappings.
     pub held: Vec<Held>,
-    /// Who could not be looked at.
+    /// The processes that could not be looked at.
     pub blocked: Vec<Blocked>,
 }
 

@@ -66,7 +66,8 @@ fn unpin_model(model: Model) -> Result<()> {
     Ok(())
 }
 
-/// What the models beside `lomac` lay out their images in. All of them share it, and it stays: who has it open goes on with it.
+/// What the models beside `lomac` lay out their images in. All of them share it, and it stays: a
+/// process that has it open goes on with it.
 pub(crate) const ARENA: &str = "arena";
 
 /// Makes the arena and pins it, if it is not there. libbpf would map all of it, which in memory that is locked fills it.

@@ -144,7 +144,7 @@ fn members<'b>(btf: &'b Btf<'_>, of: BtfType<'b>, depth: u32) -> Vec<(String, Bt
     told
 }
 
-/// Does a structure count who has it?
+/// Does a structure count its holders?
 fn is_counted(btf: &Btf<'_>, structure: BtfType<'_>, depth: u32) -> bool {
     members(btf, structure, depth).iter().any(|(name, ty)| {
         let counts = COUNTS.iter().any(|part| name.contains(part));

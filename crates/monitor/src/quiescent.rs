@@ -7,7 +7,7 @@
 //! guard, on its way out, would wait for the demotion, and the demotion for the guard.
 //!
 //! What waits reads this process's memory over and over (`wait_moment` in kernel/core/wait.h). Here
-//! the lock of that memory is taken for writing over and over: who comes to read then
+//! the lock of that memory is taken for writing over and over: a task that comes to read then
 //! blocks for a moment.
 
 use std::ptr;
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const AREA: usize = 64 << 20;
 const TABLE: usize = 2 << 20;
 
-/// While it lives, who waits in the kernel blocks now and then.
+/// While it lives, a task that waits in the kernel blocks now and then.
 #[derive(Debug)]
 pub(crate) struct Quiescent {
     /// Its end is what is waited for.

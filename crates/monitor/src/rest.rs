@@ -70,7 +70,7 @@ pub(crate) type Calls = HashMap<u32, u32>;
 /// # Errors
 /// [`crate::Error::Io`] if no thread can be started: then none was at rest; or those of `calls`.
 pub(crate) fn bring(pids: &[u32], calls: impl Fn() -> Result<Calls> + Sync) -> Result<Vec<u32>> {
-    // it lets go of whom it traces when it ends, whether they have stopped or not
+    // a thread lets go of the tasks that it traces when it ends, whether they have stopped or not
     thread::scope(|scope| {
         let all = thread::Builder::new()
             .name("rest".into())
@@ -84,8 +84,8 @@ fn bring_here(pids: &[u32], calls: &dyn Fn() -> Result<Calls>) -> Result<Vec<u32
     let (until, begun) = (Instant::now() + PATIENCE, boottime());
     let mut seen = HashSet::new();
     let mut late = HashSet::new();
-    // who is born meanwhile begins with nothing, and there may be no end of those; another pass finds who was missed in a list
-    // that changed
+    // a thread that is born meanwhile begins with nothing, and there may be no end of those;
+    // another pass finds one that was missed in a list that changed
     loop {
         let fresh: Vec<Thread> = (pids.iter().flat_map(|&pid| threads(pid)))
             .filter(|thread| seen.insert(thread.tid) && thread.is_of_before(begun))
@@ -202,7 +202,7 @@ impl Thread {
         if matches!(stat.state, 't' | 'T' | 'Z' | 'X') || stat.flags & WORKER != 0 {
             return true;
         }
-        // who is not among them has ended since
+        // a thread that is not among them has ended since
         (calls.get(&self.tid)).is_none_or(|&number| WAITS.contains(&number.into()))
     }
 

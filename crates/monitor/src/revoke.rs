@@ -8,8 +8,9 @@
 //! 2. the guard is attached: so is each read and write through a descriptor from now on;
 //! 3. each governed thread has been outside of what it began before (`rest.rs`): no read that waits is left, and no
 //!    open or mmap that was decided earlier has yet to come into being;
-//! 4. who holds a mapping that it may not have is killed, as nobody is asked about its use; so is who holds such a
-//!    descriptor and has an io_uring, whose workers never leave the kernel; and who cannot be looked at, as its memory is locked.
+//! 4. a process with a mapping that it may not have is killed, as nobody is asked about its use; so
+//!    is one that holds such a descriptor and has an io_uring, whose workers never leave the
+//!    kernel; and one that cannot be looked at, as its memory is locked.
 //!
 //! Threads that are born meanwhile have begun nothing yet. What changes hands meanwhile passes a hook that decides by the
 //! policy in force, or comes by fork with what the parent holds, which is looked at again until nothing is found twice
@@ -34,7 +35,8 @@ use crate::sys::Over;
 /// How long a process that is killed may take to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
-/// Looks at what is held, at most: who is killed is not found by the next, but a child of it may be.
+/// Looks at what is held, at most: a process that is killed is not found by the next, but a child
+/// of it may be.
 const LOOKS: u32 = 16;
 
 /// Looks in a row that find nobody.
@@ -45,7 +47,7 @@ const CLEAN: u32 = 2;
 pub struct Revoked {
     /// Descriptors that their holders may not use any more.
     pub descriptors: usize,
-    /// Who was killed.
+    /// The processes that were killed.
     pub killed: Vec<Killed>,
 }
 
@@ -128,7 +130,8 @@ impl Monitor {
         Ok(revoked)
     }
 
-    /// Kills who is doomed, and whom a look finds, until it finds nobody twice.
+    /// Kills the processes that are doomed, and those that a look finds, until it finds nobody
+    /// twice.
     pub(crate) fn kill_all(
         &self,
         mut doomed: BTreeMap<u32, Why>,

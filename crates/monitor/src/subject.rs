@@ -156,8 +156,8 @@ impl Monitor {
         Ok(true)
     }
 
-    /// The SID of who connected a Unix stream socket, by the end that accepted it: what the socket had that connected, then.
-    /// `None`: nobody who is governed.
+    /// The SID of the process that connected a Unix stream socket, by the end that accepted it:
+    /// what the socket had that connected, then. `None`: it is not governed.
     ///
     /// # Errors
     /// [`Error::Io`] with `ENOTSOCK` if it is no socket, unless no policy has had SIDs.
@@ -183,7 +183,7 @@ impl Monitor {
             clear: MAY_HOLD,
             // and what it is about to receive nobody has been asked about
             received: MAY_HOLD,
-            // nor who has opened its memory
+            // nor is it known which tasks have opened its memory
             opened: 1,
             ..Default::default()
         };

@@ -81,7 +81,7 @@ impl Monitor {
             (&self.edges, edges.as_fd()),
             (&self.nets, nets.as_fd()),
         ];
-        // the kernel waits for who is deciding at each, and waits for all at once
+        // the kernel waits for the tasks that are deciding at each, and waits for all at once
         thread::scope(|scope| -> io::Result<()> {
             let mut all = Vec::new();
             for (outer, map) in inner {
@@ -102,8 +102,8 @@ impl Monitor {
         if policy.te.is_some() {
             self.needed::<Te>()?;
         }
-        // nobody reads the slot's half of the arena any more: the kernel has waited for who was
-        // deciding when it changed the maps
+        // nobody reads the slot's half of the arena any more: the kernel has waited for the tasks
+        // that were deciding when it changed the maps
         let tables = policy.te.as_ref().map(|te| {
             move |mut numbering: te::Numbering, base| {
                 for range in &te.ranges {

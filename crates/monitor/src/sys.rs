@@ -286,8 +286,8 @@ impl<K: Pod, V: Pod> Map<K, V> {
         Ok(bytes.chunks_exact(size).filter_map(V::read).collect())
     }
 
-    /// Where somebody else makes a task's storage at the same moment, the kernel has one of
-    /// the two fail, who looks again.
+    /// Where somebody else makes a task's storage at the same moment, the kernel has one of the two
+    /// fail, which looks again.
     pub fn put(&self, key: &K, value: &V) -> io::Result<()> {
         let again = Some(rustix::io::Errno::AGAIN.raw_os_error());
         let mut tries = 0..3;

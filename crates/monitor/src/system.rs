@@ -1,4 +1,5 @@
-//! The system-wide start of the `te` model: who there is, and the SIDs that they are given (kernel/te/adopt.h).
+//! The system-wide start of the `te` model: which tasks there are, and the SIDs that they are given
+//! (kernel/te/adopt.h).
 
 use std::sync::atomic::Ordering;
 
@@ -33,7 +34,7 @@ pub struct Thread {
     pub start: u64,
     /// Whether it is a thread of the kernel's.
     pub kernel: bool,
-    /// Its SID; `None`: it has none yet, or only that of who has no label.
+    /// Its SID; `None`: it has none yet, or only that of tasks that have no label.
     pub sid: Option<Sid>,
     /// Which file its program is, and that file's SID, as far as it can be known now. `None`: it has none.
     pub program: Option<(u64, Option<Sid>)>,
@@ -119,8 +120,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// From here on everybody is governed: who has no SID has this one, until another is given to it. `None`: such are not
-    /// governed.
+    /// From here on every task is governed: one that has no SID has this one, until another is
+    /// given to it. `None`: such are not governed.
     ///
     /// # Errors
     /// [`Error::Load`].
@@ -140,7 +141,7 @@ impl Monitor {
         Ok(te.is_some_and(|te| te.globals.everyone().load(Ordering::SeqCst) != 0))
     }
 
-    /// How often somebody was met who was governed and had no SID.
+    /// How often a task was met that was governed and had no SID.
     ///
     /// # Errors
     /// As [`governs_everyone`](Self::governs_everyone).

@@ -174,7 +174,7 @@ impl Monitor {
         Ok(processes)
     }
 
-    /// Looks at the descriptors of those who may hold a revoked one, and notes who does not.
+    /// Looks at the descriptors of tasks that may hold a revoked one, and notes those that do not.
     pub(crate) fn look_at_held(&self) -> Result<()> {
         let _clear: Vec<u32> = iterate(&self.ps_clear, Over::All)?;
         Ok(())
@@ -185,7 +185,7 @@ impl Monitor {
     pub(crate) fn may_hold(&self) -> Result<bool> {
         let mut tasks = 0u64;
         sys::run(&self.ps_held, &mut tasks)
-            .trying(|| "look for who holds revoked descriptors".into())?;
+            .trying(|| "look for holders of revoked descriptors".into())?;
         Ok(tasks != 0)
     }
 

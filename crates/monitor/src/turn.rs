@@ -1,8 +1,9 @@
 //! The turn of the demotion transaction, as user space takes it (kernel/lomac/demote/lock.h): while it has it, no level falls.
 //!
-//! It has it for a time, as each of the kernel's transactions has. Once that is over, who waits may take it, whether the process
-//! that had it runs or not, and a process that has died keeps nobody waiting. So whoever has it finds out, by
-//! [`Turn::finish`], whether it has been its own throughout; what was to hold by it is done there, or not at all.
+//! It has it for a time, as each of the kernel's transactions has. Once that is over, a task that
+//! waits may take it, whether the process that had it runs or not, and a process that has died
+//! keeps nobody waiting. So whoever has it finds out, by [`Turn::finish`], whether it has been its
+//! own throughout; what was to hold by it is done there, or not at all.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};

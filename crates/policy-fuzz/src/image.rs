@@ -22,7 +22,7 @@ fn questions(object: &Object, given: u32) -> Vec<u32> {
 }
 
 /// Lays out what any bundle was read as, and asks about objects: what the bundle's automata say is said, and nothing else. What
-/// these say need not be what its capabilities say, as who wrote it may have lied.
+/// these say need not be what its capabilities say, as its writer may have lied.
 ///
 /// # Panics
 ///

@@ -39,10 +39,11 @@ pub struct Policy {
     pub networks: Vec<Network>,
     /// Where each rule was written, for audit records and `why`.
     pub rules: Vec<RuleSource>,
-    /// The `profile` model's policy; empty where there is none. No map has any: who loads the
-    /// policy puts them here, and [`extended`](Policy::extended) policies, by which fixes are tried,
-    /// are without them. Serde leaves them out, too, as what is kept of a policy (a recording's head,
-    /// the daemon's files) is its bundle, which has them in a section of their own.
+    /// The `profile` model's policy; empty where there is none. No map has any: the loader of the
+    /// policy puts them here, and [`extended`](Policy::extended) policies, by which fixes are
+    /// tried, are without them. Serde leaves them out, too, as what is kept of a policy (a
+    /// recording's head, the daemon's files) is its bundle, which has them in a section of their
+    /// own.
     #[serde(skip)]
     pub profiles: ProfileSet,
     /// The `te` model's policy, if there is one. It is put here, left out and kept as `profiles` are.

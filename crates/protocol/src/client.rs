@@ -80,7 +80,7 @@ pub fn ask<W: DeserializeOwned>(
 #[derive(Debug, Clone, Copy)]
 struct Sockets<'p> {
     everybodys: &'p str,
-    /// For who may connect to it.
+    /// For processes that may connect to it.
     administrators: Option<&'p str>,
 }
 

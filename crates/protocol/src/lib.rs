@@ -41,7 +41,7 @@ pub const MAX_ASK: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Ask {
-    /// The level of who asks.
+    /// The caller's level.
     Whoami,
     /// What is in force.
     Status,
@@ -54,18 +54,20 @@ pub enum Ask {
         /// Of which.
         of: WhyOf,
     },
-    /// Confine who asks by a profile from its next execution on, unless one does so already.
+    /// Confine the caller by a profile from its next execution on, unless one does so already.
     Confine {
         /// The profile's name.
         profile: String,
     },
-    /// Bring who asks under the SELinux policy in force from its next execution on, unless that governs it already.
+    /// Bring the caller under the SELinux policy in force from its next execution on, unless that
+    /// governs it already.
     Enter {
         /// In which context.
         context: String,
     },
-    /// Limit who asks by a subject of the capability files whose bundle comes with the question, from its next execution on,
-    /// or at once: who is in no session begins one. Who is not root has `no_new_privs`.
+    /// Limit the caller by a subject of the capability files whose bundle comes with the question,
+    /// from its next execution on, or at once: a caller in no session begins one. A caller that is
+    /// not root has `no_new_privs`.
     Capabilities {
         /// The subject's name; `None`: the first.
         subject: Option<String>,
@@ -145,8 +147,7 @@ pub enum WhyOf {
     Process(u32),
 }
 
-/// An answer; `W` is what explains ([`Ask::Why`]), which who does not ask for it
-/// need not know.
+/// An answer; `W` is the payload of [`Ask::Why`]; a client that never asks for it need not know it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer<W> {
@@ -160,7 +161,7 @@ pub enum Answer<W> {
     Why(W),
     /// To [`Ask::Confine`].
     Confined {
-        /// The profile's limits, by the numbers of the resources: who asks sets them itself.
+        /// The profile's limits, by the numbers of the resources: the caller sets them itself.
         limits: Vec<(u8, u64)>,
     },
     /// To [`Ask::Booleans`]: names and values.
@@ -173,7 +174,7 @@ pub enum Answer<W> {
     Withdrawn {
         /// Sessions that it was taken from.
         sessions: usize,
-        /// Who was killed, as it held what could not be taken from it.
+        /// The processes that were killed, as they held what could not be taken from them.
         killed: Vec<Lost>,
     },
     /// It is done.
@@ -193,7 +194,7 @@ pub enum Answer<W> {
     },
 }
 
-/// Who asks.
+/// The caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct You {
     /// Process id.

@@ -88,7 +88,7 @@ impl Page {
         Page::map(&file, false)
     }
 
-    /// Maps the page for who changes it, and makes it if there is none.
+    /// Maps the page for the process that changes it, and makes it if there is none.
     ///
     /// # Errors
     /// If it cannot be made, or what is there is no file of root's.
@@ -110,7 +110,7 @@ impl Page {
             ));
         }
         file.set_permissions(fs::Permissions::from_mode(0o444))?;
-        // it only ever grows: who has it mapped would end by SIGBUS
+        // it only ever grows: a process that has it mapped would end by SIGBUS
         if about.len() < SIZE as u64 {
             file.set_len(SIZE as u64)?;
         }
@@ -161,7 +161,8 @@ impl Page {
         self.words().sequence.load(Ordering::Acquire)
     }
 
-    /// What is in force; `None`: it is being changed, or who changed it has died over it.
+    /// What is in force; `None`: it is being changed, or the process that changed it has died over
+    /// it.
     pub fn status(&self) -> Option<PageStatus> {
         const TRIES: u32 = 1000;
         let words = self.words();

@@ -70,7 +70,7 @@ impl Sealed {
         Ok(&into[..few])
     }
 
-    /// All of them. Who calls this has looked at their number.
+    /// All of them. The caller has looked at their number.
     ///
     /// # Errors
     /// There is no memory for them, or they cannot be read.

@@ -18,7 +18,7 @@ pub enum Question {
     },
     /// The context of something new (security_compute_create_name(3)).
     Create {
-        /// Who makes it.
+        /// The context of its maker.
         source: String,
         /// Where.
         target: String,
@@ -38,7 +38,7 @@ pub enum Question {
     },
     /// The context that an object is relabelled to (security_compute_relabel(3)).
     Relabel {
-        /// For whom.
+        /// The context of the one that it is for.
         source: String,
         /// What.
         target: String,
@@ -60,12 +60,12 @@ pub enum Question {
         /// The class's name.
         class: String,
     },
-    /// The context of who is at the other end of the connected Unix stream socket that comes with the question
-    /// (getpeercon(3)).
+    /// The context of the process at the other end of the connected Unix stream socket that comes
+    /// with the question (getpeercon(3)).
     Peer,
     /// The context of the process whose pidfd comes with the question (getpidcon(3)).
     Process,
-    /// The context of who asks (getcon(3)).
+    /// The context of the caller (getcon(3)).
     Own,
     /// Tell the audit log what an object manager decided: SELinux's `USER_AVC`.
     Record(Told),

@@ -39,7 +39,7 @@ pub enum Withdraw {
 pub struct Session {
     /// Its number.
     pub number: u64,
-    /// Who began it.
+    /// The user that began it.
     pub uid: u32,
     /// When, in UTC.
     pub since: String,

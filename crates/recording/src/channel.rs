@@ -1,4 +1,4 @@
-//! Channels: who reads one stands no higher than whoever could write it.
+//! Channels: a reader of one stands no higher than any subject that could write it.
 
 use crate::line::{Act, End, Flags, Line};
 use crate::side::Side;
@@ -15,7 +15,7 @@ pub(crate) enum ChannelId {
     Link(u64),
 }
 
-/// A channel and who has its ends.
+/// A channel and the subjects that have its ends.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     /// The lowest level that could ever write it.
@@ -117,7 +117,7 @@ impl Side<'_> {
         }
     }
 
-    /// Who writes a channel at its floor.
+    /// A writer of a channel at its floor, in words.
     fn writer(&self, id: ChannelId, floor: u8) -> String {
         let members = self.channels.get(&id).map(|c| c.members.as_slice());
         let low = members
@@ -181,7 +181,7 @@ impl Side<'_> {
         }
     }
 
-    /// Who falls with a subject: readers of what it writes, and of what they write.
+    /// The subjects that fall with one: readers of what it writes, and of what they write.
     pub(crate) fn falling(&self, first: usize, to: u8) -> Vec<usize> {
         let mut falling = vec![first];
         let mut next = 0;

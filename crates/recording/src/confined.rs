@@ -1,5 +1,5 @@
-//! A policy's profiles' view of a recording: who is confined by which by now, and what its rules
-//! would have refused.
+//! A policy's profiles' view of a recording: which processes are confined by which by now, and what
+//! their rules would have refused.
 //!
 //! A recording has executions, opens of files, changes of names and connections; it does not have
 //! whose a file is, whether a file is only appended to, what is mapped for execution, capabilities,
@@ -26,12 +26,12 @@ pub(crate) struct Refused {
     pub missing: bool,
 }
 
-/// Who is confined.
+/// The processes that are confined.
 #[derive(Debug, Default)]
 pub(crate) struct Confined {
     /// By process, the profile.
     by: HashMap<u32, usize>,
-    /// The profile, if any, of who is about to execute something.
+    /// The profile, if any, of a process that is about to execute something.
     next: HashMap<u32, Option<usize>>,
     /// Accesses that depend on whose the file is.
     pub unsure: u64,

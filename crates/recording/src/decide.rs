@@ -82,7 +82,8 @@ impl Side<'_> {
             Act::OpenWrite => Act::OpenRead,
             other => other,
         };
-        // who opens from the top what has no label is not there any more then; a mapping opens nothing
+        // a subject that opens from the top what has no label is not there any more then; a mapping
+        // opens nothing
         let unknown = !label.known && (line.act == Act::Mmap || rules::open(who, label, self.top));
         let opens = unknown || rules::open(who, label, self.top);
         if line.flags.contains(Flags::READS) && opens {

@@ -1,5 +1,5 @@
-//! The `te` model's view of a recording: who is in which domain by now, what has which label, and what a SELinux policy
-//! would have refused.
+//! The `te` model's view of a recording: which process is in which domain by now, what has which
+//! label, and what a SELinux policy would have refused.
 //!
 //! What is asked at a line, and in which order, is what kernel/te asks at the same hooks; decided is by the reference
 //! ([`Decider`]). A recording lacks what its recorder is not told of: what sockets and names are asked about otherwise,
@@ -21,7 +21,7 @@ use crate::line::{Act, Flags, Inode, Line, path_bytes};
 pub struct TeRefusal {
     /// The operation, as an audit record would have named it.
     pub act: Act,
-    /// The context of who asked.
+    /// The context of the process that asked.
     pub source: String,
     /// That of what it was about.
     pub target: String,
@@ -67,7 +67,7 @@ pub struct Domains<'p> {
     followed: bool,
     begun: bool,
     by: HashMap<u32, Context>,
-    /// The context of who is about to execute something.
+    /// The context of a process that is about to execute something.
     next: HashMap<u32, Context>,
     given: HashMap<Inode, Context>,
     refused: Vec<TeRefusal>,

@@ -70,7 +70,7 @@ pub struct Cause {
     pub act: Act,
     /// The object.
     pub object: Box<str>,
-    /// Who did it.
+    /// The program of the process that did it.
     pub comm: Box<str>,
     /// Its thread group id.
     pub pid: u32,
@@ -110,7 +110,7 @@ pub struct Refusal {
 pub enum Event {
     /// The operation would have been refused.
     Refused(Refusal),
-    /// A subject falls: the one that does it, or who reads what it writes.
+    /// A subject falls: the one that does it, or one that reads what it writes.
     Fell {
         /// The process.
         pid: u32,

@@ -1,10 +1,11 @@
 //! Recordings of what subjects bound and changed, and their replay against a policy:
-//! what it would have refused, and who would have fallen.
+//! what it would have refused, and which subjects would have fallen.
 //!
-//! A recording is made by the kernel's recorder (`kernel/recorder.bpf.c`) and read a line
-//! at a time. [`Side`] is one policy's view of it; it decides by the kernel's own rules
-//! ([`rules`]), finds labels by the policy's look-up, and keeps of subjects and objects
-//! what the monitor would, the profiles that confine whom and the domains that they are in among it. [`Comparison`] holds two of them against each other.
+//! A recording is made by the kernel's recorder (`kernel/recorder.bpf.c`) and read a line at a
+//! time. [`Side`] is one policy's view of it; it decides by the kernel's own rules ([`rules`]),
+//! finds labels by the policy's look-up, and keeps of subjects and objects what the monitor would,
+//! which profile confines each and the domain that it is in among it. [`Comparison`] holds two of
+//! them against each other.
 
 mod channel;
 mod compare;

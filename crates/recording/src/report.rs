@@ -21,7 +21,7 @@ pub struct Report {
     pub refused: Vec<Group>,
     /// What the base refuses and the proposed policy does not.
     pub allowed: Vec<Group>,
-    /// Who falls under the proposed policy and not under the base.
+    /// The subjects that fall under the proposed policy and not under the base.
     pub falls: Vec<Fall>,
     /// Refusals and falls of kinds that there was no room for.
     pub beyond: u64,
@@ -84,7 +84,7 @@ pub struct Group {
 /// What a SELinux policy refuses, and what would fix it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Denied {
-    /// The context of who asked.
+    /// The context of the process that asked.
     pub context: String,
     /// That of what it was about.
     pub object_context: String,

@@ -1,4 +1,4 @@
-//! A policy's view of a recording: who has which level by now.
+//! A policy's view of a recording: which level each process has by now.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -90,7 +90,7 @@ impl<'p> Side<'p> {
         self.policy
     }
 
-    /// The level of a process; who is not known is at the top.
+    /// The level of a process; one that is not known is at the top.
     pub fn level_of(&self, pid: u32) -> u8 {
         let process = self.processes.get(&pid);
         process.map_or(self.top, |p| self.subjects[p.subject].level)
@@ -312,8 +312,8 @@ impl<'p> Side<'p> {
         }
     }
 
-    /// Lowers who a line is about and whoever reads what it writes, or refuses the line;
-    /// whether it fell.
+    /// Lowers the process that a line is about and all that read what it writes, or refuses the
+    /// line; whether it fell.
     pub(crate) fn fall(&mut self, line: &Line<'_>, to: u8, act: Act, object: &str) -> bool {
         let first = self.processes[&line.pid].subject;
         let falling = self.falling(first, to);

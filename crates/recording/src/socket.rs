@@ -11,7 +11,7 @@ use crate::side::Side;
 const UNIX: u32 = 1;
 const STREAM: u32 = 1;
 
-/// Where an address leads; who names none reaches this machine.
+/// Where an address leads; a socket that names none reaches this machine.
 fn destination(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(a) if a.is_unspecified() => Ipv4Addr::LOCALHOST.into(),

@@ -17,8 +17,8 @@
 //! - **What is open** stays as it is, and so does what is mapped; a service is asked for each request anew.
 //! - **Threads** are all limited when the call returns, and whatever the process starts from then on.
 //! - **No way back**: 16 layers limit a process at most, and none goes.
-//! - Who is not root gives up new privileges by it (`no_new_privs`, prctl(2)), in the calling thread; the others must have done so
-//!   themselves, or been started by one that had.
+//! - A caller that is not root gives up new privileges by it (`no_new_privs`, prctl(2)), in the
+//!   calling thread; the others must have done so themselves, or been started by one that had.
 //! - It takes no line in the file: everybody may reach the daemon.
 #![forbid(unsafe_code)]
 

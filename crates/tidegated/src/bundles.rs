@@ -21,7 +21,7 @@ const OF_USERS: usize = 2 * OF_ONE;
 /// How long a bundle waits for others to go.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who has how many bytes in here.
+/// How many bytes each user has in here.
 #[derive(Debug, Default)]
 pub struct Bundles {
     held: Mutex<BTreeMap<u32, usize>>,
@@ -95,7 +95,7 @@ impl Bundles {
     }
 }
 
-/// Reads the policy that came with the question of who may put it in force.
+/// Reads the policy that came with the question of a client that may put it in force.
 pub fn policy(descriptor: Option<OwnedFd>) -> Outcome<Vec<u8>> {
     read(&sealed(descriptor, MAX_BUNDLE)?)
 }

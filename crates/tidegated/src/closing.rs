@@ -1,5 +1,6 @@
-//! Closes the connections of those who are turned away. A descriptor that was sent and not taken ends with the connection, and
-//! its end may wait for whoever serves the file. So who lets others in does not do it.
+//! Closes the connections of clients that are turned away. A descriptor that was sent and not taken
+//! ends with the connection, and its end may wait for whoever serves the file. So the thread that
+//! lets others in does not do it.
 
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +21,7 @@ struct Shared {
     open: AtomicUsize,
 }
 
-/// Those who close.
+/// The threads that close.
 #[derive(Debug)]
 pub struct Closing {
     to: Sender<UnixStream>,

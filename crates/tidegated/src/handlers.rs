@@ -53,7 +53,7 @@ fn decide(
     fd: Option<OwnedFd>,
 ) -> Outcome<(Answer, Then)> {
     let enforcement = &*shared.enforcement;
-    // who is limited by capability files may narrow itself, and no more
+    // a client that capability files limit may narrow itself, and no more
     let narrows = matches!(
         ask,
         Ask::Whoami | Ask::Confine { .. } | Ask::Enter { .. } | Ask::Capabilities { .. }
@@ -249,7 +249,7 @@ fn revoke(enforcement: &Enforcement) -> Outcome<Vec<String>> {
     Ok(said)
 }
 
-/// Who was killed, in words.
+/// The process that was killed, in words.
 fn lost(enforcement: &Enforcement, killed: Killed) -> Lost {
     let name = |sid: Sid| {
         enforcement
@@ -281,7 +281,7 @@ fn lost(enforcement: &Enforcement, killed: Killed) -> Lost {
     }
 }
 
-/// Has who asks be confined by a profile.
+/// Has the caller be confined by a profile.
 fn confine(enforcement: &Enforcement, peer: &Peer, profile: &str) -> Outcome<Vec<(u8, u64)>> {
     let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let Some(found) = policy.profiles.find(profile) else {
@@ -300,8 +300,8 @@ fn confine(enforcement: &Enforcement, peer: &Peer, profile: &str) -> Outcome<Vec
     Ok(limits.map(|limit| (limit.resource, limit.max)).collect())
 }
 
-/// Brings who asks under the SELinux policy: by a context that this has, and that may be an entry. Who chooses it is not
-/// governed, so no rule is asked; from then on rules are.
+/// Brings the caller under the SELinux policy: by a context that this has, and that may be an
+/// entry. The caller is not governed yet, so no rule is asked; from then on rules are.
 fn enter(enforcement: &Enforcement, peer: &Peer, context: &str) -> Outcome<String> {
     let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let Some(te) = &policy.te else {
@@ -351,7 +351,7 @@ fn promote(
             .level(name)
             .ok_or_else(|| DaemonError::no_level(name, &policy.levels))?,
     };
-    // who has it open for writing from below is revoked
+    // a lower process that has it open for writing is revoked
     let raising = enforcement.guard.raise(&enforcement.monitor)?;
     let record = enforcement
         .monitor
@@ -388,7 +388,7 @@ fn trusted(enforcement: &Enforcement, peer: &Peer, permission: &str) -> Outcome 
     }
     match enforcement.monitor.governs_everyone()? {
         true => permitted(enforcement, peer, permission),
-        // who is governed is no administrator, where others are
+        // a client that is governed is no administrator, where others are
         false if peer.is_governed(&enforcement.monitor)? => Err(DaemonError::new(
             Code::NotPermitted,
             "this takes a process that the SELinux policy does not govern",
@@ -397,8 +397,8 @@ fn trusted(enforcement: &Enforcement, peer: &Peer, permission: &str) -> Outcome 
     }
 }
 
-/// Where everybody is governed, who has this permission of the class `security` under the policy in force; whose
-/// connection it is, too.
+/// Where every process is governed, the client has to have this permission of the class `security`
+/// under the policy in force; so has the process that connected.
 fn permitted(enforcement: &Enforcement, peer: &Peer, permission: &str) -> Outcome {
     let policy = enforcement.policies.in_force(&enforcement.monitor)?;
     let Some(te) = &policy.te else {

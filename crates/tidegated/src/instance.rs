@@ -158,7 +158,7 @@ pub fn leave_input() {
     }
 }
 
-/// Lets go of the terminal and of who waits for the report.
+/// Lets go of the terminal and of the process that waits for the report.
 pub fn silence() {
     leave_input();
     if let Ok(null) = open("/dev/null", OFlags::RDWR, Mode::empty()) {

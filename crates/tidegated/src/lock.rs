@@ -52,7 +52,7 @@ fn claim_from(paths: &[String], is_dying: impl Fn(u32) -> bool) -> Outcome<Optio
 
 enum Lock {
     Taken(File),
-    /// By whom, where that can be told.
+    /// The process that holds it, where that can be told.
     Held(Option<u32>),
 }
 

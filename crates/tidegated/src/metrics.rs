@@ -15,7 +15,7 @@ use crate::locks::{METRICS, Ordered};
 use crate::status::status;
 
 /// How long an answer holds: counting goes through all processes and all given levels,
-/// and who asks may be anybody.
+/// and anybody may ask.
 const HOLDS: Duration = Duration::from_secs(1);
 
 /// A sort of records.

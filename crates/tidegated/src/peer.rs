@@ -1,4 +1,4 @@
-//! Who asks: the process at the other end of a connection.
+//! The client: the process at the other end of a connection.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,7 +11,7 @@ use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};
 
-/// Who is at the other end of a connection.
+/// The process at the other end of a connection.
 #[derive(Debug)]
 pub struct Peer {
     /// Its process id.
@@ -25,7 +25,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Who it is, by what the kernel says.
+    /// The process, by what the kernel says.
     ///
     /// # Errors
     /// If it has gone, or no descriptor is left.
@@ -59,7 +59,7 @@ impl Peer {
         Ok(monitor.enter(self.process.as_fd(), self.pid, sid)?)
     }
 
-    /// Whether the SELinux policy governs it, or who connected.
+    /// Whether the SELinux policy governs it, or the process that connected.
     pub fn is_governed(&self, monitor: &Monitor) -> Outcome<bool> {
         let process = monitor.process(self.pid)?.is_none_or(|p| p.sid.is_some());
         Ok(process || monitor.peer_sid(self.connection.as_fd())?.is_some())
@@ -76,8 +76,8 @@ impl Peer {
         Ok(process.sid.into_iter().chain(connected).collect())
     }
 
-    /// Its level, or that of the lowest who may have written to the connection so far:
-    /// who connected need not be who asks.
+    /// Its level, or the lowest of the processes that may have written to the connection so far:
+    /// the one that connected need not be the one that asks.
     pub fn level(&self, monitor: &Monitor) -> Outcome<u8> {
         let process = monitor.level_of(self.process.as_fd())?;
         Ok(process.min(monitor.level_of_connection(self.connection.as_fd())?))

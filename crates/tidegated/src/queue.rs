@@ -62,7 +62,7 @@ impl Queue {
         }
     }
 
-    /// Puts nothing in any more: who empties it comes to an end.
+    /// Puts nothing in any more: the thread that empties it comes to an end.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }

@@ -51,10 +51,10 @@ const CLIENTS: usize = 16;
 /// And as many again of root's, so that no users together keep out those who administer, or serve others.
 const CLIENTS_OF_ROOT: usize = 16;
 
-/// Of one user who is not root, so that nobody keeps others out.
+/// Of one user that is not root, so that nobody keeps others out.
 const CLIENTS_OF_ONE: usize = 8;
 
-/// Who has a connection open.
+/// A client that has a connection open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Client {
     level: u8,
@@ -115,7 +115,7 @@ impl Server {
         let failed = |e| DaemonError::io("make a pair of sockets", e);
         raise_limit();
         let (finished, finishes) = UnixStream::pair().map_err(failed)?;
-        // who finds the second one finds the first
+        // a client that finds the second one finds the first
         let administrators = Arc::new(Door::listen(paths::ADMIN, 0o600, &finishes)?);
         let everybodys = Door::listen(paths::SOCKET, 0o666, &finishes)?;
         let (signals, write) = UnixStream::pair().map_err(failed)?;
@@ -153,7 +153,8 @@ impl Server {
     }
 }
 
-/// A socket that listens, and who has a connection by it: those who came by another have no part in its places.
+/// A socket that listens, and the clients that have a connection by it: those that came by another
+/// have no part in its places.
 #[derive(Debug)]
 struct Door {
     listener: UnixListener,
@@ -205,7 +206,7 @@ impl Door {
             }
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
-                // who connected has gone again
+                // the client has gone again
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(e) => {
                     // the connection goes on waiting, so poll() would return at once
@@ -224,7 +225,7 @@ impl Door {
         }
     }
 
-    /// Who connected, and its place; `None`: there is no room for it, or it has gone.
+    /// The client that connected, and its place; `None`: there is no room for it, or it has gone.
     fn client(&self, shared: &Shared, stream: &UnixStream) -> Option<(Peer, Admitted)> {
         let peer = Peer::of(stream).ok()?;
         let monitor = &shared.enforcement.monitor;

@@ -1,4 +1,5 @@
-//! Sessions of capability files: how who asks is limited, who there is, and what is taken back.
+//! Sessions of capability files: how a client is limited, which sessions there are, and what is
+//! taken back.
 
 use std::collections::HashMap;
 use std::fs;
@@ -34,7 +35,7 @@ pub struct Sessions {
     bundles: Bundles,
 }
 
-/// Has who asks be limited by a subject of the capability files whose bundle came along.
+/// Has the caller be limited by a subject of the capability files whose bundle came along.
 pub fn limit(
     known: &Sessions,
     enforcement: &Enforcement,

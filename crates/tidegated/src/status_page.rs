@@ -1,7 +1,8 @@
 //! The status page: what is in force, for object managers that cache decisions.
 //!
-//! Revocation reaches them in this order: the kernel decides by the new policy; the page has a new number; the call that
-//! asked for the policy returns. Who looks at the page after that finds a number that no decision of the old policy has.
+//! Revocation reaches them in this order: the kernel decides by the new policy; the page has a new
+//! number; the call that asked for the policy returns. A process that looks at the page after that
+//! finds a number that no decision of the old policy has.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use tidegate_protocol::{PAGE, PageStatus};
 use crate::error::{DaemonError, Outcome};
 use crate::locks::{Ordered, PAGE as PLACE};
 
-/// The page, as who is the one daemon has it.
+/// The page, as the one daemon has it.
 #[derive(Debug)]
 pub struct Page(tidegate_protocol::Page);
 

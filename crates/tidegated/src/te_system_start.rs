@@ -1,13 +1,14 @@
 //! The system-wide start of the `te` model: every process is given the context that the executions since the machine
 //! started would have given it, as SELinux would have from the beginning.
 //!
-//! The first process comes from the initial SID `kernel` by its program, each other one from its parent by its own
-//! program; who runs its parent's program is what its parent is. A process whose parent has ended, so that it is the first
-//! one's child now, comes from the process that began its session, where that still runs. The kernel's own threads are
-//! the initial SID `kernel`. Who has exchanged what `/proc/PID/exe` says (PR_SET_MM) is `unlabeled`.
+//! The first process comes from the initial SID `kernel` by its program, each other one from its
+//! parent by its own program; one that runs its parent's program is what its parent is. A process
+//! whose parent has ended, so that it is the first one's child now, comes from the process that
+//! began its session, where that still runs. The kernel's own threads are the initial SID `kernel`.
+//! One that has exchanged what `/proc/PID/exe` says (PR_SET_MM) is `unlabeled`.
 //!
-//! Nobody escapes: from the moment on that everybody is governed, who has not been given a context is `unlabeled`
-//! (kernel/te/subject.h), until [`follow`] finds it.
+//! No process escapes: from the moment on that all are governed, one that has not been given a
+//! context is `unlabeled` (kernel/te/subject.h), until [`follow`] finds it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -155,7 +156,7 @@ struct Known {
     program: Option<u64>,
 }
 
-/// Who comes from whom, and what it is by that.
+/// Which process comes from which, and what it is by that.
 struct Lineage<'p> {
     decider: Decider<'p>,
     process: u32,

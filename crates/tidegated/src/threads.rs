@@ -1,5 +1,6 @@
-//! The daemon's threads: each goes on until the daemon ends. One that panics, or ends before, takes the daemon with it, and who
-//! started the daemon starts it anew: enforcement goes on meanwhile, and a daemon in which a part is missing would be taken for whole.
+//! The daemon's threads: each goes on until the daemon ends. One that panics, or ends before, takes
+//! the daemon with it, and its supervisor starts it anew: enforcement goes on meanwhile, and a
+//! daemon in which a part is missing would be taken for whole.
 
 use std::panic;
 use std::process;

@@ -17,9 +17,10 @@ pub enum Who {
     Log,
     /// Decides for object managers.
     Security,
-    /// Lets those in who administer.
+    /// Lets administrators in.
     Admin,
-    /// Lets the guard go, saves given levels, follows who is governed by no rule yet, looks for disks.
+    /// Lets the guard go, saves given levels, follows processes that no rule governs yet, looks for
+    /// disks.
     House,
 }
 

@@ -13,7 +13,7 @@ use std::{env, fs, thread};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// What is run, and as whom.
+/// What is run, and as which user.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {

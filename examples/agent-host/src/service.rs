@@ -1,4 +1,4 @@
-//! The `notes` service. Who may do what is nowhere in it: what is not authorised does not arrive.
+//! The `notes` service. It has no rules of its own: what is not authorised does not arrive.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,5 +1,6 @@
-//! A document store over HTTP on a Unix socket. Each document has a security context, and each request is decided on by
-//! the SELinux policy that Tidegate enforces: who connected, against the document. README.md beside it has the story.
+//! A document store over HTTP on a Unix socket. Each document has a security context, and each
+//! request is decided on by the SELinux policy that Tidegate enforces: the process that connected,
+//! against the document. README.md beside it has the story.
 
 mod client;
 mod http;

@@ -46,7 +46,7 @@ impl Rights {
         })
     }
 
-    /// Who connected.
+    /// The SID of the process that connected.
     pub fn peer(&self, connection: &impl AsFd) -> Result<Sid, AvcError> {
         self.avc.sid(&self.avc.peer(connection)?.context)
     }

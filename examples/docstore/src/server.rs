@@ -25,7 +25,7 @@ const CONNECTIONS: usize = 128;
 /// How long a client may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often who follows a document is looked at, if nothing happens.
+/// How often a follower of a document is looked at, if nothing happens.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// What connections share.
@@ -105,7 +105,7 @@ pub fn serve(socket: &Path, directory: &Path, collection: Option<&str>) -> Resul
     }
 }
 
-/// Has who follows a document look anew when another policy is in force.
+/// Has the followers of a document look anew when another policy is in force.
 fn watch(service: &Service) {
     let mut seen = service.rights.avc.sequence();
     loop {
@@ -147,7 +147,7 @@ impl Service {
             let why = "a name has up to 64 letters, digits, dots and dashes".into();
             return Err(Failed::Status("400 Bad Request", why));
         }
-        // who connected, not who writes: that is what the policy knows
+        // the process that connected, not the one that writes: that is what the policy knows
         let client = self.rights.peer(stream)?;
         match request.method.as_str() {
             "GET" if follows => self.follow(stream, client, name),
@@ -207,7 +207,7 @@ impl Service {
     }
 
     /// Sends a document, and again each time that it changes. Before each part it is asked whether the client may read it,
-    /// and when another policy comes: who may not any more is cut off.
+    /// and when another policy comes: one that may not any more is cut off.
     fn follow(&self, stream: &mut UnixStream, client: Sid, name: &str) -> Result<(), Failed> {
         let mut sent = None;
         loop {

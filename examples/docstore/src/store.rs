@@ -124,7 +124,7 @@ impl Store {
 
     /// Wakes all who wait.
     pub fn wake(&self) {
-        // who has looked and does not wait yet holds it
+        // a thread that has looked and does not wait yet holds it
         let _inner = self.inner();
         self.changed.notify_all();
     }

@@ -5,7 +5,7 @@
 #
 # Under Tidegate this shell stays at the top level: what a governed subject wrote is read
 # by children, whose output nobody here takes in. A pipe that such a child writes to is made
-# by a child, too: who makes it can read from it until all of the pipeline runs. So are the
+# by a child, too: the maker can read from it until all of the pipeline runs. So are the
 # functions in parentheses.
 set -u
 export PATH="/payload/bin:$PATH" LAB_FILES=/payload/files LC_ALL=C

@@ -7,7 +7,7 @@
  *   lava names DIR                 binding, by the length of a name
  *   lava many DIR                  the same, for capabilities of the number $LAB_RULES
  *   lava paced DIR                 30,000 requests a second: the processor's time that they take
- *   lava probe packets|stream DIR  a request that nobody may make who is governed
+ *   lava probe packets|stream DIR  a request that no governed process may make
  */
 #define _GNU_SOURCE
 #include "request.h"

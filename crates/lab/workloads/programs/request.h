@@ -123,7 +123,10 @@ static inline void of_name(struct call *c, enum operation operation, const char 
 	end_call(c, PAYLOAD);
 }
 
-/* Makes a request and waits for its reply. Who refuses it is told by errno, as a monitor that is a process says it. */
+/*
+ * Makes a request and waits for its reply. Which part refuses it is told by errno, as a monitor
+ * that is a process says it.
+ */
 static inline int ask(int fd, struct call *c, struct reply *r)
 {
 	unsigned char got[sizeof(*r) + PAYLOAD];

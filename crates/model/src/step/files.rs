@@ -84,7 +84,7 @@ impl World {
         if self.is_named(object) {
             return self.hold(who, to, open);
         }
-        // who comes to a channel without a name in this way drags nobody down
+        // a subject that comes to a channel without a name in this way drags nobody down
         let before = self.clone();
         let held = self.hold(who, to, open);
         let fell = |(s, was): (&Subject, &Subject)| s.level < was.level;
@@ -113,7 +113,7 @@ impl World {
         Ok(())
     }
 
-    /// Nothing is asked of who reads: it was asked before it could.
+    /// Nothing is asked of a reader: it was asked before it could read.
     pub(super) fn read(&mut self, who: Actor, slot: Slot) -> Step {
         let open = &self.opens[self.descriptor(who, slot)?];
         sensible(open.read)?;
@@ -171,7 +171,7 @@ impl World {
             (_, kind) => *kind != Kind::Symlink,
         })?;
         if matches!(what, Attribute::Mode | Attribute::Owner) {
-            // whose it is and who may open it is as its name is
+            // whose it is and which users may open it is as its name is
             self.modify_named(who.subject, node)?;
         } else {
             self.modify_node(who.subject, node)?;

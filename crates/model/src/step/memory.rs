@@ -22,9 +22,9 @@ impl World {
         self.hold(who, to, open)
     }
 
-    /// May the subject get a descriptor to write memory? Who has it mapped falls
-    /// with no descriptor, so nobody lower than its writers so far comes to it then;
-    /// nor to what was a file.
+    /// May the subject get a descriptor to write memory? One that has it mapped falls with no
+    /// descriptor, so nobody lower than its writers so far comes to it then; nor to what was a
+    /// file.
     pub(super) fn bind_memory(&self, subject: usize, memory: usize) -> Step {
         let mapped = self
             .mapped()
@@ -36,7 +36,8 @@ impl World {
         }
     }
 
-    /// Who has fallen while memory was a file, with a descriptor to write it, is below it.
+    /// A subject that has fallen while memory was a file, with a descriptor to write it, is below
+    /// it.
     pub(super) fn modify_memory(&self, subject: usize, memory: usize) -> Step {
         self.modify(subject, self.channels[memory].level)
     }

@@ -16,7 +16,7 @@ use crate::decide::{Step, Stop, sensible};
 use crate::world::{Object, Open, SLOTS, World};
 use crate::{Act, Op, Slot, Verdict};
 
-/// Who acts: a process and its subject.
+/// The actor: a process and its subject.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Actor {
     pub process: usize,

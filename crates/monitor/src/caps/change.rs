@@ -86,8 +86,9 @@ impl Capabilities<'_> {
         done.map(|()| number)
     }
 
-    /// Gives a process that is in a session one more layer, as a user asks. Who has it already is left as it is. Of a subject that was
-    /// taken back from the session it gets that it has nothing any more.
+    /// Gives a process that is in a session one more layer, as a user asks. One that has it already
+    /// is left as it is. Of a subject that was taken back from the session it gets that it has
+    /// nothing any more.
     ///
     /// # Errors
     /// [`Error::NewPrivileges`]; [`Error::Capabilities`] if it has as many as there may be, or shares its memory or its descriptors with others.

@@ -1,5 +1,5 @@
-//! Sessions of the `capability` model (kernel/caps/session.h): who there is, how they begin, are narrowed and end, and what is
-//! taken from them.
+//! Sessions of the `capability` model (kernel/caps/session.h): which there are, how they begin, are
+//! narrowed and end, and what is taken from them.
 //!
 //! One at a time changes what is told here ([`Monitor::capabilities`]): places of sessions, the table of images, what was taken.
 //! All of it is in the model's globals, so that a daemon that takes over finds it.
@@ -49,7 +49,7 @@ pub struct Session {
     pub place: u32,
     /// Its number, which no other has.
     pub number: u64,
-    /// Who began it.
+    /// The user that began it.
     pub uid: u32,
     /// When, in nanoseconds of `CLOCK_BOOTTIME`.
     pub started: u64,
@@ -101,7 +101,8 @@ impl Monitor {
             .collect())
     }
 
-    /// Whether a process is governed by the `capability` model. Who has ended is.
+    /// Whether a process is governed by the `capability` model. One that has ended counts as
+    /// governed.
     ///
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
@@ -121,7 +122,7 @@ impl Monitor {
     /// Attaches the guard of the `capability` model: something is checked at each use, or was taken back.
     ///
     /// # Errors
-    /// [`crate::Error::Hook`]; who waits for it is refused in time.
+    /// [`crate::Error::Hook`]; a task that waits for it is refused in time.
     pub fn arm_capabilities(&self) -> Result<()> {
         let armed = self.needed::<Caps>()?.globals.guard_armed();
         if armed.load(Ordering::SeqCst) == 0 {

@@ -3,12 +3,13 @@
 //! Invariant: once [`Capabilities::revoke`] has returned, nothing is done by what was taken back, but by sessions that began
 //! later. In this order:
 //!
-//! 1. what is taken is entered for each session, and the revocation counted: who is asked from now on is asked without it, and
-//!    what is bound is looked at once more before it is used;
+//! 1. what is taken is entered for each session, and the revocation counted: a subject that is
+//!    asked about from now on is asked about without it, and what is bound is looked at once more
+//!    before it is used;
 //! 2. the guard is attached: so is each read and write;
 //! 3. each governed thread has been outside of what it began before (`rest.rs`);
-//! 4. who has mapped what it may not use any more is killed, as nobody is asked about that; so is who cannot be looked at, as its
-//!    memory is locked.
+//! 4. a process that has mapped what it may not use any more is killed, as nobody is asked about
+//!    that; so is one that cannot be looked at, as its memory is locked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -41,7 +42,7 @@ pub enum Withdraw {
 pub struct Withdrawn {
     /// Sessions that it was taken from.
     pub sessions: usize,
-    /// Who was killed.
+    /// The processes that were killed.
     pub killed: Vec<Killed>,
 }
 
@@ -157,8 +158,9 @@ impl Capabilities<'_> {
         })
     }
 
-    /// A process has been narrowed. Where the subject was taken back from its session earlier, it has nothing any more: who has
-    /// mapped something does not live, as if it had been narrowed first.
+    /// A process has been narrowed. Where the subject was taken back from its session earlier, it
+    /// has nothing any more: if it has mapped something, it does not live, as if it had been
+    /// narrowed first.
     pub(super) fn lose_mappings(&self, pid: u32, subject: u32) -> Result<()> {
         let monitor = self.monitor;
         let caps = monitor.needed::<Caps>()?;

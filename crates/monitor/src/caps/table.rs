@@ -34,7 +34,7 @@ pub struct HeldImage {
     pub number: u32,
     /// Since when, in nanoseconds of `CLOCK_BOOTTIME`.
     pub since: u64,
-    /// Who brought it.
+    /// The user that brought it.
     pub uid: u32,
     /// Of the files that it was laid out from.
     pub hash: [u8; 32],

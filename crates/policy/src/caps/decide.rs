@@ -17,7 +17,7 @@ pub struct Layer {
     pub subject: u32,
 }
 
-/// What was taken back from who holds it.
+/// What was taken back from its holder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Withdrawn {
     /// All of it.
@@ -36,7 +36,7 @@ fn of_files(files: usize, object: &Object) -> (Option<usize>, Object) {
     (is_of_service.then_some(files), object.clone())
 }
 
-/// Who gives what was asked for, and how long it is good for.
+/// The capabilities that give what was asked for, and how long it is good for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     /// The capabilities that give it, by their files' number and their own.

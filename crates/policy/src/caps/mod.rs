@@ -79,7 +79,7 @@ pub struct CompiledCaps {
 /// Compiled capability files: one, and what it includes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The subjects. Who starts with the file, and names none, is the first.
+    /// The subjects. A process that starts with the file, and names none, is the first.
     pub subjects: Vec<Subject>,
     /// The services that are described.
     pub services: Vec<Service>,
@@ -89,7 +89,7 @@ pub struct Capabilities {
     pub sockets: Automaton<u16>,
 }
 
-/// Who holds capabilities.
+/// A holder of capabilities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The name.
@@ -108,14 +108,14 @@ pub struct Allowed {
     /// What may be done.
     pub rights: u32,
     /// The capabilities, as indices into [`Capabilities::capabilities`]: those that last first, and then as they are written.
-    /// The first that gives a permission is who gives it.
+    /// The first that gives a permission is the one that gives it.
     pub by: Vec<u32>,
 }
 
 /// An authorization capability.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capability {
-    /// Who holds it: an index into [`Capabilities::subjects`].
+    /// Its holder: an index into [`Capabilities::subjects`].
     pub subject: u32,
     /// The class of its objects.
     pub class: Class,

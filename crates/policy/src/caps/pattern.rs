@@ -218,7 +218,7 @@ impl Serialize for Pattern {
     }
 }
 
-/// A pattern whose sort is checked by who knows it: see [`Pattern::parse`].
+/// A pattern whose sort is checked by the code that knows it: see [`Pattern::parse`].
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Pattern, D::Error> {
         let text = String::deserialize(from)?;

@@ -204,7 +204,7 @@ pub enum CapsProblem {
         )
     )]
     Unconnected {
-        /// Who.
+        /// The subject.
         subject: String,
         /// Which.
         service: String,

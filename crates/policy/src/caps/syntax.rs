@@ -368,7 +368,8 @@ pub(super) fn twice(word: &Spanned<&str>, what: &'static str) -> Fault {
     })
 }
 
-/// What `connect` and `bind` are for. Who may do either may read and write by what it bound.
+/// What `connect` and `bind` are for. A subject that may do either may read and write by what it
+/// bound.
 fn address<'s>(
     words: &mut Words<'_, 's>,
     kind: &str,

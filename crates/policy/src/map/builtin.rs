@@ -38,7 +38,7 @@ fn rules(levels: &[String]) -> Vec<Builtin> {
         .collect();
     // Any subject may ask; the daemon sees the caller's level and judges.
     rules.push(rule("/run/tidegate/tidegate.sock", top, Attrs::LOWWRITE));
-    // Who may open a file may lock it, or have a lease of it: the daemon would wait.
+    // A subject that may open a file may lock it, or have a lease of it: the daemon would wait.
     for lock in ["/run/tidegate/lock", "/run/tidegate/locks"] {
         rules.push(rule(lock, top, Attrs::LOWNOOPEN));
     }

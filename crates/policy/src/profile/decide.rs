@@ -1,5 +1,5 @@
 //! What a policy's profiles say: `kernel/profile/rules.h`, `kernel/profile/exec.h` and `name.h`
-//! once more, for who asks outside of the kernel.
+//! once more, for callers outside of the kernel.
 
 use super::{Access, Exec, Linked, Mode, Perms, ProfileSet, Table, Target, Walk};
 
@@ -170,7 +170,7 @@ impl ProfileSet {
         self.rules(profile, RuleClass::Network, &text)
     }
 
-    /// Where the execution of a program leads, by the rules of who executes it.
+    /// Where the execution of a program leads, by the rules of the task that executes it.
     pub fn execution(&self, at: usize, program: &[u8], owner: bool) -> Execution {
         let profile = &self.profiles[at];
         let perms = self.file(profile, program, owner);

@@ -153,7 +153,7 @@ impl Dfa {
             }
         }
         self.check_chains()?;
-        // who walks stops there, or does not: both have to come to the same
+        // a walk stops there, or does not: both have to come to the same
         let leaves = |byte| self.step(NO_MATCH, byte) != NO_MATCH;
         if (0..=u8::MAX).any(leaves) || self.step_out_of_band(NO_MATCH) != NO_MATCH {
             return bad("the state of what does not match");

@@ -440,8 +440,8 @@ impl Linker<'_> {
                 at
             }
         };
-        // several profiles confine further, and one that was left out is there as it is written: who asks for them is
-        // not to be confined by less
+        // several profiles confine further, and one that was left out is there as it is written: a
+        // task that asks for them is not to be confined by less
         let is_written =
             unmediated::class_of(name).is_some() || self.is_left_out(source, name, is_child);
         let fallback = match is_written && targets.list[at as usize] == Target::Missing {

@@ -184,7 +184,7 @@ impl Parser {
             file: file.clone(),
             message: e.to_string(),
         };
-        // who does not know what is written cannot tell what of it is enforced
+        // without knowing what is written, one cannot tell what of it is enforced
         let source = source(&file, &self.base).map_err(fault)?;
         let is_left_out = |rule: &&Statement| loss::of(rule).iter().any(|loss| loss.is_left_out);
         let rules: Vec<_> = source.statements.iter().filter(is_left_out).collect();

@@ -20,9 +20,9 @@ pub struct ProfileSet {
     pub profiles: Vec<Linked>,
     /// The automata that they walk.
     pub automata: Vec<Table>,
-    /// The rules that nothing mediates, for who loads the policy.
+    /// The rules that nothing mediates, for the loader of the policy.
     pub unmediated: Vec<Unmediated>,
-    /// What could not be used, for who loads the policy.
+    /// What could not be used, for the loader of the policy.
     pub left_out: Vec<LeftOut>,
 }
 

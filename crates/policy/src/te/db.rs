@@ -116,7 +116,7 @@ pub enum From {
     /// As the class has it by itself.
     #[default]
     Unsaid,
-    /// From who makes it.
+    /// From the subject that makes it.
     Source,
     /// From where it is made.
     Target,
@@ -205,7 +205,7 @@ pub enum Side {
     Source,
     /// The second.
     Target,
-    /// The third, of who changes a context (`CEXPR_XTARGET`); in `validations` only.
+    /// The third, of the subject that changes a context (`CEXPR_XTARGET`); in `validations` only.
     Third,
 }
 
@@ -397,7 +397,8 @@ pub enum BooleanTerm {
     Differs,
 }
 
-/// `role_transition`: who has this role and makes something of that class by a target of this type comes to another role.
+/// `role_transition`: a subject that has this role and makes something of that class by a target of
+/// this type comes to another role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct RoleTransition {
@@ -407,8 +408,8 @@ pub struct RoleTransition {
     pub becomes: Number,
 }
 
-/// `type_transition` with a name: who is one of these types and makes something of this class and name in a
-/// directory of that type.
+/// `type_transition` with a name: for a subject that is of one of these types and makes something
+/// of this class and name in a directory of that type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct NameTransition {
@@ -443,9 +444,9 @@ pub struct FsUse {
 pub enum Behavior {
     /// By their attributes (1).
     Xattr,
-    /// By who makes them and the filesystem's context (2).
+    /// By the subject that makes them and the filesystem's context (2).
     Transition,
-    /// By who makes them (3).
+    /// By the subject that makes them (3).
     Task,
 }
 

@@ -166,7 +166,7 @@ fn classes(boss: Number) -> Vec<Class> {
     };
     let dominates = Term::Compare(Attribute::High1High2, Operator::Dominates);
     let file = Class {
-        // who writes dominates, or is the boss; of what is validated the third one is the boss
+        // a writer dominates, or is the boss; of what is validated the third one is the boss
         constraints: vec![Constraint {
             permissions: 0b10,
             expression: vec![

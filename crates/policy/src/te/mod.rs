@@ -131,7 +131,7 @@ impl Te {
             .collect()
     }
 
-    /// Who decides by it, with its booleans as they are set.
+    /// The decider by it, with its booleans as they are set.
     pub fn decider(&self) -> Decider<'_> {
         Decider::new(&self.db, &self.values())
     }

@@ -211,7 +211,7 @@ fn allowing(rule: &str) -> String {
         .split(' ')
         .filter(|word| !matches!(*word, "audit" | "deny"));
     let word = |word: &str| match word.chars().all(|c| "rwaklmx".contains(c)) {
-        // who allows an execution says where it leads
+        // a rule that allows an execution says where it leads
         true => word.replace('x', "ix"),
         false => word.to_owned(),
     };

@@ -53,9 +53,9 @@ pub struct Need {
     pub access: Access,
     /// What the path is of.
     pub shape: Shape,
-    /// The file is of who asked.
+    /// The file is owned by the user that asked.
     pub owned: bool,
-    /// Who asked is not root, of whose files `owner` would say nothing.
+    /// The user that asked is not root, of whose files `owner` would say nothing.
     pub user: bool,
 }
 
@@ -153,7 +153,7 @@ impl Need {
         match op {
             Op::Capable | Op::Bpf => {
                 let capability = match op {
-                    // who is confined gets at what is loaded only by that one
+                    // a process that is confined gets at what is loaded only by that one
                     Op::Bpf => Some("mac_admin".into()),
                     _ => record.capability.clone(),
                 };

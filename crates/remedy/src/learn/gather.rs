@@ -49,7 +49,7 @@ pub struct Gathered {
     falls: BTreeMap<u64, Record>,
     newest: u64,
     made: HashSet<String>,
-    /// Who gave what it had made another name, and the record of it.
+    /// The process that gave what it had made another name, and the record of it.
     renaming: Option<(u32, u64)>,
     /// What profiles refused, where the policy has any.
     pub profiles: apparmor::Gathered,
@@ -164,7 +164,7 @@ impl Gathered {
         }
     }
 
-    /// Whether what a refusal is about was made by who is lower, as far as the log tells:
+    /// Whether what a refusal is about was made by a lower process, as far as the log tells:
     /// its creation was recorded and let through, or its name by a rename of such a file,
     /// which is recorded at the old name and then at the new one.
     fn is_made(&mut self, refusal: &Refusal, record: &Record) -> bool {

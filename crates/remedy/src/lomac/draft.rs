@@ -8,7 +8,7 @@ use super::statement::Statement;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trust {
-    /// Nothing: what is lower stays lower, and who reads it falls.
+    /// Nothing: what is lower stays lower, and a reader of it falls.
     Nothing,
     /// One file or socket.
     Object,

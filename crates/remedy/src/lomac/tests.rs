@@ -318,7 +318,7 @@ fn the_fall_is_fixed_where_it_was() {
     let all = texts(&[write(), fell_by("/tmp/x", true)]);
     assert!(!all.contains(&"user /tmp/x".to_owned()), "{all:?}");
     assert!(all.contains(&"tidegate promote /tmp/x --level user".to_owned()));
-    // who came is not known before it is accepted: no address can be named
+    // the peer is not known before it is accepted: no address can be named
     let any = Record {
         op: Some("accept".into()),
         ..fell("0.0.0.0")
@@ -510,7 +510,7 @@ fn what_looks_like_an_attack_is_said_to() {
     assert!(why(Op::Connect, Reason::Rule, "/run/user/1000/bus").is_some());
     assert!(why(Op::OpenWrite, Reason::Rule, "/etc/passwd").is_some());
     assert_eq!(why(Op::Create, Reason::Rule, "/home/ann/work/x"), None);
-    // not by who never heard the network
+    // not by a process that never heard the network
     let user = refused(&policy, Op::OpenWrite, Reason::Rule, "user", "/etc/passwd");
     assert_eq!(of(&[user], &policy).suspicion, None);
 }

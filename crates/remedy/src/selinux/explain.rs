@@ -13,7 +13,7 @@ use crate::explanation::Explanation;
 /// A refusal, and all that refuses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeRefusal {
-    /// The type of who asked.
+    /// The type of the process that asked.
     pub source: String,
     /// That of what it was about.
     pub target: String,

@@ -4,13 +4,13 @@ use tidegate_audit::Record;
 use tidegate_policy::te::db::{Context, Number, PolicyDb};
 use tidegate_recording::Denied;
 
-/// The number of the initial SID of who is not governed (`SECINITSID_KERNEL`).
+/// The number of the initial SID of what is not governed (`SECINITSID_KERNEL`).
 const KERNEL: u32 = 1;
 
 /// What would have to be allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// Who asked.
+    /// The context of the process that asked.
     pub source: Context,
     /// For what.
     pub target: Context,

@@ -1,5 +1,5 @@
-//! `ls`: files and their levels (LOMAC's lls). Looking does not open, so it does
-//! not lower who looks.
+//! `ls`: files and their levels (LOMAC's lls). Looking does not open, so it does not lower the
+//! caller.
 
 use std::fs;
 use std::os::fd::AsFd;

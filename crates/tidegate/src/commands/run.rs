@@ -1,7 +1,8 @@
-//! `run`: a command at a level, confined by a profile, in a context, or with the capabilities of a file. It falls by reading the level's
-//! file, asks the daemon whether it did, and only then becomes the command; the daemon also
-//! says by which profile the next execution is to be confined, and what limits that has: the kernel's part cannot set them. A
-//! capability file is compiled here, as who runs it may read it; what the daemon gets is its bundle.
+//! `run`: a command at a level, confined by a profile, in a context, or with the capabilities of a
+//! file. It falls by reading the level's file, asks the daemon whether it did, and only then
+//! becomes the command; the daemon also says by which profile the next execution is to be confined,
+//! and what limits that has: the kernel's part cannot set them. A capability file is compiled here,
+//! as the user that runs it may read it; what the daemon gets is its bundle.
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;

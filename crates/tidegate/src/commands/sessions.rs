@@ -1,4 +1,4 @@
-//! `sessions`: who is limited by capability files.
+//! `sessions`: the sessions that capability files limit.
 
 use tidegate_audit::printable;
 

@@ -29,7 +29,7 @@ pub fn run(args: &Start, json: bool) -> Outcome {
     if !geteuid().is_root() {
         return Err(Failure::new(Code::NotPermitted, "starting takes root"));
     }
-    // where it enforces already it can, though who asks may not even try
+    // where it enforces already it can, though the caller may not even try
     let loaded = Monitor::is_loaded()?;
     if !loaded && let Some(obstacle) = doctor::obstacle() {
         return Err(Failure::cannot_enforce(&obstacle));

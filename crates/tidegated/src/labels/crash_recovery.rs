@@ -1,5 +1,5 @@
-//! After a machine went down of a sudden: what may be lower than is known, with nobody left
-//! who knows.
+//! After a machine went down of a sudden: what may be lower than is known, with no process left
+//! that knows.
 //!
 //! Only where a rule says `creator` can an object be lower than its rule, and to become so
 //! it must have been made, renamed or linked: each sets the inode's change time. So what has
@@ -301,7 +301,8 @@ mod tests {
 
     use super::*;
 
-    /// A directory whose `made` is a creator area, and what is searched; `None` for who may not open objects by their handles.
+    /// A directory whose `made` is a creator area, and what is searched; `None` for a user that may
+    /// not open objects by their handles.
     struct Area {
         dir: tempfile::TempDir,
         policy: Policy,

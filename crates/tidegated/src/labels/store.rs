@@ -55,8 +55,8 @@ struct Arrival {
 }
 
 impl Disks {
-    /// What the file says in the boot that it was written in, for who takes over. Where it was
-    /// not, as the disk was full, all of it is to be put into the table once more.
+    /// What the file says in the boot that it was written in, for the daemon that takes over. Where
+    /// it was not, as the disk was full, all of it is to be put into the table once more.
     pub fn read(monitor: &Monitor, policies: &Policies) -> Outcome<Disks> {
         let Some(saved) = read()? else {
             return Ok(Disks::default());

@@ -1,7 +1,7 @@
 //! What object managers decided, for the audit log and for `why`: SELinux's `USER_AVC`.
 //!
-//! A record of theirs is told apart from the kernel's by its kind, which the daemon gives it, and names who sent it, by the
-//! connection. What it says of contexts and classes is the sender's word.
+//! A record of theirs is told apart from the kernel's by its kind, which the daemon gives it, and
+//! names its sender, by the connection. What it says of contexts and classes is the sender's word.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -60,7 +60,7 @@ impl Inner {
             let over = |w: &Window| now.duration_since(w.since) >= SECOND && w.missed == 0;
             self.users.retain(|_, w| !over(w));
         }
-        // who comes when there are too many shares a window with others of that kind
+        // a user that comes when there are too many shares a window with others of that kind
         let is_one_more = self.users.len() >= USERS && !self.users.contains_key(&uid);
         let uid = if is_one_more { u32::MAX } else { uid };
         let window = self.users.entry(uid).or_insert(Window {

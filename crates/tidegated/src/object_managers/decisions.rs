@@ -26,16 +26,17 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// How often the thread looks whether it is to end.
 const BEAT: Duration = Duration::from_millis(500);
 
-/// A permission that who asks has to have, of the class `security` on the initial SID of that name, if it is governed.
+/// A permission that the asking process has to have, of the class `security` on the initial SID of
+/// that name, if it is governed.
 #[derive(Debug, Clone)]
 pub struct Right {
-    /// Who asks.
+    /// The context of the process that asks.
     pub context: String,
     /// The permission.
     pub permission: &'static str,
 }
 
-/// What is decided, and for whom.
+/// What is decided, and the right that it takes.
 #[derive(Debug)]
 struct Request {
     right: Option<Right>,
@@ -262,7 +263,7 @@ impl Server<'_> {
         }
     }
 
-    /// Refuses who may not ask.
+    /// Refuses a process that may not ask.
     fn permit(&self, right: &Right) -> Outcome {
         // a context that went with its policy is what has no label
         let unlabeled = || self.initial("unlabeled").cloned();

@@ -1,4 +1,4 @@
-//! Object managers in user space: who asks, about whom, and what they may ask.
+//! Object managers in user space: which process asks, about which, and what it may ask.
 //!
 //! As where selinuxfs is asked, a subject that the policy governs has to be allowed to ask (class `security`), and anybody
 //! else is asked nothing.
@@ -56,8 +56,9 @@ pub fn answer(
     }
 }
 
-/// Refuses an end of a connection that accept(2) cannot have given, as nothing is known of who is at its other one: such an
-/// end has the name that was listened at, while sockets of a pair have none, nor have those that connected, as a rule.
+/// Refuses an end of a connection that accept(2) cannot have given, as nothing is known of the
+/// process at its other one: such an end has the name that was listened at, while sockets of a pair
+/// have none, nor have those that connected, as a rule.
 fn accepted(connection: BorrowedFd<'_>) -> Outcome {
     let name = rustix::net::getsockname(connection);
     let name = name.map_err(|e| DaemonError::new(Code::Usage, format!("it is no socket: {e}")))?;
@@ -75,7 +76,7 @@ fn accepted(connection: BorrowedFd<'_>) -> Outcome {
     }
 }
 
-/// What who asks has to be allowed.
+/// What the caller has to be allowed.
 fn right(enforcement: &Enforcement, peer: &Peer, question: &Question) -> Outcome<Option<Right>> {
     let permission = match question {
         Question::Access { .. } => "compute_av",
@@ -93,8 +94,8 @@ fn right(enforcement: &Enforcement, peer: &Peer, question: &Question) -> Outcome
     }))
 }
 
-/// The context of a process or a peer as an answer: of who is not governed that of the initial SID `kernel`, as the
-/// kernel takes it to be.
+/// The context of a process or a peer as an answer: of one that is not governed that of the initial
+/// SID `kernel`, as the kernel takes it to be.
 fn labelled(security: &Security, enforcement: &Enforcement, sid: Option<Sid>) -> Outcome<Reply> {
     match context_of(enforcement, sid)? {
         Some(context) => Ok(Reply::Context {
@@ -132,7 +133,8 @@ fn process_sid(enforcement: &Enforcement, process: BorrowedFd<'_>) -> Outcome<Op
     let line = about.lines().find_map(|line| line.strip_prefix("Pid:"));
     let number =
         line.ok_or_else(|| DaemonError::new(Code::Usage, "what came along is no pidfd"))?;
-    // of who has ended it is -1, and 0 of who is in a namespace of which nothing is seen here
+    // for a process that has ended it is -1, and 0 for one in a namespace of which nothing is seen
+    // here
     let pid = number.trim().parse().ok().filter(|pid: &u32| *pid != 0);
     let pid = pid.ok_or_else(gone)?;
     let found = enforcement.monitor.process(pid)?.ok_or_else(gone)?;

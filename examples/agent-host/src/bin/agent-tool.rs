@@ -1,4 +1,5 @@
-//! Four tools of a host: two at work, one that is hostile, and who would take what it hands on.
+//! Four tools of a host: two at work, one that is hostile, and one that would take what it hands
+//! on.
 //!
 //! ```text
 //! agent-tool summarise NOTES.sock DIRECTORY TOOLS.caps

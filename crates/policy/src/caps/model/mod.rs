@@ -74,7 +74,7 @@ struct Active {
     /// What of it is counted.
     counted: u32,
     session: Session,
-    /// Whom it was bound for.
+    /// The layers that it was bound for.
     layers: BTreeSet<Layer>,
     object: Object,
     /// For a service's object, the files that describe the service.
@@ -104,7 +104,7 @@ struct Descriptor {
 #[derive(Debug, Clone, Default)]
 struct Process {
     session: Option<Session>,
-    /// None for who is not governed.
+    /// None for a process that is not governed.
     layers: BTreeSet<Layer>,
     descriptors: BTreeMap<Fd, Descriptor>,
 }
@@ -194,8 +194,9 @@ impl World {
         self.processes.len() - 1
     }
 
-    /// A process narrows itself, as Landlock's users do. What it has bound stays as it is, unless the layer was taken back from
-    /// its session: that leaves nothing, now or earlier. Who is not governed begins a session.
+    /// A process narrows itself, as Landlock's users do. What it has bound stays as it is, unless
+    /// the layer was taken back from its session: that leaves nothing, now or earlier. A process
+    /// that is not governed begins a session.
     ///
     /// # Errors
     ///
@@ -369,7 +370,8 @@ impl World {
         active.from.map_or(Ok(()), |from| self.alive(from))
     }
 
-    /// A descriptor is handed over (SCM_RIGHTS, pidfd_getfd). Who gets it has of it what it may have itself.
+    /// A descriptor is handed over (SCM_RIGHTS, pidfd_getfd). The receiver has of it what it may
+    /// have itself.
     ///
     /// # Errors
     ///
@@ -387,7 +389,7 @@ impl World {
             self.alive(active)?;
         }
         let Some(session) = self.processes[to].session else {
-            // who is not governed is not limited either
+            // a process that is not governed is not limited either
             descriptor.active = None;
             return Ok(descriptor);
         };

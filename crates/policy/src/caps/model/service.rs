@@ -126,7 +126,7 @@ impl World {
                         }
                     }
                 }
-                // nothing is bound for who has only opened what is used
+                // nothing is bound for a layer that has only opened what is used
                 Needs::Bind(_) => {}
             }
         }

@@ -51,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How a descriptor came to where it is: who had it, and since when.
+/// How a descriptor came to where it is: the processes that had it, and since when.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pub(super) layers: Vec<Layer>,
@@ -208,7 +208,8 @@ fn play(steps: &[Step]) -> Result<(), TestCaseError> {
                 };
                 if let Ok(got) = world.pass(pid, fd, to) {
                     let (object, mut chain) = memory.chains[&(pid, fd)].clone();
-                    // who is not governed is trusted with what it has, and hands over what the receiver could have bound
+                    // a process that is not governed is trusted with what it has, and hands over
+                    // what the receiver could have bound
                     if world.session(pid).is_none() || world.session(to).is_none() {
                         chain.clear();
                     }

@@ -92,7 +92,7 @@ fn a_receiver_has_what_it_may_have_itself() {
         2
     );
     assert_eq!(world.access(tool, got, READ), Err(Refusal::Revoked));
-    // who is not governed hands over what the receiver could have bound
+    // a process that is not governed hands over what the receiver could have bound
     let free = world.ungoverned();
     let fd = world
         .bind(free, &file("/data/y"), READ | WRITE)
@@ -155,7 +155,7 @@ fn who_narrows_itself_keeps_what_it_has_bound() {
     // a layer that is taken back takes all along
     world.revoke(&Revoke::Subject(SHUT));
     assert_eq!(world.access(host, x, WRITE), Err(Refusal::Revoked));
-    // who was free begins a session by it
+    // a process that was free begins a session by it
     let free = world.ungoverned();
     assert_eq!(world.narrow(free, TOOL), Ok(()));
     assert_eq!(
@@ -262,7 +262,7 @@ fn what_is_taken_back_is_not_given_again_to_who_runs() {
             other,
             "{what:?}"
         );
-        // who starts anew begins with what the file says
+        // a process that starts anew begins with what the file says
         let new = world.start(HOST);
         assert!(world.bind(new, &file("/data/x"), READ).is_ok());
     }

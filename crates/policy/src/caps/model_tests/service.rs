@@ -207,7 +207,7 @@ fn service_step() -> impl Strategy<Value = ServiceStep> {
     ]
 }
 
-/// Plays requests on one connection, which all have who may.
+/// Plays requests on one connection, which all processes have that may.
 fn play_service(steps: &[ServiceStep]) -> Result<(), TestCaseError> {
     use ServiceStep as Step;
     let files = files();
@@ -269,7 +269,8 @@ fn play_service(steps: &[ServiceStep]) -> Result<(), TestCaseError> {
                     prop_assert!(!few || *uses <= 2, "{uses}");
                     let object = (Some(0), &*object);
                     prop_assert!(memory.gives(&files, &world, opened, object, right));
-                    // who uses it may do so itself, as far as it has layers that were not asked when it was opened
+                    // a process that uses it may do so itself, as far as it has layers that were
+                    // not asked when it was opened
                     let mut user = memory.link(&world, pid);
                     user.layers.retain(|layer| !opened.layers.contains(layer));
                     prop_assert!(memory.gives(&files, &world, &user, object, right));
@@ -294,7 +295,8 @@ fn play_service(steps: &[ServiceStep]) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// No use after revocation or expiry: whatever a request does was allowed to who opened the descriptor, and to who uses it.
+    /// No use after revocation or expiry: whatever a request does was allowed to the process that
+    /// opened the descriptor, and to the one that uses it.
     #[test]
     fn whatever_a_service_is_asked_is_justified(steps in prop::collection::vec(service_step(), 1..100)) {
         play_service(&steps)?;

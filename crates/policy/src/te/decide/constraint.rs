@@ -3,7 +3,8 @@
 use super::pop;
 use crate::te::db::{Attribute, Context, Number, Operator, PolicyDb, Side, Symbol, Term};
 
-/// Whether an expression is true of contexts: the source's, the target's, and that of who changes the one to the other.
+/// Whether an expression is true of contexts: the source's, the target's, and that of the subject
+/// that changes the one to the other.
 pub(super) fn holds(db: &PolicyDb, expression: &[Term], contexts: [&Context; 3]) -> bool {
     let [source, target, third] = contexts;
     let mut stack = Vec::new();

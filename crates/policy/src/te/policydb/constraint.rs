@@ -9,7 +9,8 @@ const MAX_DEPTH: usize = 5;
 const WHAT: &str = "a constraint";
 
 impl Reader<'_> {
-    /// Reads so many constraints; those of a change of contexts may speak of who changes them.
+    /// Reads so many constraints; those of a change of contexts may speak of the subject that
+    /// changes them.
     pub fn constraints(
         &mut self,
         count: usize,

@@ -32,7 +32,7 @@ pub const NEWEST: u32 = 35;
 /// What a policy begins with (`POLICYDB_MAGIC`), and a module (`POLICYDB_MOD_MAGIC`).
 const MAGIC: u32 = 0xf97c_ff8c;
 const MODULE_MAGIC: u32 = 0xf97c_ff8d;
-/// What follows it: for whom it is.
+/// What follows it: the system that it is for.
 const LINUX: &[u8] = b"SE Linux";
 const XEN: &[u8] = b"XenFlask";
 /// Configuration: contexts have ranges, and what becomes of what is not known.
