@@ -2,7 +2,7 @@
 # Programs in Python that do what they are asked, each limited by a subject of a capability file, or not governed: sourced in the
 # payload, behind expect.sh. $OPS is the program, which reads a line for each request and answers with one; $T is tidegate.
 
-# who is killed hears nothing any more
+# a process that is killed hears nothing any more
 trap '' PIPE
 declare -A IN ANSWERS PID
 # begin NAME ARG…: the program $OPS, run with these arguments of `tidegate run`; none: not governed

@@ -47,7 +47,7 @@ until_() {
 	return 1
 }
 
-# listens PATH: does somebody take connections there? SO_ACCEPTCON in /proc/net/unix: who has bound a socket may not listen yet, and
+# listens PATH: does somebody take connections there? SO_ACCEPTCON in /proc/net/unix: a server that has bound a socket may not listen yet, and
 # one that was removed is there still.
 listens() {
 	[ -S "$1" ] && grep -qE " 00010000 .* $1\$" /proc/net/unix

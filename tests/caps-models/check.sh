@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")" || exit 1
 
 T=$PWD/tidegate
-# where who is below may write
+# where a lower process may write
 OUT=/srv/said/out
 mkdir /srv/said
 # EACCES, of LOMAC EPERM

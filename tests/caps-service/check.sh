@@ -1,5 +1,5 @@
 #!/bin/bash
-# Requests to services, in a machine of their own: what is authorised and refused, records, layers, who else uses a descriptor,
+# Requests to services, in a machine of their own: what is authorised and refused, records, layers, other users of a descriptor,
 # limits, what is taken back, and what ends: clients, services, the daemon.
 #
 # Runs as root in the VM, beside the `tidegate` program. The last line is `N passed, N failed`.
@@ -227,7 +227,7 @@ for kind in packets stream; do
 	# once its session has left
 	soon 0 '^EACCES' ask host get c "$mine"
 	kill $HELPER
-	# who is not limited may open anything, which is nobody's then, and uses what others opened for what they did
+	# a process that is not limited may open anything, which is nobody's then, and uses what others opened for what they did
 	helper sends /srv/run/sends
 	expect 0 '^ok' ask host connect h /srv/run/sends stream
 	expect 0 '^ok [0-9]+' ask host by h c open pub:zz 2

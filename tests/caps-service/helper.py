@@ -1,4 +1,4 @@
-# Who is not limited: passes connections on between two, or sends by one what it is told to.
+# A process that is not limited: it passes connections on between two, or sends by one what it is told to.
 #   helper.py relay PATH   what the first who connects sends, descriptors and all, the second gets
 #   helper.py sends PATH   sends by a connection that comes with a message that message, and says what came of it
 import array

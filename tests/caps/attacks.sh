@@ -136,7 +136,7 @@ cat >/srv/att.caps <<-END
 	}
 END
 chmod 644 /srv/att.caps
-# a bundle of it, which who is limited may have himself limited by
+# a bundle of it, which a limited process may have itself limited by
 "$T" run --caps /srv/att.caps --caps-subject one -- /usr/bin/perl -e 1
 for bundle in /run/tidegate/policy/caps/*.bundle; do
 	if grep -q att.caps "$bundle"; then cp "$bundle" /srv/att/given/bundle; fi

@@ -243,14 +243,14 @@ expect 0 '^ok' ask one open f /srv/given rw
 expect 0 '^ok' ask one give s f
 expect 0 '^ok$|^ok *$' ask two take s f
 expect 0 '^ok given' ask two read f
-# who receives it may only read it itself
+# its receiver may only read it itself
 expect 0 '^EACCES' ask two write f
 expect 0 '^ok' ask one write f
 expect 0 '^ok' ask one open o /srv/out/newer r
 expect 0 '^ok' ask one give s o
 expect 0 '^ok nothing|^EACCES' ask two take s o
 kill $relay
-# who has mapped it loses it with whom it came from
+# a process that has mapped it loses it with the one that it came from
 mapper=$(ask two map f | sed 's/ok //')
 expect 0 "\"killed\":.*\"pid\":$mapper," "$T" revoke --json --caps-session "$(session_of one)"
 end one
@@ -332,7 +332,7 @@ expect 0 '^EACCES' ask host read b
 expect 0 '^EACCES' ask host open x /srv/in/c r
 expect 0 '^ok' ask host open n /srv/out/newer r
 expect 0 '^ok' ask host read n
-# who has it mapped is killed
+# a process that has it mapped is killed
 mapper=$(ask later spawn /usr/bin/perl -e 'open(F,"<","/srv/mapped");syscall(9,0,4096,1,1,fileno(F),0);sleep(10000)' | sed 's/ok //')
 until_ grep -q /srv/mapped "/proc/$mapper/maps"
 expect 0 "perl\\($mapper\\) was killed: it had inode [0-9]+ mapped" "$T" revoke --object file:/srv/mapped

@@ -90,9 +90,9 @@ sub taken {
 # several messages by one call (sendmmsg); how many were sent
 sub many { my ($socket, @messages) = @_; my $all = join "", map { $_ . pack("Lx4", 0) } @messages; return sys(307, $socket, $all, scalar @messages, 0) }
 
-# a connection to the daemon, whom everybody may reach; a question, with a descriptor maybe; and the answer, if that gives something
+# a connection to the daemon, which everybody may reach; a question, with a descriptor maybe; and the answer, if that gives something
 sub daemon { my $s = sys(41, 1, 1, 0); my $name = pack('S', 1) . "/run/tidegate/tidegate.sock\0"; sys(42, $s, $name, length $name); my $patience = pack("q2", 60, 0); sys(54, $s, 1, 20, $patience, 16); return $s }
-# who is not heard finds the connection closed
+# a client that is not heard finds the connection closed
 sub put { my ($s, $question, @fds) = @_; my $m = message(undef, $question, map { rights($_) } @fds); eval { sys(46, $s, $m, 0x4000) } || $@ =~ /^EPIPE/ || die $@; return $s }
 sub answer {
 	my ($s) = @_;
@@ -263,7 +263,7 @@ for my $uid (0, 1000) {
 		$s->must("\$held = opened('$S/given/f', O_RDONLY); \$at = opened('$S/secret/f', O_PATH)");
 		my @tried = map { $s->does($_) } 'sys(265, AT_FDCWD, "/proc/self/fd/$held", AT_FDCWD, "/srv/att/own/l", AT_SYMLINK_FOLLOW)',
 			'sys(265, AT_FDCWD, "/proc/self/fd/$at", AT_FDCWD, "/srv/att/own/l", AT_SYMLINK_FOLLOW)';
-		# who may not is told that there is nothing of that name
+		# a user that may not is told that there is nothing of that name
 		return @tried, map { s/^ENOENT/EPERM/r } $s->does('sys(265, $at, "", AT_FDCWD, "/srv/att/own/l", AT_EMPTY_PATH)');
 	};
 	attack "another-place$as" => sub {
@@ -335,7 +335,7 @@ for my $uid (0, 1000) {
 			"'$now', opened('$S/given/f', O_RDONLY)", "'$now', opened('$S/own', O_RDONLY)", "'$now', opened('$S/given/program', O_PATH)", "'$now', (opened('$S/given/f', O_RDONLY)) x 9",
 			# a bundle that may still change, and two at once
 			"'$now', opened('$S/given/bundle', O_RDONLY)", "'$now', sealed('$S/given/bundle'), sealed('$S/given/bundle')"),
-			# what never ends, and who does while he is answered
+			# what never ends, and a client that does while it is answered
 			$s->does("pipe(my \$r, my \$w); asks('$now', fileno \$r)"), $s->does("for (1 .. 20) { my \$pid = fork(); if (!\$pid) { put(daemon(), '$now' . \"\\n\", sealed('$S/given/bundle')); sys(231, 0) } kill('KILL', \$pid) if \$_ % 2; waitpid(\$pid, 0) } die 'EACCES'"),
 			goes_on(system("$ENV{TIDEGATE} sessions >/dev/null") == 0, $s->does("seen('$S/given/f')") =~ /^ok/, $s->does("seen('$S/secret/f')") !~ /^ok/));
 	};
@@ -376,7 +376,7 @@ attack "mounted-elsewhere" => sub {
 };
 
 attack "terminal" => sub {
-	# of who began it: what is typed there in its name
+	# of the process that began it: what is typed there in its name
 	open(my $ptmx, '+<', '/dev/ptmx') or failed("ptmx: $!");
 	my $n = pack("i", 0);
 	sys(16, fileno $ptmx, 0x40045431, $n);
@@ -584,7 +584,7 @@ attack "connections-to-the-daemon" => sub {
 };
 
 attack "number-of-who-asked" => sub {
-	# who connected, with the same descriptors (CLONE_FILES), ends; and another process, which nothing limits, has its number
+	# the client, with the same descriptors (CLONE_FILES), ends; and another process, which nothing limits, has its number
 	my $s = Session->begin('one', 0);
 	my ($pid, $same);
 	# a thread of the daemon's may have taken the number by then: another one asks in that case

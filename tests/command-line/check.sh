@@ -429,7 +429,7 @@ expect 0 'status 0 shown True restored True colour False' terminal q
 unset NO_COLOR
 
 echo "# metrics without the daemon"
-# who has fallen already may connect: a fall that needs the guard would be refused
+# a process that has fallen already may connect: a fall that needs the guard would be refused
 again() { timeout 600 bash -c 'exec 3<>/dev/tcp/127.0.0.1/9478; : >/tmp/fell; while [ -e /tmp/wait ]; do sleep 0.2; done
 	exec 3<>/dev/tcp/127.0.0.1/9478 && printf "GET /metrics HTTP/1.0\r\n\r\n" >&3 && cat <&3'; }
 touch /tmp/wait

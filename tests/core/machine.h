@@ -5,8 +5,8 @@
  * comes from. Claim: nothing is ever higher than its origin, so no low byte
  * reaches a high subject or object.
  *
- * Trust is an exception, and has to be named. Who reads by trust takes what it
- * reads for as high as the trust goes:
+ * Trust is an exception, and has to be named. A subject that reads by trust takes what it reads for
+ * as high as the trust goes:
  *   nodemote              what the subject reads counts as its own level
  *   nonetdemote           the same, for the network alone
  *   lowwrite              what the object holds counts as its own level, while the
@@ -41,7 +41,7 @@ struct machine {
 enum step { READ, WRITE, NETWORK, ACT_ON, FORK, MAKE, MOVE, STEPS };
 
 struct choice {
-	u8 step, s, other, o, dir; /* who does what to which */
+	u8 step, s, other, o, dir; /* the subject's step, and its objects */
 	u8 net;                    /* the network's level */
 	bool lost, dir_lost;       /* the object's label could not be found */
 	struct lomac_object place; /* the rule at a new name */

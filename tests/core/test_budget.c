@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shares of tables and turns (lib/budget.h): whom a flood can and cannot keep out. */
+/* Shares of tables and turns (lib/budget.h): which users a flood can and cannot keep out. */
 #include "native.h"
 #include "lib/budget.h"
 #include "checks.h"

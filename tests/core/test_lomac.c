@@ -97,7 +97,7 @@ static u64 check_capable(void)
 	return cases;
 }
 
-/* "Trusted programs": who may act in one's place, below the top and at it. */
+/* "Trusted programs": which tasks may act in one's place, below the top and at it. */
 static u64 check_controls(void)
 {
 	u64 cases = 0;

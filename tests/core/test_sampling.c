@@ -85,7 +85,10 @@ static u32 dice(void)
 	return state * 0x9e3779b97f4a7c15ull >> 32;
 }
 
-/* Where an owner puts it, who knows where the last look fell, and how often each place was looked at. */
+/*
+ * Where an owner puts it that knows where the last look fell, and how often each place was looked
+ * at.
+ */
 static u32 stays(u32 at, u32 last, const u32 *looked, u32 n)
 {
 	return at;

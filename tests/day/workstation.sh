@@ -1,5 +1,5 @@
 #!/bin/bash
-# A day of who writes software on a Debian workstation under `workstation`, enforcing from
+# A day of a developer on a Debian workstation under `workstation`, enforcing from
 # early boot: everything is to work, nothing but what docs/how-to/compatibility.md names to be refused,
 # and what came from elsewhere to stay untrusted and harmless.
 set -u
@@ -53,7 +53,7 @@ set_up() {
 }
 
 # ---- The day --------------------------------------------------------------------
-# As who has logged in at the console.
+# As a user that has logged in at the console.
 alice() {
 	systemd-run --quiet --wait --pipe --property=PAMName=login --property=User=alice \
 		--property=WorkingDirectory=~ bash -lc "$1"

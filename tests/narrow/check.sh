@@ -71,7 +71,7 @@ all() {
 	echo "# no way back"
 	expect 0 '^ok all ok EACCES$' "$@" "$O" wider /srv/n.caps reader /srv/out/a
 	expect 0 '^17: EBUSY \(it is limited by 16 layers, .*\) again ok ok$' "$@" "$O" layers /srv/n.caps - /srv/out/a
-	# whom everybody may ask, also who may connect to nobody
+	# the daemon, which everybody may ask, also a process that may connect to nobody
 	expect 0 '^ok EACCES$' "$@" "$T" run --caps /srv/n.caps --caps-subject alone -- "$O" plain /srv/n.caps none /srv/in/a
 
 	echo "# within a session, by the command and by itself"

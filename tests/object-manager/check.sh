@@ -81,7 +81,7 @@ expect 1 '403 Forbidden: .*clerk_t:s0 may not \{ read \} .*plan_t:s0:document' a
 expect 1 'boss_t:s0 may not \{ write \}' as_put boss report two
 expect 1 'boss_t:s0 may not \{ read \}' as boss "$D" get draft
 expect 0 'to the moon' as intern "$D" get plan
-# of who is not governed the context is the kernel's
+# the context of a process that is not governed is the kernel's
 expect 1 'kernel_t:s0 may not \{ read \}' "$D" get plan
 expect 1 '404 Not Found' as clerk "$D" get nothing
 expect 1 '400 Bad Request' as clerk "$D" get ../../etc/passwd
@@ -114,7 +114,7 @@ expect 0 '' until_ grep -q two /root/followed
 before=$(sequence)
 expect 0 'number 2' reload open.33 --te-boolean reports_are_open=off
 expect 1 '403 Forbidden' as clerk "$D" get report
-# writing is allowed still; who follows must not see it
+# writing is allowed still; a follower must not see it
 expect 0 '' as_put clerk report secret
 expect 0 '' test "$(sequence)" -gt "$before"
 expect 0 '' until_ ended $follower

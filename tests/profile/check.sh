@@ -6,7 +6,7 @@ T=$PWD/tidegate
 # shellcheck source=tests/expect.sh
 . ./expect.sh
 
-# a program that the map trusts: who opens a raw socket falls, and the player with it
+# a program that the map trusts: a process that opens a raw socket falls, and the player with it
 cp /payload/profile-ops /root/profile-ops
 enforce --bundle /payload/profiles.bundle
 # or each rename would have all paths looked up anew

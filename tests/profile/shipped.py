@@ -16,7 +16,7 @@ from pathlib import Path
 COMMON, OWN = 200, 120
 # profiles of each list under which all operations are played
 PLAYED = 20
-# what is done with each path, as who (src/survey.rs)
+# what is done with each path, by user (src/survey.rs)
 ACTS = {"root": "rwax", "user": "rw"}
 # whose executions lead to several profiles at once, which the second system refuses by design
 STACKING = {"/usr/bin/man", "unprivileged_userns", "bwrap", "unpriv_bwrap", "unshare", "unpriv_unshare"}

@@ -90,7 +90,7 @@ fallen() {
 		subprocess.run(["sh", "-c", "echo hidden >>/home/alice/.profile; mkdir -p /home/alice/bin; cat /home/alice/.ssh/id_test"])
 	EOF
 	wait $server
-	# what a fallen one leaves draws down who reads it, and who is piped to it
+	# what a fallen one leaves draws down its readers, and what is piped to it
 	cat src/project/new.c moved.c 2>/dev/null | while read -r line; do echo "$line" >>/home/alice/log; done
 	x=$(cat moved.c 2>/dev/null)
 	echo "$x" >>/home/alice/log2

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2034 # the names are used by who sources this
+# shellcheck shell=sh disable=SC2034 # the names are used by the scripts that source this
 # Words and outcomes. Sourced by play.sh.
 #
 # The player itself stays at the top level, so it reads nothing that lower

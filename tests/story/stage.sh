@@ -44,7 +44,7 @@ in_app() {
 	su - alice -c "cd src/app || exit; $*"
 }
 
-# In the package's directory, as who plays this.
+# In the package's directory, as the player.
 in_leftpad() {
 	(cd "$APP/node_modules/leftpad" && "$@")
 }

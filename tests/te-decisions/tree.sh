@@ -2,7 +2,7 @@
 # A tree of Debian trixie with SELinux's own tools and policy, which tests of the `te` model ask. Sourced; or tree.sh DIR makes it.
 INCLUDED=selinux-policy-default,libsepol-dev,libselinux1-dev,secilc,libc6-dev,setools
 
-# te_tree DIR: makes it, unless it is there whole; who comes while another makes it waits. The package has built its
+# te_tree DIR: makes it, unless it is there whole; one that comes while another makes it waits. The package has built its
 # policy in it.
 te_tree() {
 	mkdir -p "$(dirname "$1")"

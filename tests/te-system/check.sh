@@ -61,7 +61,7 @@ touch /tmp/enough
 expect 0 'u:r:daemon_t$' context $daemon
 expect 0 'u:r:kernel_t$' context 1
 expect 0 'u:r:kernel_t$' context $sleeper
-# the monitor's own; who was just being born is not there any more
+# the monitor's own; a task that was just being born is not there any more
 soon 0 '^exit 0' without 1
 expect 0 'u:r:kernel_t' "$T" ps -Z
 cp /tmp/out /tmp/said

@@ -3,7 +3,7 @@
 
     check.py CONTEXTS ASKED|- SELINUX_LOG [--again LOG] [--tidegate LOG --differs LIST]
 
-Of SELinux's side: who may do everything is refused nothing; each operation that asks for something is refused in
+Of SELinux's side: a domain that may do everything is refused nothing; each operation that asks for something is refused in
 some domain; each domain that lacks one permission is refused something that asks for it, and nothing that does not.
 Of Tidegate's side: each verdict is SELinux's, but for those listed, each of which is as the list has it.
 The last line is `N passed, N failed`.

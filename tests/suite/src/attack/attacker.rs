@@ -30,7 +30,7 @@ const RUN: u64 = 32;
 const PATIENCE: libc::suseconds_t = 30_000;
 /// How long a worker may take for a run.
 const DEADLINE: Duration = Duration::from_secs(3);
-/// What lowers who reads it.
+/// What lowers its reader.
 const LEVEL: &str = "/run/tidegate/level/untrusted";
 
 /// What the attacker is to do; the judge hands it over as a word.

@@ -255,7 +255,7 @@ fn processes(look: &mut Look, but: &str) {
     }
 }
 
-/// Settings of the kernel that are not an attack's: the kernel, or who looks, changes them.
+/// Settings of the kernel that are not an attack's: the kernel, or the look itself, changes them.
 const MOVING: [&str; 4] = [
     "/proc/sys/kernel/ns_last_pid",
     "/proc/sys/kernel/tainted",

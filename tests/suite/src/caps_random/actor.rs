@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::caps_random::calls;
 use crate::caps_random::race;
 
-/// Who limits: where it narrows whom asks.
+/// The daemon, which narrows a process that asks here.
 const DAEMON: &str = "/run/tidegate/tidegate.sock";
 
 /// Serves lines until there are no more.
@@ -23,7 +23,7 @@ pub fn run() {
     }
 }
 
-/// A line, read by the byte: what follows is for who is executed next.
+/// A line, read by the byte: what follows is for the program that is executed next.
 fn line() -> Option<String> {
     let mut text = Vec::new();
     loop {
@@ -42,7 +42,7 @@ fn answer(result: Result<String>) {
         Ok(text) => format!("ok {text}\n"),
         Err(e) => format!("{}\n", e.raw_os_error().unwrap_or(-1)),
     };
-    // whom nobody listens to has nothing more to do
+    // an actor that nobody listens to has nothing more to do
     if calls::write(1, text.as_bytes()).is_err() {
         std::process::exit(1);
     }

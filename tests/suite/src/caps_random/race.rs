@@ -20,8 +20,8 @@ const USES: u64 = 300;
 /// How often something is taken back, until something has gone through before.
 const TRIES: usize = 10;
 
-/// Turns that an actor still has once it is told to stop, of what is dear: who is told after something was taken back has
-/// tried it since.
+/// Turns that an actor still has once it is told to stop, of what is dear: an actor that is told
+/// after something was taken back has tried it since.
 const MORE: u64 = 30;
 
 /// The actor's part: does the same until it is told to stop, and some more. How often it went through, and when that began
@@ -164,7 +164,7 @@ fn revoked(rng: &mut Rng) -> Result<Option<String>> {
     let returned = calls::now();
     let mut all = 0;
     for (at, number) in numbers.iter().enumerate() {
-        // who had it mapped at that moment
+        // the actors that had it mapped at that moment
         if killed.contains(number) {
             ensure!(
                 at == 0 && first == "map",

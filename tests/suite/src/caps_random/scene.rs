@@ -36,8 +36,9 @@ fn count(stage: &Stage, at: usize, words: &str) -> Result<usize> {
     Ok(went)
 }
 
-/// One receives what it may use a few times, narrows itself, and has it taken out of it by another of its session, while who
-/// handed it over may have it for ever: the uses are those of who was taken from.
+/// One receives what it may use a few times, narrows itself, and has it taken out of it by another
+/// of its session, while the one that handed it over may have it for ever: the uses are those of
+/// the one that was taken from.
 pub fn taken_out_of_who_narrowed_itself() -> Result<String> {
     let mut stage = stage_of([
         format!("    file {ROOT}/in/b read\n"),

@@ -1,4 +1,4 @@
-//! Where sequences are played: files, who listens, and actors under `tidegate run --caps`.
+//! Where sequences are played: files, listeners, and actors under `tidegate run --caps`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -60,7 +60,7 @@ pub fn prepare() -> Result<()> {
 }
 
 impl Stage {
-    /// Files as they are at the beginning, and who listens.
+    /// Files as they are at the beginning, and the listeners.
     pub fn new(text: &str, bundle: &[u8]) -> Result<Stage> {
         fs::write(path(), text)?;
         for name in FILES {
@@ -214,7 +214,7 @@ impl Drop for Stage {
                 inbox,
             } = channel;
             for fd in [questions, answers, inbox] {
-                // who reads from it ends
+                // a reader of it ends
                 drop((calls::close(fd.0), calls::close(fd.1)));
             }
         }
@@ -244,7 +244,7 @@ pub fn sessions() -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Takes something back: who was killed.
+/// Takes something back, and returns the processes that were killed.
 pub fn revoke(words: &[String]) -> Result<Vec<u64>> {
     let done = Command::new(TIDEGATE)
         .args(["revoke", "--json"])

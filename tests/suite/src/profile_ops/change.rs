@@ -1,5 +1,5 @@
-//! Operations of who changes what confines it: played under the profiles whose names begin with
-//! `change`.
+//! Operations of a process that changes what confines it: played under the profiles whose names
+//! begin with `change`.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

@@ -95,7 +95,7 @@ pub fn main(words: &[&str]) -> ExitCode {
 
 /// Where copies of the program are.
 const COPIES: &str = "/srv/ops/bin/";
-/// The one for who is confined.
+/// The one for processes that are confined.
 const PROGRAM: &str = "/srv/ops/bin/ops";
 
 fn play(system: System, profiles: &[&str]) -> io::Result<()> {
@@ -162,7 +162,7 @@ fn each(system: System, profile: &str, ops: &[Op], word: &str) -> io::Result<()>
     let mut from = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let mut tree = Tree::make()?;
     for op in ops {
-        // who was killed reads nothing any more
+        // a process that was killed reads nothing any more
         let told = writeln!(to, "{}", op.name).is_ok();
         let heard = if told { from.next().transpose()? } else { None };
         let verdict = heard.unwrap_or_else(|| "ended".into());

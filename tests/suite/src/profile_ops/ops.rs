@@ -460,7 +460,7 @@ const SOURCES: &[Op] = ops![
     }),
 ];
 
-/// Whom AppArmor lets come to another profile.
+/// Which tasks AppArmor lets come to another profile.
 const UNSAFE: &[Op] = ops![
     "exec px, traced" => refused_by(libc::EPERM, exec_traced("px", "read-a")),
     "exec px without randomization" => {

@@ -31,7 +31,7 @@ pub const STORMS: &[&[&str]] = &[
 /// What is done to the very names that are looked at meanwhile.
 const STIRS: [&str; 2] = ["exchange", "turn"];
 
-/// Somebody who is confined and opens what it is told to, and how often it did as the path says.
+/// A process that is confined and opens what it is told to, and how often it did as the path says.
 struct Reader {
     child: Child,
     to: ChildStdin,
@@ -227,7 +227,8 @@ fn round(reader: &mut Reader) -> io::Result<()> {
         reader.look("its end", &both)?;
     }
 
-    // what is mounted on a file has its path by the file's name, which who does not see the mount may move
+    // what is mounted on a file has its path by the file's name, which a process that does not see
+    // the mount may move
     let [here, there] = [YES, NO].map(|dir| format!("{dir}/p"));
     fs::write(&here, "")?;
     bind(&yes, &here)?;

@@ -13,7 +13,8 @@ use crate::profile_ops::change::current;
 use crate::profile_ops::itself;
 use crate::profile_ops::ops::{Ended, in_child};
 
-/// Who asks: `root`, to whom the files belong, also appends and executes; `user` to whom they do not.
+/// The users that ask: `root`, which owns the files, also appends and executes; `user` does not own
+/// them.
 const ASKERS: [&str; 2] = ["root", "user"];
 
 /// For what is not tried.

@@ -35,7 +35,7 @@ const DIRECTORIES: [&str; 7] = [
     "/secret",
 ];
 
-/// Files of the tree, and who owns each.
+/// Files of the tree, and the owner of each.
 const FILES: [(&str, u32); 11] = [
     ("a", 0),
     ("b", 0),

@@ -198,7 +198,7 @@ impl Control {
         if poll(&mut ready, Some(&PATIENCE))? == 0 {
             return Ok(Outcome::Silent);
         }
-        // who has ended may have answered just after its answer was looked for
+        // a process that has ended may have answered just after its answer was looked for
         let mut late = [PollFd::new(&self.answers, PollFlags::IN)];
         if poll(&mut late, Some(&Timespec::default()))? > 0 {
             return Ok(Outcome::Answered(Answer::receive(&mut self.answers)?));

@@ -16,7 +16,7 @@ const PR_SET_MM: i32 = 35;
 const EXE_FILE: i32 = 13;
 const MAP: i32 = 14;
 
-/// Who tells the kernel.
+/// The process that tells the kernel.
 #[derive(Debug, Clone, Copy)]
 pub enum By {
     /// The process itself, in a user namespace of its own.

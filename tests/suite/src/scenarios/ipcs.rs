@@ -79,7 +79,7 @@ impl Memory {
 
     /// Sets its first byte; attached writable.
     pub fn poke(&self, byte: u8) {
-        // SAFETY: attached writable by who calls this, of at least a byte, as long as this lives.
+        // SAFETY: attached writable by the caller, of at least a byte, as long as this lives.
         unsafe { self.0.write_volatile(byte) };
     }
 }

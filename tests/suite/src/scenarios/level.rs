@@ -19,7 +19,7 @@ use crate::scenarios::subject::{Level, spawn};
 /// The daemon's socket.
 pub const SOCKET: &str = "/run/tidegate/tidegate.sock";
 
-/// That of who administers.
+/// The socket of administrators.
 pub const ADMIN: &str = "/run/tidegate/admin.sock";
 
 /// Asks the daemon something that takes no descriptor.

@@ -108,7 +108,7 @@ pub fn home(level: Level) -> &'static str {
     }
 }
 
-/// The file of Tidegate that lowers who reads it.
+/// The file of Tidegate that lowers its reader.
 pub fn level_file(level: Level) -> String {
     format!("/run/tidegate/level/{}", level.name())
 }

@@ -8,7 +8,7 @@ use crate::scenarios::topics;
 pub enum Kind {
     /// Ordinary work that must not be refused, and must not demote.
     Allow,
-    /// What a row of the mediation table refuses, or whom it demotes.
+    /// What a row of the mediation table refuses, or the subject that it demotes.
     Deny,
     /// An attack out of docs/dev/bypasses.md.
     Bypass,

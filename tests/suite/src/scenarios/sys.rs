@@ -276,13 +276,13 @@ impl Map {
 
     /// Writes its first byte.
     pub fn poke(&self, byte: u8) {
-        // SAFETY: the page is mapped writable by who calls this, as long as this lives.
+        // SAFETY: the page is mapped writable by the caller, as long as this lives.
         unsafe { self.0.write_volatile(byte) };
     }
 
     /// Reads its first byte.
     pub fn peek(&self) -> u8 {
-        // SAFETY: the page is mapped readable by who calls this, as long as this lives.
+        // SAFETY: the page is mapped readable by the caller, as long as this lives.
         unsafe { self.0.read_volatile() }
     }
 

@@ -55,7 +55,7 @@ pub fn pair(kind: SockType) -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)
 }
 
-/// Sends a byte and descriptors, to a name or to who is connected.
+/// Sends a byte and descriptors, to a name or to the peer that is connected.
 pub fn send(from: &OwnedFd, to: Option<&UnixAddr>, fds: &[RawFd]) -> Result<(), Errno> {
     let rights = [ControlMessage::ScmRights(fds)];
     let control: &[ControlMessage<'_>] = if fds.is_empty() { &[] } else { &rights };

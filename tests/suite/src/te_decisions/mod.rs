@@ -45,7 +45,8 @@ pub enum Label {
     Change,
 }
 
-/// Who decides. What it cannot answer it leaves at `None`, and is not asked again.
+/// An implementation that decides. What it cannot answer it leaves at `None`, and is not asked
+/// again.
 pub trait Decides {
     /// Is told the contexts that samples speak of by their places in this list; all are valid.
     ///

@@ -78,7 +78,7 @@ impl<'p> Oracle<'p> {
             ..
         } = self;
         let answers = thread::scope(|scope| {
-            // who writes all before reading waits for one who waits for the same
+            // a thread that writes all before reading waits for one that waits for the same
             let writer = scope.spawn(|| {
                 for question in questions {
                     writeln!(pipe, "{question}")?;

@@ -11,11 +11,11 @@ const OBJECT_R: Number = 1;
 /// A question: contexts by their places in [`Samples::contexts`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
-    /// Who asks.
+    /// The source's context.
     pub source: usize,
     /// For what.
     pub target: usize,
-    /// A third one, who changes the source's context to the target's.
+    /// A third one, of the subject that changes the source's context to the target's.
     pub third: usize,
     /// A class of the policy.
     pub class: Number,

@@ -29,7 +29,7 @@ fn timed(values: &[&str]) -> Duration {
 
 /// Prints milliseconds of the whole command, from its start to its end.
 pub fn measure() {
-    // for who holds ten thousand
+    // for a process that holds ten thousand files
     setrlimit(Resource::RLIMIT_NOFILE, FILES, FILES).expect("root may");
     let nobody = median(|| {
         let took = timed(&["may_read=off"]);

@@ -261,7 +261,7 @@ impl Held {
                     ))?;
                 }
             }
-            // whom the kernel sends a signal when the descriptor is ready
+            // the process that the kernel sends a signal to when the descriptor is ready
             ["own", pid] => {
                 let (end, _other) = UnixStream::pair()?;
                 let pid: i32 = pid.parse().map_err(io::Error::other)?;

@@ -32,7 +32,8 @@ mod world;
 
 use std::process::ExitCode;
 
-/// Whether it is a copy that is executed by its path: others are called `te-ops`, this one is who reads a script.
+/// Whether it is a copy that is executed by its path: others are called `te-ops`, this one is the
+/// reader of a script.
 pub fn is_copy(path: &str) -> bool {
     path == exec::INTERPRETER
 }

@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket: servers that give a byte, and a descriptor with it.
+//! Peers at the other end of a socket: servers that give a byte, and a descriptor with it.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

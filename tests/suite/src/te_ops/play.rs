@@ -1,4 +1,4 @@
-//! Who makes the objects, who plays, and who tells them to.
+//! The process that makes the objects, the one that plays, and the one that tells them to.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::te_ops::policy::MAKER;
 use crate::te_ops::sys::{OBJ, at, clear, get_xattr, leave, sys};
 use crate::te_ops::world;
 
-/// Who enforces the policy.
+/// The system that enforces the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
     Selinux,
@@ -58,7 +58,7 @@ impl Player {
 
     /// Tells it a line; what it says, and before that which label it saw.
     pub fn ask(&mut self, line: &str) -> io::Result<(String, String)> {
-        // who was killed reads nothing any more
+        // a process that was killed reads nothing any more
         let told = writeln!(self.to, "{line}").is_ok();
         let mut label = String::new();
         loop {

@@ -123,7 +123,7 @@ pub const PLACES: &[(&str, &str)] = &[
 /// The range of those that are to be refused nothing for it.
 const RANGE: &str = "s0-s1:c0.c3";
 
-/// The domain of who makes the objects.
+/// The domain of the process that makes the objects.
 pub const MAKER: &str = "u:r:maker_t:s0-s1:c0.c3";
 /// The domain that everything is asked of.
 pub const ASKED: &str = "u:r:d_none:s0-s1:c0.c3";

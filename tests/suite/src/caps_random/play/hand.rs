@@ -11,7 +11,7 @@ use crate::caps_random::file::FILES;
 use crate::caps_random::stage::Answer;
 
 impl Play {
-    /// Whom what somebody has of an open file comes by, himself among them.
+    /// The domains by which an actor has come to what it has of an open file, its own among them.
     pub(super) fn chain_of(&self, slot: &Slot) -> BTreeSet<usize> {
         let holders = &self.descriptions[slot.description].holders;
         let mut chain = holders.get(&slot.owner).cloned().unwrap_or_default();
@@ -19,7 +19,8 @@ impl Play {
         chain
     }
 
-    /// Whom the kernel takes it to come by, which sees the receiver alone: all who are known to have handed it over, or who has it.
+    /// The domains by which it has come as the kernel takes it, which sees the receiver alone: all
+    /// that are known to have handed it over, or else all that have it.
     fn guess_of(&self, slot: &Slot) -> BTreeSet<usize> {
         let description = &self.descriptions[slot.description];
         let hands =
@@ -45,7 +46,8 @@ impl Play {
             .any(|domain| holders.contains_key(domain))
     }
 
-    /// Takes down who hands over to whom, before the kernel is asked: whether it may be stricter, as it knows less.
+    /// Takes down which domain hands over to which, before the kernel is asked: whether it may be
+    /// stricter, as it knows less.
     fn handed(&mut self, slot: &Slot, to: usize) -> Result<bool> {
         let (chain, guess) = (self.chain_of(slot), self.guess_of(slot));
         anyhow::ensure!(
@@ -103,7 +105,7 @@ impl Play {
         self.hand_to(at, slot, to).map(drop)
     }
 
-    /// Who can be handed something by another.
+    /// The actors that another can hand something to.
     fn others(&self, at: usize) -> Vec<usize> {
         let all = self.actors.iter();
         let others = all.filter(|&(&to, other)| to != at && !other.is_deaf);

@@ -59,12 +59,12 @@ struct Actor {
     maps: Vec<(Fd, u32)>,
 }
 
-/// What the kernel knows of an open file, by domains: from that it guesses who hands it over.
+/// What the kernel knows of an open file, by domains: from that it guesses which one hands it over.
 #[derive(Debug, Clone, Default)]
 struct Description {
-    /// Who has it, or was refused it, and whom that comes by.
+    /// The domains that have it, or were refused it, and those by which each has come to it.
     holders: BTreeMap<usize, BTreeSet<usize>>,
-    /// Who has handed it over by a message.
+    /// The domains that have handed it over by a message.
     sent: BTreeSet<usize>,
     /// Somebody has it by more than the model knows, so that uses of his are taken from others, too.
     is_guessed: bool,

@@ -61,7 +61,8 @@ impl Play {
         })
     }
 
-    /// Takes something back. Exactly those may be killed who had something mapped, and those are who have mapped what was taken.
+    /// Takes something back. Only actors that had something mapped may be killed, and those that
+    /// have mapped what was taken are.
     pub(super) fn take_back(&mut self, what: Revoke) -> Result<()> {
         let words = self.words(&what)?;
         self.trace.push(format!("revoke {}", words.join(" ")));

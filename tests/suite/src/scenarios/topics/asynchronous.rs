@@ -287,13 +287,13 @@ impl Faults {
         Ok(Faults { fd, page })
     }
 
-    /// Fills the page: who waits goes on.
+    /// Fills the page: the thread that waits goes on.
     pub(super) fn fill(&self, with: u8) -> Result<(), Errno> {
         fill_by(&self.fd, self.page.0 as u64, with)
     }
 }
 
-/// Fills a page, by its address in the memory of who made the userfaultfd.
+/// Fills a page, by its address in the memory of the process that made the userfaultfd.
 pub(super) fn fill_by(fd: &OwnedFd, page: u64, with: u8) -> Result<(), Errno> {
     const COPY: u64 = 0xc028_aa03;
     let source = vec![with; sys::PAGE];

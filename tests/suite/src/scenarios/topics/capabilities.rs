@@ -86,7 +86,7 @@ fn limit(resource: u32, to: u64) -> Result<(), Errno> {
     syscall!(libc::SYS_prlimit64, 0, resource, limit.as_ptr(), 0).map(drop)
 }
 
-/// What the kernel's routing answers to who asks for a link to be made.
+/// What the kernel's routing answers to a request for a new link.
 fn link_made() -> Outcome<i32> {
     let socket = sys::owned(syscall!(
         libc::SYS_socket,

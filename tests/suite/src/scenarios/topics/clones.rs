@@ -91,7 +91,7 @@ fn undone() -> Outcome {
 /// LANDLOCK_ACCESS_FS_WRITE_FILE
 const WRITE_FILE: u64 = 2;
 
-/// A set of rules of who may write files; none where the kernel has no Landlock.
+/// A set of rules about writing files; none where the kernel has no Landlock.
 fn ruleset() -> Outcome<Option<OwnedFd>> {
     let handled = WRITE_FILE;
     let size = size_of_val(&handled);

@@ -1,4 +1,5 @@
-//! What the kernel counts for all users and levels together: who is below the top leaves room in it for the others.
+//! What the kernel counts for all users and levels together: a subject below the top leaves room in
+//! it for the others.
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;

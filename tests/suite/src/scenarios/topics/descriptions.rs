@@ -68,7 +68,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// A pipe whose reader may fall with whom it hears.
+/// A pipe whose reader may fall with its writer.
 fn written() -> Outcome<(OwnedFd, Child)> {
     let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
     let reader = start(|| {

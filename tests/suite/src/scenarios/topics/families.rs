@@ -52,7 +52,7 @@ fn other_families() -> Outcome {
         (libc::AF_CAN, libc::SOCK_RAW),
         (libc::AF_BLUETOOTH, libc::SOCK_SEQPACKET),
     ] {
-        // whether this kernel has such sockets does not matter: who asks has fallen
+        // whether this kernel has such sockets does not matter: the subject that asks has fallen
         start(|| {
             let _ = socket(family, kind, 0);
             level::is(Untrusted)

@@ -1,4 +1,4 @@
-//! FIFOs: who opens one to read falls with who opens it to write.
+//! FIFOs: a subject that opens one to read falls with one that opens it to write.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -350,7 +350,7 @@ fn xattr_observe() -> Outcome {
     }
     at(User, || {
         allowed(sys::getxattr(&low, "security.said"))?;
-        // to who has no privilege it is not there
+        // for a subject without privilege it is not there
         refused(Errno::ENODATA, sys::getxattr(&low, "trusted.said"))?;
         level::is(User)?;
         allowed(sys::getxattr(&low, "user.said"))?;

@@ -124,7 +124,7 @@ const SOON: Duration = Duration::from_secs(3);
 /// So often it may take longer. A flood goes on all the while; what else the machine does comes and goes.
 const TRIES: usize = 10;
 
-/// Who floods, and another user.
+/// The user that floods, and another user.
 pub(super) const FLOODER: u32 = 1000;
 const OTHER: u32 = 1001;
 
@@ -215,7 +215,7 @@ fn many_descriptors() -> Outcome {
     Ok(())
 }
 
-/// Ends who floods, and whom it has started: they are its group.
+/// Ends the flooder and the processes that it has started: they are its group.
 fn end_all(flooder: &Child) -> Outcome {
     killpg(flooder.pid, Signal::SIGKILL)?;
     let group = Pid::from_raw(-flooder.pid.as_raw());
@@ -494,7 +494,7 @@ fn queue_is_full() -> Outcome {
     ensure(full, "the daemon's queue is not full")
 }
 
-/// A connection of who administers.
+/// A connection of an administrator.
 #[track_caller]
 fn administers() -> Outcome<UnixStream> {
     let mut client = None;
@@ -505,8 +505,9 @@ fn administers() -> Outcome<UnixStream> {
     client.ok_or_else(|| Failed::because("there is no room for who administers"))
 }
 
-/// While the daemon is stopped nobody leaves its queues: all room in everybody's is taken, and there is room in that of who
-/// administers. Root is answered while the others' connections are still held.
+/// While the daemon is stopped nobody leaves its queues: all room in everybody's is taken, and
+/// there is room in that of administrators. Root is answered while the others' connections are
+/// still held.
 fn asked_behind_a_queue() -> Outcome {
     let flooder = spawn(Untrusted, || {
         become_user(FLOODER)?;

@@ -92,7 +92,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Who has got what begins with `l`, which a low subject wrote, must not be at the top.
+/// A subject that has got what begins with `l`, which a low subject wrote, must not be at the top.
 fn not_above(byte: u8) -> Outcome {
     let is = level::by_writing()?;
     ensure(
@@ -272,7 +272,7 @@ fn lent<M>(
     start(|| {
         let (to, from) = pair(Stream)?;
         start(|| {
-            // it may be refused: then who has nothing to lend copies
+            // it may be refused: then a sender that has nothing to lend copies
             let Some(memory) = lend(&to)? else {
                 return Ok(());
             };

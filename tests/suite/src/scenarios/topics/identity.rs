@@ -59,7 +59,7 @@ fn adopted_mapped() -> Outcome {
     made_by(ADOPTED[1].0)
 }
 
-/// Who forges its program and is refused something must not be told as that program.
+/// A process that forges its program and is refused something must not be told as that program.
 fn refused_as(by: By, becomes: fn() -> Outcome) -> Outcome {
     let high = place::file(SYSTEM, "high")?;
     let trusted = format!("{BIN}/trusted");

@@ -226,7 +226,7 @@ fn direct() -> Outcome {
 
 fn nonblocking() -> Outcome {
     let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
-    // who reads may fall with the child
+    // the reader may fall with the child
     let reader = start(|| {
         syscall!(libc::SYS_close, write.as_raw_fd())?;
         step()

@@ -317,7 +317,7 @@ fn keys_own() -> Outcome {
                 if alice {
                     become_alice()?;
                 }
-                // root's own until then is everybody's who is root
+                // root's own until then is shared by all that are root
                 syscall!(libc::SYS_keyctl, JOIN, 0)?;
                 for keyring in [PROCESS, SESSION] {
                     let key = allowed(add_key(keyring, "mine"))?;

@@ -110,7 +110,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Who has got what begins with `l`, which a low subject wrote, must not be at the top.
+/// A subject that has got what begins with `l`, which a low subject wrote, must not be at the top.
 fn not_above(byte: u8) -> Outcome {
     let is = level::by_writing()?;
     ensure(
@@ -364,7 +364,7 @@ fn hears(mut client: std::net::TcpStream) -> Outcome {
     not_above(byte[0])
 }
 
-/// A low server that says `l` to who connects.
+/// A low server that says `l` to its clients.
 fn serves(at: std::net::IpAddr) -> Outcome {
     let place = place::path(place::TMPFS_LOW, "port");
     let server = spawn(Untrusted, || match std::net::TcpListener::bind((at, 0)) {

@@ -105,7 +105,7 @@ fn low_file(what: &str) -> Outcome<String> {
     Ok(file)
 }
 
-/// Who reads this falls.
+/// A reader of this falls.
 #[track_caller]
 fn lowers(file: &str) -> Outcome {
     at(User, || {

@@ -81,7 +81,7 @@ const FUTEX_WAKE: i32 = 1;
 const FUTEX_REQUEUE: i32 = 3;
 const FUTEX_CMP_REQUEUE: i32 = 4;
 
-/// How long somebody waits who is not woken.
+/// How long a process waits that is not woken.
 const LONG: i64 = 30;
 
 /// Waits while a word is 0; whether it was woken.
@@ -213,7 +213,7 @@ fn exclusive() -> Outcome {
 fn daemons_lock() -> Outcome {
     for level in Level::LOWER {
         at(level, || {
-            // who may not open it has nothing to lock
+            // a process that may not open it has nothing to lock
             refused(Errno::EPERM, sys::reads("/run/tidegate/lock"))?;
             let by_path = sys::open("/run/tidegate/lock", OFlag::O_PATH)?;
             refused(Errno::EPERM, sys::again(&by_path, OFlag::O_RDONLY))?;
@@ -229,7 +229,7 @@ fn kept(holds: impl FnOnce(&OwnedFd) -> Outcome, uses: impl FnOnce(&str) -> Outc
     let holder = start(|| {
         let file = sys::reads(&high)?;
         holds(&file)?;
-        // who has not fallen lets go
+        // a process that has not fallen lets go
         let kept = lower(Untrusted).is_ok().then_some(file);
         step()?;
         drop(kept);
@@ -255,7 +255,7 @@ fn leases(file: &OwnedFd) -> Result<(), Errno> {
     syscall!(libc::SYS_fcntl, fd, libc::F_SETLEASE, libc::F_RDLCK).map(drop)
 }
 
-/// Who writes does not wait for anybody's lease.
+/// A writer does not wait for anybody's lease.
 fn writes_at_once(file: &str) -> Outcome {
     allowed(sys::open(file, OFlag::O_WRONLY | OFlag::O_NONBLOCK)).map(drop)
 }

@@ -467,7 +467,7 @@ fn key_of_scenario() -> Outcome<i64> {
 
 fn key_read() -> Outcome {
     const JOIN: i32 = 1;
-    /// Who has it, and who is its user, may do all.
+    /// Its possessor, and its user, may do all.
     const TO_USER: i64 = 0x3f3f_0000;
     let low = spawn(Untrusted, || {
         keyctl(JOIN, 0, 0, 0)?;

@@ -1,4 +1,4 @@
-//! Memory behind descriptors: who reads it has observed who writes it.
+//! Memory behind descriptors: a reader of it has observed its writers.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};

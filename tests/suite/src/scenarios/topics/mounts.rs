@@ -367,7 +367,7 @@ fn flood_server() -> Outcome {
             }
         };
         step()?;
-        // who is kept from it says nothing, but that may be for the mounts that still go
+        // a user that is kept from it says nothing, but that may be for the mounts that still go
         for _ in 0..50 {
             if sys::put_all(&end, if fell { b"l" } else { b"h" }).is_ok() {
                 break;

@@ -1,4 +1,5 @@
-//! Ends of channels that are moved about in a table while a writer falls: who reads is found, and nobody else pays for it.
+//! Ends of channels that are moved about in a table while a writer falls: the reader is found, and
+//! nobody else pays for it.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -65,7 +66,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
+/// A subject that has read what begins with `l`, which a low subject wrote, must not be at the top.
 fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(
@@ -301,7 +302,8 @@ fn large_table_beside() -> Outcome {
     beside.join()
 }
 
-/// References to a pipe's end that calls hold tell nothing of who has it: nobody waits for these calls' end.
+/// References to a pipe's end that calls hold tell nothing of its holder: nobody waits for these
+/// calls' end.
 fn reader_waits() -> Outcome {
     let others = start(|| {
         busy(Duration::from_secs(30));

@@ -83,7 +83,7 @@ pub const SCENARIOS: &[Scenario] = &[
 
 const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES];
 
-/// Who it is that has the namespaces, and who enters them.
+/// The user that has the namespaces, or that enters them.
 #[derive(Clone, Copy)]
 enum Who {
     Root,

@@ -451,7 +451,7 @@ fn splice() -> Outcome {
 }
 
 fn handed_up() -> Outcome {
-    // the child falls when it accepts; so does who takes the connection from it
+    // the child falls when it accepts; so does a process that takes the connection from it
     let (listener, to) = listener(address(Untrusted))?;
     let client = spawn(Untrusted, || {
         connect(to)?.write_all(b"n")?;

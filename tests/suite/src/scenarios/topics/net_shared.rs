@@ -57,7 +57,7 @@ pub const SCENARIOS: &[Scenario] = &[
 /// What refuses a connection.
 const NO: &[Errno] = &[Errno::EPERM, Errno::EACCES, Errno::EAGAIN];
 
-/// A server in the lowest network that says `l` to who connects, and stays.
+/// A server in the lowest network that says `l` to its clients, and stays.
 fn server() -> Outcome<(Child, SocketAddr)> {
     let (listener, to) = listener(address(Untrusted))?;
     let child = start(|| {

@@ -1,5 +1,5 @@
 //! Networks by other ways than a connection of one's own: ends of tunnels, sockets that are handed over or that two have,
-//! namespaces, and what the kernel does for who only asks it to.
+//! namespaces, and what the kernel does for a process that only asks it to.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -126,7 +126,8 @@ fn datagrams_own() -> Outcome {
     })
 }
 
-/// A parent with a socket that is connected to `system`; a child falls and does something; whom it is connected to then.
+/// A parent with a socket that is connected to `system`; a child falls and does something; its peer
+/// then.
 fn stays_connected(act: impl FnOnce(&UdpSocket) -> Result<(), Errno>) -> Outcome {
     start(|| {
         let peer = UdpSocket::bind((address(System), 0))?;
@@ -273,7 +274,7 @@ fn tap() -> Outcome {
     played
 }
 
-/// What a helper of a program that is trusted with the network sends; who receives it must fall.
+/// What a helper of a program that is trusted with the network sends; a receiver of it must fall.
 fn passed(words: &[&str], is_there: bool) -> Outcome {
     const MISSING: [i32; 3] = [
         libc::EAFNOSUPPORT,

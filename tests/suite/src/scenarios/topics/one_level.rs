@@ -1,5 +1,6 @@
-//! Who has one level with a subject that falls: whom it traces, whoever came to be traced meanwhile, whoever has the same
-//! descriptor of the kernel's. And who is taken for a parent that waits in vfork.
+//! The processes that have one level with a subject that falls: those that it traces, those that
+//! came to be traced meanwhile, those that have the same descriptor of the kernel's. And those that
+//! are taken for a parent that waits in vfork.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,4 +1,5 @@
-//! Addresses of networks above the lowest that are this machine's own, and not loopback's: who is lower sends from none.
+//! Addresses of networks above the lowest that are this machine's own, and not loopback's: a lower
+//! subject sends from none.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -116,7 +117,7 @@ fn name(at: IpAddr, port: u16) -> SockaddrStorage {
     SocketAddr::new(at, port).into()
 }
 
-/// A low server that says `l` to who connects; it gives a sign when it listens, or cannot.
+/// A low server that says `l` to its clients; it gives a sign when it listens, or cannot.
 fn serves(listens: IpAddr, port: u16) -> Outcome {
     let server = stream(listens)?;
     let reuse = 1i32;

@@ -1,4 +1,4 @@
-//! Pipes: who reads falls with who writes.
+//! Pipes: a reader falls with its writers.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -263,7 +263,7 @@ fn other_end() -> Outcome {
 }
 
 fn opened_before() -> Outcome {
-    // who comes: one that had it and falls, or one that is low and opens it
+    // the writer that comes: one that had it and falls, or one that is low and opens it
     for falls in [true, false] {
         at(System, || {
             let (read, write) = pipe()?;
@@ -472,7 +472,7 @@ fn under_way() -> Outcome {
         drop(read);
         // SAFETY: the child makes system calls only, none that needs a lock of the other thread.
         let low = start(move || {
-            // refused: who reads cannot be seen
+            // refused: the readers cannot be seen
             if lower(Untrusted).is_ok() {
                 sys::put(&write)?;
             }

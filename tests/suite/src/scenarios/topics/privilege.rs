@@ -122,7 +122,7 @@ fn poisoned_shared() -> Outcome {
         let page = Map::anonymous(MAP_PRIVATE)?;
         page.poke(b'h');
         let advised = at(Untrusted, || refused_any(NO, advise(&page, POISON)));
-        // who has lost it is killed here
+        // a process that has lost it is killed here
         same("the memory", page.peek(), b'h')?;
         advised
     })?

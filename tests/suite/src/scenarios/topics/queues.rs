@@ -1,5 +1,5 @@
-//! Queues and buffers that a child has from its parent: what one who has fallen asks to be told, or writes there, a
-//! higher one does not read.
+//! Queues and buffers that a child has from its parent: what a fallen one asks to be told, or
+//! writes there, a higher one does not read.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -60,7 +60,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Who has got what begins with `l`, which a low subject wrote, must not be at the top.
+/// A subject that has got what begins with `l`, which a low subject wrote, must not be at the top.
 fn not_above(byte: u8) -> Outcome {
     let is = level::by_writing()?;
     ensure(

@@ -67,7 +67,7 @@ pub const SCENARIOS: &[Scenario] = &[
 /// What refuses the stranger.
 const NO: &[Errno] = &[Errno::EAGAIN, Errno::EACCES, Errno::EPERM];
 
-/// Who has got what begins with `l`, which a low subject wrote, must not be at the top.
+/// A subject that has got what begins with `l`, which a low subject wrote, must not be at the top.
 fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(
@@ -76,8 +76,8 @@ fn not_above(bytes: &[u8]) -> Outcome {
     )
 }
 
-/// A server at the top reads by its ring what a low stranger, who has nothing of the server's, has sent. The stranger
-/// is told the server's process.
+/// A server at the top reads by its ring what a low stranger, which has nothing of the server's,
+/// has sent. The stranger is told the server's process.
 fn serves(
     prepare: impl FnOnce() -> Outcome<Ring>,
     takes: impl FnOnce(&Ring) -> Outcome<Vec<u8>>,

@@ -1,4 +1,5 @@
-//! Servers that keep their level whatever they hear: whom they hear, and what they pass on or do for it.
+//! Servers that keep their level whatever they hear: the clients that they hear, and what they pass
+//! on or do for them.
 
 use std::fs;
 use std::os::fd::AsRawFd;

@@ -252,7 +252,7 @@ fn exclusive() -> Outcome {
             allowed(sys::ioctl(&slave, TIOCEXCL, 0)).map(drop)
         })?
         .join()?;
-        // as who talks to a device over a serial line does
+        // as a process that talks to a device over a serial line does
         let (_master, name) = terminal()?;
         let line = sys::open(&name, OFlag::O_RDWR | OFlag::O_NOCTTY)?;
         allowed(sys::ioctl(&line, TIOCEXCL, 0)).map(drop)

@@ -1,4 +1,4 @@
-//! Queues of messages: who receives one takes it away from the others.
+//! Queues of messages: a process that receives one takes it away from the others.
 
 use std::os::fd::AsRawFd;
 

@@ -359,7 +359,7 @@ fn priority_up() -> Outcome {
         let child = idle_here()?;
         lower(Untrusted)?;
         refused(Errno::EPERM, setpgid(child.pid, child.pid))?;
-        // it can end it no more: who plays the scenario does
+        // it can end it no more: the scenario's player does
         Ok(())
     })?;
     parent.join()
@@ -465,7 +465,7 @@ fn at_death() -> Outcome {
                 // SAFETY: no argument is a pointer.
                 Errno::result(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGUSR1) })?;
                 step()?;
-                // SAFETY: an alarm ends who waits in vain.
+                // SAFETY: an alarm ends a process that waits in vain.
                 unsafe { libc::alarm(300) };
                 same("what came", end.wait()?, Signal::SIGUSR1)
             })?;
@@ -516,7 +516,7 @@ fn at_thread_end() -> Outcome {
                         "the signal was sent at a thread's end",
                     )?;
                     tell("has-looked")?;
-                    // SAFETY: an alarm ends who waits in vain.
+                    // SAFETY: an alarm ends a process that waits in vain.
                     unsafe { libc::alarm(300) };
                     same("what came", end.wait()?, Signal::SIGUSR1)
                 }));

@@ -468,8 +468,8 @@ fn exec_loop() -> Outcome {
 fn clone_with(flags: CloneFlags, part: impl Fn() -> Outcome) -> Outcome<Pid> {
     let mut stack = vec![0u8; 256 * 1024];
     let run = Box::new(|| if part().is_ok() { 0 } else { 1 });
-    // SAFETY: the stack lives until the child has ended: vfork waits, and who else
-    // calls this waits for the child before it returns.
+    // SAFETY: the stack lives until the child has ended: vfork waits, and any other caller waits
+    // for the child before it returns.
     let child = unsafe { clone(run, &mut stack, flags, Some(libc::SIGCHLD)) }?;
     waitpid(child, None)?;
     Ok(child)

@@ -205,7 +205,7 @@ fn mem_read_after() -> Outcome {
     let watcher = spawn(User, || {
         let memory = sys::both(format!("/proc/{}/mem", watched.pid))?;
         step()?;
-        // the other fell: so has who can still read it
+        // the other fell: so has a process that can still read it
         let fell = level::by_writing()?;
         drop(memory);
         same("its level", fell, Untrusted)

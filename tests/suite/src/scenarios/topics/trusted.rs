@@ -1,5 +1,5 @@
-//! Trusted programs that are started below the top, by who would have a process that never falls: code of his own in one, or
-//! himself in its place.
+//! Trusted programs that are started below the top, by a subject that would have a process that
+//! never falls: code of its own in one, or itself in its place.
 
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -1,4 +1,5 @@
-//! The transaction's lock and the processors: who keeps them busy, or takes them for itself, does not keep root from its work.
+//! The transaction's lock and the processors: a user that keeps them busy, or takes them for
+//! itself, does not keep root from its work.
 
 use std::fs;
 use std::time::Duration;
@@ -53,7 +54,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Processes of a user have the transaction's lock in turn, while others of its keep the processors busy: root connects
-/// all the same. Who falls can never: another of its threads waits in a write.
+/// all the same. The process that falls can never: another of its threads waits in a write.
 fn turns_kept(busy: usize, slow: fn() -> Result<(), Errno>) -> Outcome {
     const TURNS: usize = 3;
     goes_on()?;

@@ -1,4 +1,4 @@
-//! Calls that began before a fall and end after it, of who does not fall: what
+//! Calls that began before a fall and end after it, of a process that does not fall: what
 //! they read is held by no descriptor in sight.
 
 use std::fs;
@@ -83,7 +83,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
+/// A subject that has read what begins with `l`, which a low subject wrote, must not be at the top.
 fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(
@@ -127,7 +127,7 @@ fn waits_for_fifo(prepare: impl Fn(&str) -> Outcome) -> Outcome {
         writes_low(&fifo)
     })?;
     low.stands()?;
-    // whom the low writer was kept from
+    // the reader that the low writer was kept from
     free(&fifo);
     victim.join()?;
     low.join_after_step()
@@ -179,7 +179,7 @@ fn waiter_writes() -> Outcome {
     )
 }
 
-/// Frees who waits to read a FIFO.
+/// Frees a process that waits to read a FIFO.
 fn free(fifo: &str) {
     if let Ok(write) = sys::open(fifo, OFlag::O_WRONLY | OFlag::O_NONBLOCK) {
         let _ = sys::put_all(&write, b"h");

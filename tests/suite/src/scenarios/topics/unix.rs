@@ -295,7 +295,8 @@ fn scm_readable_up() -> Outcome {
     passed_up(&place::file(LOW, "low")?)
 }
 
-/// Who receives a descriptor of a low file falls; from a trusted sender, so that it is the descriptor and not the channel.
+/// A receiver of a descriptor of a low file falls; from a trusted sender, so that it is the
+/// descriptor and not the channel.
 pub(super) fn passed_up(low: &str) -> Outcome {
     let name = abstract_name("taker")?;
     let text = format!("{}-taker", place::scenario());

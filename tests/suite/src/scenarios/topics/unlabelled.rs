@@ -188,7 +188,8 @@ fn attribute_inherited() -> Outcome {
     })
 }
 
-/// Since 6.11 who may mount opens by handle what is below a directory, if it is connected to that.
+/// Since 6.11 a process that may mount opens by handle what is below a directory, if it is
+/// connected to that.
 fn by_handle_in_namespace() -> Outcome {
     let _disk = Disk::mount(&[])?;
     let dir = format!("{DISK}/folded");

@@ -1,4 +1,5 @@
-//! A domain that makes files without end: who else makes some keeps their labels, and nobody ends.
+//! A domain that makes files without end: another that makes some keeps their labels, and no
+//! process ends.
 
 use std::fs;
 

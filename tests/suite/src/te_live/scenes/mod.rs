@@ -291,7 +291,7 @@ fn owner(c: &mut Checks) {
     c.same("a process group", holder.does("own -1"), REFUSED.into());
 }
 
-/// Who is governed does not administer what governs it, root or not.
+/// A process that is governed does not administer what governs it, root or not.
 fn commands(c: &mut Checks) {
     let mut holder = Holder::new();
     for command in [
@@ -318,7 +318,7 @@ fn commands(c: &mut Checks) {
     );
 }
 
-/// Who waits in read(2) when the permission is taken does not get what comes later.
+/// A process that waits in read(2) when the permission is taken does not get what comes later.
 fn waiting(c: &mut Checks) {
     let mut holder = Holder::new();
     c.same("opened", holder.does("fifo"), "ok".into());

@@ -1,4 +1,5 @@
-//! What is asked about by more than an object's own label: messages by their types, descriptors by who opened them.
+//! What is asked about by more than an object's own label: messages by their types, descriptors by
+//! the process that opened them.
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;

@@ -51,7 +51,8 @@ pub fn executed(c: &mut Checks) {
     c.same("and readable again", holder.does("protect 1"), "ok".into());
 }
 
-/// What was mapped to be read by who could write it is made writable once it may not be written.
+/// What was mapped to be read by a process that could write it is made writable once it may not be
+/// written.
 pub fn written(c: &mut Checks) {
     let _overlay = Overlay::mount();
     let mut holder = Holder::new();
