@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the documentation, and prints a line for each thing that is wrong: docs.py
+"""Checks the documentation and comments, and prints a line for each thing that is wrong: docs.py
 
 - A link leads to a file of the tree, and to a heading that is there.
 - A page that a file of the tree names (`docs/DIR/PAGE.md`) exists.
 - Each page below docs/ is in the map of pages, docs/README.md.
 - No line is longer than WIDTH, but tables, code, and words that cannot be broken. README.md has no exceptions.
-- No sentence has a headless `who` as its subject or object: "a process that …" says which.
+- No sentence has a headless `who` as its subject or object: "a process that …" says which. This holds for comments in
+  the folders COMMENTED, too; there `whoever` may stand, and so may a relative clause of a pronoun ("those who …").
 """
 
 import re
@@ -21,6 +22,23 @@ GENERATED = Path("docs/dev/cost.md")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w/-])docs/(?:[a-z-]+/)*[a-z-]+\.(?:md|html|json)")
 HEADLESS = re.compile(r"(?:^|[.;:,(] |\b(?:to|of|by|for|from|and|or|that|as|is|with) )[Ww]ho(?:ever|m)? (?!\w+ you\b)")
+
+# Where comments are read, and the comments of a file by the end of its name. Text in quotes is matched first, so that it
+# is not taken for a comment. Comments of whole lines that follow each other are one.
+COMMENTED = {"kernel", "crates", "tests", "examples", "include"}
+C_COMMENT = r"""/\*.*?\*/|(?://[^\n]*(?:\n[ \t]*(?=//))?)+"""
+C = re.compile(r"""'(?:\\.[^']*|[^'\\\n])'|"(?:\\.|[^"\\])*"|(?P<comment>%s)""" % C_COMMENT, re.S)
+RUST = re.compile(r"""\br(#*)".*?"\1|'(?:\\[^']*|[^'\\])'|"(?:\\.|[^"\\])*"|(?P<comment>%s)""" % C_COMMENT, re.S)
+HASH = re.compile(r"""^(?P<comment>[ \t]*# [^\n]*(?:\n[ \t]*# [^\n]*)*)""", re.M)
+COMMENTS = {".c": C, ".h": C, ".rs": RUST, ".sh": HASH, ".py": HASH, ".pl": HASH}
+# How each line of a comment begins, and what in it is code.
+MARGIN = re.compile(r"^[ \t]*(?:/\*+|//[/!]?|\*(?!/)|#)?[ \t]*", re.M)
+CODE = re.compile(r"`[^`]*`")
+# In comments a `who` has one of these words before it: a noun or a pronoun, or a verb that a question follows.
+WHO = re.compile(r"(?<![\w'])[Ww]hom?(?![\w'])")
+NOUNS = "all|another|anybody|everybody|first|nobody|ones?|operator|others?|person|process|reader|somebody|stranger|those|two|users?"
+VERBS = "asks?|knows?|said|says?|tells?"
+BEFORE = re.compile(rf"\b(?:{NOUNS}|{VERBS})\s$")
 
 
 def tracked():
@@ -114,6 +132,26 @@ def headless(page):
             yield f"{page}:{number}: a headless `who`: {line.strip()}"
 
 
+def comments(file):
+    """The comments of a file: the line at which each begins, and its text, with its code left out."""
+    text = file.read_text(encoding="utf-8")
+    for found in COMMENTS[file.suffix].finditer(text):
+        if comment := found["comment"]:
+            blank = CODE.sub(lambda code: re.sub(r"[^\n]+", "`", code[0]), comment)
+            yield text.count("\n", 0, found.start()) + 1, MARGIN.sub("", blank)
+
+
+def headless_comment(file):
+    """Comments with a `who` or `whom` that has no noun before it. A question that begins with it may be one."""
+    for number, text in comments(file):
+        for who in WHO.finditer(text):
+            before, after = text[: who.start()], text[who.end() :]
+            is_question = re.search(r"(?:^|[.;:?]\s)$", before) and re.match(r"[^.;]*\?", after)
+            if not is_question and not BEFORE.search(before):
+                line = before.count("\n")
+                yield f"{file}:{number + line}: a headless `who`: {text.splitlines()[line]}"
+
+
 def main():
     """Prints what is wrong, and ends with 1 if anything is."""
     files = tracked()
@@ -121,7 +159,10 @@ def main():
     wrong = [*broken_links(pages), *missing_pages(files), *unmapped(pages)]
     for page in pages:
         wrong += [*too_long(page), *headless(page)]
-    print("\n".join(wrong) or f"{len(pages)} pages")
+    sources = [file for file in files if file.parts[0] in COMMENTED and file.suffix in COMMENTS]
+    for source in sources:
+        wrong += headless_comment(source)
+    print("\n".join(wrong) or f"{len(pages)} pages, and the comments of {len(sources)} files")
     return 1 if wrong else 0
 
 
