@@ -1,12 +1,14 @@
 //! The line of a capability file that would give what it refused.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use tidegate_audit::{CapsRecord, Record, caps_because};
+use tidegate_audit::{CapsRecord, Record, caps_because, printable};
+use tidegate_policy::Policy;
 use tidegate_policy::caps::literal;
 
-use crate::explanation::Explanation;
+use crate::explanation::{Explain, Explanation, Shown};
 
 /// A line, and where it belongs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,8 +21,22 @@ pub struct CapsLine {
     pub line: String,
 }
 
+impl Explain for CapsLine {
+    fn explain(chain: &[Record], _policy: &Arc<Policy>) -> Option<Explanation<CapsLine>> {
+        explain(chain.first()?)
+    }
+
+    fn lines(&self, _shown: &Shown<'_>) -> Vec<String> {
+        let (line, subject) = (printable(&self.line), printable(&self.subject));
+        vec![format!(
+            "fix: {line}   (in subject {subject}, {}; for sessions that begin then)",
+            printable(&self.file)
+        )]
+    }
+}
+
 /// What is known of how to fix a refusal by capability files; `None`: it is none.
-pub fn explain(record: &Record) -> Option<Explanation<CapsLine>> {
+fn explain(record: &Record) -> Option<Explanation<CapsLine>> {
     let caps = record.caps.as_ref().filter(|_| record.is_denial())?;
     let line = (caps.why == "missing").then(|| {
         Some(CapsLine {

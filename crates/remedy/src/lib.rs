@@ -3,6 +3,8 @@
 //! Each model has a module of its own. They have the same parts under the same names: `gather` takes refusals from a log's
 //! records, `explain` says of one what refused it and what would let it through, `plan` finds the fewest rules for many, and
 //! `write` puts these down. What is proposed was checked: what was refused is decided anew, and what does not help is not proposed.
+//!
+//! `why` has what a model says by [`Explain`], and `learn` what is proposed for one by [`Propose`].
 #![forbid(unsafe_code)]
 
 pub mod apparmor;
@@ -11,8 +13,11 @@ mod explanation;
 pub mod learn;
 pub mod lomac;
 mod object_manager;
+mod proposal;
 pub mod selinux;
 mod sum;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -21,9 +26,11 @@ use tidegate_audit::Record;
 use tidegate_policy::Policy;
 
 pub use self::capability::CapsLine;
-pub use self::explanation::Explanation;
+pub use self::explanation::{Explain, Explanation, Shown};
+pub use self::proposal::Propose;
 use crate::apparmor::Amendment;
-use crate::lomac::{Fix, Refusal};
+use crate::lomac::{Fix, Fixes, Refusal};
+use crate::object_manager::OnlyAdvice;
 use crate::selinux::TeRefusal;
 
 /// What is known of how to fix a refusal.
@@ -49,49 +56,107 @@ pub struct Remedy {
 }
 
 impl Remedy {
-    /// What a profile's refusal lacks.
-    pub fn of_profile(explanation: Explanation<Amendment>) -> Remedy {
-        Remedy::of(explanation, |remedy, amendment| {
-            remedy.amendment = Some(amendment);
-        })
+    /// The lines that `why` prints.
+    pub fn lines(&self, shown: &Shown<'_>) -> Vec<String> {
+        let advice = |text: &String| vec![format!("fix: no statement: {text}")];
+        let said = [
+            self.amendment.as_ref().map(|it| it.lines(shown)),
+            self.te.as_ref().map(|it| it.lines(shown)),
+            self.caps.as_ref().map(|it| it.lines(shown)),
+            self.advice.as_ref().map(advice),
+        ];
+        let fixes = || Fixes {
+            fixes: self.fixes.clone(),
+            suspicion: self.suspicion.clone(),
+            advice: None,
+        };
+        let said = said.into_iter().flatten().next();
+        said.unwrap_or_else(|| fixes().lines(shown))
     }
+}
 
-    fn of<T>(explanation: Explanation<T>, put: impl FnOnce(&mut Remedy, T)) -> Remedy {
-        let mut remedy = Remedy::default();
+impl<T: Into<Remedy>> From<Explanation<T>> for Remedy {
+    fn from(explanation: Explanation<T>) -> Remedy {
         match explanation {
-            Explanation::Refused(it) => put(&mut remedy, it),
-            Explanation::Advice(text) => remedy.advice = Some(text),
+            Explanation::Refused(it) => it.into(),
+            Explanation::Advice(text) => Remedy {
+                advice: Some(text),
+                ..Remedy::default()
+            },
         }
-        remedy
     }
+}
+
+impl From<CapsLine> for Remedy {
+    fn from(line: CapsLine) -> Remedy {
+        Remedy {
+            caps: Some(line),
+            ..Remedy::default()
+        }
+    }
+}
+
+impl From<OnlyAdvice> for Remedy {
+    fn from(none: OnlyAdvice) -> Remedy {
+        match none {}
+    }
+}
+
+impl From<TeRefusal> for Remedy {
+    fn from(refusal: TeRefusal) -> Remedy {
+        Remedy {
+            te: Some(refusal),
+            ..Remedy::default()
+        }
+    }
+}
+
+impl From<Amendment> for Remedy {
+    fn from(amendment: Amendment) -> Remedy {
+        Remedy {
+            amendment: Some(amendment),
+            ..Remedy::default()
+        }
+    }
+}
+
+impl From<Fixes> for Remedy {
+    fn from(found: Fixes) -> Remedy {
+        Remedy {
+            fixes: found.fixes,
+            suspicion: found.suspicion,
+            advice: found.advice,
+            ..Remedy::default()
+        }
+    }
+}
+
+/// What one model says.
+type Said = fn(&[Record], &Arc<Policy>) -> Option<Remedy>;
+
+/// All models, in the order in which they are asked: that of maps has an answer to every refusal.
+const MODELS: [Said; 5] = [
+    said::<CapsLine>,
+    said::<OnlyAdvice>,
+    said::<TeRefusal>,
+    said_by_levels::<Amendment>,
+    said_by_levels::<Fixes>,
+];
+
+fn said<T: Explain + Into<Remedy>>(chain: &[Record], policy: &Arc<Policy>) -> Option<Remedy> {
+    T::explain(chain, policy).map(Remedy::from)
+}
+
+/// The same; nothing is said of a refusal at another policy's levels.
+fn said_by_levels<T: Explain + Into<Remedy>>(
+    chain: &[Record],
+    policy: &Arc<Policy>,
+) -> Option<Remedy> {
+    Refusal::of(chain, policy).and_then(|_| said::<T>(chain, policy))
 }
 
 /// The fixes of a refusal under a policy, given its chain, newest first. `None`: the chain
 /// does not begin with a refusal, or not with one under this policy's levels.
 pub fn propose(chain: &[Record], policy: &Arc<Policy>) -> Option<Remedy> {
-    let record = chain.first()?;
-    if let Some(line) = capability::explain(record) {
-        return Some(Remedy::of(line, |remedy, line| remedy.caps = Some(line)));
-    }
-    if let Some(advice) = object_manager::advice(record, policy) {
-        return Some(Remedy::of(Explanation::Advice(advice), |_, ()| ()));
-    }
-    if let Some(te) = &policy.te
-        && let Some(refusal) = selinux::explain(record, te)
-    {
-        return Some(Remedy::of(refusal, |remedy, refusal| {
-            remedy.te = Some(refusal);
-        }));
-    }
-    let refusal = Refusal::of(chain, policy)?;
-    if let Some(amendment) = apparmor::explain(record, &policy.profiles) {
-        return Some(Remedy::of_profile(amendment));
-    }
-    let found = lomac::explain(&refusal, policy);
-    Some(Remedy {
-        fixes: found.fixes,
-        suspicion: found.suspicion,
-        advice: found.advice,
-        ..Remedy::default()
-    })
+    MODELS.iter().find_map(|said| said(chain, policy))
 }

@@ -1,13 +1,31 @@
 //! What would let through what an object manager in user space refused.
 
+use std::sync::Arc;
+
 use tidegate_audit::Record;
 use tidegate_policy::Policy;
 use tidegate_policy::te::db::{Rule, Says};
 use tidegate_policy::te::decide::Decider;
 
+use crate::explanation::{Explain, Explanation, Shown};
+
+/// What refused is not told further: all that is said of an object manager's refusal is advice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnlyAdvice {}
+
+impl Explain for OnlyAdvice {
+    fn explain(chain: &[Record], policy: &Arc<Policy>) -> Option<Explanation<OnlyAdvice>> {
+        advice(chain.first()?, policy).map(Explanation::Advice)
+    }
+
+    fn lines(&self, _shown: &Shown<'_>) -> Vec<String> {
+        match *self {}
+    }
+}
+
 /// The rule that a SELinux policy would need, and whether it would do: tried with the policy in force. `None`: no object
 /// manager refused, or the policy in force has no say in it.
-pub fn advice(record: &Record, policy: &Policy) -> Option<String> {
+fn advice(record: &Record, policy: &Policy) -> Option<String> {
     record.manager.as_ref()?;
     let te = policy.te.as_ref()?;
     let db = &te.db;

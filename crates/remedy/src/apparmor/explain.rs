@@ -1,7 +1,10 @@
 //! A profile's refusal, explained.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use tidegate_audit::Record;
+use tidegate_audit::{Record, printable};
+use tidegate_policy::Policy;
 use tidegate_policy::profile::ProfileSet;
 
 use super::bench::{Added, Bench};
@@ -10,7 +13,7 @@ use super::need::{Known, Need, Object};
 use super::plan::by;
 use super::rule::Rule;
 use super::verdict::{Verdict, verdict};
-use crate::explanation::Explanation;
+use crate::explanation::{Explain, Explanation, Shown};
 
 /// Which profile refused, why, and the rule that would allow it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +35,35 @@ pub struct Amendment {
     /// What the record does not tell, so that the rule does not ask for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl Explain for Amendment {
+    fn explain(chain: &[Record], policy: &Arc<Policy>) -> Option<Explanation<Amendment>> {
+        explain(chain.first()?, &policy.profiles)
+    }
+
+    fn lines(&self, _shown: &Shown<'_>) -> Vec<String> {
+        let profile = printable(&self.profile);
+        let mut lines = vec![
+            format!(
+                "profile: {profile} ({}): {}",
+                self.class,
+                printable(&self.because)
+            ),
+            format!("    how: {}", printable(&self.how)),
+        ];
+        let Some(rule) = &self.rule else {
+            lines.push("fix: no rule: what a `deny` refuses, no other rule allows".into());
+            return lines;
+        };
+        let place = match &self.file {
+            Some(file) => format!("in {}, tried", printable(file)),
+            None => format!("in profile {profile}; `tidegate learn --profile` puts it there"),
+        };
+        lines.push(format!("fix: {}   ({place})", printable(rule)));
+        lines.extend(self.notes.iter().map(|note| format!("    note: {note}")));
+        lines
+    }
 }
 
 /// What there is to say of a record under a policy's profiles; `None`: it is no profile's refusal.

@@ -9,6 +9,7 @@ use tidegate_audit::printable;
 use super::bench::Bench;
 use super::gather::Gathered;
 use super::plan::{Plan, Told};
+use crate::proposal::Propose;
 
 /// What `learn --json` prints of profiles.
 #[derive(Debug, Serialize)]
@@ -29,6 +30,21 @@ pub struct Proposal {
     pub left_out: u64,
     /// The change.
     pub patch: String,
+}
+
+impl Propose for Proposal {
+    fn text(&self) -> &str {
+        &self.patch
+    }
+
+    fn counts(&self) -> String {
+        format!(
+            "{} rules proposed, {} refused by a `deny`, {} that no rule lets through",
+            self.proposed.len(),
+            self.denied.len(),
+            self.unfixed.len()
+        )
+    }
 }
 
 impl Proposal {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::cover::{Choice, Plan};
 use super::gather::{Gathered, Kind};
 use crate::lomac::{Fix, shown};
+use crate::proposal::Propose;
 use crate::sum::Sum;
 use crate::{apparmor, selinux};
 
@@ -53,6 +54,21 @@ pub struct Told {
     pub of: Sum,
     /// What was refused, for example.
     pub example: String,
+}
+
+impl Propose for Proposal {
+    fn text(&self) -> &str {
+        &self.map
+    }
+
+    fn counts(&self) -> String {
+        format!(
+            "{} proposed, {} to be looked at first, {} that no statement fixes",
+            self.proposed.len(),
+            self.refused.len(),
+            self.unfixed.len()
+        )
+    }
 }
 
 impl Proposal {

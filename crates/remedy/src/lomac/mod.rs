@@ -39,7 +39,10 @@ mod trusted;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use tidegate_audit::Record;
 use tidegate_policy::Policy;
+
+use crate::explanation::{Explain, Explanation, Shown};
 
 pub use advice::advice;
 pub use check::{Bench, allows};
@@ -83,12 +86,57 @@ pub struct Fixes {
     pub fixes: Vec<Fix>,
     /// Why it looks like an attack, if it does.
     pub suspicion: Option<String>,
-    /// What helps where no fix does.
+    /// What helps where no fix does. It is shown as any model's advice is.
     pub advice: Option<String>,
 }
 
+impl Explain for Fixes {
+    fn explain(chain: &[Record], policy: &Arc<Policy>) -> Option<Explanation<Fixes>> {
+        let refusal = Refusal::of(chain, policy)?;
+        Some(Explanation::Refused(fixes(&refusal, policy)))
+    }
+
+    fn lines(&self, shown: &Shown<'_>) -> Vec<String> {
+        if shown.all {
+            let each = self.fixes.iter();
+            return each.flat_map(|fix| whole(fix, shown.map)).collect();
+        }
+        match (&self.suspicion, self.fixes.first()) {
+            (Some(why), Some(_)) => vec![format!(
+                "fix: none proposed, as this looks like an attack ({why}): \
+                 `tidegate why --fixes` lists what would"
+            )],
+            (None, Some(fix)) => vec![format!("fix: {}", how(fix, shown.map))],
+            (_, None) => Vec::new(),
+        }
+    }
+}
+
+/// What is to be done; `map` says where statements belong.
+fn how(fix: &Fix, map: &str) -> String {
+    let statements = fix.statements.join("; ");
+    match &fix.command {
+        Some(command) if fix.statements.is_empty() => command.clone(),
+        Some(command) => format!("{statements}   ({map}); and {command}"),
+        None => format!("{statements}   ({map})"),
+    }
+}
+
+/// A fix with what it lets through and gives away.
+fn whole(fix: &Fix, map: &str) -> Vec<String> {
+    let mut lines = vec![
+        format!("fix: {}", how(fix, map)),
+        format!("    lets through: {}", fix.lets),
+        format!("    gives away:   {}", fix.gives),
+    ];
+    let also = |word: &'static str| move |what: &String| format!("    {word} {what}");
+    lines.extend(fix.silences.iter().map(also("overrides:   ")));
+    lines.extend(fix.opens.iter().map(also("opens:       ")));
+    lines
+}
+
 /// The fixes of a refusal under a policy.
-pub fn explain(refusal: &Refusal, policy: &Arc<Policy>) -> Fixes {
+fn fixes(refusal: &Refusal, policy: &Arc<Policy>) -> Fixes {
     let suspicion = suspicion(refusal, policy).map(str::to_owned);
     let mut bench = Bench::new(Arc::clone(policy));
     let only = |advice: &str| Fixes {

@@ -1,14 +1,17 @@
 //! A SELinux policy's refusal, explained: which rule it lacks, or which constraint refuses.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use tidegate_audit::{Record, printable};
+use tidegate_policy::Policy;
 use tidegate_policy::te::Te;
 use tidegate_policy::te::db::PolicyDb;
 use tidegate_policy::te::decide::{Because, Decider, Dormant, Refused};
 use tidegate_recording::Denied;
 
 use super::need::Need;
-use crate::explanation::Explanation;
+use crate::explanation::{Explain, Explanation, Shown};
 
 /// A refusal, and all that refuses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,8 +80,48 @@ impl Kind {
     }
 }
 
+impl Explain for TeRefusal {
+    fn explain(chain: &[Record], policy: &Arc<Policy>) -> Option<Explanation<TeRefusal>> {
+        explain(chain.first()?, policy.te.as_ref()?)
+    }
+
+    fn lines(&self, _shown: &Shown<'_>) -> Vec<String> {
+        let mut lines = Vec::new();
+        for reason in &self.reasons {
+            lines.push(format!(
+                "te: {} may not {{ {} }} {}:{}: {}",
+                printable(&self.source),
+                reason.permissions.join(" "),
+                printable(&self.target),
+                self.class,
+                reason.kind.text()
+            ));
+            let Some(rule) = &reason.rule else {
+                continue;
+            };
+            let rule = printable(rule);
+            match reason.kind {
+                Kind::Boolean => {
+                    lines.push(format!("    the rule: {rule}"));
+                    let options = reason
+                        .booleans
+                        .iter()
+                        .map(|it| format!("--te-boolean {it}"));
+                    let options = options.collect::<Vec<_>>().join(" ");
+                    lines.push(format!("fix: {}", printable(&options)));
+                }
+                Kind::Constraint => lines.push(format!("    the constraint: {rule}")),
+                _ => lines.push(format!(
+                    "fix: {rule}   (`tidegate learn --te` writes it, with its reason)"
+                )),
+            }
+        }
+        lines
+    }
+}
+
 /// What there is to say of a record under a policy; `None`: it is no SELinux policy's refusal.
-pub fn explain(record: &Record, te: &Te) -> Option<Explanation<TeRefusal>> {
+fn explain(record: &Record, te: &Te) -> Option<Explanation<TeRefusal>> {
     if !record.is_denial() || !Need::is_told_by(record) {
         return None;
     }
@@ -204,41 +247,6 @@ fn by_booleans(dormant: &[Dormant], db: &PolicyDb) -> impl Iterator<Item = (Stri
     ways.into_iter()
 }
 
-/// The lines that `why` prints.
-pub fn lines(of: &TeRefusal) -> Vec<String> {
-    let mut lines = Vec::new();
-    for reason in &of.reasons {
-        lines.push(format!(
-            "te: {} may not {{ {} }} {}:{}: {}",
-            printable(&of.source),
-            reason.permissions.join(" "),
-            printable(&of.target),
-            of.class,
-            reason.kind.text()
-        ));
-        let Some(rule) = &reason.rule else {
-            continue;
-        };
-        let rule = printable(rule);
-        match reason.kind {
-            Kind::Boolean => {
-                lines.push(format!("    the rule: {rule}"));
-                let options = reason
-                    .booleans
-                    .iter()
-                    .map(|it| format!("--te-boolean {it}"));
-                let options = options.collect::<Vec<_>>().join(" ");
-                lines.push(format!("fix: {}", printable(&options)));
-            }
-            Kind::Constraint => lines.push(format!("    the constraint: {rule}")),
-            _ => lines.push(format!(
-                "fix: {rule}   (`tidegate learn --te` writes it, with its reason)"
-            )),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,7 +273,10 @@ mod tests {
 
     fn said(te: &Te, record: &Record) -> Vec<String> {
         match explain(record, te).unwrap() {
-            Explanation::Refused(of) => lines(&of),
+            Explanation::Refused(of) => of.lines(&Shown {
+                all: false,
+                map: "",
+            }),
             Explanation::Advice(advice) => vec![advice],
         }
     }

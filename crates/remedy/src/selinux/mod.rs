@@ -8,7 +8,7 @@ mod plan;
 mod plan_tests;
 mod write;
 
-pub use explain::{TeRefusal, explain, fixes, lines};
+pub use explain::{TeRefusal, fixes};
 pub use gather::Gathered;
 pub use need::Need;
 pub use plan::plan;

@@ -9,6 +9,7 @@ use tidegate_policy::te::db::PolicyDb;
 
 use super::gather::Gathered;
 use super::plan::{Added, Plan, Proposed, Rules, Told};
+use crate::proposal::Propose;
 use crate::sum::Sum;
 
 /// So many examples of each rule are shown.
@@ -56,6 +57,22 @@ pub struct Rule {
     pub of: Sum,
     /// What was refused, for example.
     pub examples: Vec<String>,
+}
+
+impl Propose for Proposal {
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn counts(&self) -> String {
+        format!(
+            "{} rules proposed, {} that booleans fix, {} to be looked at first, {} that no rule lets through",
+            self.proposed.len(),
+            self.booleans.len(),
+            self.suspicious.len(),
+            self.unfixed.len()
+        )
+    }
 }
 
 impl Proposal {

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use tidegate_audit::{Record, Tail};
 use tidegate_policy::Policy;
 use tidegate_remedy::learn::{Counts, Gathered, Proposal, plan};
-use tidegate_remedy::{apparmor, selinux};
+use tidegate_remedy::{Propose, apparmor, selinux};
 use tidegated::paths;
 
 use super::{log, print_json};
@@ -41,52 +41,30 @@ pub fn run(args: &Learn, json: bool) -> Outcome {
     let mut proposal = Proposal::new(&plan, &kinds, &counts, &include);
     proposal.profiles = amended;
     proposal.te = te;
-    if let Some(path) = &args.output {
-        write(path, &proposal.map, args.force)?;
-    }
-    if let (Some(path), Some(amended)) = (&args.patch, &proposal.profiles) {
-        write(path, &amended.patch, args.force)?;
-    }
-    if let (Some(path), Some(te)) = (&args.te_rules, &proposal.te) {
-        write(path, &te.text, args.force)?;
+    let of_map: &dyn Propose = &proposal;
+    let of_profiles = proposal.profiles.as_ref().map(|it| it as &dyn Propose);
+    let of_te = proposal.te.as_ref().map(|it| it as &dyn Propose);
+    let all = [
+        (Some(of_map), &args.output),
+        (of_profiles, &args.patch),
+        (of_te, &args.te_rules),
+    ];
+    for (one, path) in all {
+        if let (Some(one), Some(path)) = (one, path) {
+            write(path, one.text(), args.force)?;
+        }
     }
     if json {
         return print_json(&proposal);
     }
-    match &args.output {
-        // of a map that nothing was refused by there is nothing to say
-        _ if proposal.refusals == 0 && (proposal.profiles.is_some() || proposal.te.is_some()) => {}
-        None => say!("{}", proposal.map.trim_end()),
-        Some(path) => say!(
-            "{}: {} proposed, {} to be looked at first, {} that no statement fixes",
-            path.display(),
-            proposal.proposed.len(),
-            proposal.refused.len(),
-            proposal.unfixed.len()
-        ),
-    }
-    match (&proposal.profiles, &args.patch) {
-        (None, _) => {}
-        (Some(amended), None) => say!("{}", amended.patch.trim_end()),
-        (Some(amended), Some(path)) => say!(
-            "{}: {} rules proposed, {} refused by a `deny`, {} that no rule lets through",
-            path.display(),
-            amended.proposed.len(),
-            amended.denied.len(),
-            amended.unfixed.len()
-        ),
-    }
-    match (&proposal.te, &args.te_rules) {
-        (None, _) => {}
-        (Some(te), None) => say!("{}", te.text.trim_end()),
-        (Some(te), Some(path)) => say!(
-            "{}: {} rules proposed, {} that booleans fix, {} to be looked at first, {} that no rule lets through",
-            path.display(),
-            te.proposed.len(),
-            te.booleans.len(),
-            te.suspicious.len(),
-            te.unfixed.len()
-        ),
+    // of a map that nothing was refused by there is nothing to say
+    let is_others = proposal.refusals == 0 && (of_profiles.is_some() || of_te.is_some());
+    for (one, path) in all.into_iter().skip(usize::from(is_others)) {
+        match (one, path) {
+            (None, _) => {}
+            (Some(one), None) => say!("{}", one.text().trim_end()),
+            (Some(one), Some(path)) => say!("{}: {}", path.display(), one.counts()),
+        }
     }
     Ok(())
 }

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use rustix::process::geteuid;
-use tidegate_audit::{Record, printable};
+use tidegate_audit::Record;
 use tidegate_monitor::Monitor;
-use tidegate_remedy::apparmor::{Amendment, explain_by};
-use tidegate_remedy::lomac::Fix;
-use tidegate_remedy::{Remedy, propose as propose_by, selinux};
+use tidegate_remedy::apparmor::explain_by;
+use tidegate_remedy::{Remedy, Shown, propose as propose_by};
 use tidegated::{Policies, paths};
 
 use super::print_json;
@@ -42,14 +41,19 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
         && let Some(record) = why.chain.first()
     {
         let bench = args.profiles.bench()?;
-        let of_profile = explain_by(record, &bench).map(Remedy::of_profile);
+        let of_profile = explain_by(record, &bench).map(Remedy::from);
         why.remedy = of_profile.or(why.remedy);
     }
     if json {
         return print_json(&why);
     }
     say!("{}", text(&why));
-    for line in why.remedy.iter().flat_map(|m| remedy(m, args.fixes)) {
+    let map = map();
+    let shown = Shown {
+        all: args.fixes,
+        map: &map,
+    };
+    for line in why.remedy.iter().flat_map(|it| it.lines(&shown)) {
         say!("{line}");
     }
     Ok(())
@@ -66,87 +70,13 @@ fn propose(chain: &[Record]) -> Outcome<Option<Remedy>> {
     Ok(policy.and_then(|policy| propose_by(chain, &policy)))
 }
 
-/// The narrowest fix in a line, or all of them.
-fn remedy(remedy: &Remedy, all: bool) -> Vec<String> {
-    if let Some(amendment) = &remedy.amendment {
-        return amended(amendment);
-    }
-    if let Some(refusal) = &remedy.te {
-        return selinux::lines(refusal);
-    }
-    if let Some(caps) = &remedy.caps {
-        let (line, subject) = (printable(&caps.line), printable(&caps.subject));
-        return vec![format!(
-            "fix: {line}   (in subject {subject}, {}; for sessions that begin then)",
-            printable(&caps.file)
-        )];
-    }
-    if let Some(advice) = &remedy.advice {
-        return vec![format!("fix: no statement: {advice}")];
-    }
-    if all {
-        return remedy.fixes.iter().flat_map(whole).collect();
-    }
-    match (&remedy.suspicion, remedy.fixes.first()) {
-        (Some(why), Some(_)) => vec![format!(
-            "fix: none proposed, as this looks like an attack ({why}): \
-             `tidegate why --fixes` lists what would"
-        )],
-        (None, Some(fix)) => vec![format!("fix: {}", how(fix))],
-        (_, None) => Vec::new(),
-    }
-}
-
-/// What a profile refused by, and the rule that it lacks.
-fn amended(of: &Amendment) -> Vec<String> {
-    let profile = printable(&of.profile);
-    let mut lines = vec![
-        format!(
-            "profile: {profile} ({}): {}",
-            of.class,
-            printable(&of.because)
-        ),
-        format!("    how: {}", printable(&of.how)),
-    ];
-    let Some(rule) = &of.rule else {
-        lines.push("fix: no rule: what a `deny` refuses, no other rule allows".into());
-        return lines;
-    };
-    let place = match &of.file {
-        Some(file) => format!("in {}, tried", printable(file)),
-        None => format!("in profile {profile}; `tidegate learn --profile` puts it there"),
-    };
-    lines.push(format!("fix: {}   ({place})", printable(rule)));
-    lines.extend(of.notes.iter().map(|note| format!("    note: {note}")));
-    lines
-}
-
-/// What is to be done.
-fn how(fix: &Fix) -> String {
-    let map = if Path::new(paths::POLICY).exists() {
+/// Where the statements of a map belong.
+fn map() -> String {
+    if Path::new(paths::POLICY).exists() {
         format!("in {}; then `tidegate reload`", paths::POLICY)
     } else {
         "in a map that includes the preset, as `tidegate learn` writes one".into()
-    };
-    let statements = fix.statements.join("; ");
-    match &fix.command {
-        Some(command) if fix.statements.is_empty() => command.clone(),
-        Some(command) => format!("{statements}   ({map}); and {command}"),
-        None => format!("{statements}   ({map})"),
     }
-}
-
-/// A fix with what it lets through and gives away.
-fn whole(fix: &Fix) -> Vec<String> {
-    let mut lines = vec![
-        format!("fix: {}", how(fix)),
-        format!("    lets through: {}", fix.lets),
-        format!("    gives away:   {}", fix.gives),
-    ];
-    let also = |word: &'static str| move |what: &String| format!("    {word} {what}");
-    lines.extend(fix.silences.iter().map(also("overrides:   ")));
-    lines.extend(fix.opens.iter().map(also("opens:       ")));
-    lines
 }
 
 /// `last`, `@ID`, or a number: a process if there is one, else a record.
@@ -198,39 +128,6 @@ pub fn parts(why: &Why) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_remedy::lomac::Trust;
-
-    #[test]
-    fn one_fix_is_shown_unless_it_looks_like_an_attack() {
-        let fix = |text: &str| Fix {
-            statements: vec![text.into()],
-            command: None,
-            trust: Trust::Nothing,
-            lets: "that".into(),
-            gives: "this".into(),
-            silences: Vec::new(),
-            opens: vec!["x.plm:1: user /x lownoopen".into()],
-        };
-        let mut of = Remedy {
-            fixes: vec![fix("user /a creator"), fix("user /b creator")],
-            ..Remedy::default()
-        };
-        let lines = remedy(&of, false);
-        assert!(lines.len() == 1 && lines[0].starts_with("fix: user /a creator   (in "));
-        of.suspicion = Some("it is a secret".into());
-        assert!(remedy(&of, false)[0].contains("attack (it is a secret)"));
-        let all = remedy(&of, true);
-        assert_eq!(all.len(), 8);
-        assert_eq!(all[7], "    opens:        x.plm:1: user /x lownoopen");
-        let none = Remedy {
-            advice: Some("run it at the top".into()),
-            ..Remedy::default()
-        };
-        assert_eq!(
-            remedy(&none, true),
-            ["fix: no statement: run it at the top"]
-        );
-    }
 
     #[test]
     fn numbers_are_processes_before_they_are_records() {
