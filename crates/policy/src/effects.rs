@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Attrs, Policy, Rule, RuleSource};
+use crate::attrs::Attrs;
+use crate::policy::{Policy, Rule, RuleSource};
 
 /// What a change of a policy does besides what it is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use crate::{Attrs, Network, Policy, Rule};
+use crate::attrs::Attrs;
+use crate::policy::{Network, Policy, Rule};
 
 /// Where a walk down a canonical path has come to: a step costs the same however long the
 /// path is.

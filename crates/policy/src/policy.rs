@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Attrs;
+use crate::attrs::Attrs;
 use crate::profile::ProfileSet;
 use crate::te::Te;
 

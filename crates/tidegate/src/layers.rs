@@ -1,5 +1,6 @@
 //! The modules of this program, of the daemon and of the libraries for both depend on one another in one direction: no chain of
 //! `use crate::` leads back to where it began. What a crate's root itself has no module uses, as the root uses all modules.
+//! Those of the crate `policy` are in layers, and each uses what is below it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,6 +8,29 @@ use std::path::Path;
 
 /// The modules that each top-level module uses.
 type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// The layers of the crate `policy`, the lowest first. No model uses another one, but for the policy, which has profiles and
+/// a SELinux policy in it: so these two are below it, and maps and capability files above.
+const POLICY: [&[&str]; 7] = [
+    &[
+        "alias",
+        "attrs",
+        "automaton",
+        "escape",
+        "finding",
+        "lexer",
+        "limits",
+        "presets",
+        "similar",
+        "text",
+    ],
+    &["layout", "profile", "te", "words"],
+    &["policy"],
+    &["effects", "lookup"],
+    &["network"],
+    &["caps", "map"],
+    &["bundle"],
+];
 
 /// Returns the modules that a text names after `crate::`, those in braces, too.
 fn named(text: &str) -> BTreeSet<String> {
@@ -52,7 +76,8 @@ fn word(text: &str) -> Option<String> {
 /// Adds the files below a directory to a module's uses, but for files of tests, which may look at the crate from outside.
 fn add(graph: &mut Graph, module: &str, path: &Path) {
     graph.entry(module.to_owned()).or_default();
-    if path.file_stem().is_some_and(|name| name == "tests") {
+    let name = path.file_stem().unwrap().to_string_lossy();
+    if name == "tests" || name.ends_with("_tests") {
         return;
     }
     if path.is_dir() {
@@ -88,6 +113,20 @@ fn cycle(mut graph: Graph) -> Vec<String> {
             return graph.into_keys().collect();
         }
     }
+}
+
+/// Returns the uses that lead out of a layer and not into one below it, and the modules that are in no layer.
+fn upward(graph: &Graph, layers: &[&[&str]]) -> Vec<String> {
+    let height = |name: &str| layers.iter().position(|layer| layer.contains(&name));
+    let mut found = Vec::new();
+    for (module, uses) in graph {
+        if height(module).is_none() {
+            found.push(format!("{module} is in no layer"));
+        }
+        let above = uses.iter().filter(|used| height(used) >= height(module));
+        found.extend(above.map(|used| format!("{module} uses {used}")));
+    }
+    found
 }
 
 /// Returns the uses of what is no module: the crate's root has it.
@@ -126,6 +165,23 @@ fn a_cycle_is_found() {
 }
 
 #[test]
+fn a_use_of_an_upper_layer_or_of_ones_own_is_found() {
+    let uses = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    let graph = Graph::from([
+        ("a".to_owned(), uses(&["b"])),
+        ("b".to_owned(), uses(&[])),
+        ("c".to_owned(), uses(&["a", "d"])),
+        ("d".to_owned(), uses(&["b"])),
+        ("e".to_owned(), uses(&[])),
+    ]);
+    assert!(upward(&graph, &[&["b", "e"], &["a", "d"], &["c"]]).is_empty());
+    assert_eq!(
+        upward(&graph, &[&["a"], &["b", "c", "d"]]),
+        ["a uses b", "c uses d", "d uses b", "e is in no layer"]
+    );
+}
+
+#[test]
 fn a_name_of_the_root_is_found() {
     let uses = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let graph = Graph::from([
@@ -136,8 +192,21 @@ fn a_name_of_the_root_is_found() {
 }
 
 #[test]
+fn no_module_of_the_policy_uses_an_upper_layer() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/src");
+    let found = upward(&graph(&sources), &POLICY);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
 fn no_module_is_used_by_what_it_uses() {
-    for sources in ["src", "../audit/src", "../remedy/src", "../tidegated/src"] {
+    for sources in [
+        "src",
+        "../audit/src",
+        "../policy/src",
+        "../remedy/src",
+        "../tidegated/src",
+    ] {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(sources);
         let graph = graph(&sources);
         let of_root = of_root(&graph);

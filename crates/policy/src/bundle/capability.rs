@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use super::section::{Reader, Writer};
 use super::{BundleError, CAPABILITY, automaton, open, seal, section};
-use crate::RuleSource;
 use crate::automaton::Automaton;
 use crate::caps::{
     Allowed, Capabilities, Capability, Class, Names, Need, Needs, Objects, Operation, Pattern,
@@ -18,6 +17,7 @@ use crate::limits::{
     MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS, MAX_VECTOR,
 };
 use crate::network::masked;
+use crate::policy::RuleSource;
 
 /// Classes that a subject can have an automaton or controlled operations for, at most.
 const MAX_CLASSES: usize = Class::WORDS.len() + MAX_SERVICES;

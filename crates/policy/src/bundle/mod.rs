@@ -26,8 +26,8 @@ mod validate_profiles;
 
 pub use self::error::BundleError;
 use self::section::Reader;
-use crate::Policy;
 use crate::limits::MAX_BUNDLE;
+use crate::policy::Policy;
 
 const MAGIC: [u8; 8] = *b"TIDEGATE";
 /// Raised with every change that an older loader would misread.

@@ -7,8 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BundleError, MAX_SECTIONS};
-use crate::Policy;
 use crate::limits::{MAX_LEVELS, MAX_NETWORKS, MAX_NODES, MAX_OPTIONS, MAX_RULES};
+use crate::policy::Policy;
 use crate::profile::ProfileSet;
 
 /// A bundle's body.

@@ -1,10 +1,11 @@
 //! Checks a policy that was read: what [`Policy`] promises of one.
 
 use super::BundleError;
+use crate::attrs::Attrs;
 use crate::limits::{MAX_DEPTH, MAX_LINE, MAX_NAME, MIN_LEVELS};
 use crate::map::{RESERVED, is_level_name, is_policy_name};
 use crate::network::masked;
-use crate::{Attrs, Node, Policy, Rule};
+use crate::policy::{Node, Policy, Rule};
 
 /// Checks all that the reader did not.
 pub(super) fn policy(policy: &Policy) -> Result<(), BundleError> {

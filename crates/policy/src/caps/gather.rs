@@ -11,11 +11,11 @@ use super::{
     Capability, CapsProblem as Problem, Class, Need, Needs, Note, Operation, Rights, Service,
     Subject,
 };
-use crate::RuleSource;
 use crate::finding::Place;
 use crate::limits::{
     MAX_CAPABILITIES, MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS,
 };
+use crate::policy::RuleSource;
 use crate::similar::did_you_mean;
 use crate::words::Spanned;
 

@@ -50,9 +50,9 @@ pub use self::object::{Object, Objects};
 pub use self::pattern::{Names, Pattern, PatternProblem, literal};
 pub use self::problem::CapsProblem;
 pub(crate) use self::syntax::is_name;
-use crate::RuleSource;
 use crate::automaton::Automaton;
 use crate::finding;
+use crate::policy::RuleSource;
 
 /// A problem in a capability file, with its place.
 pub type CapsFinding = finding::Finding<CapsProblem>;

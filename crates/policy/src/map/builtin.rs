@@ -3,7 +3,8 @@
 
 use super::pattern::{Component, Pattern};
 use super::rules::{Kind, PathRule};
-use crate::{Attrs, RuleSource};
+use crate::attrs::Attrs;
+use crate::policy::RuleSource;
 
 /// Paths that belong to Tidegate with all below them.
 pub(crate) const RESERVED: [&str; 5] = [

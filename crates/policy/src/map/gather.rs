@@ -8,9 +8,9 @@ use super::Problem;
 use super::read::{Unit, Units};
 use super::rules::{self, Rules};
 use super::syntax::{self, Statement};
-use crate::Mode;
 use crate::finding::Place;
 use crate::limits::{MAX_LEVEL_NAME, MAX_LEVELS, MIN_LEVELS};
+use crate::policy::Mode;
 use crate::words::Spanned;
 
 /// Gathers the rules of `units`. Without levels or a rule for the root there are

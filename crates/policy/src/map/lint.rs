@@ -4,8 +4,8 @@ use super::Note;
 use super::Problem;
 use super::pattern::Component;
 use super::syntax::PathStatement;
-use crate::Attrs;
 use crate::alias::alias;
+use crate::attrs::Attrs;
 
 /// Warns about a path statement of a resolved level.
 pub(super) fn path(

@@ -24,8 +24,8 @@ pub use self::problem::Problem;
 use self::read::Units;
 use crate::finding::{self, Labelled};
 use crate::limits::MAX_POLICY_NAME;
+use crate::policy::{Network, Policy};
 use crate::profile::ProfileSet;
-use crate::{Network, Policy};
 
 /// A problem in a map, with its place.
 pub type Finding = finding::Finding<Problem>;

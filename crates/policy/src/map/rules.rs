@@ -9,12 +9,13 @@ use super::pattern::Pattern;
 use super::read::Units;
 use super::syntax::{self, NEUTRAL, PathStatement, Statement};
 use super::{Note, Problem, builtin, lint};
+use crate::attrs::Attrs;
 use crate::finding::Place;
 use crate::limits::{MAX_NETWORKS, MAX_RULES};
 use crate::network::Cidr;
+use crate::policy::{Mode, RuleSource};
 use crate::similar::did_you_mean;
 use crate::words::Spanned;
-use crate::{Attrs, Mode, RuleSource};
 
 /// What a path has a rule for: itself with all below, or only what is below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use super::pattern::PathPattern;
 use super::{PathProblem, Problem};
+use crate::attrs::Attrs;
 use crate::lexer::{Kind, lines};
 use crate::limits::MAX_LINE;
 use crate::network::{self, Cidr};
+use crate::policy::Mode;
 use crate::similar::{closest, did_you_mean};
 use crate::words::{self, Spanned, Wrong};
-use crate::{Attrs, Mode};
 
 /// A statement and its line.
 #[derive(Debug)]

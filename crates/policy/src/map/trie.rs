@@ -16,8 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::builtin;
 use super::pattern::Component;
 use super::rules::{Kind, PathRule};
+use crate::attrs::Attrs;
 use crate::limits::MAX_NODES;
-use crate::{Attrs, Edge, Node, Rule};
+use crate::policy::{Edge, Node, Rule};
 
 /// Places in all nodes' sets together, at most: what building may cost.
 const MAX_PLACES: usize = 16 * MAX_NODES;
