@@ -65,7 +65,7 @@ fn at(event: &Event, asked: impl FnOnce() -> Option<(u64, bool)>) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_monitor::{Kind, Reason};
+    use tidegate_monitor::Kind;
 
     /// When this process says that it started.
     const START: u64 = 1_000_000_123;
@@ -78,28 +78,7 @@ mod tests {
             tid: pid,
             start: START,
             comm: comm.trim_end().into(),
-            id: 1,
-            time: 0,
-            prev: None,
-            kind: Kind::Denied,
-            op: None,
-            reason: Reason::Rule,
-            class: None,
-            seqno: 1,
-            uid: 1000,
-            from: 0,
-            to: 0,
-            object: 1,
-            source: None,
-            peer: None,
-            address: None,
-            path: None,
-            dev: 1,
-            ino: 2,
-            capability: None,
-            request: None,
-            asked: None,
-            caps: None,
+            ..Event::example(Kind::Denied)
         }
     }
 

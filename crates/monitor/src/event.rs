@@ -124,6 +124,38 @@ pub struct Request {
 }
 
 impl Event {
+    /// An event to test with: `sh` opened a file for writing.
+    pub fn example(kind: Kind) -> Event {
+        Event {
+            id: 1,
+            time: 0,
+            prev: None,
+            start: 0,
+            kind,
+            op: Some(Op::OpenWrite),
+            reason: Reason::Rule,
+            class: None,
+            seqno: 1,
+            pid: 412,
+            tid: 412,
+            uid: 1000,
+            comm: "sh".into(),
+            from: 0,
+            to: 0,
+            object: 1,
+            source: None,
+            peer: None,
+            address: None,
+            path: None,
+            dev: 1,
+            ino: 2,
+            capability: None,
+            request: None,
+            asked: None,
+            caps: None,
+        }
+    }
+
     /// From the kernel's record; `None` for a kind that this build does not know.
     pub(crate) fn from_raw(e: &tg_event) -> Option<Event> {
         let some = |n: u32| (n != 0).then_some(n);

@@ -59,6 +59,3 @@ pub use self::settle::fall;
 pub use self::start::run_program;
 pub use self::status::status;
 pub use self::te_system_start::can_govern;
-
-#[cfg(test)]
-mod tests;

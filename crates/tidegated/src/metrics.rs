@@ -129,18 +129,17 @@ fn resident() -> Outcome<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::event;
 
     #[test]
     fn records_are_counted_by_their_sort() {
         let counts = Counts::new();
-        counts.record(&event(Kind::Denied));
-        counts.record(&event(Kind::Denied));
+        counts.record(&Event::example(Kind::Denied));
+        counts.record(&Event::example(Kind::Denied));
         counts.record(&Event {
             class: Some(Class::File),
-            ..event(Kind::Denied)
+            ..Event::example(Kind::Denied)
         });
-        counts.record(&event(Kind::Demoted));
+        counts.record(&Event::example(Kind::Demoted));
         let told: Vec<_> = counts
             .records()
             .into_iter()

@@ -113,10 +113,12 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::event;
 
     fn of(kind: Kind, to: u8) -> Event {
-        Event { to, ..event(kind) }
+        Event {
+            to,
+            ..Event::example(kind)
+        }
     }
 
     fn denied_to(to: u8, uid: u32) -> Event {

@@ -148,21 +148,20 @@ impl Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::event;
 
     #[test]
     fn the_same_denial_is_counted_beyond_the_limit() {
         let mut rate = Rate::new(3);
         let now = Instant::now();
         let passed = (0..10)
-            .filter(|_| rate.passes(&event(Kind::Denied), now))
+            .filter(|_| rate.passes(&Event::example(Kind::Denied), now))
             .count();
         assert_eq!(passed, 3);
         assert!(rate.end(now).is_empty());
         let told = rate.end(now + WINDOW);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].0, 7);
-        assert!(rate.passes(&event(Kind::Denied), now + WINDOW));
+        assert!(rate.passes(&Event::example(Kind::Denied), now + WINDOW));
         assert!(rate.close().is_empty(), "nothing was left out since");
     }
 
@@ -174,7 +173,7 @@ mod tests {
             ino,
             uid,
             to,
-            ..event(Kind::Denied)
+            ..Event::example(Kind::Denied)
         };
         let flood = 100_000u64;
         let passed = (0..flood).filter(|&ino| rate.passes(&denied(ino, 1000, 0), now));
@@ -194,7 +193,7 @@ mod tests {
             let denied = Event {
                 uid,
                 to: 0,
-                ..event(Kind::Denied)
+                ..Event::example(Kind::Denied)
             };
             rate.passes(&denied, now);
         }
@@ -202,7 +201,7 @@ mod tests {
         let higher = Event {
             uid: 20_000,
             to: 2,
-            ..event(Kind::Denied)
+            ..Event::example(Kind::Denied)
         };
         assert!(rate.passes(&higher, now));
     }
@@ -212,7 +211,7 @@ mod tests {
         let mut rate = Rate::new(3);
         let now = Instant::now();
         for _ in 0..10 {
-            rate.passes(&event(Kind::Denied), now);
+            rate.passes(&Event::example(Kind::Denied), now);
         }
         let told = rate.close();
         assert_eq!(told.len(), 1);
@@ -223,16 +222,16 @@ mod tests {
     fn another_object_and_a_demotion_are_not_counted_with_it() {
         let mut rate = Rate::new(1);
         let now = Instant::now();
-        assert!(rate.passes(&event(Kind::Denied), now));
+        assert!(rate.passes(&Event::example(Kind::Denied), now));
         assert!(rate.passes(
             &Event {
                 ino: 77,
-                ..event(Kind::Denied)
+                ..Event::example(Kind::Denied)
             },
             now
         ));
         for _ in 0..5 {
-            assert!(rate.passes(&event(Kind::Demoted), now));
+            assert!(rate.passes(&Event::example(Kind::Demoted), now));
         }
     }
 
@@ -243,7 +242,7 @@ mod tests {
         let asked = |number| Event {
             op: Some(tidegate_monitor::Op::Capable),
             capability: Some(number),
-            ..event(Kind::Denied)
+            ..Event::example(Kind::Denied)
         };
         assert!(rate.passes(&asked(12), now));
         assert!(rate.passes(&asked(21), now));
