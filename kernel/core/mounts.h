@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The mount that a filesystem's paths go through. */
+/* The mount that a filesystem's paths go through: canonical_mount() of lib/path_walk.h chooses it, and here it is remembered. */
 #ifndef TIDEGATE_CORE_MOUNTS_H
 #define TIDEGATE_CORE_MOUNTS_H
 

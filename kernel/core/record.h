@@ -43,14 +43,14 @@ struct tg_other {
 	u8 from;  /* its level before */
 } audit_other;
 
-/* Writes a path's text, its end if it is too long. Returns the bytes used. */
-__noinline u32 path_text(u64 dentry, struct tg_scratch *w)
+/* Writes the text of a path as it seems to be, its end if it is too long. Returns the bytes used; 0: there is no path. */
+static __always_inline u32 path_written(u64 dentry, struct tg_scratch *w)
 {
 	struct dentry *d = CAST(struct dentry, dentry);
 	u32 i, first;
 	u64 m;
 
-	if (!w || !walk_filesystem(dentry, w))
+	if (!walk_filesystem(dentry, w))
 		return 0;
 	m = mount_of(address(d->d_sb), w);
 	if (m == MOUNT_LATER || (m && !walk_mounts(m, w)))
@@ -83,6 +83,28 @@ __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 		w->off = 1;
 	}
 	return w->off < TG_PATH ? w->off : TG_PATH;
+}
+
+/*
+ * The same, in a moment at which nothing was moved or mounted; 0 also if there was none. A record without a path
+ * still has the inode, and one with a path that never was would mislead.
+ */
+__noinline u32 path_text(u64 dentry, struct tg_scratch *w)
+{
+	u32 try, len;
+	u64 before;
+
+	if (!w)
+		return 0;
+	bpf_for(try, 0, TG_TRIES) {
+		before = path_settled();
+		if (before & PATH_ODD)
+			break;
+		len = path_written(dentry, w);
+		if (path_sequence() == before)
+			return len;
+	}
+	return 0;
 }
 
 /*

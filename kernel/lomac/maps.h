@@ -118,7 +118,7 @@ struct {
 
 /* What was last found for a Unix socket: see lomac/unix.h. */
 struct tg_sock {
-	u32 epoch;
+	u32 epoch; /* with what had been raised */
 	u32 seqno;
 	u32 level; /* and SPEAKS_AS_ROOT */
 };

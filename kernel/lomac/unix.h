@@ -62,7 +62,8 @@ static __always_inline int unix_decide_peer(struct sock *other, u64 self)
 	struct unix_sock *u = CAST(struct unix_sock, address(other));
 	struct tg_sock *memo;
 	u8 level = subject_level(s), as = level;
-	u32 now = epoch;
+	/* both only grow: while the sum stays, so do they */
+	u32 now = epoch + READ_ONCE(tx.rises);
 	int err;
 
 	if (level < policy.top && speaks_as_root())
@@ -76,7 +77,7 @@ static __always_inline int unix_decide_peer(struct sock *other, u64 self)
 	/* what may be put back is not remembered, nor is what was asked about others who have the subject's own socket */
 	if (self || subject_observes(s) != level)
 		memo = NULL;
-	/* asked at this level since anybody's level or any socket's holder changed */
+	/* asked at this level since anybody's level or any socket's holder changed, or anything was promoted */
 	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == as)
 		return 0;
 	if (s && u->path.dentry) {

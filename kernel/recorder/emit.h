@@ -140,6 +140,7 @@ __noinline u32 write_path(u64 dentry, struct tg_scratch *w)
 		}
 		if (path_sequence() == before)
 			break;
+		flags = TR_UNKNOWN;
 	}
 	bpf_rcu_read_unlock();
 	if (flags & (TR_UNKNOWN | TR_UNMOUNTED))

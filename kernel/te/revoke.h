@@ -4,7 +4,7 @@
  * outlive the decision that they were made by (Flask's migrated permissions).
  *
  * Sockets are asked about at each message anyway, and what is remembered of a decision holds for its policy only. The
- * rest takes user space (crates/monitor/src/revoke.rs): once a policy is in force, it attaches the guard below, has
+ * rest takes user space (crates/monitor/src/te_revoke.rs): once a policy is in force, it attaches the guard below, has
  * every governed thread be seen outside of what it began before, and looks with the iterators below for what its
  * holder may not use any more. A descriptor is left to the guard, which stays as long as there is one. A mapping is
  * asked about by nobody: its holder is killed.

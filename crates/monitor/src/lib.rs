@@ -48,13 +48,13 @@ pub mod probe;
 mod quiescent;
 mod recorder;
 mod rest;
-mod revoke;
 mod status;
 mod subject;
 mod swap;
 mod sys;
 mod system;
 mod tasks;
+mod te_revoke;
 mod turn;
 
 pub use abi::{CapsWhy, Class, Kind, Op, Reason, Refusals};
@@ -72,12 +72,12 @@ pub use load::{Monitor, Options};
 pub use memory::lock_memory;
 pub use pins::PIN_DIR;
 pub use recorder::{Loss, Recorder, Scope};
-pub use revoke::{Killed, Revoked, Why};
 pub use status::{ClassStats, Status};
 pub use subject::Subject;
 pub use swap::InForce;
 pub use system::{INIT, Thread};
 pub use tasks::Process;
+pub use te_revoke::{Killed, Revoked, Why};
 
 /// Records the kernel keeps: an older one has been written over.
 pub const HISTORY: u64 = abi::TG_HISTORY as u64;

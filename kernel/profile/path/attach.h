@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Finds the profile that is for a program, by its path: attach_find(). profile/exec.h asks for it at an execution. */
+/* Finds the profile that is for a program, by its path: attach_find(). exec_attach() of profile/exec.h asks for it at an execution, by name_profile() of state.h. */
 #ifndef TIDEGATE_PROFILE_PATH_ATTACH_H
 #define TIDEGATE_PROFILE_PATH_ATTACH_H
 

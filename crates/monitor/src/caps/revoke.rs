@@ -20,9 +20,9 @@ use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
 use crate::mappings::BLOCKED;
 use crate::parts::Caps;
-use crate::revoke::{Killed, Why};
 use crate::skel::types::{caps_taken_key, tg_caps_held};
 use crate::sys::Over;
+use crate::te_revoke::{Killed, Why};
 
 /// What is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

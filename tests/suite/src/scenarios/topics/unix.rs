@@ -10,6 +10,7 @@ use nix::sys::socket::SockType::{Datagram, SeqPacket, Stream};
 use nix::sys::socket::UnixAddr;
 
 use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::scenarios::daemon;
 use crate::scenarios::level;
 use crate::scenarios::place::{self, AREA, BIN, LOW, OPEN_SOCKET, SYSTEM, USER, home, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
@@ -119,6 +120,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "unix-rebind",
         "a low server in the place of a higher one's socket file",
         rebind,
+    ),
+    bypass(
+        "unix-promoted",
+        "a client goes on connecting and sending to a socket whose file is promoted",
+        promoted,
     ),
 ];
 
@@ -502,6 +508,30 @@ fn rebind() -> Outcome {
         let _low = named(Stream, &file_name(&own)?)?;
         refused(Errno::EPERM, fs::rename(&own, &socket))
     })
+}
+
+/// That a client was let in is remembered, until something changes.
+fn promoted() -> Outcome {
+    for (n, kind) in [Stream, Datagram].into_iter().enumerate() {
+        let file = format!("{}-{n}", path(AREA, "socket"));
+        let name = file_name(&file)?;
+        let client = spawn(Untrusted, || {
+            let _server = named(kind, &name)?;
+            let kept = allowed(connected(kind, &name))?;
+            allowed(send(&kept, None, &[]))?;
+            drop(allowed(connected(kind, &name))?);
+            step()?;
+            refused(Errno::EPERM, connected(kind, &name))?;
+            if kind == Datagram {
+                refused(Errno::EPERM, send(&fresh(kind)?, Some(&name), &[]))?;
+            }
+            refused(Errno::EIO, send(&kept, None, &[]))
+        })?;
+        client.stands()?;
+        same("promote", daemon::quietly(&["promote", &file])?, 0)?;
+        client.join_after_step()?;
+    }
+    Ok(())
 }
 
 fn sent_at_once() -> Outcome {
