@@ -6,12 +6,19 @@
 - Each page below docs/ is in the map of pages, docs/README.md.
 - No line is longer than WIDTH, but tables, code, and words that cannot be broken. README.md has no exceptions.
 - No sentence has a headless `who` as its subject or object: "a process that …" says which.
+- Each block of commands of README.md, docs/start and docs/how-to is one that tests/pages runs, or says why it is not run.
 """
 
+import doctest
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, "tests/pages")
+
+import pages as commands
 
 WIDTH = 88
 README_LINES = 90
@@ -114,13 +121,26 @@ def headless(page):
             yield f"{page}:{number}: a headless `who`: {line.strip()}"
 
 
+def unrun(page):
+    """Blocks of a page for readers that tests/pages can neither run nor leave out; and a page without what its reader has."""
+    if page != Path("README.md") and page.parent not in (Path("docs/start"), Path("docs/how-to")):
+        return
+    found, wrong = commands.read(page)
+    for number, words in wrong:
+        yield f"{page}:{number}: {words}"
+    if found and not Path(f"tests/pages/{page.stem}.sh").exists():
+        yield f"{page}: there is no tests/pages/{page.stem}.sh, which prepares what its reader has"
+
+
 def main():
     """Prints what is wrong, and ends with 1 if anything is."""
     files = tracked()
     pages = [file for file in files if file.suffix == ".md" and file != GENERATED]
     wrong = [*broken_links(pages), *missing_pages(files), *unmapped(pages)]
     for page in pages:
-        wrong += [*too_long(page), *headless(page)]
+        wrong += [*too_long(page), *headless(page), *unrun(page)]
+    if doctest.testmod(commands).failed:
+        wrong.append("tests/pages/pages.py: an example in it fails")
     print("\n".join(wrong) or f"{len(pages)} pages")
     return 1 if wrong else 0
 
