@@ -29,7 +29,7 @@ test: ## What shows that each model holds, on 6.12 and 7.2; the last line counts
 	@scripts/xtask.sh test
 
 .PHONY: test-more
-test-more: ## The rest, twice as long: commands, the lab, AppArmor's own tests, all profiles that Debian ships, the other kernel
+test-more: ## The rest, twice as long: commands, pages, the lab, AppArmor's own tests, all profiles that Debian ships, the other kernel
 	@scripts/xtask.sh test --set more
 
 .PHONY: fuzz

@@ -33,13 +33,13 @@ documents() {
 }
 
 # page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description. A link is left with its text, as the page
-# that it leads to has another name in the manual, or none.
+# that it leads to has another name in the manual, or none. Comments are for tests/pages.
 page() {
 	{
 		echo "% $3 $2 \"Tidegate $VERSION\""
 		echo "# NAME"
 		echo "$3 - $(sed -n '1s/^# //p' "docs/$1.md")"
-		sed '1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /; s/\[\([^]]*\)\]([^)]*)/\1/g' "docs/$1.md"
+		sed '/^ *<!-- .* -->$/d; 1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /; s/\[\([^]]*\)\]([^)]*)/\1/g' "docs/$1.md"
 		printf '\n# SEE ALSO\n**tidegate**(1), and all documents: /usr/share/doc/tidegate/docs/README.md\n'
 	} | go-md2man | gzip -9n >"$4/$3.$2.gz"
 }

@@ -5,14 +5,20 @@
 - A page that a file of the tree names (`docs/DIR/PAGE.md`) exists.
 - Each page below docs/ is in the map of pages, docs/README.md.
 - No line is longer than WIDTH, but tables, code, and words that cannot be broken. README.md has no exceptions.
-- No sentence has a headless `who` as its subject or object: "a process that …" says which. This holds for comments in
-  the folders COMMENTED, too; there `whoever` may stand, and so may a relative clause of a pronoun ("those who …").
+- No sentence has a headless `who` as its subject or object: "a process that …" says which.
+- Each block of commands of README.md, docs/start and docs/how-to is one that tests/pages runs, or says why it is not run.
 """
 
+import doctest
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, "tests/pages")
+
+import pages as commands
 
 WIDTH = 88
 README_LINES = 90
@@ -132,24 +138,15 @@ def headless(page):
             yield f"{page}:{number}: a headless `who`: {line.strip()}"
 
 
-def comments(file):
-    """The comments of a file: the line at which each begins, and its text, with its code left out."""
-    text = file.read_text(encoding="utf-8")
-    for found in COMMENTS[file.suffix].finditer(text):
-        if comment := found["comment"]:
-            blank = CODE.sub(lambda code: re.sub(r"[^\n]+", "`", code[0]), comment)
-            yield text.count("\n", 0, found.start()) + 1, MARGIN.sub("", blank)
-
-
-def headless_comment(file):
-    """Comments with a `who` or `whom` that has no noun before it. A question that begins with it may be one."""
-    for number, text in comments(file):
-        for who in WHO.finditer(text):
-            before, after = text[: who.start()], text[who.end() :]
-            is_question = re.search(r"(?:^|[.;:?]\s)$", before) and re.match(r"[^.;]*\?", after)
-            if not is_question and not BEFORE.search(before):
-                line = before.count("\n")
-                yield f"{file}:{number + line}: a headless `who`: {text.splitlines()[line]}"
+def unrun(page):
+    """Blocks of a page for readers that tests/pages can neither run nor leave out; and a page without what its reader has."""
+    if page != Path("README.md") and page.parent not in (Path("docs/start"), Path("docs/how-to")):
+        return
+    found, wrong = commands.read(page)
+    for number, words in wrong:
+        yield f"{page}:{number}: {words}"
+    if found and not Path(f"tests/pages/{page.stem}.sh").exists():
+        yield f"{page}: there is no tests/pages/{page.stem}.sh, which prepares what its reader has"
 
 
 def main():
@@ -158,11 +155,10 @@ def main():
     pages = [file for file in files if file.suffix == ".md" and file != GENERATED]
     wrong = [*broken_links(pages), *missing_pages(files), *unmapped(pages)]
     for page in pages:
-        wrong += [*too_long(page), *headless(page)]
-    sources = [file for file in files if file.parts[0] in COMMENTED and file.suffix in COMMENTS]
-    for source in sources:
-        wrong += headless_comment(source)
-    print("\n".join(wrong) or f"{len(pages)} pages, and the comments of {len(sources)} files")
+        wrong += [*too_long(page), *headless(page), *unrun(page)]
+    if doctest.testmod(commands).failed:
+        wrong.append("tests/pages/pages.py: an example in it fails")
+    print("\n".join(wrong) or f"{len(pages)} pages")
     return 1 if wrong else 0
 
 

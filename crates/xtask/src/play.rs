@@ -344,7 +344,10 @@ impl Play {
             .args(&self.words);
         let mut hall = Hall::new(self, machine, &ready, running)?;
         // the first machine of a kind that no step makes has to be made
-        let boot = if place == Place::Whole { STEP } else { BOOT };
+        let boot = match place {
+            Place::Whole | Place::Debian => STEP,
+            _ => BOOT,
+        };
         let end = process::lines(command, boot, |line| hall.line(line))?;
         let ends = hall.ends;
         let all_ended = ready

@@ -61,8 +61,10 @@ pub enum Place {
     Flat,
     /// One of its own, with Debian's own list of security modules.
     Own,
-    /// One of its own, with a whole Debian.
+    /// One of its own, with a whole Debian, which installs kernels itself.
     Whole,
+    /// One of its own, with the same Debian under the part's kernel.
+    Debian,
 }
 
 impl Place {
@@ -73,6 +75,7 @@ impl Place {
             Self::Flat => "flat",
             Self::Own => "own",
             Self::Whole => "whole",
+            Self::Debian => "debian",
         }
     }
 
@@ -87,7 +90,7 @@ impl Place {
             Self::Levels | Self::Own => &[],
             // records of SELinux's or AppArmor's would take the console minutes
             Self::Flat => &["--lsm", "lockdown,yama,bpf"],
-            Self::Whole => &["--image", "whole"],
+            Self::Whole | Self::Debian => &["--image", "whole"],
         }
     }
 }

@@ -395,6 +395,27 @@ pub const SUITES: &[Suite] = &[
             ..guest(Place::Own, "tests/learn/te.sh")
         },
     ),
+    Suite {
+        needs: &[Step::Programs, Step::Machines, Step::Selinux],
+        ..machine(
+            "pages",
+            120,
+            Guest {
+                programs: &[("tidegate-exporter", "tidegate-exporter")],
+                files: &[
+                    EXPECT,
+                    "README.md",
+                    "docs/start",
+                    "docs/how-to",
+                    "tests/pages",
+                    "packaging/etc",
+                    "packaging/systemd",
+                ],
+                prepare: Some("tests/pages/prepare.sh"),
+                ..guest(Place::Debian, "tests/pages/check.sh")
+            },
+        )
+    },
     day("day-package", "tests/day/package.sh"),
     day("day-server", "tests/day/server.sh"),
     day("day-workstation", "tests/day/workstation.sh"),
@@ -476,6 +497,7 @@ pub const MORE: &[&str] = &[
     "caps-random-6.12",
     "replay-all-6.12",
     "story",
+    "pages-6.12",
     "lab",
     "apparmor-7.2",
     "commands-7.2",
