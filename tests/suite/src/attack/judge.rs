@@ -28,7 +28,9 @@ const SAID: &str = "/srv/attack/log/said";
 
 /// Calls of a batch.
 pub const BATCH: u64 = 512;
-/// How long an attacker may make no call.
+/// How long an attacker may take to its first call: a slow machine takes long for a fall.
+const BEGINS: Duration = Duration::from_secs(300);
+/// How long an attacker may make no call after that.
 const STALL: Duration = Duration::from_secs(10);
 /// How long what an attack has set going may take to be over.
 const SETTLES: Duration = Duration::from_secs(60);
@@ -240,9 +242,10 @@ impl Judge {
 
     /// Waits until an attacker has made all its calls. `false`: it has ended, or stands still.
     fn wait(&self, attacker: &mut Child, log: &Reader, to: u64) -> Result<bool> {
+        let mut patience = BEGINS;
         loop {
             let (before, mut ended) = (log.next()?, false);
-            let moved = wait::until(STALL, || {
+            let moved = wait::until(patience, || {
                 ended = attacker.try_wait()?.is_some();
                 let next = log.next()?;
                 anyhow::Ok(ended || next != before || next >= to)
@@ -253,6 +256,7 @@ impl Judge {
             if ended || !moved {
                 return Ok(false);
             }
+            patience = STALL;
         }
     }
 
