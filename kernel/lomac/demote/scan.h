@@ -189,6 +189,10 @@ __noinline int tx_scan_fallers(u32 stage)
 	tx.stage = stage;
 	tx.pass++;
 	tx.makes = 1;
+	if (stage == TX_COUNT) {
+		tx.counted = tx.pass;
+		tx.sequences = 0;
+	}
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s = subject_stored(t);
@@ -203,9 +207,13 @@ __noinline int tx_scan_fallers(u32 stage)
 		files = address(UNTRUSTED(t)->files);
 		if (mm)
 			tx_readers(mm);
-		if (mm && channel_first(mm))
-			tx_mappings(t, s->level);
-		if (tx.stage != TX_COUNT && files)
+		if (mm && channel_first(mm)) {
+			if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
+				tx_mapped_as(mm, tx.stage == TX_COUNT);
+			if (tx.stage != TX_SAME)
+				tx_mappings(t, s->level);
+		}
+		if (tx.stage != TX_COUNT && tx.stage != TX_SAME && files)
 			tx_table(files, s->level, true);
 	}
 	bpf_rcu_read_unlock();

@@ -17,6 +17,7 @@ enum tx_stage {
 	TX_SPREAD, /* who falls with whom */
 	TX_COUNT,  /* the mappings that they have of each channel */
 	TX_VERIFY, /* are those all, and is every reader known? */
+	TX_SAME,   /* have they still what was counted? */
 	TX_FLOORS, /* it will not be refused: channels remember their writers */
 };
 
@@ -81,6 +82,9 @@ struct tg_tx {
 	u32 began;              /* the number of those as it began */
 	u32 receives;           /* it is about a descriptor that the current task receives */
 	u32 mapped;             /* mappings seen of the last task */
+	u32 counted;            /* number of the pass that counted mappings last */
+	u64 mapping_since;      /* as a look at a task's mappings began: mappings_sequence() */
+	u64 sequences;          /* the sum of these of all who fall, as mappings were counted */
 	u32 pass;               /* number of the pass over mappings */
 	u32 others;             /* somebody else would fall */
 	u32 reopen;             /* of an open by path, which may drag nobody */

@@ -167,6 +167,10 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 			tx_still(false);
 		bpf_for(k, 0, tx.pending)
 			tx_check_unnamed_memory(tx_pending[BOUND(k, TX_PENDING)]);
+		if (tx.memory) {
+			tx_scan_fallers(TX_SAME);
+			tx.overflow |= !!tx.sequences;
+		}
 		if (!tx.overflow &&
 		    (!tx.moved || tx.writable || tx.guards || tx.guarded ||
 		     bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS - TX_SPIN_NS : 0) > until))
