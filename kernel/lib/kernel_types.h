@@ -492,6 +492,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	unsigned int __state;
+	unsigned int frozen : 1; /* with CONFIG_CGROUPS */
 	struct task_struct *real_parent;
 	struct task_struct *parent;
 	unsigned int ptrace;

@@ -206,8 +206,7 @@ static __always_inline bool mapping_counts(u64 node)
 /* The mappings of an object that one walk through their tree meets; up to TG_DEPTH, then more. */
 __noinline u32 mappings_met(u64 inode)
 {
-	struct address_space *as =
-		CAST(struct address_space, CAST(struct inode, inode)->i_mapping);
+	struct address_space *as = CAST(struct address_space, CAST(struct inode, inode)->i_mapping);
 	struct tg_scratch *w = scratch_get();
 	u32 i, count;
 

@@ -247,8 +247,6 @@ static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bo
 		/* also one that has been moved here since the bits were read */
 		if (f)
 			level = tx_opening(f, level, falls);
-		else if (tx_open >> j & 1)
-			tx.reserved = 1;
 	}
 	return level;
 }

@@ -277,16 +277,12 @@ __noinline int tx_met(u32 k, u64 table)
 	return 0;
 }
 
-/*
- * A process's memory is opened (/proc/PID/mem): nothing counts these openings. So it is noted of each task that has that memory,
- * and of each that comes to have it (task_alloc). 0: it is; -ENOMEM.
- */
-__noinline int memory_opened(u64 inode)
+/* The memory of the process that an inode of procfs is about; 0: it has gone. */
+__noinline u64 memory_named(u64 inode)
 {
 	u64 at = inode - bpf_core_field_offset(struct proc_inode, vfs_inode), mm;
 	struct pid *pid = CAST(struct proc_inode, at)->pid;
-	struct task_struct *whose, *t;
-	int err = 0;
+	struct task_struct *whose;
 
 	if (!pid)
 		return 0;
@@ -295,6 +291,19 @@ __noinline int memory_opened(u64 inode)
 		return 0;
 	mm = address(UNTRUSTED(whose)->mm);
 	bpf_task_release(whose);
+	return mm;
+}
+
+/*
+ * A process's memory is opened (/proc/PID/mem): nothing counts these openings. So it is noted of each task that has that memory,
+ * and of each that comes to have it (task_alloc). 0: it is; -ENOMEM.
+ */
+__noinline int memory_opened(u64 inode)
+{
+	u64 mm = memory_named(inode);
+	struct task_struct *t;
+	int err = 0;
+
 	if (!mm)
 		return 0;
 	bpf_rcu_read_lock();

@@ -8,6 +8,7 @@
 
 #include "lomac/demote/descriptors.h"
 #include "lomac/demote/fifo.h"
+#include "lomac/demote/hand.h"
 #include "lomac/demote/quiesce.h"
 
 /* Has it a ring that is not torn down, or an AIO context? */
@@ -184,7 +185,7 @@ __noinline int tx_readers(u64 mm)
 /* Looks at the mappings and the asynchronous I/O of who falls, and but to count at the descriptors. */
 __noinline int tx_scan_fallers(u32 stage)
 {
-	struct task_struct *t;
+	struct task_struct *t, *me = bpf_get_current_task_btf();
 
 	tx.stage = stage;
 	tx.pass++;
@@ -196,7 +197,7 @@ __noinline int tx_scan_fallers(u32 stage)
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s = subject_stored(t);
-		u64 mm, files;
+		u64 mm, files, hand;
 
 		if (!s || s->tx != tx.id)
 			continue;
@@ -213,7 +214,12 @@ __noinline int tx_scan_fallers(u32 stage)
 			if (tx.stage != TX_SAME)
 				tx_mappings(t, s->level);
 		}
-		if (tx.stage != TX_COUNT && tx.stage != TX_SAME && files)
+		if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
+			continue;
+		hand = t->pid == me->pid ? 0 : hand_of(t, s);
+		if (hand)
+			tx_hand(hand, s->level, true);
+		if (files)
 			tx_table(files, s->level, true);
 	}
 	bpf_rcu_read_unlock();

@@ -56,7 +56,6 @@ struct tg_tx {
 	u32 lowest;        /* level that somebody falls to */
 	u32 stood;         /* where the current subject stood before */
 	u32 births;        /* a child may have what nobody in the list of tasks has */
-	u32 reserved;      /* a table that is looked at keeps a place for what comes */
 	u32 restless; /* what is moved about has not been looked for, or somebody has been found by it */
 	u32 missed;    /* there are more ends of the channels than the passes have met */
 	u32 uncounted; /* there may be ends of channels that nothing counts: see references.h */
