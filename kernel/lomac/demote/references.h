@@ -246,7 +246,8 @@ __noinline bool tx_holds_since(u64 table)
 
 /*
  * Is it still the opening that its first pass knew? Where one was closed the kernel puts the next one at once, of anything. Another one
- * of the same pipe or memory is none: its open waits for the lock, and none that its call has in hand is in a table.
+ * of the same pipe or memory is none: its open waits for the lock, and none that its call has in hand is in a table. (Of one that does
+ * not wait for it see tx_hand.)
  */
 static __always_inline bool tx_is_same(struct tx_count *c)
 {

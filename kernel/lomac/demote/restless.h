@@ -53,7 +53,7 @@ struct tx_last {
 	u32 threads; /* of that process have it, */
 	u32 run;     /* of these have a processor, */
 	u32 bear;    /* and are about to have a child (tx_bears), */
-	u32 doubles; /* or have in hand what they take out of it to put it there again (tx_doubles) */
+	u32 doubles; /* or, at any look so far, have in hand what they put there again (tx_doubles) */
 	u64 still;   /* since when they have done nothing, all in one number */
 	u64 before;  /* the same before a look, */
 	u32 tries;   /* of so many as yet */
@@ -173,7 +173,7 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 	struct task_struct *leader = bpf_task_from_pid(tgid), *t;
 	bool shared = CAST(struct files_struct, table)->count.counter > 1;
 
-	tx_last.threads = tx_last.run = tx_last.bear = tx_last.doubles = tx_last.still = 0;
+	tx_last.threads = tx_last.run = tx_last.bear = tx_last.still = 0;
 	if (!leader)
 		return 0;
 	bpf_rcu_read_lock();
@@ -274,7 +274,7 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 	u8 low;
 	u32 i;
 
-	tx_last.tries = 0;
+	tx_last.tries = tx_last.doubles = 0;
 	bpf_for(i, 0, TX_TRIES) {
 		if (!tx_tries(table))
 			break;

@@ -84,7 +84,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
-fn not_above(bytes: &[u8]) -> Outcome {
+pub(super) fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(
         bytes.first() != Some(&b'l') || is == Untrusted,
