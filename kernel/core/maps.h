@@ -61,6 +61,9 @@ struct tg_subject {
 	/* the child that it last began to have, if that was to get a copy of a table that others had, too; 0: none */
 	u64 bears;
 	u64 joins; /* a descriptor that it is about to receive, while it waits for the levels to fit */
+	u64 hand; /* a file that its call has in hand, or that one had before: see lomac/demote/hand.h; */
+	u64 hand_inode; /* its inode's number, */
+	s32 hand_call;  /* and the number of that call */
 	/* the number (held.h) as of which it holds nothing revoked, or MAY_HOLD and why; 0: what its slot says */
 	u32 clear;
 	u32 look_clear; /* as a look at its table began; */

@@ -16,6 +16,7 @@
 #define NR_writev 20
 #define NR_select 23
 #define NR_sched_yield 24
+#define NR_dup 32
 #define NR_pause 34
 #define NR_nanosleep 35
 #define NR_accept 43
@@ -30,6 +31,7 @@
 #define NR_semop 65
 #define NR_msgsnd 69
 #define NR_msgrcv 70
+#define NR_fcntl 72
 #define NR_flock 73
 #define NR_fsync 74
 #define NR_fdatasync 75
@@ -73,9 +75,10 @@
 #define NR32_write 4
 #define NR32_waitpid 7
 #define NR32_pause 29
+#define NR32_dup 41
+#define NR32_fcntl 55
 #define NR32_setrlimit 75
 #define NR32_select 82
-#define NR32_socketcall 102
 #define NR32_syslog 103
 #define NR32_wait4 114
 #define NR32_fsync 118
@@ -93,6 +96,7 @@
 #define NR32_pread64 180
 #define NR32_pwrite64 181
 #define NR32_vfork 190
+#define NR32_fcntl64 221
 #define NR32_futex 240
 #define NR32_io_getevents 247
 #define NR32_epoll_wait 256

@@ -335,6 +335,15 @@ struct mm_struct {
 	struct kioctx_table *ioctx_table;
 	struct task_struct *owner; /* with CONFIG_MEMCG */
 };
+/* Until that was a seqcount. */
+struct mm_struct___6_12 {
+	struct {
+		struct {
+			s64 counter;
+		} count;
+	} mmap_lock;
+	int mm_lock_seq;
+};
 struct completion;
 
 struct key_type {
@@ -483,6 +492,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	unsigned int __state;
+	unsigned int frozen : 1; /* with CONFIG_CGROUPS */
 	struct task_struct *real_parent;
 	struct task_struct *parent;
 	unsigned int ptrace;

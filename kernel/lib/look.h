@@ -13,7 +13,7 @@
 #define TIDEGATE_LIB_LOOK_H
 
 #include "lib/iterators.h"
-#include "lib/arch.h"
+#include "lib/mappings.h"
 
 #define LOOK_BLOCKED (~0u - 1) /* in place of a descriptor: this process could not be looked at */
 #define LOOK_ROOM 16384 /* bytes that lines of one process may take: half of what is read at once */
@@ -26,26 +26,11 @@ u64 looks_ino;
 /* One look. */
 struct look {
 	u64 mm;
+	u64 sequence;
 	u32 lines; /* bytes that others' take */
-	u32 sequence;
 	u32 seen;
 	u32 who; /* the caller's */
 };
-
-/*
- * Counts how often the memory was locked to change mappings; odd: it is locked. Without it the
- * iterator below has the lock itself.
- */
-static __always_inline u32 look_sequence(u64 mm)
-{
-	u32 now = 0;
-
-	in_order();
-	if (bpf_core_field_exists(struct mm_struct, mm_lock_seq))
-		now = CAST(struct mm_struct, mm)->mm_lock_seq.sequence;
-	in_order();
-	return now;
-}
 
 /*
  * False: there is nothing to look at. What threads of one process have mapped is looked at with the first of them, or,
@@ -61,7 +46,7 @@ static __noinline bool look_begins(struct look *l, struct task_struct *task, str
 		return false;
 	l->lines = CAST(struct seq_file, address(seq))->count;
 	l->seen = 0;
-	l->sequence = look_sequence(l->mm);
+	l->sequence = mappings_sequence(l->mm);
 	return true;
 }
 
@@ -80,7 +65,7 @@ enum look_end {
 
 static __noinline u32 look_ends(struct look *l, struct task_struct *task)
 {
-	bool whole = !(l->sequence & 1) && look_sequence(l->mm) == l->sequence &&
+	bool whole = !(l->sequence & 1) && mappings_sequence(l->mm) == l->sequence &&
 		     address(UNTRUSTED(task)->mm) == l->mm &&
 		     l->seen >= (u32)CAST(struct mm_struct, l->mm)->map_count;
 	u32 over = READ_ONCE(looks_over);

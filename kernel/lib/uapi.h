@@ -81,6 +81,8 @@
 #define PF_USER_WORKER 0x00004000
 #define PF_KTHREAD 0x00200000
 /* linux/fcntl.h */
+#define F_DUPFD 0
+#define F_DUPFD_CLOEXEC 1030
 #define F_SETOWN 8
 #define F_SETOWN_EX 15
 #define VM_READ 0x00000001

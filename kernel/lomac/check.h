@@ -217,12 +217,20 @@ static __always_inline int bind(struct file *file, u32 mode, u8 op, u8 class)
 }
 
 /* A mapping of memory that no path names: it may hold what its lowest writer knew. */
-static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
+static __noinline int bind_memory(struct file *file, u32 mode)
 {
 	struct tg_note n = { .op = TG_OP_MMAP, .class = TG_C_MMAP, .source = ~0u };
-	struct tg_subject *s = subject_current();
-	struct lomac_object o = { .level = memory_level(inode, dentry, TG_C_MMAP), .known = true };
+	struct inode *inode = file->f_inode;
+	u64 dentry = file_dentry(file);
+	struct lomac_object o = { .known = true };
+	struct tg_subject *s;
 
+	if (hand_note(address(file)))
+		return -ENOMEM;
+	if (hand_let_end())
+		return refuse_label_changed(TG_OP_MMAP, TG_C_MMAP);
+	s = subject_current();
+	o.level = memory_level(inode, dentry, TG_C_MMAP);
 	n.object = o.level;
 	if (o.level == LEVEL_UNSURE)
 		return refuse_label_changed(TG_OP_MMAP, TG_C_MMAP);
@@ -255,9 +263,10 @@ static __noinline int bind_memory(struct inode *inode, u64 dentry, u32 mode)
 }
 
 /*
- * Has the current subject, in a table of its own, what it opens again by a name in /proc
- * (`/dev/stdin` in a pipeline)? Then no task comes to read or write that did not, and none but
- * itself can close what it has before it has the other. Only the first descriptors are looked at.
+ * Has the current subject, in a table of its own, what it opens again by a name in
+ * /proc (`/dev/stdin` in a pipeline)? Then nobody comes to read or write who did not,
+ * and nobody but itself can close what it has before it has the other. (For the passes of a
+ * transaction see tx_hand.) Only the first descriptors are looked at.
  */
 __noinline bool has_end(u64 opened)
 {
@@ -303,7 +312,7 @@ static __noinline bool memory_opens(struct file *file, u8 floor)
  * The current subject gets an end of a channel. Pipes and memory have no name; a task that opens
  * them through /proc drags nobody down, but is refused.
  */
-static __noinline int join(struct file *file, u8 op)
+static __always_inline int join_decide(struct file *file, u8 op)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_FILE, .source = ~0u };
@@ -317,7 +326,7 @@ static __noinline int join(struct file *file, u8 op)
 	int err;
 
 	if (by_name && !memory && has_end(address(file)))
-		return 0;
+		return hand_let_end() ? refuse_label_changed(op, TG_C_FILE) : 0;
 	if (named) {
 		fifo = INODE_STORAGE_MADE(&fifos, inode);
 		n.reason = TG_R_NO_LABEL;
@@ -361,6 +370,19 @@ static __noinline int join(struct file *file, u8 op)
 	if (memory && !memory_opens(file, floor))
 		return deny(subject_current(), &n, -EPERM);
 	return 0;
+}
+
+/* From before it is asked the end counts as the subject's: see demote/hand.h. */
+static __noinline int join(struct file *file, u8 op)
+{
+	int err = verdict_of(hand_note(address(file)));
+
+	if (err)
+		return err;
+	err = join_decide(file, op);
+	if (err)
+		hand_empty();
+	return err;
 }
 
 #endif

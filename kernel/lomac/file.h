@@ -151,6 +151,18 @@ static __always_inline int binds_place(struct file *file, u8 op)
 	return bind(file, 0, op, TG_C_FILE);
 }
 
+/* A process's memory: see demote/references.h and demote/hand.h. At what level that one is ptrace_access_check asks after this. */
+static __noinline int open_process(struct file *file)
+{
+	int err = verdict_of(memory_opened(address(file->f_inode)));
+
+	if (!err)
+		err = verdict_of(hand_note(address(file)));
+	if (!err && hand_let_end())
+		err = refuse_label_changed(TG_OP_OPEN_READ, TG_C_FILE);
+	return err;
+}
+
 /* open, openat, O_TMPFILE, reopening through /proc; io_uring's opens too. */
 SEC("lsm.s/file_open")
 int BPF_PROG(lomac_file_open, struct file *file)
@@ -191,9 +203,8 @@ int BPF_PROG(lomac_file_open, struct file *file)
 		if (err)
 			return err;
 	}
-	/* see demote/references.h */
 	if (inode->i_sb->s_magic == PROC_MAGIC && is_process_memory(address(file->f_path.dentry))) {
-		int err = verdict_of(memory_opened(address(inode)));
+		int err = open_process(file);
 
 		if (err)
 			return err;

@@ -99,7 +99,7 @@ int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned
 	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC)
 		return map_overlay(file, mode & FMODE_WRITE, prot & PROT_EXEC);
 	if (inode_is_memory(inode))
-		return bind_memory(inode, file_dentry(file), mode);
+		return bind_memory(file, mode);
 	return bind(file, mode, TG_OP_MMAP, TG_C_MMAP);
 }
 

@@ -56,7 +56,8 @@ int BPF_PROG(lomac_socket_create, int family, int type, int protocol, int kern)
 /*
  * The peer that will have connected is not known yet, and a splice from the new socket
  * passes no hook: the level is the network's lowest, unless only this machine
- * can reach the listener.
+ * can reach the listener. A connection of another family is its acceptor's from
+ * when it is the new socket's (demote/hand.h).
  */
 SEC("lsm.s/socket_accept")
 int BPF_PROG(lomac_socket_accept, struct socket *sock, struct socket *newsock)
@@ -68,7 +69,7 @@ int BPF_PROG(lomac_socket_accept, struct socket *sock, struct socket *newsock)
 		return 0;
 	p.family = sk->__sk_common.skc_family;
 	if (p.family != AF_INET && p.family != AF_INET6)
-		return 0;
+		return newsock->file ? verdict_of(hand_note(address(newsock->file))) : 0;
 	count_query(TG_C_SOCKET);
 	net_bound(sk, &p);
 	return observe_net(&p, TG_OP_ACCEPT);
@@ -99,18 +100,20 @@ static __noinline int lomac_net_receive(struct sock *sk)
 	return observe_net(&p, TG_OP_RECEIVE);
 }
 
-/* Of every message, before it is received. */
-static __always_inline int lomac_recvmsg(struct sock *sk)
+/* Of every message, before it is received: of one that brings a descriptor, too. */
+static __always_inline int lomac_recvmsg(struct sock *sk, struct msghdr *msg)
 {
+	if (msg->msg_control)
+		hand_empty();
 	return sk->__sk_common.skc_family != AF_UNIX ? lomac_net_receive(sk) : 0;
 }
 
 SEC("lsm.s/socket_recvmsg")
-int BPF_PROG(lomac_socket_recvmsg, struct socket *sock)
+int BPF_PROG(lomac_socket_recvmsg, struct socket *sock, struct msghdr *msg)
 {
 	struct sock *sk = sock->sk;
 
-	return sk ? lomac_recvmsg(sk) : 0;
+	return sk ? lomac_recvmsg(sk, msg) : 0;
 }
 
 /* Sending to a network that is above the lowest level modifies it. */

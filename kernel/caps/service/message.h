@@ -106,13 +106,13 @@ int BPF_PROG(caps_stream_socket_recvmsg, struct socket *sock, struct msghdr *msg
 {
 	struct sock *sk = sock->sk;
 	struct caps_conn *c;
+	int err;
 
 	if (!sk)
 		return 0;
-	if (sk->__sk_common.skc_family != AF_UNIX)
-		return lomac_recvmsg(sk);
-	if (sk->sk_type != SOCK_STREAM)
-		return 0;
+	err = lomac_recvmsg(sk, msg);
+	if (err || sk->__sk_common.skc_family != AF_UNIX || sk->sk_type != SOCK_STREAM)
+		return err;
 	c = caps_conn_of(caps_peer_of(address(sk)));
 	return c ? verdict_of(caps_stream_may_read(c, address(sk), size, flags)) : 0;
 }

@@ -208,10 +208,10 @@ static __always_inline bool mapping_counts(u64 node)
 	       mm->mm_users.counter != 1;
 }
 
-/* Mappings of an object that exist anywhere; up to TG_DEPTH, then more. */
-static __always_inline u32 mappings_of(struct inode *inode)
+/* The mappings of an object that one walk through their tree meets; up to TG_DEPTH, then more. */
+__noinline u32 mappings_met(u64 inode)
 {
-	struct address_space *as = CAST(struct address_space, inode->i_mapping);
+	struct address_space *as = CAST(struct address_space, CAST(struct inode, inode)->i_mapping);
 	struct tg_scratch *w = scratch_get();
 	u32 i, count;
 
@@ -244,18 +244,37 @@ static __always_inline u32 mappings_of(struct inode *inode)
 	return count;
 }
 
-__noinline bool memory_is_mapped(u64 inode)
+/*
+ * Mappings of an object that exist anywhere. Whoever maps it, or unmaps it, may have the tree turned while it is walked through, so that
+ * the walk misses a mapping that was there all the time. So the most that several walks meet is what counts: who would hide a
+ * mapping has to turn the tree at the right instant of each.
+ */
+#define MAPPINGS_WALKS 8
+static __always_inline u32 mappings_of(u64 inode)
 {
-	return mappings_of(CAST(struct inode, inode)) != 0;
+	u32 most = 0, i;
+
+	bpf_for(i, 0, MAPPINGS_WALKS) {
+		u32 met = mappings_met(inode);
+
+		if (met > most)
+			most = met;
+	}
+	return most;
 }
 
-/* Is memory that the subject can go on writing mapped by a task that does not fall? */
+__noinline bool memory_is_mapped(u64 inode)
+{
+	return mappings_of(inode) != 0;
+}
+
+/* Is memory that the subject can go on writing mapped by somebody who does not fall? What the others have of it was counted just now. */
 __noinline int tx_check_unnamed_memory(u64 inode)
 {
 	struct tg_channel *c = channel(inode);
 
 	tx.memory++;
-	if (!c || mappings_of(CAST(struct inode, inode)) != c->maps)
+	if (!c || mappings_of(inode) != (c->maps_pass == tx.counted ? c->maps : 0))
 		tx.mapping++;
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define TIDEGATE_LOMAC_DEMOTE_DESCRIPTORS_H
 
 #include "lib/fdtable.h"
+#include "lib/mappings.h"
 #include "core/file_kind.h"
 #include "lomac/demote/channels.h"
 #include "lomac/demote/references.h"
@@ -257,8 +258,6 @@ static __always_inline u8 tx_places_of(struct fdtable *fdt, u32 at, u8 level, bo
 		/* also one that has been moved here since the bits were read */
 		if (f)
 			level = tx_opening(f, level, falls);
-		else if (tx_open >> j & 1)
-			tx.reserved = 1;
 	}
 	return level;
 }
@@ -335,6 +334,21 @@ __noinline int tx_mapping(u64 addr, u8 level)
 	return 0;
 }
 
+/*
+ * Are the mappings of who falls what they were as they were counted, so that what others have of the same memory is what is left? A
+ * thread in user space is at rest, and unmaps or splits what it has without a hook. These numbers only grow: their sums tell.
+ */
+static __always_inline void tx_mapped_as(u64 mm, bool counts)
+{
+	u64 sequence = mappings_sequence(mm);
+
+	tx.overflow |= sequence & 1;
+	if (counts)
+		tx.sequences += sequence;
+	else
+		tx.sequences -= sequence;
+}
+
 /* Shared writable mappings that a falling task would keep. */
 static __always_inline void tx_mappings(struct task_struct *t, u8 level)
 {
@@ -342,14 +356,21 @@ static __always_inline void tx_mappings(struct task_struct *t, u8 level)
 	struct vm_area_struct *vma;
 
 	tx.mapped = 0;
+	tx.mapping_since = mappings_sequence(address(UNTRUSTED(t)->mm));
 	bpf_for_each(task_vma, vma, t, 0) {
 		tx.mapped++;
 		if (UNTRUSTED(vma)->vm_file)
 			tx_mapping(address(vma), level);
 	}
-	/* it could not have the task's lock, or passed over one that is locked: what is mapped is not known */
+	/*
+	 * It could not have the task's lock, or passed over one that is locked; or one was moved from where it had not been yet to
+	 * where it had: what is mapped is not known.
+	 */
 	fields = UNTRUSTED(t);
-	if (fields->mm && tx.mapped < fields->mm->map_count && !(fields->flags & PF_EXITING))
+	if (!fields->mm || fields->flags & PF_EXITING)
+		return;
+	if (tx.mapped < fields->mm->map_count || tx.mapping_since & 1 ||
+	    mappings_sequence(address(fields->mm)) != tx.mapping_since)
 		tx.overflow = 1;
 }
 

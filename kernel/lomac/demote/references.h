@@ -247,7 +247,8 @@ __noinline bool tx_holds_since(u64 table)
 
 /*
  * Is it still the opening that its first pass knew? Where one was closed the kernel puts the next one at once, of anything. Another one
- * of the same pipe or memory is none: its open waits for the lock, and none that its call has in hand is in a table.
+ * of the same pipe or memory is none: its open waits for the lock, and none that its call has in hand is in a table. (Of one that does
+ * not wait for it see tx_hand.)
  */
 static __always_inline bool tx_is_same(struct tx_count *c)
 {
@@ -278,16 +279,12 @@ __noinline int tx_met(u32 k, u64 table)
 	return 0;
 }
 
-/*
- * A process's memory is opened (/proc/PID/mem): nothing counts these openings. So it is noted of each task that has that memory,
- * and of each that comes to have it (task_alloc). 0: it is; -ENOMEM.
- */
-__noinline int memory_opened(u64 inode)
+/* The memory of the process that an inode of procfs is about; 0: it has gone. */
+__noinline u64 memory_named(u64 inode)
 {
 	u64 at = inode - bpf_core_field_offset(struct proc_inode, vfs_inode), mm;
 	struct pid *pid = CAST(struct proc_inode, at)->pid;
-	struct task_struct *whose, *t;
-	int err = 0;
+	struct task_struct *whose;
 
 	if (!pid)
 		return 0;
@@ -296,6 +293,19 @@ __noinline int memory_opened(u64 inode)
 		return 0;
 	mm = address(UNTRUSTED(whose)->mm);
 	bpf_task_release(whose);
+	return mm;
+}
+
+/*
+ * A process's memory is opened (/proc/PID/mem): nothing counts these openings. So it is noted of each task that has that memory,
+ * and of each that comes to have it (task_alloc). 0: it is; -ENOMEM.
+ */
+__noinline int memory_opened(u64 inode)
+{
+	u64 mm = memory_named(inode);
+	struct task_struct *t;
+	int err = 0;
+
 	if (!mm)
 		return 0;
 	bpf_rcu_read_lock();

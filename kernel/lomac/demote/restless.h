@@ -10,10 +10,12 @@
  *     wait in.
  *   - Of anybody else's table 64 places at random are read, again and again. What is in it is somewhere in it at each moment,
  *     and its owner cannot know where the next look falls.
- *   - An end gets into another table by a hook, which knows of the transaction, or in a copy of the whole table. A thread that
- *     leaves the table with a copy is looked at again. A child comes at the end of the list of tasks; one that is not there
+ *   - An end gets into another table by a hook, which knows of the transaction (hand.h), or in a copy of the whole table. A thread
+ *     that leaves the table with a copy is looked at again. A child comes at the end of the list of tasks; one that is not there
  *     yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
- * Nobody is refused for what calls refer to, and no busy process is waited for.
+ *   - An end that dup(2) has taken out, and another thread closes, is in no table until the call ends, which may take as long as to
+ *     make the table larger. It is waited for; who goes on making such calls has as good as been found (tx_doubles).
+ * Nobody is refused for what other calls refer to, and no busy process is waited for.
  *
  * Tables of tasks above the lowest level that a subject falls to are looked at, and of tasks above a subject that joins: they
  * might read. Tables of tasks below a subject that joins are, too, as they might write. So are those of a task that falls, if
@@ -36,11 +38,13 @@
 #include "lomac/demote/scan.h"
 #include "lomac/demote/spread.h"
 
-#define TX_WALKS 64  /* over all tasks, of a transaction; most wait for a fork between */
-#define TX_LARGE 64  /* times 64 places: from there on a table is */
-#define TX_TRIES 4   /* looked at so often, before that is done at random */
-#define TX_GROUPS 64 /* that accounts are counted in */
-#define TX_PAST 0xfe /* no level: its account has used up its share */
+#define TX_WALKS 64   /* over all tasks, of a transaction; most wait for a fork between */
+#define TX_LARGE 64   /* times 64 places: from there on a table is */
+#define TX_TRIES 4    /* looked at so often, before that is done at random */
+#define TX_DOUBLES 32 /* walks in which dup(2) is waited for */
+#define TX_GROUPS 64  /* that accounts are counted in */
+#define TX_PAST \
+	0xfe /* no level: its account has used up its share, or what it has in hand is not known */
 u32 tx_used[TX_GROUPS];
 
 /* The table looked at last, */
@@ -52,7 +56,7 @@ struct tx_last {
 	u32 threads; /* of that process have it, */
 	u32 run;     /* of these have a processor, */
 	u32 bear;    /* and are about to have a child (tx_bears), */
-	u32 take;    /* or are in a call that may bring a descriptor (tx_takes) */
+	u32 doubles; /* or, at any look so far, have in hand what they put there again (tx_doubles) */
 	u64 still;   /* since when they have done nothing, all in one number */
 	u64 before;  /* the same before a look, */
 	u32 tries;   /* of so many as yet */
@@ -97,10 +101,33 @@ static __always_inline int bears_note(u64 child, unsigned long clone_flags)
 	return s || own ? 0 : -ENOMEM;
 }
 
+/* Is this task in the list of tasks? What is about to be made has no number of its own yet. */
+__noinline bool tx_is_listed(u64 task)
+{
+	struct task_struct *t = bpf_task_from_pid(CAST(struct task_struct, task)->pid);
+	bool is;
+
+	if (!t)
+		return false;
+	is = address(t) == task;
+	bpf_task_release(t);
+	return is;
+}
+
+/* Is it frozen by its control group? That is done to who is on its way back to user space, or waits for a child by vfork. */
+static __always_inline bool tx_is_frozen(struct task_struct *t)
+{
+	struct task_struct *fields = UNTRUSTED(t);
+
+	return bpf_core_field_exists(fields->frozen) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(fields, frozen);
+}
+
 /*
  * Has this thread begun to have a child that may be in no list yet, with a copy of a table that was not its own alone? It is
- * there if the thread only waits for it (vfork), whoever is its parent by name, or has stopped, or been frozen, on its way
- * back: what makes a child waits for nothing that a signal would end.
+ * not so any more if the child is in the list; if the thread only waits for it (vfork), whoever is its parent by name; or if the
+ * thread has stopped, or been frozen, on its way back. What makes a child may wait for others: clone3(2) tells the child's pidfd in
+ * memory that a server of FUSE may have.
  */
 static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s)
 {
@@ -108,41 +135,48 @@ static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s
 	u32 nr = CALL_NUMBER(regs), abi = !!CALL_IS_32(t);
 	u64 child;
 
-	if (tx_copies(regs, nr, abi))
-		return !(t->__state & (TASK_STOPPED | TASK_TRACED));
-	/* a task that waits for the turn there (task_alloc) has copied nothing yet */
-	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits)
+	if (t->__state & (TASK_STOPPED | TASK_TRACED))
 		return false;
-	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
+	if (tx_copies(regs, nr, abi))
+		return true;
+	/* who waits for the turn there (task_alloc) has copied nothing yet */
+	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits || tx_is_frozen(t))
 		return false;
 	child = READ_ONCE(s->bears);
-	return child && !tx_waits_for(t, CAST(struct task_struct, child));
+	return child && !tx_waits_for(t, CAST(struct task_struct, child)) && !tx_is_listed(child);
 }
 
-/* Calls that bring descriptors in messages. */
-#define CALLS_TAKE(word) CALL(word, recvmsg) | CALL(word, recvmmsg)
-#define CALLS32_TAKE(word)                                                          \
-	CALL32(word, socketcall) | CALL32(word, recvmsg) | CALL32(word, recvmmsg) | \
-		CALL32(word, recvmmsg_time64)
-const u64 tx_calls_take[2][CALLS / 64] = { CALL_TABLE(CALLS_TAKE), CALL_TABLE(CALLS32_TAKE) };
-
 /*
- * May it have a descriptor in hand that file_receive was asked about before the transaction began? Its place is kept by then, and
- * its number is told next, in memory that a server of FUSE may have. A task that waits for the turn has no place yet.
+ * May it have in hand what it has taken out of its table to put it there once more (dup, fcntl with F_DUPFD)? Before it does the table
+ * may have to be made larger, for which it waits for memory, for all processors, or for another thread that does the same: no
+ * signal ends that. dup2(2) and dup3(2) take it out when there is room.
  */
-static __always_inline bool tx_takes(struct task_struct *t, struct tg_subject *s)
+static __always_inline bool tx_doubles(struct task_struct *t)
 {
-	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
+	struct pt_regs *regs = call_regs(t);
+	u32 nr = CALL_NUMBER(regs), command;
 
-	return CALL_IS_IN(tx_calls_take[BOUND(abi, 2)], nr) && !(s && s->waits);
+	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
+		return false;
+	if (CALL_IS_32(t)) {
+		command = CALL32_SECOND(regs);
+		if (nr != NR32_fcntl && nr != NR32_fcntl64)
+			return nr == NR32_dup;
+	} else {
+		command = CALL_SECOND(regs);
+		if (nr != NR_fcntl)
+			return nr == NR_dup;
+	}
+	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;
 }
 
 /* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
 __noinline u64 tx_table_still(u32 tgid, u64 table)
 {
 	struct task_struct *leader = bpf_task_from_pid(tgid), *t;
+	bool shared = CAST(struct files_struct, table)->count.counter > 1;
 
-	tx_last.threads = tx_last.run = tx_last.bear = tx_last.take = tx_last.still = 0;
+	tx_last.threads = tx_last.run = tx_last.bear = tx_last.still = 0;
 	if (!leader)
 		return 0;
 	bpf_rcu_read_lock();
@@ -160,7 +194,8 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 		off = tx_idle_since(t, s);
 		tx_last.run += !off;
 		tx_last.bear += tx_bears(t, s);
-		tx_last.take += tx_takes(t, s);
+		/* what is taken out of a table that is nobody else's is in it still */
+		tx_last.doubles += shared && tx_doubles(t);
 		/* its highest bit tells a thread that waits from one that was taken off a processor as often */
 		off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
 		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
@@ -224,10 +259,16 @@ static __always_inline bool tx_tries(u64 table)
 	return !tx_last.tries++ || (n > TX_LARGE && samples_take(tx_share(), n));
 }
 
-/* After a look at a table: is something on its way into it, or into a copy of it? */
-static __always_inline void tx_comes(void)
+/* After a look at a table in which nothing was found: is something on its way into it, or into a copy of it? */
+static __always_inline u8 tx_comes(u8 level)
 {
-	tx.births |= tx_last.bear || (tx_last.take && tx.reserved);
+	tx.births |= tx_last.bear;
+	if (!tx_last.doubles)
+		return level;
+	if (tx.walks > TX_DOUBLES)
+		return TX_PAST;
+	tx.births = 1;
+	return level;
 }
 
 /* The level that a table's owner has to fall to by what is moved about in it, or TX_PAST. What is kept meanwhile has no room on the stack. */
@@ -236,8 +277,7 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 	u8 low;
 	u32 i;
 
-	tx_last.tries = 0;
-	tx.reserved = 0;
+	tx_last.tries = tx_last.doubles = 0;
 	bpf_for(i, 0, TX_TRIES) {
 		if (!tx_tries(table))
 			break;
@@ -247,18 +287,17 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 		low = tx_files(table, level, falls);
 		if (low < level || tx.failed)
 			return low;
-		if (tx_table_still(tgid, table) == tx_last.before) {
-			tx_comes();
-			return level;
-		}
+		if (tx_table_still(tgid, table) == tx_last.before)
+			return tx_comes(level);
 	}
 	low = tx_sample(table, level, falls);
+	if (low != level)
+		return low;
 	tx_table_still(tgid, table);
-	tx_comes();
-	return low;
+	return tx_comes(level);
 }
 
-/* The level of a task whose account has used up its share. */
+/* The level of a task that may have what is looked for, and cannot be looked at closely enough. */
 static __always_inline u8 tx_past(u8 level, bool falls)
 {
 	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;

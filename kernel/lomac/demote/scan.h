@@ -8,6 +8,7 @@
 
 #include "lomac/demote/descriptors.h"
 #include "lomac/demote/fifo.h"
+#include "lomac/demote/hand.h"
 #include "lomac/demote/quiesce.h"
 
 /* Has it a ring that is not torn down, or an AIO context? */
@@ -193,15 +194,19 @@ __noinline int tx_readers(u64 mm)
  */
 __noinline int tx_scan_fallers(u32 stage)
 {
-	struct task_struct *t;
+	struct task_struct *t, *me = bpf_get_current_task_btf();
 
 	tx.stage = stage;
 	tx.pass++;
 	tx.makes = 1;
+	if (stage == TX_COUNT) {
+		tx.counted = tx.pass;
+		tx.sequences = 0;
+	}
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
 		struct tg_subject *s = subject_stored(t);
-		u64 mm, files;
+		u64 mm, files, hand;
 
 		if (!s || s->tx != tx.id)
 			continue;
@@ -212,9 +217,18 @@ __noinline int tx_scan_fallers(u32 stage)
 		files = address(UNTRUSTED(t)->files);
 		if (mm)
 			tx_readers(mm);
-		if (mm && channel_first(mm))
-			tx_mappings(t, s->level);
-		if (tx.stage != TX_COUNT && files)
+		if (mm && channel_first(mm)) {
+			if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
+				tx_mapped_as(mm, tx.stage == TX_COUNT);
+			if (tx.stage != TX_SAME)
+				tx_mappings(t, s->level);
+		}
+		if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
+			continue;
+		hand = t->pid == me->pid ? 0 : hand_of(t, s);
+		if (hand)
+			tx_hand(hand, s->level, true);
+		if (files)
 			tx_table(files, s->level, true);
 	}
 	bpf_rcu_read_unlock();

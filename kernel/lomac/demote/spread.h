@@ -8,6 +8,7 @@
 
 #include "lomac/demote/descriptors.h"
 #include "lomac/demote/fifo.h"
+#include "lomac/demote/hand.h"
 
 /* Marks a task to fall with this transaction. */
 static __always_inline void tx_mark(struct task_struct *t, u8 level)
@@ -155,6 +156,7 @@ __noinline int tx_spread(void)
 		struct tg_label label;
 		u8 level, low;
 		u32 waits;
+		u64 hand;
 		bool falls;
 
 		if (!fields->mm || fields->flags & PF_KTHREAD)
@@ -169,7 +171,9 @@ __noinline int tx_spread(void)
 			   (tx.itself && t->tgid == me->tgid);
 		tx.looker = t->start_boottime < tx.since ? address(t) : 0;
 		tx.uncounted |= falls && READ_ONCE(s->opened);
-		low = tx_holds(address(t), level, falls);
+		hand = t->pid == me->pid ? 0 : hand_of(t, s);
+		low = hand ? tx_hand(hand, level, falls) : level;
+		low = tx_holds(address(t), low, falls);
 		if (fields->io_uring && fields->io_uring->xa.xa_head) {
 			tx.rings += !falls;
 			tx.above += tx.was > tx.level;

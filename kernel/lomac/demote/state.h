@@ -17,6 +17,7 @@ enum tx_stage {
 	TX_SPREAD, /* which tasks fall with which */
 	TX_COUNT,  /* the mappings that they have of each channel */
 	TX_VERIFY, /* are those all, and is every reader known? */
+	TX_SAME,   /* have they still what was counted? */
 	TX_FLOORS, /* it will not be refused: channels remember their writers */
 };
 
@@ -55,7 +56,6 @@ struct tg_tx {
 	u32 lowest;        /* level that somebody falls to */
 	u32 stood;         /* where the current subject stood before */
 	u32 births;        /* a child may have what nobody in the list of tasks has */
-	u32 reserved;      /* a table that is looked at keeps a place for what comes */
 	u32 restless; /* what is moved about has not been looked for, or somebody has been found by it */
 	u32 missed;    /* there are more ends of the channels than the passes have met */
 	u32 uncounted; /* there may be ends of channels that nothing counts: see references.h */
@@ -81,6 +81,9 @@ struct tg_tx {
 	u32 began;              /* the number of those as it began */
 	u32 receives;           /* it is about a descriptor that the current task receives */
 	u32 mapped;             /* mappings seen of the last task */
+	u32 counted;            /* number of the pass that counted mappings last */
+	u64 mapping_since;      /* as a look at a task's mappings began: mappings_sequence() */
+	u64 sequences;          /* the sum of these of all who fall, as mappings were counted */
 	u32 pass;               /* number of the pass over mappings */
 	u32 others;             /* somebody else would fall */
 	u32 reopen;             /* of an open by path, which may drag nobody */

@@ -16,8 +16,8 @@
  *
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
- *   1. which tasks fall with it: a fixpoint over channels, address spaces, tables and
- *      what else clone(2) shares; at its end also over what is moved about in a table
+ *   1. who falls with it: a fixpoint over channels, address spaces, tables, what calls
+ *      have in hand (hand.h) and what else clone(2) shares; at its end also over what is moved about in a table
  *      while it is read (restless.h), if ends may be there that were not met (references.h),
  *      or if one of those that fall ran while their descriptors were looked at;
  *   2. refuse if one of them maps an object shared and writable, or has
@@ -167,6 +167,10 @@ static __always_inline int tx_irrevocable(bool may_sleep, u32 mine, bool alone)
 			tx_still(false);
 		bpf_for(k, 0, tx.pending)
 			tx_check_unnamed_memory(tx_pending[BOUND(k, TX_PENDING)]);
+		if (tx.memory) {
+			tx_scan_fallers(TX_SAME);
+			tx.overflow |= !!tx.sequences;
+		}
 		if (!tx.overflow &&
 		    (!tx.moved || tx.writable || tx.guards || tx.guarded ||
 		     bpf_ktime_get_ns() + (may_sleep ? TX_LOOK_NS - TX_SPIN_NS : 0) > until))

@@ -22,6 +22,7 @@ mod handed;
 mod i386;
 mod identity;
 mod in_flight;
+mod in_hand;
 mod inherited;
 mod ipc;
 mod kept;
@@ -117,6 +118,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     socket_floods::SCENARIOS,
     under_way::SCENARIOS,
     moved_ends::SCENARIOS,
+    in_hand::SCENARIOS,
     waits::SCENARIOS,
     kept::SCENARIOS,
     kept_sockets::SCENARIOS,

@@ -83,8 +83,8 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// A subject that has read what begins with `l`, which a low subject wrote, must not be at the top.
-fn not_above(bytes: &[u8]) -> Outcome {
+/// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
+pub(super) fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(
         bytes.first() != Some(&b'l') || is == Untrusted,
