@@ -108,7 +108,7 @@ static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s
 	if (tx_copies(regs, nr, abi))
 		return !(t->__state & (TASK_STOPPED | TASK_TRACED));
 	/* who waits for the turn there (task_alloc) has copied nothing yet */
-	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits)
+	if (!CALL_MAY_BE_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits)
 		return false;
 	if (t->__state & (TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_TRACED))
 		return false;
@@ -125,13 +125,18 @@ const u64 tx_calls_take[2][CALLS / 64] = { CALL_TABLE(CALLS_TAKE), CALL_TABLE(CA
 
 /*
  * May it have a descriptor in hand that file_receive was asked about before the transaction began? Its place is kept by then, and
- * its number is told next, in memory that a server of FUSE may have. A task that waits for the turn has no place yet.
+ * its number is told next, in memory that a server of FUSE may have. A task that waits for the turn has no place yet. With a ring a
+ * message is received in any call, and by its worker.
  */
 static __always_inline bool tx_takes(struct task_struct *t, struct tg_subject *s)
 {
+	struct io_uring_task *rings = UNTRUSTED(t)->io_uring;
 	u32 nr = CALL_NUMBER(call_regs(t)), abi = !!CALL_IS_32(t);
 
-	return CALL_IS_IN(tx_calls_take[BOUND(abi, 2)], nr) && !(s && s->waits);
+	if (s && s->waits)
+		return false;
+	return CALL_MAY_BE_IN(tx_calls_take[BOUND(abi, 2)], nr) || t->flags & PF_IO_WORKER ||
+	       (rings && rings->xa.xa_head);
 }
 
 /* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
