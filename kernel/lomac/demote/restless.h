@@ -10,8 +10,9 @@
  *   - Of anybody else's table 64 places at random are read, again and again. What is in it is somewhere in it at each moment,
  *     and its owner cannot know where the next look falls.
  *   - An end gets into another table by a hook, which knows of the transaction, or in a copy of the whole table. A thread that
- *     leaves the table with a copy is looked at again. A child comes at the end of the list of tasks; one that is not there
- *     yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
+ *     leaves the table with a copy is looked at again. A child comes at the end of the list of tasks, and a thread at the end of its
+ *     process's; one that comes there when the walk has chosen to go on elsewhere makes it begin again (tx_overtaken). One that is
+ *     not there yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
  * Nobody is refused for what calls refer to, and no busy process is waited for.
  *
  * Tables of tasks above the lowest level that a subject falls to are looked at, and of tasks above a subject that joins: they
@@ -33,17 +34,19 @@
 #include "lomac/demote/scan.h"
 #include "lomac/demote/spread.h"
 
-#define TX_WALKS 64  /* over all tasks, of a transaction; most wait for a fork between */
-#define TX_LARGE 64  /* times 64 places: from there on a table is */
-#define TX_TRIES 4   /* looked at so often, before that is done at random */
-#define TX_GROUPS 64 /* that accounts are counted in */
-#define TX_PAST 0xfe /* no level: its account has used up its share */
+#define TX_WALKS 64     /* over all tasks, of a transaction; most wait for a fork between */
+#define TX_LARGE 64     /* times 64 places: from there on a table is */
+#define TX_TRIES 4      /* looked at so often, before that is done at random */
+#define TX_THREADS 4096 /* that have come since a thread was met */
+#define TX_GROUPS 64    /* that accounts are counted in */
+#define TX_PAST 0xfe    /* no level: its account has used up its share */
 u32 tx_used[TX_GROUPS];
 
 /* The table looked at last, */
 struct tx_last {
 	u64 table;
 	u64 task;    /* by which it was met, */
+	u64 behind;  /* the same, as long as the walk has not gone on from there, */
 	u32 tgid;    /* of which process, */
 	u64 since;   /* and when */
 	u32 threads; /* of that process have it, */
@@ -65,12 +68,27 @@ struct tx_last {
 	CALL32(word, fork) | CALL32(word, vfork) | CALL32(word, clone) | CALL32(word, clone3)
 const u64 tx_calls_bear[2][CALLS / 64] = { CALL_TABLE(CALLS_BEAR), CALL_TABLE(CALLS32_BEAR) };
 
-/*
- * Has it a copy of its table in hand, which it will have itself (unshare, close_range)? What is closed between, or made with it,
- * may take as long as a server of FUSE likes. (An exec makes its copy its own at once.)
- */
-static __always_inline bool tx_copies(struct pt_regs *regs, u32 nr, u32 abi)
+/* Calls that leave a table which others have, too, with a copy. */
+#define CALLS_EXEC(word) CALL(word, execve) | CALL(word, execveat)
+#define CALLS32_EXEC(word) CALL32(word, execve) | CALL32(word, execveat)
+const u64 tx_calls_exec[2][CALLS / 64] = { CALL_TABLE(CALLS_EXEC), CALL_TABLE(CALLS32_EXEC) };
+
+static __always_inline bool tx_table_is_shared(struct task_struct *t)
 {
+	struct files_struct *files = UNTRUSTED(t)->files;
+
+	return files && files->count.counter > 1;
+}
+
+/*
+ * May it have a copy of its table in hand, which it will have itself (unshare, close_range)? What is closed between, or made with it,
+ * may take as long as a server of FUSE likes. An exec makes its copy its own at once, unless it is preempted there.
+ */
+static __always_inline bool tx_copies(struct task_struct *t, struct pt_regs *regs, u32 nr, u32 abi)
+{
+	if (CALL_MAY_BE_IN(tx_calls_exec[BOUND(abi, 2)], nr) && t->__state == TASK_RUNNING &&
+	    tx_table_is_shared(t))
+		return true;
 	if (abi)
 		return (nr == NR32_unshare && CALL32_FIRST(regs) & CLONE_FILES) ||
 		       (nr == NR32_close_range && CALL32_THIRD(regs) & CLOSE_RANGE_UNSHARE);
@@ -105,7 +123,7 @@ static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s
 	u32 nr = CALL_NUMBER(regs), abi = !!CALL_IS_32(t);
 	u64 child;
 
-	if (tx_copies(regs, nr, abi))
+	if (tx_copies(t, regs, nr, abi))
 		return !(t->__state & (TASK_STOPPED | TASK_TRACED));
 	/* who waits for the turn there (task_alloc) has copied nothing yet */
 	if (!CALL_MAY_BE_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits)
@@ -290,6 +308,44 @@ static __always_inline bool tx_may_hide(u8 level, bool falls)
 	return (tx.join || tx.join_unix) && level < tx.level;
 }
 
+/*
+ * The walk chooses the next task before this one is looked at. It has gone on to another process, or, `last`, has ended: has a
+ * thread with a table of its own, or a child, come behind this task meanwhile, to which this table's owner has handed what it had?
+ */
+__noinline bool tx_overtaken(u64 task, bool last)
+{
+	struct task_struct *t = CAST(struct task_struct, task), *other;
+	u64 head = address(t->signal) + bpf_core_field_offset(struct signal_struct, thread_head);
+	u64 own = address(t->files), first = address(t->group_leader->files), at, table;
+	u32 i;
+
+	at = address(t->thread_node.next);
+	bpf_for(i, 0, TX_THREADS) {
+		if (at == head)
+			break;
+		other = CAST(struct task_struct,
+			     at - bpf_core_field_offset(struct task_struct, thread_node));
+		table = address(other->files);
+		if (table && table != own && table != first)
+			return true;
+		at = address(other->thread_node.next);
+	}
+	if (at != head || !last)
+		return at != head;
+	/* the list begins with the idle task */
+	at = address(t->group_leader->tasks.next) -
+	     bpf_core_field_offset(struct task_struct, tasks);
+	return CAST(struct task_struct, at)->pid != 0;
+}
+
+/* The walk is at a task of this process; 0: it has ended. */
+static __always_inline void tx_goes_on(u32 tgid)
+{
+	if (tx_last.behind && tgid != tx_last.tgid)
+		tx.births |= tx_overtaken(tx_last.behind, !tgid);
+	tx_last.behind = 0;
+}
+
 /* Looks for what is moved about in tables, when the passes have found all that keeps still. */
 __noinline int tx_restless(void)
 {
@@ -297,7 +353,7 @@ __noinline int tx_restless(void)
 
 	tx.changed = tx.births = tx.pending = tx.samples = 0;
 	__builtin_memset(tx_used, 0, sizeof(tx_used));
-	tx_last.table = 0;
+	tx_last.table = tx_last.behind = 0;
 	tx.walks++;
 	tx.failed |= tx.walks > TX_WALKS;
 	bpf_rcu_read_lock();
@@ -309,6 +365,7 @@ __noinline int tx_restless(void)
 		u8 level, low;
 		bool falls;
 
+		tx_goes_on(t->tgid);
 		if (!fields->mm || fields->flags & PF_KTHREAD || !table)
 			continue;
 		/* itself moves nothing now, but a thread that has ended since may have */
@@ -324,7 +381,7 @@ __noinline int tx_restless(void)
 		if (!tx_may_hide(level, falls) || tx_watched(fields, table))
 			continue;
 		tx_last.table = table;
-		tx_last.task = address(t);
+		tx_last.task = tx_last.behind = address(t);
 		tx_last.tgid = t->tgid;
 		tx_last.since = bpf_ktime_get_boot_ns();
 		tx_last.group = payer_of(address(t)) * 0x9e3779b1u >> 26;
@@ -339,6 +396,7 @@ __noinline int tx_restless(void)
 		if (address(fields->files) && address(fields->files) != table)
 			tx.changed = 1;
 	}
+	tx_goes_on(0);
 	tx.trusted = 0;
 	bpf_rcu_read_unlock();
 	return 0;

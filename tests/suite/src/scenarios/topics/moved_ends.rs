@@ -1,13 +1,15 @@
 //! Ends of channels that are moved about in a table while a writer falls: who reads is found, and nobody else pays for it.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::pipe2;
@@ -44,6 +46,12 @@ pub const SCENARIOS: &[Scenario] = &[
         "pipe-reader-moves-reuse",
         "the same while another reader closes its end, in whose place the kernel puts the next file",
         reader_moves_reuse,
+    )
+    .slow(),
+    bypass(
+        "pipe-reader-hands-on",
+        "a reader's threads hand its end from one to the next, each in a table of its own, while a writer falls",
+        reader_hands_on,
     )
     .slow(),
     bypass(
@@ -207,6 +215,58 @@ fn reader_moves_reuse() -> Outcome {
             low.join()?;
             beside.join()?;
             not_above(&got)
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+/// A thread with a copy of the table of who started it, which lets go of its own end then. It reads, or hands the end on.
+fn hands_on(end: RawFd, copied: &Sender<()>, got: Sender<Result<Vec<u8>, Errno>>) {
+    let own = unshare(CloneFlags::CLONE_FILES);
+    let _ = copied.send(());
+    let bytes = own.and_then(|()| sys::get(&end));
+    if bytes != Err(Errno::EAGAIN) {
+        let _ = got.send(bytes);
+        return;
+    }
+    let (tell, told) = channel();
+    thread::spawn(move || hands_on(end, &tell, got));
+    let _ = told.recv();
+    let _ = syscall!(libc::SYS_close, end);
+}
+
+/// Of many threads that have one table it takes long to find that, and meanwhile the end is elsewhere.
+fn reader_hands_on() -> Outcome {
+    const THREADS: usize = 1000;
+    for _ in 0..8 {
+        start(|| {
+            let (read, write) = pipe_ends()?;
+            let low = start(|| {
+                step()?;
+                if lower(Untrusted).is_ok() {
+                    sys::put_all(&write, b"l")?;
+                }
+                Ok(())
+            })?;
+            drop(write);
+            low.stands()?;
+            for _ in 0..THREADS {
+                thread::Builder::new()
+                    .stack_size(1 << 16)
+                    .spawn(thread::park)?;
+            }
+            let (end, (copied, copy), (got, bytes)) = (read.as_raw_fd(), channel(), channel());
+            thread::spawn(move || hands_on(end, &copied, got));
+            copy.recv()
+                .map_err(|_| Failed::because("a thread has ended early"))?;
+            drop(read);
+            low.go()?;
+            let bytes = bytes
+                .recv()
+                .map_err(|_| Failed::because("a thread has ended early"))??;
+            low.join()?;
+            not_above(&bytes)
         })?
         .join()?;
     }
