@@ -20,10 +20,11 @@
  * one of its threads ran as nothing was to be moved (tx_still): it might move the end by which it writes, so that no pass
  * knows of the channel.
  *
- * Each account has a share of the looks, so that no user makes another's fall dear by large tables. When it is used up, the
- * account's other tables are not looked at. A task that has such a table, and stands no higher than the current subject did, counts as a
- * reader and falls. For one that stands higher the current subject is refused. One that is below a subject that joins is passed
- * over: no lower task keeps a higher one waiting. Who falls has to be looked at: else the fall is refused.
+ * Each account, a user's at a level, has a share of the looks, so that no user makes another's fall dear by large tables, and the lower
+ * levels leave some of all looks to the higher ones. When a share is used up, the account's other tables are not looked at. A task that
+ * has such a table, and stands no higher than the current subject did, counts as a reader and falls. It does not if it stands as
+ * high and others have used up what there was: then the current subject is refused, as for one that stands higher. One that is below a
+ * subject that joins is passed over: no lower task keeps a higher one waiting. Who falls has to be looked at: else the fall is refused.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
 #define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
@@ -38,9 +39,17 @@
 #define TX_LARGE 64     /* times 64 places: from there on a table is */
 #define TX_TRIES 4      /* looked at so often, before that is done at random */
 #define TX_THREADS 4096 /* that have come since a thread was met */
-#define TX_GROUPS 64    /* that accounts are counted in */
-#define TX_PAST 0xfe    /* no level: its account has used up its share */
-u32 tx_used[TX_GROUPS];
+
+/* No levels, but why a table is not looked at: the looks of its account have been used up, or by others' tables those of its level. */
+#define TX_PAST 0xfe
+#define TX_PAST_OTHERS 0xfd
+
+/* What an account has taken of the looks of a walk: a user's at a level, as those of tables (lomac/budget.h). */
+struct tx_taken {
+	u32 walk;
+	u32 looks;
+} tx_taken[TG_LEVELS * TG_ACCOUNTS];
+u32 tx_walk; /* the number of the last one, of all transactions' */
 
 /* The table looked at last, */
 struct tx_last {
@@ -56,7 +65,8 @@ struct tx_last {
 	u64 still;   /* since when they have done nothing, all in one number */
 	u64 before;  /* the same before a look, */
 	u32 tries;   /* of so many as yet */
-	u32 group;   /* whose share the looks are taken from */
+	u32 payer;   /* whose share the looks are taken from, */
+	u32 level;   /* and at which level */
 	u64 samples; /* looks at random still to be taken, */
 	u64 places;  /* of this array: it is another one, once it has grown */
 } tx_last;
@@ -192,10 +202,23 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 	return tx_last.run ? 0 : tx_last.still | 1;
 }
 
-/* What the account of that table's owner has taken of its share. */
-static __always_inline u32 *tx_share(void)
+/* Takes looks out of the share of that table's owner. */
+static __always_inline enum samples_left tx_take_looks(u32 more)
 {
-	return &tx_used[BOUND(tx_last.group, TX_GROUPS)];
+	u32 at = tx_last.level * TG_ACCOUNTS + BOUND(tx_last.payer, TG_ACCOUNTS);
+	struct tx_taken *own = &tx_taken[BOUND(at, TG_LEVELS * TG_ACCOUNTS)];
+	enum samples_left left;
+
+	if (own->walk != tx_walk) {
+		own->walk = tx_walk;
+		own->looks = 0;
+	}
+	left = samples_ask(tx_last.level, policy.top, tx.samples, own->looks, more);
+	if (left == SAMPLES_LEFT) {
+		own->looks += more;
+		tx.samples += more;
+	}
+	return left;
 }
 
 /* Looks at random at a table whose owners run. */
@@ -217,10 +240,10 @@ __noinline u8 tx_sample(u64 table, u8 level, bool falls)
 		if (tx.changed)
 			break;
 		if (tx_last.places != address(fdt)) {
-			if (!samples_take(tx_share(), samples_of(n)))
-				return TX_PAST;
-			tx.samples += samples_of(n);
-			tx.failed |= tx.samples > SAMPLES_OF_ALL;
+			enum samples_left left = tx_take_looks(samples_of(n));
+
+			if (left != SAMPLES_LEFT)
+				return left == SAMPLES_OWN_USED ? TX_PAST : TX_PAST_OTHERS;
 			tx_last.places = address(fdt);
 			tx_last.samples = samples_of(n);
 		}
@@ -241,7 +264,7 @@ static __always_inline bool tx_tries(u64 table)
 {
 	u32 n = CAST(struct fdtable, CAST(struct files_struct, table)->fdt)->max_fds / 64;
 
-	return !tx_last.tries++ || (n > TX_LARGE && samples_take(tx_share(), n));
+	return !tx_last.tries++ || (n > TX_LARGE && tx_take_looks(n) == SAMPLES_LEFT);
 }
 
 /* After a look at a table: is something on its way into it, or into a copy of it? */
@@ -278,12 +301,17 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 	return low;
 }
 
-/* The level of a task whose account has used up its share. */
-static __always_inline u8 tx_past(u8 level, bool falls)
+/*
+ * The level of a task whose table is not looked at, by why (`past`). Where others have used up what there was for a level, a subject
+ * that falls from that level takes nobody of it along for that, and is refused.
+ */
+static __always_inline u8 tx_past(u8 level, bool falls, u8 past)
 {
 	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;
 
-	if (level > tx.stood || (falls && tx.moved))
+	if (level > lowest && (level > tx.stood || (level == tx.stood && past != TX_PAST)))
+		tx.failed = 1;
+	if (falls && tx.moved)
 		tx.failed = 1;
 	return level > tx.stood || level <= lowest ? level : lowest;
 }
@@ -352,7 +380,7 @@ __noinline int tx_restless(void)
 	struct task_struct *t;
 
 	tx.changed = tx.births = tx.pending = tx.samples = 0;
-	__builtin_memset(tx_used, 0, sizeof(tx_used));
+	tx_walk++;
 	tx_last.table = tx_last.behind = 0;
 	tx.walks++;
 	tx.failed |= tx.walks > TX_WALKS;
@@ -384,10 +412,11 @@ __noinline int tx_restless(void)
 		tx_last.task = tx_last.behind = address(t);
 		tx_last.tgid = t->tgid;
 		tx_last.since = bpf_ktime_get_boot_ns();
-		tx_last.group = payer_of(address(t)) * 0x9e3779b1u >> 26;
+		tx_last.payer = payer_of(address(t));
+		tx_last.level = tx.was;
 		low = tx_watch(t->tgid, table, level, falls);
-		if (low == TX_PAST)
-			low = tx_past(level, falls);
+		if (low == TX_PAST || low == TX_PAST_OTHERS)
+			low = tx_past(level, falls, low);
 		if (tx.failed)
 			break;
 		if (low < level)

@@ -74,7 +74,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
-fn not_above(bytes: &[u8]) -> Outcome {
+pub(super) fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(
         bytes.first() != Some(&b'l') || is == Untrusted,
@@ -94,17 +94,17 @@ fn socket_ends() -> Result<(OwnedFd, OwnedFd), Errno> {
 
 /// Places of a table: as many as a process commonly may have, and some that its user's share suffices for.
 const LARGEST: libc::c_int = 1 << 19;
-const SMALLER: libc::c_int = 1 << 15;
+pub(super) const SMALLER: libc::c_int = 1 << 15;
 
 /// This process gets a table of so many places, of which those from 100 on have one file.
-fn fill_table(other: &impl AsRawFd, places: libc::c_int) -> Outcome {
+pub(super) fn fill_table(other: &impl AsRawFd, places: libc::c_int) -> Outcome {
     for fd in 100..places {
         syscall!(libc::SYS_dup2, other.as_raw_fd(), fd)?;
     }
     Ok(())
 }
 
-fn may_have(places: libc::c_int) -> Outcome {
+pub(super) fn may_have(places: libc::c_int) -> Outcome {
     let places = u64::from(places.unsigned_abs());
     Ok(setrlimit(Resource::RLIMIT_NOFILE, places, places)?)
 }
