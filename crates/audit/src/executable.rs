@@ -87,6 +87,7 @@ mod tests {
             class: None,
             seqno: 1,
             uid: 1000,
+            payer: 1000,
             from: 0,
             to: 0,
             object: 1,

@@ -17,6 +17,7 @@ pub fn event(kind: Kind) -> Event {
         pid: 412,
         tid: 412,
         uid: 1000,
+        payer: 1000,
         comm: "sh".into(),
         from: 0,
         to: 0,

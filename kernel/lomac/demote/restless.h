@@ -412,7 +412,7 @@ __noinline int tx_restless(void)
 		tx_last.task = tx_last.behind = address(t);
 		tx_last.tgid = t->tgid;
 		tx_last.since = bpf_ktime_get_boot_ns();
-		tx_last.payer = payer_of(address(t));
+		tx_last.payer = payer_of(t);
 		tx_last.level = tx.was;
 		low = tx_watch(t->tgid, table, level, falls);
 		if (low == TX_PAST || low == TX_PAST_OTHERS)

@@ -1,31 +1,96 @@
 //! Accounts of what a table has room for, and of what is looked at: whom a user may have pay for what it does. Nobody pays for
 //! others, and no lower user takes what a higher one is to have.
 
-use std::os::fd::AsRawFd;
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{PermissionsExt, chown};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::SockType::Stream;
-use nix::unistd::pause;
+use nix::unistd::{pause, unlink};
 
-use super::floods::FLOODER;
+use super::exec::run;
+use super::floods::{FLOODER, HALF, TABLE, flooded, many_descriptors, until_refused};
 use super::moved_ends::{SMALLER, fill_table, may_have};
 use super::threads::clone_here;
-use crate::scenarios::check::{Outcome, allowed};
+use crate::scenarios::check::{Outcome, allowed, same};
+use crate::scenarios::place::{self, SYSTEM, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
-use crate::scenarios::subject::{Level, asleep, at, become_user, falling, spawn, step};
+use crate::scenarios::subject::{
+    Level, asleep, at, become_user, falling, lower, spawn, start, step,
+};
 use crate::scenarios::sys;
-use crate::scenarios::unixsock::{abstract_name, connected, named};
+use crate::scenarios::unixsock::{abstract_name, connected, named, pair};
 use crate::sys::syscall;
 
 use Level::{Untrusted, User};
 
-pub const SCENARIOS: &[Scenario] = &[bypass(
-    "looks-used-up-below",
-    "users at the lowest level have tables that never keep still, and others above them connect",
-    looks_used_up,
-)
-.slow()];
+pub const SCENARIOS: &[Scenario] = &[
+    bypass(
+        "floors-flood-removed-above",
+        "one user's higher process removes the files that its lower one has open, until that table is full for all",
+        removed_above,
+    )
+    .slow(),
+    bypass(
+        "account-setuid",
+        "a user who has used up its account goes on by a setuid program of a user of its own user namespace",
+        setuid,
+    )
+    .slow(),
+    bypass(
+        "looks-used-up-below",
+        "users at the lowest level have tables that never keep still, and others above them connect",
+        looks_used_up,
+    )
+    .slow(),
+];
+
+/// Who holds the files by O_PATH, as nothing counts that.
+fn removed_above() -> Outcome {
+    let dir = place::directory(TMPFS_LOW, "removed")?;
+    let played = flooded(User, 1, |_| {
+        let low = start(|| {
+            lower(Untrusted)?;
+            let mut held: Vec<OwnedFd> = Vec::new();
+            until_refused(TABLE, |number| {
+                let name = format!("{dir}/{number}");
+                sys::open(&name, OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL)?;
+                held.push(sys::open(&name, OFlag::O_PATH)?);
+                Ok(())
+            })?;
+            step()
+        })?;
+        low.stands()?;
+        until_refused(TABLE, |number| unlink(format!("{dir}/{number}").as_str()))?;
+        step()
+    });
+    fs::remove_dir_all(&dir)?;
+    played
+}
+
+/// A number that is no user's, as a range of /etc/subuid has them.
+const SUBORDINATE: u32 = 100_042;
+
+fn setuid() -> Outcome {
+    let program = path(SYSTEM, "setuid");
+    fs::copy(std::env::current_exe()?, &program)?;
+    chown(&program, Some(SUBORDINATE), None)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755))?;
+    at(Untrusted, || {
+        many_descriptors()?;
+        become_user(FLOODER)?;
+        let mut held = Vec::new();
+        until_refused(HALF / 2, |_| {
+            held.push(pair(Stream)?);
+            Ok(())
+        })?;
+        let code = run(&program, &["--helper", "pair-as-owner"])?;
+        same("its errno", code, libc::EAGAIN)
+    })
+}
 
 /// Where another process has a table, too, nobody says of it that it keeps still.
 fn looks_used_up() -> Outcome {
