@@ -9,11 +9,12 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::SockType::Stream;
+use nix::sys::socket::bind;
 use nix::unistd::{pause, unlink};
 
 use super::exec::run;
 use super::floods::{FLOODER, HALF, TABLE, flooded, many_descriptors, until_refused};
-use super::moved_ends::{SMALLER, fill_table, may_have};
+use super::moved_ends::{SMALLER, fill_table, may_have, not_above};
 use super::threads::clone_here;
 use crate::scenarios::check::{Outcome, allowed, same};
 use crate::scenarios::place::{self, SYSTEM, TMPFS_LOW, path};
@@ -22,7 +23,7 @@ use crate::scenarios::subject::{
     Level, asleep, at, become_user, falling, lower, spawn, start, step,
 };
 use crate::scenarios::sys;
-use crate::scenarios::unixsock::{abstract_name, connected, named, pair};
+use crate::scenarios::unixsock::{abstract_name, accepted, connected, fresh, named, pair};
 use crate::sys::syscall;
 
 use Level::{Untrusted, User};
@@ -46,6 +47,11 @@ pub const SCENARIOS: &[Scenario] = &[
         looks_used_up,
     )
     .slow(),
+    bypass(
+        "unix-queue-long",
+        "a server falls that has more connections waiting than are commonly let wait, and answers the last of them",
+        long_queue,
+    ),
 ];
 
 /// Who holds the files by O_PATH, as nothing counts that.
@@ -139,5 +145,62 @@ fn looks_used_up() -> Outcome {
         child.go()?;
         child.join()?;
     }
+    played
+}
+
+/// So many as may wait is for root to say.
+fn long_queue() -> Outcome {
+    const MAY_WAIT: usize = 8192;
+    const WAITING: usize = 4200;
+    const SYSCTL: &str = "/proc/sys/net/core/somaxconn";
+    let before = fs::read_to_string(SYSCTL)?;
+    fs::write(SYSCTL, MAY_WAIT.to_string())?;
+    let played = answers_the_last(MAY_WAIT, WAITING);
+    fs::write(SYSCTL, before)?;
+    played
+}
+
+fn answers_the_last(may_wait: usize, waiting: usize) -> Outcome {
+    let name = abstract_name("server")?;
+    let server = spawn(User, || {
+        let listens = fresh(Stream)?;
+        bind(listens.as_raw_fd(), &name)?;
+        syscall!(libc::SYS_listen, listens.as_raw_fd(), may_wait)?;
+        step()?;
+        // it may be refused
+        if lower(Untrusted).is_ok() {
+            for _ in 0..=waiting {
+                let _ = sys::put_all(&accepted(&listens)?, b"l");
+            }
+        }
+        step()
+    })?;
+    server.stands()?;
+    let others = spawn(User, || {
+        many_descriptors()?;
+        let mut held = Vec::new();
+        for _ in 0..waiting {
+            held.push(falling(Errno::EAGAIN, || connected(Stream, &name))?);
+        }
+        step()
+    })?;
+    others.stands()?;
+    let client = spawn(User, || {
+        let end = falling(Errno::EAGAIN, || connected(Stream, &name))?;
+        sys::fcntl(&end, libc::F_SETFL, i64::from(libc::O_NONBLOCK))?;
+        step()?;
+        match sys::get(&end) {
+            Ok(bytes) => not_above(&bytes),
+            Err(Errno::EAGAIN) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    })?;
+    client.stands()?;
+    server.go()?;
+    server.stands()?;
+    client.go()?;
+    let played = client.join();
+    others.kill()?;
+    server.kill()?;
     played
 }
