@@ -20,7 +20,7 @@ use crate::scenarios::check::{Outcome, allowed, same};
 use crate::scenarios::place::{self, SYSTEM, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::subject::{
-    Level, asleep, at, become_user, falling, lower, spawn, start, step,
+    Level, asleep, at, become_user, falling, lower, spawn, start, step, tell, told,
 };
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{abstract_name, accepted, connected, fresh, named, pair};
@@ -124,15 +124,17 @@ fn looks_used_up() -> Outcome {
     let server = spawn(User, || {
         let listens = named(Stream, &name)?;
         let fd = listens.as_raw_fd();
-        // each has a reference to the socket, as its call has
+        // each has a reference to the socket, as its call has while it does not stop
         for _ in 0..8 {
             asleep(&[libc::SYS_accept4], move || {
                 syscall!(libc::SYS_accept4, fd, 0, 0, 0).map(drop)
             })?;
         }
-        step()
+        tell("listens")?;
+        pause();
+        Ok(())
     })?;
-    server.stands()?;
+    told("listens")?;
     let played = at(User, || {
         for _ in 0..4 {
             let connects = || connected(Stream, &name);
