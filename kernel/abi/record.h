@@ -150,8 +150,8 @@ struct tg_event {
 	u32 tclass;  /* of this class, 0: none did; of capability files, their class */
 	/* the subject of capability files that did not give it, 0: none is to be named; */
 	u32 layer;
-	u32 why; /* enum caps_why, 0: none decided */
-	u32 pad;
+	u32 why;   /* enum caps_why, 0: none decided */
+	u32 payer; /* whose account it is in (core/payer.h) */
 	char comm[16];
 	char path[TG_PATH];
 };

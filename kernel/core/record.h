@@ -8,6 +8,7 @@
 #define TIDEGATE_CORE_RECORD_H
 
 #include "core/mounts.h"
+#include "core/payer.h"
 #include "core/stats.h"
 #include "core/subject.h"
 
@@ -156,7 +157,7 @@ static __always_inline struct tg_event *record_begin(u64 *id)
 	e->profile = 0;
 	e->ssid = e->tsid = e->tclass = 0;
 	e->request = e->denied = 0;
-	e->layer = e->why = e->pad = 0;
+	e->layer = e->why = 0;
 	e->session = 0;
 	return e;
 }
@@ -176,6 +177,7 @@ static __always_inline u64 record_end(struct tg_event *e, u64 id, struct tg_note
 	e->pid = task->tgid;
 	e->tid = task->pid;
 	e->uid = task->cred->uid.val;
+	e->payer = payer_current();
 	e->source = n->source;
 	e->peer = n->peer;
 	e->kind = n->kind;
@@ -222,7 +224,7 @@ static __always_inline u64 record_end(struct tg_event *e, u64 id, struct tg_note
 		}
 	}
 	e->id = id;
-	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) && !records_have_room(n, e->uid)) {
+	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) && !records_have_room(n, e->payer)) {
 		__sync_fetch_and_add(&events_lost, 1);
 		return id;
 	}

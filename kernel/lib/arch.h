@@ -21,4 +21,8 @@
 #define CALL_IS_IN(table, nr) \
 	((nr) < CALLS && (table)[BOUND((nr) >> 6, CALLS / 64)] >> ((nr) & 63) & 1)
 
+/* A call that has no place in a table, as x32 has some of its own, may be any. */
+#define CALL_IS_UNKNOWN(nr) ((s32)(nr) >= CALLS)
+#define CALL_MAY_BE_IN(table, nr) (CALL_IS_UNKNOWN(nr) || CALL_IS_IN(table, nr))
+
 #endif

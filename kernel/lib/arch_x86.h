@@ -27,6 +27,7 @@
 #define NR_clone 56
 #define NR_fork 57
 #define NR_vfork 58
+#define NR_execve 59
 #define NR_wait4 61
 #define NR_semop 65
 #define NR_msgsnd 69
@@ -60,6 +61,7 @@
 #define NR_prlimit64 302
 #define NR_open_by_handle_at 304
 #define NR_sendmmsg 307
+#define NR_execveat 322
 #define NR_preadv2 327
 #define NR_pwritev2 328
 #define NR_io_pgetevents 333
@@ -74,6 +76,7 @@
 #define NR32_read 3
 #define NR32_write 4
 #define NR32_waitpid 7
+#define NR32_execve 11
 #define NR32_pause 29
 #define NR32_dup 41
 #define NR32_fcntl 55
@@ -115,6 +118,7 @@
 #define NR32_prlimit64 340
 #define NR32_open_by_handle_at 342
 #define NR32_sendmmsg 345
+#define NR32_execveat 358
 #define NR32_accept4 364
 #define NR32_sendto 369
 #define NR32_sendmsg 370
@@ -160,11 +164,18 @@ static __always_inline struct pt_regs *call_regs(struct task_struct *t)
 	return (struct pt_regs *)bpf_task_pt_regs(t);
 }
 
+#define X32_CALL 0x40000000 /* in a call's number: the program has pointers of 32 bits (x32) */
+
 /*
  * The number of the call that a task is in, or was in last; below 0: it entered the kernel by none. The kernel takes the lower
- * half of the register alone, and keeps what the program had in the other half, too (syscall_get_nr()).
+ * half of the register alone, and keeps what the program had in the other half, too (syscall_get_nr()). Most calls of x32 have
+ * the numbers of 64-bit programs, and their arguments in the same registers; those from 512 on are in no table (lib/arch.h).
  */
-#define CALL_NUMBER(regs) ((s32)(regs)->orig_ax)
+#define CALL_NUMBER(regs)                                    \
+	({                                                   \
+		s32 call_nr = (regs)->orig_ax;               \
+		call_nr < 0 ? call_nr : call_nr & ~X32_CALL; \
+	})
 
 /* Is a task in a 32-bit call? Its number is one of those of NR32_. */
 #define CALL_IS_32(t) ((t)->thread_info.status & TS_COMPAT)

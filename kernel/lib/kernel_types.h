@@ -431,6 +431,7 @@ struct mutex {
 };
 struct signal_struct {
 	int nr_threads;
+	struct list_head thread_head;
 	struct mutex cred_guard_mutex;
 	atomic_t live;
 	unsigned int flags;
@@ -497,6 +498,8 @@ struct task_struct {
 	struct task_struct *parent;
 	unsigned int ptrace;
 	struct list_head ptraced;
+	struct list_head tasks;
+	struct list_head thread_node;
 	struct completion *vfork_done;
 	struct signal_struct *signal;
 	int exit_code;

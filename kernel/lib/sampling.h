@@ -9,7 +9,7 @@
 #ifndef TIDEGATE_LIB_SAMPLING_H
 #define TIDEGATE_LIB_SAMPLING_H
 
-#include "abi/types.h"
+#include "lib/budget.h"
 
 #define SAMPLES_A_PLACE 24u /* e^-24 is below 2^-34 */
 #define SAMPLES_BESIDES 64u /* of few places: one look takes a moment, in which it may be moved */
@@ -23,13 +23,21 @@ static __always_inline u32 samples_of(u32 n)
 #define SAMPLES_OF_ALL (1u << 16)
 #define SAMPLES_OF_ONE (SAMPLES_OF_ALL / 4)
 
-/* Are so many more left of an account's share? Takes them. */
-static __always_inline bool samples_take(u32 *used, u32 more)
+enum samples_left {
+	SAMPLES_LEFT,
+	SAMPLES_OWN_USED, /* not of the account's share, */
+	SAMPLES_OTHERS_USED, /* nor of those that all tables get; lower levels leave some of these to higher ones */
+};
+
+/* Are so many more looks left for a table of an account at this level? The account has had `own` of a walk's, and all have had `used`. */
+static __always_inline enum samples_left samples_ask(u32 level, u32 top, u32 used, u32 own,
+						     u32 more)
 {
-	if (more > SAMPLES_OF_ONE || *used > SAMPLES_OF_ONE - more)
-		return false;
-	*used += more;
-	return true;
+	if (more > SAMPLES_OF_ONE || own > SAMPLES_OF_ONE - more)
+		return SAMPLES_OWN_USED;
+	if ((u64)used + more > budget_of_level(level, top, SAMPLES_OF_ALL))
+		return SAMPLES_OTHERS_USED;
+	return SAMPLES_LEFT;
 }
 
 /* Which of n places, by a number of 32 bits that nobody knows: each by as many of them, but for one. */

@@ -10,7 +10,7 @@
 
 #include "lib/budget.h"
 #include "lib/verifier.h"
-#include "core/maps.h"
+#include "core/payer.h"
 #include "lomac/maps.h"
 
 #define TG_ACCOUNTS 4096
@@ -23,31 +23,6 @@ struct tg_shares {
 	u32 pad;
 	u32 own[TG_LEVELS * TG_ACCOUNTS];
 } shares[TG_T_COUNT];
-
-/*
- * The account that is charged for what a task makes: its user. Of a user namespace it is the user
- * that made the outermost one: all its users are that one's.
- */
-static __noinline u32 payer_of(u64 task)
-{
-	struct cred *cred = CAST(struct cred, address(CAST(struct task_struct, task)->cred));
-	struct user_namespace *space = CAST(struct user_namespace, address(cred->user_ns));
-	u32 user = cred->uid.val, i;
-
-	/* the kernel nests them no deeper */
-	bpf_for(i, 0, 34) {
-		if (!space->level)
-			break;
-		user = space->owner.val;
-		space = CAST(struct user_namespace, address(space->parent));
-	}
-	return user;
-}
-
-static __always_inline u32 payer_current(void)
-{
-	return payer_of(address(bpf_get_current_task_btf()));
-}
 
 static __always_inline u32 *share_of(u32 table, u32 level, u32 payer)
 {

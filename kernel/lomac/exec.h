@@ -5,6 +5,14 @@
 
 #include "lomac/file.h"
 
+/* What a child keeps of its parent beside its level. 0; -ENOMEM. */
+static __always_inline int child_keeps(struct task_struct *child, unsigned long clone_flags)
+{
+	int err = memory_stays_open(child, clone_flags);
+
+	return err ? err : payer_bears(child);
+}
+
 /* A governed parent's child is governed from its first instant, or is not born. */
 SEC("lsm.s/task_alloc")
 int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_flags)
@@ -27,7 +35,7 @@ int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_fla
 	if (err)
 		return err;
 	if (label.governed && slot_bear(address(task), &label))
-		return memory_stays_open(task, clone_flags);
+		return child_keeps(task, clone_flags);
 	/* what an earlier task at this address was */
 	if (slot_is(slot_of(address(task))->word, address(task)))
 		slot_change(address(task), 0);
@@ -35,7 +43,7 @@ int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_fla
 		return 0;
 	if (!subject_begin(task, slot_word(0, label.level, label.attrs), label.cause, label.clear))
 		return -ENOMEM;
-	return memory_stays_open(task, clone_flags);
+	return child_keeps(task, clone_flags);
 }
 
 /* Does the kernel start it to feed it what a process left, a core dump? */
@@ -265,13 +273,17 @@ static __noinline u8 inherited(u8 level, u8 attrs)
 SEC("lsm.s/bprm_committing_creds")
 int BPF_PROG(lomac_bprm_committing_creds, struct linux_binprm *bprm)
 {
-	struct tg_subject *s = subject_current();
+	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
 	struct file *file = bprm->file;
 	struct inode *inode = file->f_inode;
-	struct tg_note n = { .op = TG_OP_EXEC, .class = TG_C_EXEC };
+	struct tg_subject *s;
 	u8 to, before, attrs;
 	u64 id;
 
+	/* nothing can be refused here: a program without an account does not begin */
+	if (!payer_executes(address(bprm->cred)))
+		bpf_send_signal(9);
+	s = subject_current();
 	if (!s)
 		return 0;
 	to = s->exec_level;

@@ -195,17 +195,31 @@ static __noinline int unmounted(struct dentry *dentry, u8 op)
 }
 
 /*
+ * May the current subject, at a level below the top, remove lower files that need an entry each? Its user's account at their level may
+ * be filled so once more. Who has them open may be the same user, or hold them in a way that nothing counts (O_PATH).
+ */
+static __always_inline bool floor_below(u8 level, u8 own, u32 payer)
+{
+	return share_has_room(TG_T_FLOORS, own, payer, 1, BUDGET_OTHER) &&
+	       READ_ONCE(*share_of(TG_T_FLOORS, level, payer)) < 2 * budget_of_user(TG_FLOORS);
+}
+
+/*
  * The level of a file that has no name any more. A higher subject that removes it is not refused for what lower ones
- * fill the table with: it has its own level's room, and a file that nobody has open needs its entry for a moment only.
+ * fill the table with: it has its own level's room. At the top that is asked about only where somebody has the file open: else it
+ * needs its entry for a moment.
  */
 static __noinline int floor_name(struct inode *inode, u8 level)
 {
 	u8 own = subject_level(subject_current());
-	u32 payer = inode->i_uid.val;
+	u32 payer = own < policy.top ? payer_current() : inode->i_uid.val;
 
 	if (level >= own)
 		return floor_lower(address(inode), level);
-	if (inode_is_open(inode) && !share_has_room(TG_T_FLOORS, own, payer, 1, BUDGET_OTHER))
+	if (own < policy.top && !floor_below(level, own, payer))
+		return -ENOSPC;
+	if (own >= policy.top && inode_is_open(inode) &&
+	    !share_has_room(TG_T_FLOORS, own, payer, 1, BUDGET_OTHER))
 		return -ENOSPC;
 	return floor_charge(address(inode), level, payer, BUDGET_ALWAYS);
 }

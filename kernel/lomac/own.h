@@ -156,7 +156,7 @@ static __noinline bool speaks_above(struct sock *sk, struct net_peer *from, u64 
 		u64 size = read_kernel_u64(control + at), what = read_kernel_u64(control + at + 8);
 
 		if (at + 16 > len || size < 16 || size > len - at)
-			break;
+			return false;
 		from->known = false;
 		if (what == (IPPROTO_IP | (u64)IP_PKTINFO << 32)) {
 			__builtin_memset(from->addr, 0, sizeof(from->addr));
@@ -175,7 +175,8 @@ static __noinline bool speaks_above(struct sock *sk, struct net_peer *from, u64 
 			return true;
 		at += (size + 7) & ~7ull;
 	}
-	return false;
+	/* of more than these one may say so */
+	return true;
 }
 
 #endif

@@ -66,11 +66,10 @@ static u64 check_share(void)
 	u64 cases = 0;
 
 	for (u32 n = 1; n <= PLACES; n++) {
-		u32 used = 0;
-		bool taken = samples_take(&used, samples_of(n));
+		enum samples_left left = samples_ask(1, 2, 0, 0, samples_of(n));
 
-		expect(&cases, taken == (n * 64 <= 43520) && used == (taken ? samples_of(n) : 0),
-		       "a table's looks", n, used);
+		expect(&cases, left == (n * 64 <= 43520 ? SAMPLES_LEFT : SAMPLES_OWN_USED),
+		       "a table's looks", n, left);
 	}
 	return cases;
 }
@@ -156,27 +155,35 @@ static u64 check_owners(void)
 	return cases;
 }
 
-/* Whatever accounts ask for, each has its share, if there are no more than four of them, and no one has more. */
+/* Whatever accounts ask for, no one has more than its share, and each at the top has it whatever those of lower levels have had. */
 static u64 check_accounts(void)
 {
 	u64 cases = 0;
 
 	for (u32 round = 0; round < 2000; round++) {
-		u32 used[4] = {}, i, sum = 0;
+		u32 top = 1 + dice() % 3, own[4][8] = {}, used = 0, i;
 
 		for (i = 0; i < 200; i++) {
-			u32 who = dice() % 3, before = used[who], more = dice() >> dice() % 32;
-			bool taken = samples_take(&used[who], more);
+			u32 level = dice() % top, who = dice() % 8, more = dice() >> dice() % 32;
+			enum samples_left left =
+				samples_ask(level, top, used, own[level][who], more);
 
+			if (left == SAMPLES_LEFT) {
+				own[level][who] += more;
+				used += more;
+			}
 			expect(&cases,
-			       used[who] <= SAMPLES_OF_ONE &&
-				       (u64)used[who] == (u64)before + (taken ? more : 0),
-			       "taken of a share", before, more);
+			       own[level][who] <= SAMPLES_OF_ONE &&
+				       used <= budget_of_level(top - 1, top, SAMPLES_OF_ALL),
+			       "taken of a share", own[level][who], more);
 		}
-		expect(&cases, samples_take(&used[3], SAMPLES_OF_ONE), "another's share", round, 0);
-		for (i = 0; i < 4; i++)
-			sum += used[i];
-		expect(&cases, sum <= SAMPLES_OF_ALL, "taken of all", round, sum);
+		/* the highest level below the top leaves so much at least */
+		u32 rest = SAMPLES_OF_ALL - budget_of_level(top - 1, top, SAMPLES_OF_ALL);
+
+		if (rest > SAMPLES_OF_ONE)
+			rest = SAMPLES_OF_ONE;
+		expect(&cases, samples_ask(top, top, used, 0, rest) == SAMPLES_LEFT,
+		       "the top's share", round, used);
 	}
 	return cases;
 }

@@ -44,6 +44,8 @@ pub struct Event {
     pub tid: u32,
     /// Real user id.
     pub uid: u32,
+    /// The user whose account it is in; of those of a user namespace the one that made it.
+    pub payer: u32,
     /// The name of the subject's program.
     pub comm: String,
     /// The subject's level before.
@@ -139,6 +141,7 @@ impl Event {
             pid: 412,
             tid: 412,
             uid: 1000,
+            payer: 1000,
             comm: "sh".into(),
             from: 0,
             to: 0,
@@ -186,6 +189,7 @@ impl Event {
             pid: e.pid,
             tid: e.tid,
             uid: e.uid,
+            payer: e.payer,
             comm: text(&e.comm),
             from: e.from,
             to: e.to,

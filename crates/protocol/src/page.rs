@@ -7,7 +7,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
@@ -110,9 +110,10 @@ impl Page {
             ));
         }
         file.set_permissions(fs::Permissions::from_mode(0o444))?;
-        // it only ever grows: a process that has it mapped would end by SIGBUS
+        // it only ever grows: a process that has it mapped would end by SIGBUS, and so would the
+        // daemon, were there no room for what it writes
         if about.len() < SIZE as u64 {
-            file.set_len(SIZE as u64)?;
+            file.write_all_at(&vec![0; SIZE - about.len() as usize], about.len())?;
         }
         let page = Page::map(&file, true)?;
         page.words().version.store(VERSION, Ordering::Relaxed);

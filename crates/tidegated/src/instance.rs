@@ -11,6 +11,7 @@ use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};
 use crate::locks::{FILES, Ordered};
+use crate::messages::complain;
 use crate::{lock, paths};
 
 /// The lock that makes this the one daemon; released when it ends.
@@ -40,11 +41,13 @@ impl Instance {
                 ),
             )
         })?;
-        write_whole(
-            paths::PID,
-            format!("{}\n", std::process::id()).as_bytes(),
-            0o644,
-        )?;
+        // whoever may fill the filesystem does not keep a daemon from coming back
+        let pid = format!("{}\n", std::process::id());
+        if let Err(failure) = write_whole(paths::PID, pid.as_bytes(), 0o644) {
+            complain(&format!(
+                "{failure}: `tidegate stop` will not wait for the daemon's end"
+            ));
+        }
         Ok(Instance { _lock: lock })
     }
 }

@@ -10,6 +10,7 @@ use tidegate_audit::Record;
 
 use crate::error::{DaemonError, Outcome};
 use crate::journal::Journal;
+use crate::messages::complain;
 
 /// Bytes that no line has.
 const LONGEST: u64 = 64 << 10;
@@ -18,7 +19,8 @@ const LONGEST: u64 = 64 << 10;
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
-    file: File,
+    /// `None` where it could not be opened so far.
+    file: Option<File>,
     len: u64,
     size: u64,
     keep: u32,
@@ -26,39 +28,52 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the log, making its directory (0700) if there is none.
+    /// Opens the log. Where that cannot be, as on a full disk, it is tried again with each record: there is a daemon all the same.
     pub fn open(path: &Path, size: u64, keep: u32) -> Outcome<Log> {
-        let failed = |e| DaemonError::io(format!("write {}", path.display()), e);
-        if let Some(dir) = path.parent() {
+        let journal = Journal::new().map_err(|e| DaemonError::io("make a socket", e))?;
+        let mut log = Log {
+            path: path.into(),
+            file: None,
+            len: 0,
+            size,
+            keep,
+            journal,
+        };
+        if let Err(e) = log.begin() {
+            let path = path.display();
+            complain(&format!("the audit log {path} cannot be opened: {e}"));
+        }
+        Ok(log)
+    }
+
+    /// Opens its file, making the directory (0700) if there is none.
+    fn begin(&mut self) -> io::Result<()> {
+        if let Some(dir) = self.path.parent() {
             use std::os::unix::fs::DirBuilderExt;
             fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
-                .create(dir)
-                .map_err(failed)?;
+                .create(dir)?;
         }
-        let (file, len) = append(path).map_err(failed)?;
-        let journal = Journal::new().map_err(|e| DaemonError::io("make a socket", e))?;
-        Ok(Log {
-            path: path.into(),
-            file,
-            len,
-            size,
-            keep,
-            journal,
-        })
+        let (file, len) = append(&self.path)?;
+        (self.file, self.len) = (Some(file), len);
+        Ok(())
     }
 
     /// Writes a record, whole or not at all.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
+        if self.file.is_none() {
+            self.begin()?;
+        }
         if self.len > 0 && self.len + line.len() as u64 > self.size {
             self.rotate()?;
         }
-        if let Err(e) = self.file.write_all(&line) {
+        let mut file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        if let Err(e) = file.write_all(&line) {
             // a disk that is full takes a part of a line
-            self.file.set_len(self.len)?;
+            file.set_len(self.len)?;
             return Err(e);
         }
         self.len += line.len() as u64;
@@ -75,7 +90,7 @@ impl Log {
             PathBuf::from(path)
         };
         let numbered = |n: u32| beside(&n.to_string());
-        let next = append(&beside("new"))?;
+        let (file, len) = append(&beside("new"))?;
         for n in (1..self.keep).rev() {
             match fs::rename(numbered(n), numbered(n + 1)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
@@ -86,7 +101,7 @@ impl Log {
             fs::rename(&self.path, numbered(1))?;
         }
         fs::rename(beside("new"), &self.path)?;
-        (self.file, self.len) = next;
+        (self.file, self.len) = (Some(file), len);
         Ok(())
     }
 }
@@ -141,6 +156,20 @@ mod tests {
         let last = fs::read_to_string(&path).unwrap();
         let last: Record = serde_json::from_str(last.lines().last().unwrap()).unwrap();
         assert_eq!(last.id, 19);
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_opened_is_opened_later() {
+        let dir = std::env::temp_dir().join(format!("tidegate-late-{}", std::process::id()));
+        let path = dir.join("audit.jsonl");
+        // stands in the way as a full disk does
+        fs::create_dir_all(&path).unwrap();
+        let mut log = Log::open(&path, 1 << 20, 2).unwrap();
+        assert!(log.write(&Record::own("lost", 1)).is_err());
+        fs::remove_dir(&path).unwrap();
+        log.write(&Record::own("lost", 2)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         fs::remove_dir_all(dir).unwrap();
     }
 

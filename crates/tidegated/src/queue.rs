@@ -55,7 +55,7 @@ impl Queue {
     /// The counts of what an event is one of, of its level and of its user, if that is bounded apart.
     fn denials(&self, event: &Event) -> Option<(&AtomicUsize, &AtomicUsize)> {
         let level = usize::from(event.to);
-        let user = level * USERS + event.uid as usize % USERS;
+        let user = level * USERS + event.payer as usize % USERS;
         match event.kind {
             Kind::Denied | Kind::Would => Some((self.denials.get(level)?, self.users.get(user)?)),
             _ => None,
@@ -121,9 +121,9 @@ mod tests {
         }
     }
 
-    fn denied_to(to: u8, uid: u32) -> Event {
+    fn denied_to(to: u8, payer: u32) -> Event {
         Event {
-            uid,
+            payer,
             ..of(Kind::Denied, to)
         }
     }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn one_users_flood_leaves_room_for_others_at_its_level() {
         let (queue, receive) = Queue::new();
-        let flood = |uid| (0..ROOM).filter(|_| queue.put(denied_to(0, uid))).count();
+        let flood = |payer| (0..ROOM).filter(|_| queue.put(denied_to(0, payer))).count();
         assert_eq!(flood(1000), DENIALS_OF_USER);
         assert_eq!(flood(1001), DENIALS_OF_USER);
         while let Ok(event) = receive.try_recv() {

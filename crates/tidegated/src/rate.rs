@@ -92,7 +92,7 @@ impl Rate {
         let number = event.capability.or(number).unwrap_or(0);
         let peer = event.peer.unwrap_or(0);
         let pair = (event.pid, op, event.ino, event.dev, peer, number);
-        let mut account = (event.to, event.uid);
+        let mut account = (event.to, event.payer);
         if !self.accounts.contains_key(&account) && self.accounts.len() >= ACCOUNTS {
             account.1 = OTHERS;
         }
@@ -169,9 +169,9 @@ mod tests {
     fn ever_other_objects_of_one_user_hide_nobody_elses_denials() {
         let mut rate = Rate::new(3);
         let now = Instant::now();
-        let denied = |ino, uid, to| Event {
+        let denied = |ino, payer, to| Event {
             ino,
-            uid,
+            payer,
             to,
             ..Event::example(Kind::Denied)
         };
@@ -189,9 +189,9 @@ mod tests {
     fn however_many_users_there_are_each_level_is_heard() {
         let mut rate = Rate::new(1);
         let now = Instant::now();
-        for uid in 0..10_000 {
+        for payer in 0..10_000 {
             let denied = Event {
-                uid,
+                payer,
                 to: 0,
                 ..Event::example(Kind::Denied)
             };
@@ -199,7 +199,7 @@ mod tests {
         }
         assert!(rate.accounts.len() <= ACCOUNTS + 1);
         let higher = Event {
-            uid: 20_000,
+            payer: 20_000,
             to: 2,
             ..Event::example(Kind::Denied)
         };

@@ -87,7 +87,9 @@ impl Place {
     /// Arguments of `tidegate-lab vm`.
     pub fn arguments(self) -> &'static [&'static str] {
         match self {
-            Self::Levels | Self::Own => &[],
+            // calls of x32, which Debian's kernels have and do not take by default
+            Self::Levels => &["--append", "syscall.x32=y"],
+            Self::Own => &[],
             // records of SELinux's or AppArmor's would take the console minutes
             Self::Flat => &["--lsm", "lockdown,yama,bpf"],
             Self::Whole | Self::Debian => &["--image", "whole"],

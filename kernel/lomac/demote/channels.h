@@ -16,6 +16,7 @@
  */
 #define TX_CHANNELS (1 << 14)
 #define TX_LOOKS (1ull << 26)
+#define TX_WAITING (1 << 20) /* connections that wait for one listener (net.core.somaxconn) */
 
 /* Which channels have entries, roughly: what is looked at first of a descriptor. */
 #define TX_FILTER 4096
@@ -374,11 +375,13 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 		struct sk_buff *skb = u->sk.sk_receive_queue.next;
 
 		/* connections that wait to be accepted are the listener's already */
-		bpf_for(i, 0, 4096) {
+		bpf_for(i, 0, TX_WAITING + 1) {
 			struct unix_sock *waiting;
 
 			if (!skb || address(skb) == head)
 				break;
+			/* who is at the others' ends is not known */
+			tx.failed |= falls && i == TX_WAITING;
 			/* as long as four places of a table take; two listeners by turns in one are looked at each time */
 			tx.looked += 4;
 			if (tx.looked > TX_LOOKS) {

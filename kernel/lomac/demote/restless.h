@@ -11,10 +11,11 @@
  *   - Of anybody else's table 64 places at random are read, again and again. What is in it is somewhere in it at each moment,
  *     and its owner cannot know where the next look falls.
  *   - An end gets into another table by a hook, which knows of the transaction (hand.h), or in a copy of the whole table. A thread
- *     that leaves the table with a copy is looked at again. A child comes at the end of the list of tasks; one that is not there
- *     yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
+ *     that leaves the table with a copy is looked at again. A child comes at the end of the list of tasks, and a thread at the end of
+ *     its process's; one that comes there when the walk has chosen to go on elsewhere makes it begin again (tx_overtaken). One that is
+ *     not there yet, of a process whose other threads may have closed the end since, is waited for (tx_bears).
  *   - An end that dup(2) has taken out, and another thread closes, is in no table until the call ends, which may take as long as to
- *     make the table larger. It is waited for; who goes on making such calls has as good as been found (tx_doubles).
+ *     make the table larger. It is waited for; a process that goes on making such calls has as good as been found (tx_doubles).
  * Nobody is refused for what other calls refer to, and no busy process is waited for.
  *
  * Tables of tasks above the lowest level that a subject falls to are looked at, and of tasks above a subject that joins: they
@@ -22,12 +23,13 @@
  * one of its threads ran as nothing was to be moved (tx_still): it might move the end by which it writes, so that no pass
  * knows of the channel.
  *
- * Each account has a share of the looks, so that no user makes another's fall dear by large tables.
- * When it is used up, the account's other tables are not looked at. A task that has such a table,
- * and stands no higher than the current subject did, counts as a reader and falls. For one that
- * stands higher the current subject is refused. One that is below a subject that joins is passed
- * over: no lower task keeps a higher one waiting. A task that falls has to be looked at: else the
- * fall is refused.
+ * Each account, a user's at a level, has a share of the looks, so that no user makes another's fall
+ * dear by large tables, and the lower levels leave some of all looks to the higher ones. When a share
+ * is used up, the account's other tables are not looked at. A task that has such a table, and stands
+ * no higher than the current subject did, counts as a reader and falls. It does not if it stands as
+ * high and others have used up what there was: then the current subject is refused, as for one that
+ * stands higher. One that is below a subject that joins is passed over: no lower task keeps a higher
+ * one waiting. A task that falls has to be looked at: else the fall is refused.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
 #define TIDEGATE_LOMAC_DEMOTE_RESTLESS_H
@@ -38,19 +40,31 @@
 #include "lomac/demote/scan.h"
 #include "lomac/demote/spread.h"
 
-#define TX_WALKS 64   /* over all tasks, of a transaction; most wait for a fork between */
-#define TX_LARGE 64   /* times 64 places: from there on a table is */
-#define TX_TRIES 4    /* looked at so often, before that is done at random */
-#define TX_DOUBLES 32 /* walks in which dup(2) is waited for */
-#define TX_GROUPS 64  /* that accounts are counted in */
-#define TX_PAST \
-	0xfe /* no level: its account has used up its share, or what it has in hand is not known */
-u32 tx_used[TX_GROUPS];
+#define TX_WALKS 64     /* over all tasks, of a transaction; most wait for a fork between */
+#define TX_LARGE 64     /* times 64 places: from there on a table is */
+#define TX_TRIES 4      /* looked at so often, before that is done at random */
+#define TX_DOUBLES 32   /* walks in which dup(2) is waited for */
+#define TX_THREADS 4096 /* that have come since a thread was met */
+
+/*
+ * No levels, but why a table is not looked at: the looks of its account have been used up, or what it
+ * has in hand is not known; or others' tables have used up the looks of its level.
+ */
+#define TX_PAST 0xfe
+#define TX_PAST_OTHERS 0xfd
+
+/* What an account has taken of the looks of a walk: a user's at a level, as those of tables (lomac/budget.h). */
+struct tx_taken {
+	u32 walk;
+	u32 looks;
+} tx_taken[TG_LEVELS * TG_ACCOUNTS];
+u32 tx_walk; /* the number of the last one, of all transactions' */
 
 /* The table looked at last, */
 struct tx_last {
 	u64 table;
 	u64 task;    /* by which it was met, */
+	u64 behind;  /* the same, as long as the walk has not gone on from there, */
 	u32 tgid;    /* of which process, */
 	u64 since;   /* and when */
 	u32 threads; /* of that process have it, */
@@ -60,7 +74,8 @@ struct tx_last {
 	u64 still;   /* since when they have done nothing, all in one number */
 	u64 before;  /* the same before a look, */
 	u32 tries;   /* of so many as yet */
-	u32 group;   /* whose share the looks are taken from */
+	u32 payer;   /* whose share the looks are taken from, */
+	u32 level;   /* and at which level */
 	u64 samples; /* looks at random still to be taken, */
 	u64 places;  /* of this array: it is another one, once it has grown */
 } tx_last;
@@ -72,12 +87,27 @@ struct tx_last {
 	CALL32(word, fork) | CALL32(word, vfork) | CALL32(word, clone) | CALL32(word, clone3)
 const u64 tx_calls_bear[2][CALLS / 64] = { CALL_TABLE(CALLS_BEAR), CALL_TABLE(CALLS32_BEAR) };
 
-/*
- * Has it a copy of its table in hand, which it will have itself (unshare, close_range)? What is closed between, or made with it,
- * may take as long as a server of FUSE likes. (An exec makes its copy its own at once.)
- */
-static __always_inline bool tx_copies(struct pt_regs *regs, u32 nr, u32 abi)
+/* Calls that leave a table which others have, too, with a copy. */
+#define CALLS_EXEC(word) CALL(word, execve) | CALL(word, execveat)
+#define CALLS32_EXEC(word) CALL32(word, execve) | CALL32(word, execveat)
+const u64 tx_calls_exec[2][CALLS / 64] = { CALL_TABLE(CALLS_EXEC), CALL_TABLE(CALLS32_EXEC) };
+
+static __always_inline bool tx_table_is_shared(struct task_struct *t)
 {
+	struct files_struct *files = UNTRUSTED(t)->files;
+
+	return files && files->count.counter > 1;
+}
+
+/*
+ * May it have a copy of its table in hand, which it will have itself (unshare, close_range)? What is closed between, or made with it,
+ * may take as long as a server of FUSE likes. An exec makes its copy its own at once, unless it is preempted there.
+ */
+static __always_inline bool tx_copies(struct task_struct *t, struct pt_regs *regs, u32 nr, u32 abi)
+{
+	if (CALL_MAY_BE_IN(tx_calls_exec[BOUND(abi, 2)], nr) && t->__state == TASK_RUNNING &&
+	    tx_table_is_shared(t))
+		return true;
 	if (abi)
 		return (nr == NR32_unshare && CALL32_FIRST(regs) & CLONE_FILES) ||
 		       (nr == NR32_close_range && CALL32_THIRD(regs) & CLOSE_RANGE_UNSHARE);
@@ -137,10 +167,10 @@ static __always_inline bool tx_bears(struct task_struct *t, struct tg_subject *s
 
 	if (t->__state & (TASK_STOPPED | TASK_TRACED))
 		return false;
-	if (tx_copies(regs, nr, abi))
+	if (tx_copies(t, regs, nr, abi))
 		return true;
-	/* who waits for the turn there (task_alloc) has copied nothing yet */
-	if (!CALL_IS_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits || tx_is_frozen(t))
+	/* a task that waits for the turn there (task_alloc) has copied nothing yet */
+	if (!CALL_MAY_BE_IN(tx_calls_bear[BOUND(abi, 2)], nr) || !s || s->waits || tx_is_frozen(t))
 		return false;
 	child = READ_ONCE(s->bears);
 	return child && !tx_waits_for(t, CAST(struct task_struct, child)) && !tx_is_listed(child);
@@ -207,10 +237,23 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 	return tx_last.run ? 0 : tx_last.still | 1;
 }
 
-/* What the account of that table's owner has taken of its share. */
-static __always_inline u32 *tx_share(void)
+/* Takes looks out of the share of that table's owner. */
+static __always_inline enum samples_left tx_take_looks(u32 more)
 {
-	return &tx_used[BOUND(tx_last.group, TX_GROUPS)];
+	u32 at = tx_last.level * TG_ACCOUNTS + BOUND(tx_last.payer, TG_ACCOUNTS);
+	struct tx_taken *own = &tx_taken[BOUND(at, TG_LEVELS * TG_ACCOUNTS)];
+	enum samples_left left;
+
+	if (own->walk != tx_walk) {
+		own->walk = tx_walk;
+		own->looks = 0;
+	}
+	left = samples_ask(tx_last.level, policy.top, tx.samples, own->looks, more);
+	if (left == SAMPLES_LEFT) {
+		own->looks += more;
+		tx.samples += more;
+	}
+	return left;
 }
 
 /* Looks at random at a table whose owners run. */
@@ -232,10 +275,10 @@ __noinline u8 tx_sample(u64 table, u8 level, bool falls)
 		if (tx.changed)
 			break;
 		if (tx_last.places != address(fdt)) {
-			if (!samples_take(tx_share(), samples_of(n)))
-				return TX_PAST;
-			tx.samples += samples_of(n);
-			tx.failed |= tx.samples > SAMPLES_OF_ALL;
+			enum samples_left left = tx_take_looks(samples_of(n));
+
+			if (left != SAMPLES_LEFT)
+				return left == SAMPLES_OWN_USED ? TX_PAST : TX_PAST_OTHERS;
 			tx_last.places = address(fdt);
 			tx_last.samples = samples_of(n);
 		}
@@ -256,7 +299,7 @@ static __always_inline bool tx_tries(u64 table)
 {
 	u32 n = CAST(struct fdtable, CAST(struct files_struct, table)->fdt)->max_fds / 64;
 
-	return !tx_last.tries++ || (n > TX_LARGE && samples_take(tx_share(), n));
+	return !tx_last.tries++ || (n > TX_LARGE && tx_take_looks(n) == SAMPLES_LEFT);
 }
 
 /* After a look at a table in which nothing was found: is something on its way into it, or into a copy of it? */
@@ -297,12 +340,17 @@ __noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 	return tx_comes(level);
 }
 
-/* The level of a task that may have what is looked for, and cannot be looked at closely enough. */
-static __always_inline u8 tx_past(u8 level, bool falls)
+/*
+ * The level of a task whose table is not looked at, by why (`past`). Where others have used up what there was for a level, a subject
+ * that falls from that level takes nobody of it along for that, and is refused.
+ */
+static __always_inline u8 tx_past(u8 level, bool falls, u8 past)
 {
 	u8 lowest = tx.lowest < tx.level ? tx.lowest : tx.level;
 
-	if (level > tx.stood || (falls && tx.moved))
+	if (level > lowest && (level > tx.stood || (level == tx.stood && past != TX_PAST)))
+		tx.failed = 1;
+	if (falls && tx.moved)
 		tx.failed = 1;
 	return level > tx.stood || level <= lowest ? level : lowest;
 }
@@ -333,14 +381,52 @@ static __always_inline bool tx_may_hide(u8 level, bool falls)
 	return (tx.join || tx.join_unix) && level < tx.level;
 }
 
+/*
+ * The walk chooses the next task before this one is looked at. It has gone on to another process, or, `last`, has ended: has a
+ * thread with a table of its own, or a child, come behind this task meanwhile, to which this table's owner has handed what it had?
+ */
+__noinline bool tx_overtaken(u64 task, bool last)
+{
+	struct task_struct *t = CAST(struct task_struct, task), *other;
+	u64 head = address(t->signal) + bpf_core_field_offset(struct signal_struct, thread_head);
+	u64 own = address(t->files), first = address(t->group_leader->files), at, table;
+	u32 i;
+
+	at = address(t->thread_node.next);
+	bpf_for(i, 0, TX_THREADS) {
+		if (at == head)
+			break;
+		other = CAST(struct task_struct,
+			     at - bpf_core_field_offset(struct task_struct, thread_node));
+		table = address(other->files);
+		if (table && table != own && table != first)
+			return true;
+		at = address(other->thread_node.next);
+	}
+	if (at != head || !last)
+		return at != head;
+	/* the list begins with the idle task */
+	at = address(t->group_leader->tasks.next) -
+	     bpf_core_field_offset(struct task_struct, tasks);
+	return CAST(struct task_struct, at)->pid != 0;
+}
+
+/* The walk is at a task of this process; 0: it has ended. */
+static __always_inline void tx_goes_on(u32 tgid)
+{
+	if (tx_last.behind && tgid != tx_last.tgid)
+		tx.births |= tx_overtaken(tx_last.behind, !tgid);
+	tx_last.behind = 0;
+}
+
 /* Looks for what is moved about in tables, when the passes have found all that keeps still. */
 __noinline int tx_restless(void)
 {
 	struct task_struct *t;
 
 	tx.changed = tx.births = tx.pending = tx.samples = 0;
-	__builtin_memset(tx_used, 0, sizeof(tx_used));
-	tx_last.table = 0;
+	tx_walk++;
+	tx_last.table = tx_last.behind = 0;
 	tx.walks++;
 	tx.failed |= tx.walks > TX_WALKS;
 	bpf_rcu_read_lock();
@@ -352,6 +438,7 @@ __noinline int tx_restless(void)
 		u8 level, low;
 		bool falls;
 
+		tx_goes_on(t->tgid);
 		if (!fields->mm || fields->flags & PF_KTHREAD || !table)
 			continue;
 		/* itself moves nothing now, but a thread that has ended since may have */
@@ -367,13 +454,14 @@ __noinline int tx_restless(void)
 		if (!tx_may_hide(level, falls) || tx_watched(fields, table))
 			continue;
 		tx_last.table = table;
-		tx_last.task = address(t);
+		tx_last.task = tx_last.behind = address(t);
 		tx_last.tgid = t->tgid;
 		tx_last.since = bpf_ktime_get_boot_ns();
-		tx_last.group = payer_of(address(t)) * 0x9e3779b1u >> 26;
+		tx_last.payer = payer_of(t);
+		tx_last.level = tx.was;
 		low = tx_watch(t->tgid, table, level, falls);
-		if (low == TX_PAST)
-			low = tx_past(level, falls);
+		if (low == TX_PAST || low == TX_PAST_OTHERS)
+			low = tx_past(level, falls, low);
 		if (tx.failed)
 			break;
 		if (low < level)
@@ -382,6 +470,7 @@ __noinline int tx_restless(void)
 		if (address(fields->files) && address(fields->files) != table)
 			tx.changed = 1;
 	}
+	tx_goes_on(0);
 	tx.trusted = 0;
 	bpf_rcu_read_unlock();
 	return 0;

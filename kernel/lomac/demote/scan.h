@@ -212,7 +212,7 @@ __noinline int tx_scan_fallers(u32 stage)
 			continue;
 		tx.async += tx_asynchronous(address(t));
 		tx.was = s->tx_old;
-		tx.payer = payer_of(address(t));
+		tx.payer = payer_of(t);
 		mm = address(UNTRUSTED(t)->mm);
 		files = address(UNTRUSTED(t)->files);
 		if (mm)

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, SockType, UnixAddr, sendto};
+use nix::unistd::{geteuid, getuid, setresuid};
 
 use crate::scenarios::check::{Attempt, Outcome};
 use crate::scenarios::forge::forge;
@@ -57,6 +58,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["send-socket", name, family, kind] => errno(send_socket(name, family, kind)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         ["make-code"] => errno(make_code()),
+        ["pair-as-owner"] => errno(pair_as_owner()),
         _ => ExitCode::from(2),
     }
 }
@@ -155,6 +157,16 @@ fn send_descriptor(name: &str, path: &str) -> Result<(), Errno> {
     let file = crate::scenarios::sys::reads(path)?;
     let socket = unixsock::fresh(SockType::Datagram)?;
     unixsock::send(&socket, Some(&to), &[file.as_raw_fd()])
+}
+
+/// As a setuid program takes its owner's number for its real one, and makes sockets.
+fn pair_as_owner() -> Result<(), Errno> {
+    let owner = geteuid();
+    if owner == getuid() {
+        return Err(Errno::EINVAL);
+    }
+    setresuid(owner, owner, owner)?;
+    unixsock::pair(SockType::Stream).map(drop)
 }
 
 /// Makes code as it runs, as compilers and drivers do: in memory of its own, and in a memfd that it has mapped twice.

@@ -129,10 +129,10 @@ pub(super) const FLOODER: u32 = 1000;
 const OTHER: u32 = 1001;
 
 /// Places in the table of channels' levels, and some more.
-const TABLE: usize = (1 << 16) + 1000;
+pub(super) const TABLE: usize = (1 << 16) + 1000;
 
 /// Half of them, and some more.
-const HALF: usize = (1 << 15) + 1000;
+pub(super) const HALF: usize = (1 << 15) + 1000;
 
 /// Names that are looked up for one fall, and some more.
 const NAMES: usize = 9000;
@@ -209,7 +209,7 @@ pub(super) fn goes_on() -> Outcome {
 }
 
 /// More descriptors than the tables have places.
-fn many_descriptors() -> Outcome {
+pub(super) fn many_descriptors() -> Outcome {
     let most = getrlimit(Resource::RLIMIT_NOFILE)?.1.max(200_000);
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
     Ok(())
@@ -229,7 +229,7 @@ fn end_all(flooder: &Child) -> Outcome {
 }
 
 /// Has processes flood, each of which stands still with what it has then: nobody is harmed, and nothing of it stays.
-fn flooded(level: Level, floods: usize, flood: impl Fn(usize) -> Outcome) -> Outcome {
+pub(super) fn flooded(level: Level, floods: usize, flood: impl Fn(usize) -> Outcome) -> Outcome {
     // SAFETY: no argument is a pointer.
     Errno::result(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) })?;
     goes_on()?;
@@ -254,7 +254,10 @@ fn flooded(level: Level, floods: usize, flood: impl Fn(usize) -> Outcome) -> Out
 }
 
 /// Does something so often, or until there is no room for it any more.
-fn until_refused(times: usize, mut one: impl FnMut(usize) -> Result<(), Errno>) -> Outcome {
+pub(super) fn until_refused(
+    times: usize,
+    mut one: impl FnMut(usize) -> Result<(), Errno>,
+) -> Outcome {
     const FULL: &[Errno] = &[Errno::ENOSPC, Errno::EAGAIN, Errno::EDQUOT, Errno::ENOMEM];
     for number in 0..times {
         if let Err(e) = one(number) {

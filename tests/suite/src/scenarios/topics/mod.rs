@@ -1,5 +1,6 @@
 //! The scenarios, a file a topic.
 
+mod accounts;
 mod asynchronous;
 mod bpffs;
 mod capabilities;
@@ -116,6 +117,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     overlays::SCENARIOS,
     evasions::SCENARIOS,
     socket_floods::SCENARIOS,
+    accounts::SCENARIOS,
     under_way::SCENARIOS,
     moved_ends::SCENARIOS,
     in_hand::SCENARIOS,

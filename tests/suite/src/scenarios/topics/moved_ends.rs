@@ -1,14 +1,16 @@
 //! Ends of channels that are moved about in a table while a writer falls: the reader is found, and
 //! nobody else pays for it.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
 use nix::unistd::pipe2;
@@ -48,6 +50,12 @@ pub const SCENARIOS: &[Scenario] = &[
     )
     .slow(),
     bypass(
+        "pipe-reader-hands-on",
+        "a reader's threads hand its end from one to the next, each in a table of its own, while a writer falls",
+        reader_hands_on,
+    )
+    .slow(),
+    bypass(
         "pipe-writer-moves",
         "another thread of the process that falls moves the end by which that one writes",
         writer_moves,
@@ -67,7 +75,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// A subject that has read what begins with `l`, which a low subject wrote, must not be at the top.
-fn not_above(bytes: &[u8]) -> Outcome {
+pub(super) fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(
         bytes.first() != Some(&b'l') || is == Untrusted,
@@ -87,17 +95,17 @@ fn socket_ends() -> Result<(OwnedFd, OwnedFd), Errno> {
 
 /// Places of a table: as many as a process commonly may have, and some that its user's share suffices for.
 const LARGEST: libc::c_int = 1 << 19;
-const SMALLER: libc::c_int = 1 << 15;
+pub(super) const SMALLER: libc::c_int = 1 << 15;
 
 /// This process gets a table of so many places, of which those from 100 on have one file.
-fn fill_table(other: &impl AsRawFd, places: libc::c_int) -> Outcome {
+pub(super) fn fill_table(other: &impl AsRawFd, places: libc::c_int) -> Outcome {
     for fd in 100..places {
         syscall!(libc::SYS_dup2, other.as_raw_fd(), fd)?;
     }
     Ok(())
 }
 
-fn may_have(places: libc::c_int) -> Outcome {
+pub(super) fn may_have(places: libc::c_int) -> Outcome {
     let places = u64::from(places.unsigned_abs());
     Ok(setrlimit(Resource::RLIMIT_NOFILE, places, places)?)
 }
@@ -208,6 +216,58 @@ fn reader_moves_reuse() -> Outcome {
             low.join()?;
             beside.join()?;
             not_above(&got)
+        })?
+        .join()?;
+    }
+    Ok(())
+}
+
+/// A thread with a copy of the table of who started it, which lets go of its own end then. It reads, or hands the end on.
+fn hands_on(end: RawFd, copied: &Sender<()>, got: Sender<Result<Vec<u8>, Errno>>) {
+    let own = unshare(CloneFlags::CLONE_FILES);
+    let _ = copied.send(());
+    let bytes = own.and_then(|()| sys::get(&end));
+    if bytes != Err(Errno::EAGAIN) {
+        let _ = got.send(bytes);
+        return;
+    }
+    let (tell, told) = channel();
+    thread::spawn(move || hands_on(end, &tell, got));
+    let _ = told.recv();
+    let _ = syscall!(libc::SYS_close, end);
+}
+
+/// Of many threads that have one table it takes long to find that, and meanwhile the end is elsewhere.
+fn reader_hands_on() -> Outcome {
+    const THREADS: usize = 1000;
+    for _ in 0..8 {
+        start(|| {
+            let (read, write) = pipe_ends()?;
+            let low = start(|| {
+                step()?;
+                if lower(Untrusted).is_ok() {
+                    sys::put_all(&write, b"l")?;
+                }
+                Ok(())
+            })?;
+            drop(write);
+            low.stands()?;
+            for _ in 0..THREADS {
+                thread::Builder::new()
+                    .stack_size(1 << 16)
+                    .spawn(thread::park)?;
+            }
+            let (end, (copied, copy), (got, bytes)) = (read.as_raw_fd(), channel(), channel());
+            thread::spawn(move || hands_on(end, &copied, got));
+            copy.recv()
+                .map_err(|_| Failed::because("a thread has ended early"))?;
+            drop(read);
+            low.go()?;
+            let bytes = bytes
+                .recv()
+                .map_err(|_| Failed::because("a thread has ended early"))??;
+            low.join()?;
+            not_above(&bytes)
         })?
         .join()?;
     }

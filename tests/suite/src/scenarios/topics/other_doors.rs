@@ -57,7 +57,12 @@ pub const SCENARIOS: &[Scenario] = &[
     bypass(
         "key-session-to-parent",
         "a child that fell replaces its parent's session keyring",
-        session_to_parent,
+        || session_to_parent(libc::SYS_keyctl),
+    ),
+    bypass(
+        "key-session-to-parent-x32",
+        "the same by a call of x32, which has another number",
+        || session_to_parent(libc::SYS_keyctl | X32_CALL),
     ),
     bypass(
         "key-session-to-equal",
@@ -331,7 +336,10 @@ fn session_to_equal() -> Outcome {
     .join()
 }
 
-fn session_to_parent() -> Outcome {
+/// In the number of a call of x32, which a kernel has that is started with `syscall.x32=y`.
+const X32_CALL: libc::c_long = 0x4000_0000;
+
+fn session_to_parent(call: libc::c_long) -> Outcome {
     const SEARCH: i32 = 10;
     start(|| {
         syscall!(libc::SYS_keyctl, JOIN, 0)?;
@@ -341,8 +349,8 @@ fn session_to_parent() -> Outcome {
                 syscall!(libc::SYS_keyctl, JOIN, 0)?;
                 add_key(b"low", SESSION)?;
                 refused_any(
-                    &[Errno::EPERM, Errno::EACCES],
-                    syscall!(libc::SYS_keyctl, TO_PARENT),
+                    &[Errno::EPERM, Errno::EACCES, Errno::ENOSYS],
+                    syscall!(call, TO_PARENT),
                 )?;
             }
             Ok(())

@@ -1,6 +1,7 @@
 //! Addresses of networks above the lowest that are this machine's own, and not loopback's: a lower
 //! subject sends from none.
 
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
@@ -66,6 +67,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-own-address-said-v6",
         "the same of IPv6 (IPV6_PKTINFO)",
         said_v6,
+    ),
+    bypass(
+        "net-own-address-said-last",
+        "the same of IPv4, behind more control messages than are looked at",
+        said_last,
     ),
 ];
 
@@ -269,45 +275,56 @@ fn datagrams_v6() -> Outcome {
     sends_datagrams(USERS_V6.into(), OTHERS_V6.into())
 }
 
-/// A control message that says where a datagram comes from.
-#[repr(C)]
-struct Said {
-    head: libc::cmsghdr,
-    info: [u8; 20],
+/// A control message, in words of the kernel's.
+fn control(level: i32, kind: i32, data: &[u8]) -> Vec<u64> {
+    let head = 16 + data.len() as u64;
+    let mut words = vec![head, level as u64 & 0xffff_ffff | (kind as u64) << 32];
+    words.extend(data.chunks(8).map(|part| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        u64::from_ne_bytes(word)
+    }));
+    words
 }
 
-/// Sends a byte that says that it comes from an address.
-fn send_saying(socket: &UdpSocket, from: IpAddr, to: SocketAddr) -> Result<(), Errno> {
+/// Sends a byte that says that it comes from an address, behind so many messages that say nothing.
+fn send_saying(
+    socket: &UdpSocket,
+    others: usize,
+    from: IpAddr,
+    to: SocketAddr,
+) -> Result<(), Errno> {
+    /// Of no protocol.
+    const NOBODYS: i32 = 0x1234;
     let name = SockaddrStorage::from(to);
     let mut byte = *b"l";
     let mut data = libc::iovec {
         iov_base: byte.as_mut_ptr().cast(),
         iov_len: 1,
     };
-    // SAFETY: integers and pointers, all of which may be 0.
-    let (mut said, mut message): (Said, libc::msghdr) =
-        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-    let len = match from {
+    let mut words = control(NOBODYS, 0, &[]).repeat(others);
+    words.extend(match from {
         IpAddr::V4(v4) => {
             // struct in_pktinfo: the device, the address to send from, another
-            said.info[4..8].copy_from_slice(&v4.octets());
-            (said.head.cmsg_level, said.head.cmsg_type) = (libc::IPPROTO_IP, libc::IP_PKTINFO);
-            12
+            let mut info = [0; 12];
+            info[4..8].copy_from_slice(&v4.octets());
+            control(libc::IPPROTO_IP, libc::IP_PKTINFO, &info)
         }
         IpAddr::V6(v6) => {
             // struct in6_pktinfo: the address, the device
-            said.info[..16].copy_from_slice(&v6.octets());
-            (said.head.cmsg_level, said.head.cmsg_type) = (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO);
-            20
+            let mut info = [0; 20];
+            info[..16].copy_from_slice(&v6.octets());
+            control(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, &info)
         }
-    };
-    said.head.cmsg_len = std::mem::offset_of!(Said, info) + len;
+    });
+    // SAFETY: integers and pointers, all of which may be 0.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_name = name.as_ptr().cast_mut().cast();
     message.msg_namelen = name.len();
     message.msg_iov = &raw mut data;
     message.msg_iovlen = 1;
-    message.msg_control = (&raw mut said).cast();
-    message.msg_controllen = said.head.cmsg_len;
+    message.msg_control = words.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(words.as_slice());
     let fd = socket.as_raw_fd();
     syscall!(libc::SYS_sendmsg, fd, &raw const message, 0).map(drop)
 }
@@ -318,8 +335,8 @@ fn says(anywhere: IpAddr, from: IpAddr, other: IpAddr) -> Outcome {
     let address = to.local_addr()?;
     at(Untrusted, || {
         let own = UdpSocket::bind((anywhere, 0))?;
-        refused_any(NO, send_saying(&own, from, address))?;
-        allowed(send_saying(&own, other, address))
+        refused_any(NO, send_saying(&own, 0, from, address))?;
+        allowed(send_saying(&own, 0, other, address))
     })
 }
 
@@ -336,6 +353,29 @@ fn said_v6() -> Outcome {
         USERS_V6.into(),
         OTHERS_V6.into(),
     )
+}
+
+/// As many messages as root lets a datagram have, of which the last one says it.
+fn said_last() -> Outcome {
+    const SYSCTL: &str = "/proc/sys/net/core/optmem_max";
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    let before = fs::read_to_string(SYSCTL)?;
+    fs::write(SYSCTL, "4194304")?;
+    let played = said_behind(70_000);
+    fs::write(SYSCTL, before)?;
+    played
+}
+
+fn said_behind(others: usize) -> Outcome {
+    let to = UdpSocket::bind((OTHERS, 0))?;
+    let address = to.local_addr()?;
+    at(Untrusted, || {
+        let own = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        let sent = send_saying(&own, others, USERS.into(), address);
+        // there may be no memory for so many
+        refused_any(&[NO, &[Errno::ENOBUFS]].concat(), sent)
+    })
 }
 
 fn elsewhere() -> Outcome {
