@@ -26,7 +26,7 @@ struct te_subject {
 	/* its SID is that of who has none, until user space says which one it has (adopt.h) */
 	u16 stray;
 	u16 exempt; /* it is of the monitor's own, and has none */
-	u32 pad;
+	u32 made_class;
 	u64 spilled;
 };
 
