@@ -124,8 +124,7 @@ __noinline bool held(u64 file, u32 mode, u32 who, bool own, struct tg_held *line
 		u64 dentry = address(f->f_path.dentry);
 		u32 source = ~0u;
 
-		if (inode_is_memory(inode) && !own &&
-		    memory_admits(address(inode), dentry, subject.level))
+		if (!own && writes_memory(address(inode), dentry, subject.level))
 			return false;
 		line->label = own ? label_peek(address(inode), dentry, &source) :
 				    label_held(address(inode), dentry, &source);

@@ -483,6 +483,14 @@ static __always_inline bool memory_admits(u64 inode, u64 dentry, u8 level)
 	return d->d_parent == d || level >= policy.top || level >= floor_of(inode);
 }
 
+/* Does an open file write to memory like that? Of an overlay's file it is what lies behind it. */
+__noinline bool writes_memory(u64 inode, u64 dentry, u8 level)
+{
+	if (is_of_overlay(inode) && !look_behind(&inode, &dentry))
+		return false;
+	return inode_is_memory(CAST(struct inode, inode)) && memory_admits(inode, dentry, level);
+}
+
 static __always_inline struct lomac_object lomac_object_of_label(u64 label)
 {
 	struct lomac_object o = {
