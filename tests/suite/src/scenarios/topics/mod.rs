@@ -27,6 +27,7 @@ mod ipc;
 mod kept;
 mod kept_sockets;
 mod labels;
+mod left_over;
 mod life;
 mod locks;
 mod low_root;
@@ -88,6 +89,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     dirs::SCENARIOS,
     moves::SCENARIOS,
     labels::SCENARIOS,
+    left_over::SCENARIOS,
     exec::SCENARIOS,
     mmap::SCENARIOS,
     pipes::SCENARIOS,

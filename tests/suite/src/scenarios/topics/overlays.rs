@@ -353,11 +353,7 @@ fn brings_behind(brings: impl Fn(&OwnedFd) -> Result<(), Errno>) -> Outcome {
         fs::read_to_string(overlay.file())?.as_str(),
         "layer",
     )?;
-    same(
-        "its own",
-        fs::read_to_string(own.file())?.as_str(),
-        "lower",
-    )
+    same("its own", fs::read_to_string(own.file())?.as_str(), "lower")
 }
 
 fn overlay_revoked_splice() -> Outcome {
