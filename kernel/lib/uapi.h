@@ -253,6 +253,8 @@
 #define AF_KEY 15
 #define AF_NETLINK 16
 #define AF_PACKET 17
+#define AF_BLUETOOTH 31
+#define BTPROTO_HCI 1
 #define AF_ALG 38
 #define AF_VSOCK 40
 #define AF_XDP 44

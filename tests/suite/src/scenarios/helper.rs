@@ -12,7 +12,7 @@ use nix::sys::socket::{MsgFlags, SockType, UnixAddr, sendto};
 use crate::scenarios::check::{Attempt, Outcome};
 use crate::scenarios::forge::forge;
 use crate::scenarios::subject::{Level, become_alice};
-use crate::scenarios::topics::ADOPTED;
+use crate::scenarios::topics::{ADOPTED, keeps};
 use crate::scenarios::{level, place, run, sys, unixsock};
 
 /// The exit status of `level`: this and the level's number.
@@ -57,6 +57,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["send-socket", name, family, kind] => errno(send_socket(name, family, kind)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         ["make-code"] => errno(make_code()),
+        ["keep-socket", kind] => status(keeps(kind)),
         _ => ExitCode::from(2),
     }
 }

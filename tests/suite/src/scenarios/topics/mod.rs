@@ -1,6 +1,7 @@
 //! The scenarios, a file a topic.
 
 mod asynchronous;
+mod authority;
 mod bpffs;
 mod capabilities;
 mod clones;
@@ -81,6 +82,7 @@ use crate::scenarios::place;
 use crate::scenarios::scenario::Scenario;
 use crate::wait;
 
+pub use authority::keeps;
 pub use identity::ADOPTED;
 
 /// All topics.
@@ -99,6 +101,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     in_flight::SCENARIOS,
     net::SCENARIOS,
     families::SCENARIOS,
+    authority::SCENARIOS,
     ipc::SCENARIOS,
     tasks::SCENARIOS,
     tracing::SCENARIOS,
