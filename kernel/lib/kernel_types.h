@@ -154,6 +154,12 @@ struct file_lock_context {
 	struct list_head flc_lease;
 };
 
+struct rw_semaphore {
+	struct {
+		s64 counter;
+	} owner; /* who has it for writing, and a bit or two */
+};
+
 struct inode {
 	umode_t i_mode;
 	kuid_t i_uid;
@@ -167,6 +173,7 @@ struct inode {
 	struct pipe_inode_info *i_pipe;
 	struct file_lock_context *i_flctx;
 	struct hlist_head i_dentry;
+	struct rw_semaphore i_rwsem;
 	atomic_t i_readcount;
 	atomic_t i_writecount;
 };

@@ -142,6 +142,7 @@
 #define BCACHEFS_IOCTL_MAGIC 0xbc
 #define OCFS2_IOCTL_MAGIC 'o'
 #define F2FS_IOCTL_MAGIC 0xf5
+#define F2FS_MOVE_RANGE 9 /* its number among those; in a 32-bit call its argument is shorter */
 #define IOC_WRITE (1u << 30)
 #define IOC_READ (1u << 31)
 #define EXT4_IOC_MOVE_EXT 0xc028660f
@@ -255,6 +256,8 @@
 #define AF_KEY 15
 #define AF_NETLINK 16
 #define AF_PACKET 17
+#define AF_BLUETOOTH 31
+#define BTPROTO_HCI 1
 #define AF_ALG 38
 #define AF_VSOCK 40
 #define AF_XDP 44

@@ -51,9 +51,10 @@ static __noinline int create_unnamed(struct file *file)
  */
 static __always_inline bool just_created(struct tg_subject *s, struct inode *inode)
 {
-	bool same = s->created.ino && s->created.ino == inode->i_ino &&
-		    s->created.generation == inode->i_generation &&
-		    s->created.dev == inode->i_sb->s_dev && s->level >= s->created_level &&
+	struct tg_given_key key = given_key(inode);
+	bool same = s->created.ino && s->created.ino == key.ino &&
+		    s->created.generation == key.generation && s->created.dev == key.dev &&
+		    s->level >= s->created_level &&
 		    bpf_jiffies64() - s->created_at < CREATE_TO_OPEN_TICKS;
 
 	s->created.ino = 0;

@@ -7,9 +7,13 @@
 #ifndef TIDEGATE_LOMAC_GUARD_H
 #define TIDEGATE_LOMAC_GUARD_H
 
-#include "lomac/check.h"
+#include "lomac/shared.h"
 #include "lomac/terminal.h"
 
+/*
+ * Of an overlay's file what is behind it is asked about here: for splice(2) and sendfile(2) the kernel asks about the file that they
+ * name, and not again as it writes behind it.
+ */
 SEC("lsm/file_permission")
 int BPF_PROG(lomac_guard_file_permission, struct file *file, int mask)
 {
@@ -28,9 +32,9 @@ int BPF_PROG(lomac_guard_file_permission, struct file *file, int mask)
 	type = inode->i_mode & S_IFMT;
 	if (type != S_IFREG && type != S_IFBLK && type != S_IFCHR)
 		return 0;
-	if (inode_is_memory(inode) && memory_admits(address(inode), file_dentry(file), s->level))
+	if (writes_memory(address(inode), file_dentry(file), s->level))
 		return 0;
-	label = label_of(inode, file_dentry(file), TG_C_FILE);
+	label = label_opened(file);
 	if (lomac_modify(lomac_subject_modifying(s), lomac_object_of_label(label), policy.top) &&
 	    !(type == S_IFCHR && device_is_master(inode->i_rdev) &&
 	      master_is_higher(file, s->level)))

@@ -66,7 +66,7 @@ __noinline bool file_is_revoked(u64 file, u8 level, u32 mode)
 	}
 	if (!(mode & FMODE_WRITE) || (type != S_IFREG && type != S_IFBLK && type != S_IFCHR))
 		return false;
-	if (inode_is_memory(inode) && memory_admits(address(inode), dentry, level))
+	if (writes_memory(address(inode), dentry, level))
 		return false;
 	/* of others who have a master open, too, one may begin a higher session there: no hook tells when a session takes a terminal */
 	return object_is_revoked(who,

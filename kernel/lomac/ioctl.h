@@ -8,8 +8,9 @@
 
 /*
  * Subvolumes of btrfs and of bcachefs are made, copied and removed, files of OCFS2 copied to a name, and xattrs of XFS set,
- * by ioctls that no other hook tells of. What clones and compares is asked for as a write; what is done to a
- * whole filesystem needs a capability (capable.h). Of bcachefs and OCFS2 what only tells is let through.
+ * by ioctls that no other hook tells of; EXT4 and F2FS move blocks to or from a file that is an argument, and may have been opened
+ * before a fall. What clones and compares is asked for as a write; what is done to a whole filesystem needs a capability
+ * (capable.h). Of bcachefs and OCFS2 what only tells is let through.
  */
 static __always_inline bool changes_filesystem(u32 cmd, bool named)
 {
@@ -23,7 +24,9 @@ static __always_inline bool changes_filesystem(u32 cmd, bool named)
 		return number != 9 && number != 13 && number != 54;
 	if (type == XFS_IOCTL_MAGIC)
 		return cmd & IOC_WRITE && cmd != FS_IOC_FSSETXATTR;
-	return cmd == EXT4_IOC_MOVE_EXT; /* the other file is its argument */
+	if (named && type == F2FS_IOCTL_MAGIC)
+		return number == F2FS_MOVE_RANGE;
+	return cmd == EXT4_IOC_MOVE_EXT;
 }
 
 /* F2FS has a file pinned to its blocks by a descriptor for reading: of its calls what does not only tell changes the file. */
@@ -70,13 +73,13 @@ static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 			return err;
 	}
 	named = (inode->i_mode & S_IFMT) == S_IFREG || (inode->i_mode & S_IFMT) == S_IFDIR;
-	if (named && changes_file(cmd))
-		return modify_file(s, file);
 	if (changes_filesystem(cmd, named)) {
 		n.op = TG_OP_SETATTR;
 		n.class = TG_C_FILE;
 		return deny(s, &n, -EPERM);
 	}
+	if (named && changes_file(cmd))
+		return modify_file(s, file);
 	switch (cmd) {
 	case FIOSETOWN:
 	case SIOCSPGRP:

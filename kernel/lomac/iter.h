@@ -102,15 +102,16 @@ __noinline bool held(u64 file, u32 mode, u32 who, bool own, struct tg_held *line
 	struct file *f = CAST(struct file, file);
 	struct inode *inode = CAST(struct inode, f->f_inode);
 	struct lomac_subject subject = { .level = who & 0xff, .attrs = who >> 8 };
+	struct tg_given_key key = given_key(inode);
 
 	__builtin_memset(line, 0, sizeof(*line));
 	line->type = inode->i_mode & S_IFMT;
 	line->to = subject.level;
 	line->level = subject.level;
 	line->source = ~0u;
-	line->ino = inode->i_ino;
-	line->dev = inode->i_sb->s_dev;
-	line->generation = inode->i_generation;
+	line->ino = key.ino;
+	line->dev = key.dev;
+	line->generation = key.generation;
 	/* devices are not counted */
 	line->written = line->type != S_IFREG || inode->i_writecount.counter > 0;
 	line->mode = mode;
@@ -124,8 +125,7 @@ __noinline bool held(u64 file, u32 mode, u32 who, bool own, struct tg_held *line
 		u64 dentry = address(f->f_path.dentry);
 		u32 source = ~0u;
 
-		if (inode_is_memory(inode) && !own &&
-		    memory_admits(address(inode), dentry, subject.level))
+		if (!own && writes_memory(address(inode), dentry, subject.level))
 			return false;
 		line->label = own ? label_peek(address(inode), dentry, &source) :
 				    label_held(address(inode), dentry, &source);

@@ -14,6 +14,7 @@ struct tg_inode {
 	u32 rule;     /* source of the rule that gave the level */
 	u8 moving_to; /* the level it will have */
 	u64 moving;   /* the name that a rename takes from it: not to be remembered by; 0: none */
+	u64 mover;    /* the task that renames: see is_moving() */
 };
 
 struct {

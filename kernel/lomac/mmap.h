@@ -3,7 +3,7 @@
 #ifndef TIDEGATE_LOMAC_MMAP_H
 #define TIDEGATE_LOMAC_MMAP_H
 
-#include "lomac/check.h"
+#include "lomac/authority.h"
 
 /*
  * No hook tells of the mapping of the inode behind an overlay. It has been opened by a
@@ -69,6 +69,15 @@ static __always_inline bool loads_code(struct inode *inode, unsigned long prot, 
 	       (prot & PROT_EXEC && inode->i_nlink && (inode->i_mode & S_IFMT) == S_IFREG);
 }
 
+/* What a socket sends out of a ring that is mapped, it sends at a poll(2), too, which no hook is asked about. */
+static __noinline int map_socket(struct file *file)
+{
+	struct socket *sock = CAST(struct socket, address(file->private_data));
+	struct sock *sk = CAST(struct sock, address(sock->sk));
+
+	return sk ? use_socket(sk) : 0;
+}
+
 /* A mapping is bound here once; its loads and stores are never seen again. */
 SEC("lsm.s/mmap_file")
 int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot,
@@ -96,6 +105,8 @@ int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned
 	if (!mode)
 		return 0;
 	count_query(TG_C_MMAP);
+	if (inode->i_sb->s_magic == SOCKFS_MAGIC && mode & FMODE_WRITE)
+		return map_socket(file);
 	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC)
 		return map_overlay(file, mode & FMODE_WRITE, prot & PROT_EXEC);
 	if (inode_is_memory(inode))

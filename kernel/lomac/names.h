@@ -212,16 +212,24 @@ static __always_inline bool floor_below(u8 level, u8 own, u32 payer)
 static __noinline int floor_name(struct inode *inode, u8 level)
 {
 	u8 own = subject_level(subject_current());
+	u64 key = address(inode);
+	struct tg_charged *floor = bpf_map_lookup_elem(&floors, &key);
 	u32 payer = own < policy.top ? payer_current() : inode->i_uid.val;
 
+	/* what is noted is of when it had no name yet (O_TMPFILE), or of a removal that failed: since then its name said it */
+	if (floor) {
+		WRITE_ONCE(floor->level, level);
+		return 0;
+	}
+
 	if (level >= own)
-		return floor_lower(address(inode), level);
+		return floor_lower(key, level);
 	if (own < policy.top && !floor_below(level, own, payer))
 		return -ENOSPC;
 	if (own >= policy.top && inode_is_open(inode) &&
 	    !share_has_room(TG_T_FLOORS, own, payer, 1, BUDGET_OTHER))
 		return -ENOSPC;
-	return floor_charge(address(inode), level, payer, BUDGET_ALWAYS);
+	return floor_charge(key, level, payer, BUDGET_ALWAYS);
 }
 
 /*
@@ -344,6 +352,7 @@ static __always_inline int lomac_relabel_for_new_name(struct tg_subject *s, stru
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
 	struct lomac_object o = lomac_object_of_label(label);
 	u8 level = lomac_rename(o, place_object(place));
+	bool is_given = label_origin(label) == TG_FROM_GIVEN;
 	struct tg_inode *memo;
 	bool admits; /* lower subjects may have it open that the new place does not admit */
 
@@ -368,32 +377,31 @@ static __always_inline int lomac_relabel_for_new_name(struct tg_subject *s, stru
 		return deny(s, &n, -EXDEV);
 	}
 	/*
-	 * until it has moved, nothing is to be remembered by its old place; a task that opens it
-	 * meanwhile sees both
+	 * until it has moved, nothing is to be remembered by its old place (label_moving() of object.h)
 	 */
 	if (op == TG_OP_RENAME) {
-		memo->moving_to = level;
-		memo->moving = name_of(address(old));
+		WRITE_ONCE(memo->moving_to, level);
+		WRITE_ONCE(memo->mover, address(bpf_get_current_task_btf()));
+		WRITE_ONCE(memo->moving, name_of(address(old)));
 		__sync_lock_test_and_set(&memo->word, 0);
 	}
 	admits = o.attrs & TG_LOWWRITE &&
 		 (!(place->rule.attrs & TG_LOWWRITE) || level != place->rule.level);
 	if ((level < o.level || admits) && inode_is_open(inode)) {
-		memo->moving = 0;
 		n.reason = TG_R_BUSY;
 		return deny(s, &n, -EBUSY);
 	}
 	/*
-	 * Under its other name nobody would know of the fall once the machine has lost its power:
-	 * refused as between filesystems, so that mv(1) and cp(1) copy
+	 * Under its other name nobody would know of the fall once the machine has lost its power, and a level that it was given
+	 * would stay lowered if this call failed: refused as between filesystems, so that mv(1) and cp(1) copy
 	 */
-	if (level < o.level && (inode->i_mode & S_IFMT) != S_IFDIR &&
-	    (op == TG_OP_LINK || inode->i_nlink > 1)) {
-		memo->moving = 0;
+	if (level < o.level && (is_given || ((inode->i_mode & S_IFMT) != S_IFDIR &&
+					     (op == TG_OP_LINK || inode->i_nlink > 1)))) {
 		n.reason = TG_R_NAMES;
 		return deny(s, &n, -EXDEV);
 	}
-	if ((level != place->rule.level || label_origin(label) == TG_FROM_GIVEN) &&
+	/* what has a level of its own keeps it */
+	if (!is_given && level != place->rule.level &&
 	    (!given_has_room(subject_level(s)) || label_give(inode, address(old), level))) {
 		n.reason = TG_R_TABLE_FULL;
 		return deny(s, &n, -ENOSPC);

@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_LOMAC_NET_H
 #define TIDEGATE_LOMAC_NET_H
 
+#include "lomac/authority.h"
 #include "lomac/guard.h"
 #include "lomac/ioctl.h"
 #include "lomac/lent.h"
@@ -369,8 +370,11 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 
 	if (named.family == AF_NETLINK)
 		return modify_netlink(netlink_is_shared(sk) || goes_to_others(sk, msg));
-	if ((named.family != AF_INET && named.family != AF_INET6) || is_of_kernel(sk))
+	if (is_of_kernel(sk))
 		return 0;
+	err = use_socket(sk);
+	if (err || (named.family != AF_INET && named.family != AF_INET6))
+		return err;
 	/* the socket does not say which peer an association of SCTP is with */
 	if (sk->sk_protocol == IPPROTO_SCTP)
 		return top_only(TG_OP_SEND);
@@ -452,6 +456,8 @@ int BPF_PROG(lomac_socket_setsockopt, struct socket *sock, int level, int option
 {
 	int err = sets_port(sock, level, option);
 
+	if (!err && sock->sk)
+		err = sets_routes(sock->sk, level, option);
 	return err ? err : changes_ends(sock);
 }
 

@@ -218,6 +218,44 @@ static __always_inline u64 name_of(u64 dentry)
 	return (address(d->d_parent) ^ d->d_name.hash_len) | 1;
 }
 
+#define RWSEM_NONSPINNABLE 2 /* beside the owner, while others wait */
+
+/* Has the task locked the directory of the name, to change names there? Of a kernel whose locks do not say so it may have. */
+static __always_inline bool locks_directory(u64 task, u64 dentry)
+{
+	struct dentry *parent = CAST(struct dentry, address(CAST(struct dentry, dentry)->d_parent));
+	struct inode *dir = CAST(struct inode, address(parent->d_inode));
+
+	if (!bpf_core_field_exists(((struct inode *)0)->i_rwsem.owner))
+		return true;
+	return (dir->i_rwsem.owner.counter & ~RWSEM_NONSPINNABLE) == task;
+}
+
+/*
+ * Does a rename take the name from the inode now? What its hook has noted (names.h) stays if the rename fails after that. But who
+ * renames has the directory locked until the object has its new name.
+ */
+static __always_inline bool is_moving(struct tg_inode *memo, u64 dentry, u64 name)
+{
+	if (READ_ONCE(memo->moving) != name)
+		return false;
+	return locks_directory(READ_ONCE(memo->mover), dentry) || name_of(dentry) != name;
+}
+
+/*
+ * The label of what is moving, for others than who moves it. Nobody opens it meanwhile whom its new place would lower, or not admit:
+ * if it moves, a reader would trust what is lower, and if it does not, a writer would have written to what is higher.
+ */
+static __always_inline u64 label_moving(struct tg_inode *memo, struct inode *inode, u64 label)
+{
+	bool opens = label_attrs(label) & TG_LOWWRITE && (inode->i_mode & S_IFMT) != S_IFDIR;
+
+	if (memo->mover == address(bpf_get_current_task_btf()) ||
+	    (memo->moving_to >= label_level(label) && !opens))
+		return label;
+	return label_none(PATH_LATER);
+}
+
 /*
  * The label by cache and server, remembered in the inode. LABEL_UNKNOWN if
  * there is none to be had.
@@ -283,24 +321,21 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 out:
 	if (label & LABEL_UNKNOWN)
 		return label;
+	memo = bpf_inode_storage_get(&inodes, inode, 0, 0);
+	if (memo && is_moving(memo, dentry, name))
+		return label_moving(memo, inode, label);
 	if (!remember || policy.seqno != seqno)
 		return label;
 	memo = INODE_STORAGE_MADE(&inodes, inode);
 	if (memo) {
-		if (memo->moving == name)
-			return memo->moving_to < label_level(label) ?
-				       label_make(memo->moving_to, label_attrs(label),
-						  label_origin(label), seqno) :
-				       label;
 		if (name_of(dentry) != name)
 			return label;
-		memo->moving = 0;
 		WRITE_ONCE(memo->place, (u64)seqno << 32 | found.node);
 		memo->rule = found.rule.source;
 		__sync_lock_test_and_set(&memo->word, label);
 		/* a level given or promoted meanwhile, or another name, has to be found again */
 		level = bpf_map_lookup_elem(&given, &key);
-		if (memo->moving == name || name_of(dentry) != name ||
+		if (is_moving(memo, dentry, name) || name_of(dentry) != name ||
 		    !!level != (label_origin(label) == TG_FROM_GIVEN) ||
 		    (level && given_level(*level) != label_level(label)))
 			__sync_lock_test_and_set(&memo->word, 0);
@@ -481,6 +516,14 @@ static __always_inline bool memory_admits(u64 inode, u64 dentry, u8 level)
 	struct dentry *d = CAST(struct dentry, dentry);
 
 	return d->d_parent == d || level >= policy.top || level >= floor_of(inode);
+}
+
+/* Does an open file write to memory like that? Of an overlay's file it is what lies behind it. */
+__noinline bool writes_memory(u64 inode, u64 dentry, u8 level)
+{
+	if (is_of_overlay(inode) && !look_behind(&inode, &dentry))
+		return false;
+	return inode_is_memory(CAST(struct inode, inode)) && memory_admits(inode, dentry, level);
 }
 
 static __always_inline struct lomac_object lomac_object_of_label(u64 label)

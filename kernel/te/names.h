@@ -8,6 +8,12 @@
 
 #include "te/inode_sid.h"
 
+/* What is linked or moved is not made: a note that is still there is of a creation that failed. */
+static __always_inline void te_create_is_over(struct te_subject *s)
+{
+	s->made_dentry = 0;
+}
+
 /* What is done with a name. The kernel asks to write the directory before it asks for that. */
 static __always_inline int te_dir_asked(struct inode *dir, struct dentry *dentry, u32 request,
 					u8 op)
@@ -40,7 +46,7 @@ __noinline int te_may_create(struct inode *dir __arg_trusted, u64 dentry, u32 cl
 
 	if (!dir || !n || !who.subject)
 		return 0;
-	who.subject->made_dentry = 0;
+	te_create_is_over(who.subject);
 	made.source = who.sid;
 	made.target = te_inode_sid(dir, address(d->d_parent));
 	made.class = class;
@@ -71,6 +77,7 @@ __noinline int te_may_create(struct inode *dir __arg_trusted, u64 dentry, u32 cl
 	if (!te_gives())
 		return te_full(n);
 	who.subject->made = sid;
+	who.subject->made_class = class;
 	who.subject->made_parent = address(d->d_parent);
 	who.subject->made_dentry = dentry;
 	return 0;
@@ -139,6 +146,19 @@ static __noinline int te_memory_made(struct te_who *who, struct inode *inode __a
 	return 0;
 }
 
+/*
+ * Is the inode what was about to be made by this name? In a filesystem in memory an old one looks as if it were new; but it
+ * may be of another class, and what is linked had a name before.
+ */
+static __always_inline bool te_is_made(struct te_subject *s, struct dentry *dentry,
+				       struct inode *inode)
+{
+	return s->made_dentry && s->made_dentry == address(dentry) &&
+	       s->made_parent == address(dentry->d_parent) && inode_is_new(inode) &&
+	       s->made_class == te_class_of_mode(inode->i_mode) &&
+	       ((inode->i_mode & S_IFMT) == S_IFDIR || inode->i_nlink == 1);
+}
+
 /* The new inode. */
 SEC("lsm/d_instantiate")
 int BPF_PROG(te_d_instantiate, struct dentry *dentry, struct inode *inode)
@@ -159,11 +179,9 @@ int BPF_PROG(te_d_instantiate, struct dentry *dentry, struct inode *inode)
 		te_memory_made(&who, inode);
 		return 0;
 	}
-	if (!s->made_dentry || s->made_dentry != address(dentry) ||
-	    s->made_parent != address(dentry->d_parent) || !inode_is_new(inode) ||
-	    fs_is_neutral(inode->i_sb->s_magic))
+	if (!te_is_made(s, dentry, inode) || fs_is_neutral(inode->i_sb->s_magic))
 		return 0;
-	s->made_dentry = 0;
+	te_create_is_over(s);
 	if (te_give(inode, s->made))
 		te_not_given();
 	return 0;
@@ -236,11 +254,13 @@ static __noinline int te_keep_label_on_move(struct inode *inode, u64 old_dentry,
 SEC("lsm/inode_link")
 int BPF_PROG(te_inode_link, struct dentry *old_dentry, struct inode *dir, struct dentry *new_dentry)
 {
+	struct te_who who = te_me();
 	struct inode *inode;
 	int err;
 
-	if (!te_me().subject)
+	if (!who.subject)
 		return 0;
+	te_create_is_over(who.subject);
 	err = te_dir_asked(dir, new_dentry, DIR__ADD_NAME, TG_OP_LINK);
 	if (!err)
 		err = te_named_asked(old_dentry, FILE__LINK, TG_OP_LINK);
@@ -254,10 +274,12 @@ int BPF_PROG(te_inode_rename, struct inode *old_dir, struct dentry *old_dentry,
 {
 	struct inode *over, *inode;
 	u32 request = DIR__ADD_NAME;
+	struct te_who who = te_me();
 	int err;
 
-	if (!te_me().subject)
+	if (!who.subject)
 		return 0;
+	te_create_is_over(who.subject);
 	over = new_dentry->d_inode;
 	err = te_dir_asked(old_dir, old_dentry, DIR__REMOVE_NAME, TG_OP_RENAME);
 	if (!err)

@@ -29,7 +29,7 @@ struct te_subject {
 	 */
 	u16 stray;
 	u16 exempt; /* it is of the monitor's own, and has none */
-	u32 pad;
+	u32 made_class;
 	u64 spilled;
 };
 

@@ -113,7 +113,7 @@ pub fn because(reason: Reason) -> &'static str {
         Reason::Async => "asynchronous I/O is under way",
         Reason::Channel => "it reads what a lower one writes",
         Reason::Tree => "the directory's rules would change for what is below it",
-        Reason::Names => "under its other name its fall would be forgotten",
+        Reason::Names => "its other name, or the level that it was given, keeps it from falling",
         Reason::Profile => "no rule of its profile allows that",
         Reason::Disconnected => "its profile sees no path to it",
         Reason::NoProfile => "there is no profile that it may change to",

@@ -179,7 +179,8 @@ impl World {
         if (new < level || closes) && self.is_open(node) {
             return Err(Stop::Refused(Errno::Busy));
         }
-        if new < level && elsewhere && !self.nodes[node].is_dir() {
+        let own = self.nodes[node].given.is_some();
+        if new < level && (own || elsewhere && !self.nodes[node].is_dir()) {
             return Err(Stop::Refused(Errno::Xdev));
         }
         Ok(given.then_some(new))

@@ -141,11 +141,11 @@ impl Side<'_> {
             return;
         }
         let keeps = line.act == Act::Link || line.links > 1;
-        if level < label.level && keeps && line.kind != DIRECTORY {
+        if level < label.level && (is_given || keeps && line.kind != DIRECTORY) {
             self.refuse(line, line.act, Reason::Names, &line.other, label, source);
             return;
         }
-        let gives = level != place.level || is_given;
+        let gives = level != place.level && !is_given;
         if gives && line.refused == 0 {
             self.given.insert(line.inode, level);
         }

@@ -61,7 +61,7 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "copy instead: the files below the directory would get other rules; mv(1) does so by itself"
         }
         Reason::Names => {
-            "copy instead: a file that has several names does not fall; mv(1) does so by itself"
+            "copy instead: a file that has several names, or a level of its own, does not fall; mv(1) does so by itself"
         }
         Reason::TopOnly => AT_THE_TOP,
         Reason::Noopen => "have it opened by a program that has not fallen",

@@ -13,7 +13,7 @@ use nix::unistd::{geteuid, getuid, setresuid};
 use crate::scenarios::check::{Attempt, Outcome};
 use crate::scenarios::forge::forge;
 use crate::scenarios::subject::{Level, become_alice};
-use crate::scenarios::topics::ADOPTED;
+use crate::scenarios::topics::{ADOPTED, keeps};
 use crate::scenarios::{level, place, run, sys, unixsock};
 
 /// The exit status of `level`: this and the level's number.
@@ -59,6 +59,7 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         ["make-code"] => errno(make_code()),
         ["pair-as-owner"] => errno(pair_as_owner()),
+        ["keep-socket", kind] => status(keeps(kind)),
         _ => ExitCode::from(2),
     }
 }

@@ -14,13 +14,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::cmsg_space;
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn,
     UnixAddr, recvmsg, sendmsg, sendto, socket,
 };
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::sys::{answer, send_at_once};
 use crate::te_live::place;
@@ -101,6 +102,41 @@ fn moved(from: usize, to: usize) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::last_os_error()),
     }
+}
+
+/// Where there is room for few files: makes them until one by the name `noted` cannot be made, and gives the file `low` further
+/// names, of which one may come to lie in memory where that one lay.
+fn links_after_failure(dir: &str) -> io::Result<()> {
+    let mut first = CpuSet::new();
+    first.set(0)?;
+    // on one processor memory is used again
+    sched_setaffinity(Pid::this(), &first)?;
+    let (low, filler) = (format!("{dir}/low"), |n| format!("{dir}/filler-{n}"));
+    File::create_new(&low)?;
+    for n in 0.. {
+        match File::create_new(filler(n)) {
+            Err(e) if e.raw_os_error() == Some(libc::ENOSPC) => break,
+            made => drop(made?),
+        }
+    }
+    match File::create_new(format!("{dir}/noted")) {
+        Err(e) if e.raw_os_error() == Some(libc::ENOSPC) => {}
+        Err(e) => return Err(e),
+        Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+    }
+    for n in 0..6 {
+        fs::remove_file(filler(n))?;
+    }
+    for n in 0..2000 {
+        let link = |k| format!("{dir}/link-{n}-{k}");
+        for k in 0..5 {
+            fs::hard_link(&low, link(k))?;
+        }
+        for k in 0..5 {
+            fs::remove_file(link(k))?;
+        }
+    }
+    Ok(())
 }
 
 /// Does as each line says until there are no more.
@@ -205,6 +241,7 @@ impl Held {
                     File::create_new(place(&format!("{dir}/{n}")))?;
                 }
             }
+            ["noted", dir] => links_after_failure(&place(dir))?,
             ["pipe"] => drop(nix::unistd::pipe()?),
             ["socket"] => drop(made(AddressFamily::Inet, None)?),
             ["memory"] => drop(memfd_create(c"", MFdFlags::empty())?),

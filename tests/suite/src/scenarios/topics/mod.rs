@@ -2,6 +2,7 @@
 
 mod accounts;
 mod asynchronous;
+mod authority;
 mod bpffs;
 mod capabilities;
 mod clones;
@@ -29,6 +30,7 @@ mod ipc;
 mod kept;
 mod kept_sockets;
 mod labels;
+mod left_over;
 mod life;
 mod locks;
 mod low_root;
@@ -82,6 +84,7 @@ use crate::scenarios::place;
 use crate::scenarios::scenario::Scenario;
 use crate::wait;
 
+pub use authority::keeps;
 pub use identity::ADOPTED;
 
 /// All topics.
@@ -90,6 +93,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     dirs::SCENARIOS,
     moves::SCENARIOS,
     labels::SCENARIOS,
+    left_over::SCENARIOS,
     exec::SCENARIOS,
     mmap::SCENARIOS,
     pipes::SCENARIOS,
@@ -99,6 +103,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     in_flight::SCENARIOS,
     net::SCENARIOS,
     families::SCENARIOS,
+    authority::SCENARIOS,
     ipc::SCENARIOS,
     tasks::SCENARIOS,
     tracing::SCENARIOS,

@@ -35,6 +35,11 @@ pub const SCENARIOS: &[Scenario] = &[
         donor,
     ),
     bypass(
+        "revoke-ioctl-move-range",
+        "the same by F2FS's ioctl, which moves them into the file that is its argument",
+        move_range,
+    ),
+    bypass(
         "proc-mem-of-vfork",
         "/proc/PID/mem of a child that shares its parent's memory, until it executes",
         vfork_mem,
@@ -123,6 +128,23 @@ fn overlay_exec() -> Outcome {
         crate::scenarios::helper::level_of_status(status.code().unwrap_or(0)),
         Some(Untrusted),
     )
+}
+
+/// F2FS moves blocks into the file that is the argument. What it would do is asked about whatever the filesystem is.
+fn move_range() -> Outcome {
+    /// F2FS_IOC_MOVE_RANGE
+    const MOVE_RANGE: u64 = 0xc020_f509;
+    let high = place::file(SYSTEM, "high")?;
+    let low = place::file(LOW, "low")?;
+    start(|| {
+        let fd = sys::both(&high)?;
+        let own = sys::both(&low)?;
+        let range = [fd.as_raw_fd() as u64, 0, 0, sys::PAGE as u64];
+        let moves = || sys::ioctl(&own, MOVE_RANGE, range.as_ptr() as usize);
+        lower(Untrusted)?;
+        refused(Errno::EPERM, moves())
+    })?
+    .join()
 }
 
 fn donor() -> Outcome {

@@ -1,13 +1,16 @@
 //! Overlays: what is reached by a name in an overlay is what lies in its layers.
 
 use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::CloneFlags;
+use nix::sys::sendfile::sendfile;
 use nix::sys::socket::SockType;
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::pipe2;
 
 use super::{exec, unix};
 use crate::scenarios::check::{Outcome, allowed, ensure, refused, same};
@@ -18,6 +21,7 @@ use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Level, at, lower, own_namespaces, start};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{connected, file_name, named};
+use crate::sys::syscall;
 
 use Level::{System, Untrusted, User};
 
@@ -71,6 +75,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "overlay-revoked",
         "such a file opened before the fall, and kept until the guard would go",
         overlay_revoked,
+    ),
+    bypass(
+        "overlay-revoked-splice",
+        "such a file, by splice(2) out of a pipe, which asks about the overlay's file alone",
+        overlay_revoked_splice,
+    ),
+    bypass(
+        "overlay-revoked-sendfile",
+        "such a file, by sendfile(2)",
+        overlay_revoked_sendfile,
     ),
     bypass(
         "overlay-socket",
@@ -318,6 +332,45 @@ fn overlay_revoked() -> Outcome {
         fs::read_to_string(overlay.file())?.as_str(),
         "layer",
     )
+}
+
+/// A process has a higher file open through an overlay, falls, and brings bytes to it; into a file of its own it may.
+fn brings_behind(brings: impl Fn(&OwnedFd) -> Result<(), Errno>) -> Outcome {
+    let (layer, dir) = (layer(SYSTEM)?, place::directory(SYSTEM, "merged")?);
+    let overlay = Overlay::mount(&layer, SYSTEM, &dir)?;
+    let (lower_layer, lower_dir) = (self::layer(LOW)?, place::directory(LOW, "merged")?);
+    let own = Overlay::mount(&lower_layer, LOW, &lower_dir)?;
+    start(|| {
+        let (high, low) = (sys::writes(overlay.file())?, sys::writes(own.file())?);
+        lower(Untrusted)?;
+        refused(Errno::EIO, brings(&high))?;
+        allowed(brings(&low))?;
+        level::is(Untrusted)
+    })?
+    .join()?;
+    same(
+        "the content",
+        fs::read_to_string(overlay.file())?.as_str(),
+        "layer",
+    )?;
+    same("its own", fs::read_to_string(own.file())?.as_str(), "lower")
+}
+
+fn overlay_revoked_splice() -> Outcome {
+    brings_behind(|to| {
+        let (reads, writes) = pipe2(OFlag::O_CLOEXEC)?;
+        sys::put_all(&writes, b"low")?;
+        let (reads, to) = (reads.as_raw_fd(), to.as_raw_fd());
+        syscall!(libc::SYS_splice, reads, 0, to, 0, 3, 0).map(drop)
+    })
+}
+
+fn overlay_revoked_sendfile() -> Outcome {
+    let from = place::file(LOW, "low")?;
+    brings_behind(|to| {
+        let from = sys::reads(&from)?;
+        sendfile(to, &from, None, 3).map(drop)
+    })
 }
 
 fn overlay_socket() -> Outcome {

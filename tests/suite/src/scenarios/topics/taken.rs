@@ -1,5 +1,6 @@
 //! Queues of messages: a process that receives one takes it away from the others.
 
+use std::fs;
 use std::os::fd::AsRawFd;
 
 use nix::errno::Errno;
@@ -7,8 +8,9 @@ use nix::fcntl::OFlag;
 
 use super::inherited::{flags, stays_above};
 use crate::scenarios::check::{Outcome, allowed, refused, same};
+use crate::scenarios::daemon;
 use crate::scenarios::ipcs::{Queue, mq_open, mq_receive, mq_send};
-use crate::scenarios::level;
+use crate::scenarios::level::{self, object_is};
 use crate::scenarios::place;
 use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Level, at, spawn, start, step};
@@ -46,6 +48,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "queue-opened-to-execute",
         "a low subject opens a higher POSIX queue with the flag of an execution, which mq_open(2) takes of anybody",
         to_execute,
+    ),
+    bypass(
+        "queue-level-kept",
+        "the levels of two queues are kept apart, and that of one does not go with the other",
+        level_kept,
     ),
 ];
 
@@ -140,6 +147,28 @@ fn not_waiting() -> Outcome {
         same("whether it waits", has, OFlag::empty())
     })?
     .join()
+}
+
+fn level_kept() -> Outcome {
+    let names = ["kept", "other"].map(|what| format!("{}-{what}", place::scenario()));
+    let [kept, other] = names.clone().map(|name| format!("/dev/mqueue/{name}"));
+    at(Untrusted, || {
+        for name in &names {
+            mq_open(name, BOTH)?;
+        }
+        Ok(())
+    })?;
+    object_is(&kept, Untrusted)?;
+    object_is(&other, Untrusted)?;
+    let promoted = daemon::quietly(&["promote", "--level", "user", &kept])?;
+    same("promote", promoted, 0)?;
+    fs::remove_file(&other)?;
+    object_is(&kept, User)?;
+    at(Untrusted, || {
+        mq_open(&names[1], BOTH).map(drop).map_err(Into::into)
+    })?;
+    object_is(&other, Untrusted)?;
+    object_is(&kept, User)
 }
 
 fn to_execute() -> Outcome {

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use nix::mount::{MsFlags, mount, umount};
+
 use super::{AGAIN, Checks, INVALID, OTHER_DEVICE, REFUSED};
 use crate::te_live::domain::{Holder, soon, tidegate};
 use crate::te_live::holder::relabel;
@@ -108,6 +110,31 @@ pub fn relabelled(c: &mut Checks) {
     let by_root = relabel(&place("plain"), "u:object_r:other_t\0");
     c.same("by who is not governed", by_root.is_ok(), true);
     c.same("it has that", context("plain"), "u:object_r:other_t".into());
+}
+
+/// A file could not be made, and another one is linked: it keeps its label.
+pub fn noted(c: &mut Checks) {
+    let at = place("small");
+    fs::create_dir_all(&at).expect("a directory");
+    mount(
+        Some("tmpfs"),
+        at.as_str(),
+        Some("tmpfs"),
+        MsFlags::empty(),
+        Some("nr_inodes=40"),
+    )
+    .expect("a filesystem");
+    let mut holder = Holder::new();
+    c.same("links", holder.does("noted small"), "ok".into());
+    let low = context("small/low");
+    c.same("it has its label still", low, "u:object_r:other_t".into());
+    c.set(&["may_write=on"]);
+    // what can be made by that name has the label that was noted
+    c.same("made", holder.does("create small/noted"), "ok".into());
+    let noted = context("small/noted");
+    c.same("is secret", noted, "u:object_r:secret_t".into());
+    drop(holder);
+    umount(at.as_str()).expect("it is mounted");
 }
 
 /// An object keeps its label by whatever name it goes.

@@ -92,6 +92,7 @@ const SCENES: &[Scene] = &[
     ("setcon", labels::setcon),
     ("relabelled", labels::relabelled),
     ("names", labels::names),
+    ("noted", labels::noted),
     ("unspecified", unspecified),
     ("owner", owner),
     ("first-message", objects::first_message),
