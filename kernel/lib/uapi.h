@@ -18,6 +18,7 @@
 #define TCP_SYN_SENT 2
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
+#define AF_UNSPEC 0
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10

@@ -350,7 +350,9 @@ static __noinline int modify_source(struct sock *sk, struct net_peer *named, u64
 		__builtin_memset(to.addr, 0, sizeof(to.addr));
 		own = net_peer_begun(sk, &to) && net_is_own(sk, &to);
 	}
-	return own ? modify_net(&from, -EIO) : 0;
+	if (!own)
+		return 0;
+	return from.family ? modify_net(&from, -EIO) : top_only(TG_OP_SEND);
 }
 
 /*

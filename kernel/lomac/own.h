@@ -175,7 +175,8 @@ static __noinline bool speaks_above(struct sock *sk, struct net_peer *from, u64 
 			return true;
 		at += (size + 7) & ~7ull;
 	}
-	/* of more than these one may say so */
+	/* of more than these one may say so: of no family */
+	from->family = AF_UNSPEC;
 	return true;
 }
 
