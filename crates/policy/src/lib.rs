@@ -21,6 +21,7 @@
 mod alias;
 mod attrs;
 pub mod automaton;
+mod builtin;
 mod bundle;
 pub mod caps;
 mod effects;
@@ -31,6 +32,7 @@ mod lexer;
 pub mod limits;
 mod lookup;
 mod map;
+mod names;
 mod network;
 mod policy;
 mod presets;

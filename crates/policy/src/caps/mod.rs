@@ -49,7 +49,6 @@ pub use self::class::{Class, Word, permission};
 pub use self::object::{Object, Objects};
 pub use self::pattern::{Names, Pattern, PatternProblem, literal};
 pub use self::problem::CapsProblem;
-pub(crate) use self::syntax::is_name;
 use crate::RuleSource;
 use crate::automaton::Automaton;
 use crate::finding;

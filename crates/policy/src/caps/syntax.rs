@@ -7,7 +7,8 @@ use super::object::ANY;
 use super::operation::{self, OperationStatement};
 use super::{Class, Names, Objects, Pattern, SocketType, permission};
 use crate::lexer::{Kind, Token, lines};
-use crate::limits::{MAX_CAPS_NAME, MAX_EXPIRY, MAX_LINE};
+use crate::limits::{MAX_EXPIRY, MAX_LINE};
+use crate::names::is_capability_name;
 use crate::network;
 use crate::similar::did_you_mean;
 use crate::words::{self, Spanned};
@@ -196,19 +197,10 @@ pub(super) fn name<'s>(
         what,
         "a lower-case letter, then letters, digits, `-` and `_`",
     )?;
-    match is_name(name.value) {
+    match is_capability_name(name.value) {
         true => Ok(name),
         false => Err(name.with(Problem::Name(name.value.to_owned()))),
     }
-}
-
-/// Whether `name` can be a name.
-pub(crate) fn is_name(name: &str) -> bool {
-    let is_in = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    name.len() <= MAX_CAPS_NAME
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(is_in)
-        && !["as", "by", "operand", "expires", "uses"].contains(&name)
 }
 
 fn open<'s>(mut words: Words<'_, 's>, statement: Statement<'s>) -> Result<Statement<'s>, Fault> {

@@ -17,13 +17,11 @@ use std::sync::Arc;
 use miette::{Diagnostic, NamedSource};
 use thiserror::Error;
 
-pub(crate) use self::builtin::RESERVED;
-pub(crate) use self::gather::is_level_name;
 pub use self::pattern::PathProblem;
 pub use self::problem::Problem;
 use self::read::Units;
 use crate::finding::{self, Labelled};
-use crate::limits::MAX_POLICY_NAME;
+use crate::names::is_policy_name;
 use crate::profile::ProfileSet;
 use crate::{Network, Policy};
 
@@ -150,9 +148,4 @@ fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
         }),
         _ => Err(MapErrors { findings }),
     }
-}
-
-/// Whether `name` can be a policy's name.
-pub(crate) fn is_policy_name(name: &str) -> bool {
-    (1..=MAX_POLICY_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
 }

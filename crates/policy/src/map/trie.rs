@@ -13,9 +13,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::builtin;
+use super::builtin::pattern;
 use super::pattern::Component;
 use super::rules::{Kind, PathRule};
+use crate::builtin::RESERVED;
 use crate::limits::MAX_NODES;
 use crate::{Attrs, Edge, Node, Rule};
 
@@ -88,9 +89,9 @@ fn plant(rules: &[PathRule]) -> Result<Vec<Place>, TooManyNodes> {
             }
         }
     }
-    for reserved in builtin::RESERVED {
+    for reserved in RESERVED {
         let mut at = Some(0u32);
-        for component in builtin::pattern(reserved) {
+        for component in pattern(reserved) {
             let Component::Name(name) = component else {
                 continue;
             };
