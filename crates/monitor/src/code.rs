@@ -4,7 +4,7 @@
 //! shares with a process outside of that namespace, too. To go on it has to execute code of its own, though, which is mapped.
 
 use rustix::io::Errno;
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::error::Result;
 use crate::label::{Label, Origin};

@@ -1,9 +1,9 @@
 //! What would let through what an object manager in user space refused.
 
 use tidegate_audit::Record;
-use tidegate_policy::Policy;
-use tidegate_policy::te::db::{Rule, Says};
-use tidegate_policy::te::decide::Decider;
+use tidegate_bundle::Policy;
+use tidegate_bundle::te::db::{Rule, Says};
+use tidegate_bundle::te::decide::Decider;
 
 /// The rule that a SELinux policy would need, and whether it would do: tried with the policy in force. `None`: no object
 /// manager refused, or the policy in force has no say in it.

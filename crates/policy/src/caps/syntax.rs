@@ -1,14 +1,16 @@
 //! Statements of a capability file: a line each, most of them in a block.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
+use tidegate_bundle::caps::{Class, Names, Objects, Pattern, SocketType, permission};
+use tidegate_bundle::limits::{MAX_EXPIRY, MAX_LINE};
+use tidegate_bundle::names::is_capability_name;
+use tidegate_bundle::network::Cidr;
+
 use super::CapsProblem as Problem;
-use super::object::ANY;
 use super::operation::{self, OperationStatement};
-use super::{Class, Names, Objects, Pattern, SocketType, permission};
 use crate::lexer::{Kind, Token, lines};
-use crate::limits::{MAX_EXPIRY, MAX_LINE};
-use crate::names::is_capability_name;
 use crate::network;
 use crate::similar::did_you_mean;
 use crate::words::{self, Spanned};
@@ -65,6 +67,12 @@ pub(super) enum ClassOf<'s> {
     Known(Class, u32),
     Service(Spanned<&'s str>, Vec<Spanned<&'s str>>),
 }
+
+/// All addresses of both families.
+const ANY: [Cidr; 2] = [
+    (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+    (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+];
 
 /// Which block statements stand in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

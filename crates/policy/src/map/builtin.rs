@@ -1,10 +1,11 @@
 //! The built-in rules as rules of a map, which no rule of the map's own may
 //! name or go below.
 
+use tidegate_bundle::builtin::{Builtin, RESERVED, rules};
+use tidegate_bundle::{Attrs, RuleSource};
+
 use super::pattern::{Component, Pattern};
 use super::rules::{Kind, PathRule};
-use crate::builtin::{Builtin, RESERVED, rules};
-use crate::{Attrs, RuleSource};
 
 /// What a built-in rule's [`RuleSource`] names as its file.
 const FILE: &str = "built-in";

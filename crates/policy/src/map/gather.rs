@@ -3,15 +3,16 @@
 
 use std::ops::Range;
 
+use tidegate_bundle::Mode;
+use tidegate_bundle::limits::{MAX_LEVELS, MIN_LEVELS};
+use tidegate_bundle::names::is_level_name;
+
 use super::Note;
 use super::Problem;
 use super::read::{Unit, Units};
 use super::rules::{self, Rules};
 use super::syntax::{self, Statement};
-use crate::Mode;
 use crate::finding::Place;
-use crate::limits::{MAX_LEVELS, MIN_LEVELS};
-use crate::names::is_level_name;
 use crate::words::Spanned;
 
 /// Gathers the rules of `units`. Without levels or a rule for the root there are

@@ -1,10 +1,11 @@
 //! Warnings: rules that are allowed and cannot mean what they seem to.
 
+use tidegate_bundle::Attrs;
+
 use super::Note;
 use super::Problem;
 use super::pattern::Component;
 use super::syntax::PathStatement;
-use crate::Attrs;
 use crate::alias::alias;
 
 /// Warns about a path statement of a resolved level.

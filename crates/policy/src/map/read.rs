@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tidegate_bundle::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
+use tidegate_bundle::{Mode, Policy};
+
 use super::Note;
 use super::Problem;
 use super::syntax::{self, Statement};
-use crate::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
+use crate::presets;
 use crate::similar::did_you_mean;
 use crate::text::{self, Unread};
 use crate::words::Spanned;
-use crate::{Mode, Policy, presets};
 
 /// One file or preset.
 pub(super) struct Unit {

@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
+use tidegate_bundle::limits::MAX_LINE;
+use tidegate_bundle::names::{CHILD_OF, NETWORK, NEUTRAL, STATEMENTS};
+use tidegate_bundle::network::Cidr;
+use tidegate_bundle::{Attrs, Mode};
+
 use super::pattern::PathPattern;
 use super::{PathProblem, Problem};
 use crate::lexer::{Kind, lines};
-use crate::limits::MAX_LINE;
-use crate::names::{CHILD_OF, NETWORK, NEUTRAL, STATEMENTS};
-use crate::network::{self, Cidr};
+use crate::network;
 use crate::similar::{closest, did_you_mean};
 use crate::words::{self, Spanned, Wrong};
-use crate::{Attrs, Mode};
 
 /// A statement and its line.
 #[derive(Debug)]

@@ -13,12 +13,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use tidegate_bundle::builtin::RESERVED;
+use tidegate_bundle::limits::MAX_NODES;
+use tidegate_bundle::{Attrs, Edge, Node, Rule};
+
 use super::builtin::pattern;
 use super::pattern::Component;
 use super::rules::{Kind, PathRule};
-use crate::builtin::RESERVED;
-use crate::limits::MAX_NODES;
-use crate::{Attrs, Edge, Node, Rule};
 
 /// Places in all nodes' sets together, at most: what building may cost.
 const MAX_PLACES: usize = 16 * MAX_NODES;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tidegate_audit::Record;
-use tidegate_policy::profile::ProfileSet;
+use tidegate_bundle::profile::ProfileSet;
 
 use super::bench::{Added, Bench};
 use super::gather::look;
