@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Automata over bytes, as models have them in their images: file contexts, capabilities. crates/policy/src/automaton. State 0
- * leads nowhere but to itself.
+ * Automata over bytes, as models have them in their images: file contexts, capabilities. crates/bundle/src/automaton.rs.
+ * State 0 leads nowhere but to itself.
  */
 #ifndef TIDEGATE_ABI_AUTOMATON_H
 #define TIDEGATE_ABI_AUTOMATON_H

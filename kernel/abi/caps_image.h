@@ -9,7 +9,7 @@
 
 #include "abi/types.h"
 
-/* Classes: crates/policy/src/caps/class.rs. A service's objects have automata of their own. */
+/* Classes: crates/bundle/src/caps/class.rs. A service's objects have automata of their own. */
 enum caps_class {
 	CAPS_FILE,
 	CAPS_DIR,

@@ -21,7 +21,7 @@
 #define TG_CAPS_SIZE 268435456 /* bytes for all of them */
 #define TG_RLIMITS 16          /* resources that have limits: RLIM_NLIMITS */
 
-/* Attributes of a rule: crates/policy, Attrs. */
+/* Attributes of a rule: crates/bundle, Attrs. */
 enum tg_attr {
 	TG_CREATOR = 1,
 	TG_LOWWRITE = 2,

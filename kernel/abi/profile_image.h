@@ -10,7 +10,7 @@
 
 #include "abi/types.h"
 
-/* What a state allows: crates/policy/src/profile/perms.rs, Perms. */
+/* What a state allows: crates/bundle/src/profile/perms.rs, Perms. */
 struct tg_perms {
 	u32 allow;
 	u32 deny;

@@ -105,7 +105,7 @@ enum tg_reason {
 	TG_R_TRUST,        /* a trusted program: its code, or a task that would act in its place */
 };
 
-/* What a profile does with what it does not allow: crates/policy/src/profile, Mode. */
+/* What a profile does with what it does not allow: crates/bundle/src/profile, Mode. */
 enum tg_mode {
 	TG_MODE_ENFORCE,
 	TG_MODE_COMPLAIN,

@@ -184,7 +184,7 @@ enum te_kind {
 /*
  * What an automaton of paths says is u32 of each answer and each kind of file: which line counts, from 1, in its lower half; and
  * above that the highest rank of a line that matches, and that of a <<none>> which nothing hides, a byte each. What several
- * automata say, of which each overrides the one before it, is told by these (crates/policy/src/te/contexts/said.rs).
+ * automata say, of which each overrides the one before it, is told by these (crates/bundle/src/te/said.rs).
  */
 /* regular, directory, character, block, FIFO, link, socket; and one that nothing has */
 #define TE_FILE_KINDS 8

@@ -10,7 +10,7 @@
 #include "lib/sockaddr.h"
 #include "caps/transfer.h"
 
-/* What automata read of an address and a port: crates/policy/src/caps/object.rs, Object::key(). */
+/* What automata read of an address and a port: crates/bundle/src/caps/object.rs, Object::key(). */
 struct caps_inet {
 	u8 bytes[24];
 	u32 len;

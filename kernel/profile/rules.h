@@ -51,7 +51,7 @@ enum profile_class {
 #define MOUNT_DATA_ (1u << 6) /* the options that the filesystem's type has decide */
 #define USERNS_CREATE_ (1u << 3)
 
-/* Where an execution leads: crates/policy/src/profile/perms.rs, Exec. */
+/* Where an execution leads: crates/bundle/src/profile/perms.rs, Exec. */
 #define EXEC_INDEX 0x00ffffffu
 #define EXEC_TYPE 0x0c000000u
 #define EXEC_NAME 0x04000000u

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use tidegate_bundle::caps::{Class, Service};
 use tidegate_lava::Place;
 use tidegate_monitor::{CapsAsked, CapsWhy, Event};
-use tidegate_policy::caps::{Class, Service};
 
 use crate::capability::CapsRecord;
 use crate::names::{Placed, PolicyNames};

@@ -1,9 +1,9 @@
 //! What a kernel's event says, in the words of the policy that it was decided under.
 
 use jiff::Timestamp;
+use tidegate_bundle::Policy;
 use tidegate_flask::Sid;
 use tidegate_monitor::{Class, Event, Kind, Monitor, Op, Reason, boottime};
-use tidegate_policy::Policy;
 
 use crate::capability_names::OfCaps;
 use crate::names::PolicyNames;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use tidegate_bundle::Policy;
+use tidegate_bundle::caps::Capabilities;
 use tidegate_flask::Sid;
 use tidegate_lava::{Place, Places};
-use tidegate_policy::Policy;
-use tidegate_policy::caps::Capabilities;
 
 /// The policies, contexts and capability files that an event names by numbers.
 pub trait PolicyNames {

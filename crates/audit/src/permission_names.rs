@@ -1,8 +1,8 @@
 //! What a profile was asked for, in AppArmor's words, and a SELinux policy, in its own.
 
+use tidegate_bundle::Policy;
 use tidegate_flask::Class;
 use tidegate_monitor::{Asked, Op};
-use tidegate_policy::Policy;
 
 /// The capabilities, by number.
 const CAPABILITIES: [&str; 41] = [

@@ -4,7 +4,7 @@
 //! classes that only the policy has (those of object managers in user space) follow. A permission that the policy has
 //! and Linux does not gets a bit behind Linux's.
 
-use tidegate_policy::te::db::{PolicyDb, Unknown};
+use tidegate_bundle::te::db::{PolicyDb, Unknown};
 
 use crate::CLASSES;
 

@@ -1,6 +1,6 @@
 //! The automaton of the paths of a filesystem that has no labels of its own (`genfscon`).
 
-use tidegate_policy::te::contexts::{Automaton, Said};
+use tidegate_bundle::te::contexts::{Automaton, Said};
 
 use crate::classes::Classes;
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::te::db::{Bitmap, BooleanTerm, PolicyDb, Rule, Says};
+use tidegate_bundle::te::db::{Bitmap, BooleanTerm, PolicyDb, Rule, Says};
 
 use crate::classes::{Class, Classes};
 

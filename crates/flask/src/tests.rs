@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
-use tidegate_policy::te::contexts::{FileContexts, Text, Texts};
-use tidegate_policy::te::db::{Context, PolicyDb, Rule, Says as Rules};
-use tidegate_policy::te::decide::{Decider, ExtendedAccess};
-use tidegate_policy::te::example::example;
+use tidegate_bundle::te::db::{Context, PolicyDb, Rule, Says as Rules};
+use tidegate_bundle::te::decide::{Decider, ExtendedAccess};
+use tidegate_bundle::te::example::example;
+use tidegate_policy::te::contexts::{self, Text, Texts};
 
 use crate::genfs::genfs;
 use crate::{
@@ -177,7 +177,7 @@ fn files_are_labelled_by_their_paths_and_kinds() {
         policy,
         ..Texts::default()
     };
-    let files = FileContexts::compile(&texts).unwrap();
+    let files = contexts::compile(&texts).unwrap();
     let image = Image::of(
         &db,
         &[true, false],
@@ -214,7 +214,7 @@ fn of_a_filesystems_paths_the_first_in_order_counts_that_another_begins_with() {
 #[test]
 fn a_policy_that_rejects_what_it_does_not_know_is_refused() {
     let mut db = example(34);
-    db.unknown = tidegate_policy::te::db::Unknown::Reject;
+    db.unknown = tidegate_bundle::te::db::Unknown::Reject;
     let values = [true, false];
     let refused = Image::of(&db, &values, None, Numbering::default(), BASE);
     assert!(refused.unwrap_err().to_string().contains("says to reject"));

@@ -16,8 +16,9 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, bind,
     connect, listen, recv, send, socket_with,
 };
+use tidegate_bundle::caps::{Capabilities, Needs, Object};
 use tidegate_lava::{Image, Server};
-use tidegate_policy::caps::{Capabilities, Needs, Object};
+use tidegate_policy::caps;
 use tidegate_service::{Change, Operand, Reply, Request};
 
 /// The socket in a directory where requests are taken, by a monitor as by a service.
@@ -48,7 +49,7 @@ pub struct Options {
 /// # Errors
 /// If it cannot be one. What goes wrong with a connection ends that connection.
 pub fn run(options: &Options) -> Result<()> {
-    let caps = Capabilities::compile_file(&options.caps)?.capabilities;
+    let caps = caps::compile_file(&options.caps)?.capabilities;
     ensure!(caps.services.len() == 1, "a monitor is of one service");
     serve(
         &listening(&options.here)?,
@@ -219,7 +220,7 @@ service notes on /s {
 
     #[test]
     fn who_asks_is_given_what_the_file_gives() {
-        let caps = Capabilities::compile_str("x.caps", FILE).unwrap();
+        let caps = caps::compile_str("x.caps", FILE).unwrap();
         let caps = caps.capabilities;
         let image = Image::of(&caps, BASE);
         let mut authority = Authority::of(&caps, &image);
@@ -261,7 +262,7 @@ service notes on /s {
         for (here, onwards) in [("second", "service"), ("first", "second")] {
             let listener = listening(&at(here)).unwrap();
             let onwards = at(onwards).join(SOCKET);
-            let caps = Capabilities::compile_str("x.caps", FILE).unwrap();
+            let caps = caps::compile_str("x.caps", FILE).unwrap();
             thread::spawn(move || serve(&listener, &caps.capabilities, &onwards));
         }
         let service = thread::spawn(move || {

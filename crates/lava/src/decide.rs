@@ -1,6 +1,6 @@
 //! The kernel's decisions over an image, in user space: `kernel/caps/rules.h`, compiled for this machine.
 
-use tidegate_policy::caps::{Class, Object};
+use tidegate_bundle::caps::{Class, Object};
 
 use crate::image::Image;
 use crate::object::class_number;

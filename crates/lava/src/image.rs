@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::automaton::Automaton;
-use tidegate_policy::caps::{
+use tidegate_bundle::automaton::Automaton;
+use tidegate_bundle::caps::{
     Allowed, Capabilities, Capability, Class, Needs, Operation, Rights, Service, SocketType,
     Subject,
 };
-use tidegate_policy::layout::Layout;
+use tidegate_bundle::layout::Layout;
 
 use crate::object::class_number;
 

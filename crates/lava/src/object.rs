@@ -1,6 +1,6 @@
 //! Classes by their numbers in the kernel, and the numbers of objects.
 
-use tidegate_policy::caps::{Class, Object};
+use tidegate_bundle::caps::{Class, Object};
 
 /// The class's number in the kernel (`enum caps_class`); none for a service, whose objects have automata of their own.
 pub fn class_number(class: Class) -> Option<u32> {

@@ -5,8 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use tidegate_bundle::caps::{Capabilities, Class, Object};
+use tidegate_policy::caps;
 use tidegate_policy::caps::decide::{self, Layer, Withdrawn};
-use tidegate_policy::caps::{Capabilities, Class, Object};
 
 use crate::decide::tidegate_caps_sizes;
 use crate::image::{CAPABILITY, SUBJECT};
@@ -40,7 +41,7 @@ const NAMES: [&str; 8] = [
 ];
 
 fn compiled(text: &str) -> Capabilities {
-    let compiled = Capabilities::compile_str("random.caps", text);
+    let compiled = caps::compile_str("random.caps", text);
     compiled
         .unwrap_or_else(|e| panic!("{e:?}\n{text}"))
         .capabilities

@@ -1,11 +1,12 @@
 //! Pipes and sockets: which are connected with which.
 
+use tidegate_bundle::Attrs;
+
 use crate::Level;
 use crate::decide::{Step, sensible};
 use crate::step::Actor;
 use crate::world::{Object, World};
 use crate::{Errno, Slot};
-use tidegate_policy::Attrs;
 
 /// What a description is open for.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! The two checks, and what they are asked of.
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::tree::{Kind, NodeId};
 use crate::world::World;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use tidegate_policy::Policy;
+use tidegate_policy::map;
 
 use crate::{Op, POLICY, World, sequence, shrink};
 
@@ -30,7 +30,7 @@ const TRIES: u32 = 2_000;
 const MOST: usize = 8;
 
 fn world(fault: Option<Fault>) -> World {
-    let policy = Policy::compile_str("replay", POLICY).unwrap().policy;
+    let policy = map::compile_str("replay", POLICY).unwrap().policy;
     let mut world = World::new(Arc::new(policy), "/srv/replay/0");
     world.fault = fault;
     world

@@ -1,6 +1,6 @@
 //! Where bytes have gone, followed apart from the levels, and the property.
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::tree::NodeId;
 use crate::world::{Object, World};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use tidegate_policy::{Attrs, Policy};
+use tidegate_bundle::{Attrs, Policy};
 
 use crate::step::Actor;
 use crate::tree::{Kind, Node, NodeId};

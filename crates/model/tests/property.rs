@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tidegate_model::{Op, POLICY, World, draw};
-use tidegate_policy::Policy;
+use tidegate_policy::map;
 
 fn world() -> World {
-    let policy = Policy::compile_str("replay", POLICY)
+    let policy = map::compile_str("replay", POLICY)
         .expect("the policy compiles")
         .policy;
     World::new(Arc::new(policy), "/srv/replay/0")

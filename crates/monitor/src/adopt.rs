@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::code::Says;
 use crate::error::Result;

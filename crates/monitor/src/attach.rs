@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use tidegate_policy::profile::ProfileSet;
+use tidegate_bundle::profile::ProfileSet;
 
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;

@@ -5,7 +5,7 @@
 //! go on it has to execute code of its own, though, which is mapped.
 
 use rustix::io::Errno;
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::error::Result;
 use crate::label::{Label, Origin};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use tidegate_policy::{Network, Node, Policy, Rule};
+use tidegate_bundle::{Network, Node, Policy, Rule};
 
 use crate::abi::TG_CHUNK;
 use crate::skel::types::{tg_edge, tg_net, tg_node, tg_rule};
@@ -81,16 +81,16 @@ pub(crate) fn net(n: &Network) -> tg_net {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_policy::map;
+
     use super::*;
 
     fn policy(names: &[&[u8]]) -> Policy {
-        let mut p = Policy::compile_str("t", "levels a > b\na /\n")
-            .unwrap()
-            .policy;
+        let mut p = map::compile_str("t", "levels a > b\na /\n").unwrap().policy;
         for name in names {
             let child = p.nodes.len() as u32;
             p.nodes.push(p.nodes[0]);
-            p.edges.push(tidegate_policy::Edge {
+            p.edges.push(tidegate_bundle::Edge {
                 parent: 0,
                 name: name.to_vec(),
                 child,

@@ -76,7 +76,7 @@ pub struct Event {
     pub caps: Option<CapsAsked>,
 }
 
-/// What was asked of capability files. Permissions are those of `tidegate_policy::caps::permission`.
+/// What was asked of capability files. Permissions are those of `tidegate_bundle::caps::permission`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapsAsked {
     /// The class, by its number ([`tidegate_lava::class_of`]).
@@ -110,7 +110,7 @@ pub struct Asked {
     pub denied: u32,
 }
 
-/// What was asked of a profile: permissions as `tidegate_policy::profile::Access` has them.
+/// What was asked of a profile: permissions as `tidegate_bundle::profile::Access` has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// The profile's number: [`profile_id`](crate::profile_id) of its name.

@@ -9,8 +9,8 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use tidegate_bundle::profile::{Linked, Perms, ProfileSet, Rlimit, Table, Target, Walk};
 use tidegate_flask::Numbering;
-use tidegate_policy::profile::{Linked, Perms, ProfileSet, Rlimit, Table, Target, Walk};
 
 use crate::abi::{TG_ARENA_HALF, TG_ARENA_PAGES, TG_RLIMITS};
 use crate::memory::unlocked;

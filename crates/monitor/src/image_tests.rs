@@ -1,4 +1,4 @@
-use tidegate_policy::profile::{Access, Attach, Capabilities, Exec, Mode, PathFlags};
+use tidegate_bundle::profile::{Access, Attach, Capabilities, Exec, Mode, PathFlags};
 
 use super::*;
 

@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tidegate_bundle::Attrs;
 use tidegate_flask::Sid;
-use tidegate_policy::Attrs;
 
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;

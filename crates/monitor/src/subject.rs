@@ -4,8 +4,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tidegate_bundle::Attrs;
 use tidegate_flask::{Numbering, Sid};
-use tidegate_policy::Attrs;
 
 use crate::error::{Error, Result, Trying};
 use crate::image::{self, profile_id};

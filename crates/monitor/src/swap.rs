@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::os::fd::AsRawFd;
 use std::thread;
 
+use tidegate_bundle::{Mode, Policy};
 use tidegate_flask as te;
-use tidegate_policy::{Mode, Policy};
 
 use crate::Refusals;
 use crate::attach::{self, Model};

@@ -6,8 +6,8 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;
 
+use tidegate_bundle::Attrs;
 use tidegate_flask::Sid;
-use tidegate_policy::Attrs;
 
 use crate::error::{Result, Trying};
 use crate::label::Label;

@@ -1,7 +1,8 @@
 //! Capability files, as text and as bundles.
 
-use tidegate_policy::automaton::Automaton;
-use tidegate_policy::caps::{Allowed, Capabilities, Class, Object, decide};
+use tidegate_bundle::automaton::Automaton;
+use tidegate_bundle::caps::{Allowed, Capabilities, Class, Object};
+use tidegate_policy::caps::{self, decide};
 
 use crate::image;
 
@@ -132,7 +133,7 @@ pub fn lines(bytes: &[u8]) -> String {
 /// If a finding cannot be shown, what was compiled does not come back from a bundle, or automata, or the kernel by an image of them,
 /// say something else than capabilities that are asked one by one.
 pub fn compile(text: &str) -> bool {
-    let (is_right, findings) = match Capabilities::compile_str("fuzz", text) {
+    let (is_right, findings) = match caps::compile_str("fuzz", text) {
         Ok(compiled) => {
             assert!(compiled.warnings.iter().all(|warning| !warning.is_error()));
             let caps = compiled.capabilities;
@@ -245,6 +246,6 @@ pub fn good() -> Vec<u8> {
         connect tcp 10.0.0.0/8 port 80-90\nconnect unix /run/s\nservice s x:* read\ncontrol file read\n}\n\
         subject b {\n}\nservice s on /run/s {\npermission read write\n\
         operation 1 open bind operand 1 by operand 2 { 0 read 1 write }\noperation 2 get active operand 1 read\n}\n";
-    let compiled = Capabilities::compile_str("fuzz", text).expect("it compiles");
+    let compiled = caps::compile_str("fuzz", text).expect("it compiles");
     compiled.capabilities.to_bundle()
 }

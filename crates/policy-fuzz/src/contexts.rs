@@ -1,6 +1,7 @@
 //! File contexts, as text and as a bundle has them.
 
-use tidegate_policy::te::contexts::{FileContexts, Kind, Said, Text, Texts};
+use tidegate_bundle::te::contexts::{FileContexts, Kind, Said};
+use tidegate_policy::te::contexts::{self, Text, Texts};
 
 /// Compiles any text as file contexts, and as substitutions.
 ///
@@ -27,7 +28,7 @@ pub fn compile(bytes: &[u8]) {
         },
     ];
     for texts in texts {
-        match FileContexts::compile(&texts) {
+        match contexts::compile(&texts) {
             Ok(contexts) => {
                 walk(&contexts, bytes);
                 let read = FileContexts::from_bytes(&contexts.to_bytes());
@@ -88,7 +89,5 @@ pub fn good() -> Vec<u8> {
         policy,
         ..Texts::default()
     };
-    FileContexts::compile(&texts)
-        .expect("they compile")
-        .to_bytes()
+    contexts::compile(&texts).expect("they compile").to_bytes()
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use tidegate_bundle::caps::{Capabilities, Object};
 use tidegate_lava::{Image, Place, Server, Taken};
 use tidegate_policy::caps::decide::{self, Layer, Withdrawn};
-use tidegate_policy::caps::{Capabilities, Object};
 
 /// Where images are laid out.
 const BASE: u32 = 1 << 30;

@@ -14,7 +14,8 @@ pub mod service;
 mod targets;
 pub mod te;
 
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_policy::map;
 
 /// Words of the language and what is almost one, for a fuzzer without a
 /// grammar: a byte of input stands for a word, so most inputs get past the
@@ -104,7 +105,7 @@ pub fn words(bytes: &[u8]) -> String {
 ///
 /// If a finding cannot be shown, or a policy does not come back from its bundle.
 pub fn compile(map: &str) {
-    let findings = match Policy::compile_str("fuzz", map) {
+    let findings = match map::compile_str("fuzz", map) {
         Ok(compiled) => {
             assert!(compiled.warnings.iter().all(|warning| !warning.is_error()));
             let policy = compiled.policy;
@@ -150,7 +151,7 @@ const HEADER: usize = 52;
 /// If the map does not compile.
 pub fn good_bundle() -> Vec<u8> {
     let map = "levels top > mid > low\ntop /\nmid /a/*/b lowwrite\nlow ~/x\nlow network ::/0\n";
-    Policy::compile_str("fuzz", map)
+    map::compile_str("fuzz", map)
         .expect("it compiles")
         .policy
         .to_bundle()
@@ -162,7 +163,7 @@ pub fn good_bundle() -> Vec<u8> {
 ///
 /// If the map does not compile, or the profiles do not go together.
 pub fn good_bundle_with_profiles() -> Vec<u8> {
-    let mut policy = Policy::compile_str("fuzz", "levels top > low\ntop /\n")
+    let mut policy = map::compile_str("fuzz", "levels top > low\ntop /\n")
         .expect("it compiles")
         .policy;
     policy.profiles = profile::good_set();

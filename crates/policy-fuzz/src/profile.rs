@@ -1,8 +1,10 @@
 //! What `apparmor_parser` writes, and what it does not.
 
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_bundle::profile::{ProfileSet, Target};
+use tidegate_policy::map;
 use tidegate_policy::profile::pack::example;
-use tidegate_policy::profile::{LinkError, Parsed, Profile, ProfileSet, Rules, Target, unpack};
+use tidegate_policy::profile::{self, LinkError, Parsed, Profile, Rules, unpack};
 
 /// Reads any bytes as compiled profiles, and links them.
 ///
@@ -64,14 +66,12 @@ fn link(profiles: Vec<Profile>) -> Result<ProfileSet, LinkError> {
         profiles,
         warnings: Vec::new(),
     };
-    ProfileSet::link(&[parsed], &[])
+    profile::link(&[parsed], &[])
 }
 
 fn comes_back(profiles: ProfileSet) {
     let map = "levels top > low\ntop /\n";
-    let mut policy = Policy::compile_str("fuzz", map)
-        .expect("it compiles")
-        .policy;
+    let mut policy = map::compile_str("fuzz", map).expect("it compiles").policy;
     policy.profiles = profiles;
     assert_eq!(Policy::from_bundle(&policy.to_bundle()), Ok(policy));
 }

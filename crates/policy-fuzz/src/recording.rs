@@ -4,7 +4,8 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_policy::map;
 use tidegate_recording::{Act, Comparison, End, Error, Flags, Head, Inode, Line, Reader, VERSION};
 
 /// A recording's first line.
@@ -76,7 +77,7 @@ pub fn lines_as_recording(bytes: &[u8]) -> Vec<u8> {
 fn policies() -> &'static [Policy; 2] {
     static POLICIES: OnceLock<[Policy; 2]> = OnceLock::new();
     POLICIES.get_or_init(|| {
-        let preset = |name| Policy::preset(name).expect("presets compile").policy;
+        let preset = |name| map::compile_preset(name).expect("presets compile").policy;
         [preset("workstation"), preset("classic")]
     })
 }

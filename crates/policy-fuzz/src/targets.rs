@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use bolero::check;
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_bundle::te::example::example as te_example;
 use tidegate_policy::profile::pack::example;
-use tidegate_policy::te::example::example as te_example;
 
 use crate::caps;
 use crate::contexts;

@@ -1,9 +1,10 @@
 //! Binary SELinux policies, and what is none.
 
-use tidegate_policy::te::Te;
-use tidegate_policy::te::db::{Context, Number, PolicyDb};
-use tidegate_policy::te::example::example;
-use tidegate_policy::te::policydb::{pack::pack, read};
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::db::{Context, Number, PolicyDb};
+use tidegate_bundle::te::example::example;
+use tidegate_bundle::te::policydb::pack::pack;
+use tidegate_bundle::te::policydb::read;
 
 /// So many types' contexts are tried with each other.
 const TRIED: usize = 6;

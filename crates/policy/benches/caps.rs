@@ -7,7 +7,8 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use divan::Bencher;
-use tidegate_policy::caps::{Capabilities, Class, Object, decide};
+use tidegate_bundle::caps::{Capabilities, Class, Object};
+use tidegate_policy::caps::{self, decide};
 
 fn main() {
     for count in COUNTS {
@@ -32,7 +33,7 @@ fn caps(count: usize) -> Capabilities {
         writeln!(text, "file /srv/data/{at}/** read write").expect("it is text");
     }
     text += "file /srv/own/** read\n}\n";
-    let compiled = Capabilities::compile_str("bench.caps", &text).expect("it compiles");
+    let compiled = caps::compile_str("bench.caps", &text).expect("it compiles");
     compiled.capabilities
 }
 

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use divan::Bencher;
-use tidegate_policy::te::contexts::{FileContexts, Kind, Text, Texts};
+use tidegate_bundle::te::contexts::{FileContexts, Kind};
+use tidegate_policy::te::contexts::{self, Text, Texts};
 
 fn main() {
     let contexts = contexts();
@@ -27,8 +28,8 @@ fn main() {
 
 fn compiled() -> FileContexts {
     match std::env::var_os("FILE_CONTEXTS") {
-        Some(path) => FileContexts::compile_files(Path::new(&path)),
-        None => FileContexts::compile(&made()),
+        Some(path) => contexts::compile_files(Path::new(&path)),
+        None => contexts::compile(&made()),
     }
     .expect("they compile")
 }

@@ -7,7 +7,8 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use divan::Bencher;
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_policy::map;
 
 const SIZES: [usize; 3] = [10, 1_000, 100_000];
 
@@ -32,7 +33,7 @@ fn map(rules: usize) -> String {
 }
 
 fn policy(rules: usize) -> Policy {
-    Policy::compile_str("bench", &map(rules))
+    map::compile_str("bench", &map(rules))
         .expect("it compiles")
         .policy
 }
@@ -63,7 +64,7 @@ fn elsewhere(bencher: Bencher, rules: usize) {
 #[divan::bench(args = SIZES, sample_count = 3, sample_size = 1)]
 fn compile(bencher: Bencher, rules: usize) {
     let map = map(rules);
-    bencher.bench(|| Policy::compile_str("bench", black_box(&map)));
+    bencher.bench(|| map::compile_str("bench", black_box(&map)));
 }
 
 /// Bundle to policy, all checks included.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::attrs::Attrs;
-use crate::policy::{Policy, Rule, RuleSource};
+use tidegate_bundle::{Attrs, Policy, Rule, RuleSource};
 
 /// What a change of a policy does besides what it is for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -60,54 +59,51 @@ impl At {
     }
 }
 
-impl Policy {
-    /// What another policy of the same levels, made of this one by adding statements,
-    /// does to this one's.
-    pub fn effects(&self, new: &Policy) -> Effects {
-        let (before, after) = (self.counting(), new.counting());
-        let silenced = before.difference(&after).map(|s| (*s).clone());
+impl Effects {
+    /// Returns what a policy that was made of another one by adding statements does to the other's.
+    pub fn of(before: &Policy, after: &Policy) -> Effects {
+        let (counted, counts) = (counting(before), counting(after));
+        let silenced = counted.difference(&counts).map(|s| (*s).clone());
         let mut opened = BTreeSet::new();
         let mut places = vec![(At::Node(0), At::Node(0))];
         while let Some((old, now)) = places.pop() {
             for (was, is) in [
-                (old.own(self), now.own(new)),
-                (old.below(self), now.below(new)),
+                (old.own(before), now.own(after)),
+                (old.below(before), now.below(after)),
             ] {
-                if was.keeps_out() && !(is.keeps_out() && is.level >= was.level) {
+                if keeps_out(was) && !(keeps_out(is) && is.level >= was.level) {
                     opened.insert(was.source);
                 }
             }
             if let (At::Below(_), At::Below(_)) = (old, now) {
                 continue;
             }
-            let names: BTreeSet<&[u8]> = old.names(self).chain(now.names(new)).collect();
+            let names: BTreeSet<&[u8]> = old.names(before).chain(now.names(after)).collect();
             for name in names.into_iter().map(Some).chain([None]) {
-                places.push((old.step(self, name), now.step(new, name)));
+                places.push((old.step(before, name), now.step(after, name)));
             }
         }
         Effects {
             silenced: silenced.collect(),
             opened: opened
                 .into_iter()
-                .map(|source| self.rules[source as usize].clone())
+                .map(|source| before.rules[source as usize].clone())
                 .collect(),
         }
     }
-
-    /// The statements that decide for some path or network.
-    fn counting(&self) -> BTreeSet<&RuleSource> {
-        let nodes = self.nodes.iter();
-        nodes
-            .flat_map(|node| [node.own.source, node.below.source])
-            .chain(self.networks.iter().map(|network| network.source))
-            .map(|source| &self.rules[source as usize])
-            .collect()
-    }
 }
 
-impl Rule {
-    /// Whether somebody is kept from opening what it covers.
-    fn keeps_out(self) -> bool {
-        self.attrs.contains(Attrs::LOWNOOPEN) && self.level > 0
-    }
+/// The statements that decide for some path or network.
+fn counting(policy: &Policy) -> BTreeSet<&RuleSource> {
+    let nodes = policy.nodes.iter();
+    nodes
+        .flat_map(|node| [node.own.source, node.below.source])
+        .chain(policy.networks.iter().map(|network| network.source))
+        .map(|source| &policy.rules[source as usize])
+        .collect()
+}
+
+/// Whether somebody is kept from opening what a rule covers.
+fn keeps_out(rule: Rule) -> bool {
+    rule.attrs.contains(Attrs::LOWNOOPEN) && rule.level > 0
 }

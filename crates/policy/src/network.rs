@@ -4,11 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use miette::Diagnostic;
 use thiserror::Error;
-
-use crate::lookup::mask;
-
-/// An address, its host bits zero, and a prefix length.
-pub(crate) type Cidr = (IpAddr, u8);
+use tidegate_bundle::network::{Cidr, masked};
 
 /// What is wrong with a network.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Diagnostic)]
@@ -102,15 +98,6 @@ pub(crate) fn parse(word: &str) -> Result<Vec<Cidr>, NetworkProblem> {
         });
     }
     Ok(vec![(addr, prefix)])
-}
-
-/// `addr` with all but its first `prefix` bits cleared.
-pub(crate) fn masked(addr: IpAddr, prefix: u8) -> IpAddr {
-    match addr {
-        // The mask leaves at most the 32 bits there were.
-        IpAddr::V4(v4) => Ipv4Addr::from_bits(mask(v4.to_bits().into(), prefix, 32) as u32).into(),
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(mask(v6.to_bits(), prefix, 128)).into(),
-    }
 }
 
 #[cfg(test)]

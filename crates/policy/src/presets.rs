@@ -3,7 +3,7 @@
 /// A map that comes with Tidegate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// What `include` and [`Policy::preset`](crate::Policy::preset) call it.
+    /// What `include` and [`compile_preset`](crate::map::compile_preset) call it.
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,

@@ -1,7 +1,7 @@
 //! Did you mean …?
 
-/// The word of `known` that is closest to `word`, if any is close.
-pub(crate) fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+/// Returns the word of `known` that is closest to `word`, if any is close.
+pub fn closest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     known
         .into_iter()
         .map(|known| (strsim::damerau_levenshtein(word, known), known))

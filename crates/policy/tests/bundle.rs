@@ -4,11 +4,12 @@ mod common;
 
 use common::{maps, text};
 use proptest::prelude::*;
-use tidegate_policy::{Policy, Rule};
+use tidegate_bundle::{Policy, Rule};
+use tidegate_policy::map;
 
 fn policy(map: &str) -> Policy {
     let networks = "mode permissive\nmid network loopback\nlow network 2001:db8::/32\n";
-    let compiled = Policy::compile_str("test", &format!("{map}{networks}"));
+    let compiled = map::compile_str("test", &format!("{map}{networks}"));
     compiled
         .unwrap_or_else(|errors| panic!("{map}\n{errors:?}"))
         .policy

@@ -1,11 +1,11 @@
 //! Each diagnostic: its code, its place, its fix.
 
 use miette::Diagnostic;
-use tidegate_policy::{Finding, Policy};
+use tidegate_policy::map::{self, Finding};
 
 /// Compiles a map and tells each finding as `line:column "marked" code: help`.
 fn findings(map: &str) -> Vec<String> {
-    let findings = match Policy::compile_str("test", map) {
+    let findings = match map::compile_str("test", map) {
         Ok(compiled) => compiled.warnings,
         Err(errors) => errors.findings,
     };
@@ -251,7 +251,7 @@ fn networks() {
 #[test]
 fn clashes_show_both_places() {
     let map = "levels a > b\na /\nb /x\na /y\n  a /x lowwrite # again\n";
-    let errors = Policy::compile_str("test", map).unwrap_err();
+    let errors = map::compile_str("test", map).unwrap_err();
     assert_eq!(errors.findings.len(), 1);
     let labels: Vec<_> = errors.findings[0]
         .labels()
@@ -380,7 +380,7 @@ fn all_errors_are_told_at_once_and_in_order() {
 #[test]
 fn policies_names() {
     for name in ["", "a\nb", &"n".repeat(256)] {
-        let errors = Policy::compile_str(name, "levels a > b\na /\n").unwrap_err();
+        let errors = map::compile_str(name, "levels a > b\na /\n").unwrap_err();
         assert!(
             errors.findings[0]
                 .to_string()
@@ -396,13 +396,13 @@ fn a_policy_too_large_for_the_kernel_is_refused() {
     for depth in 1..=40 {
         map += &format!("b {}/x\n", "/*".repeat(depth));
     }
-    let errors = Policy::compile_str("test", &map).unwrap_err();
+    let errors = map::compile_str("test", &map).unwrap_err();
     assert!(errors.findings[0].to_string().contains("trie nodes"));
 }
 
 #[test]
 fn it_reads_well() {
-    let errors = Policy::compile_str("test.plm", "levels a > b\na /\nb /x lowrite\n").unwrap_err();
+    let errors = map::compile_str("test.plm", "levels a > b\na /\nb /x lowrite\n").unwrap_err();
     let shown = format!("{:?}", miette::Report::new(errors));
     for part in [
         "test.plm:3:6",

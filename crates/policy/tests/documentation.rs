@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use miette::Report;
-use tidegate_policy::Policy;
-use tidegate_policy::caps::Capabilities;
+use tidegate_policy::{caps, map};
 
 /// All pages below a directory.
 fn pages(dir: &Path) -> Vec<PathBuf> {
@@ -62,13 +61,13 @@ fn each_example_compiles() {
             match first_word(&block) {
                 "include" | "levels" => {
                     maps += 1;
-                    if let Err(errors) = Policy::compile_str("example", &block) {
+                    if let Err(errors) = map::compile_str("example", &block) {
                         panic!("{name}: {:?}", Report::new(errors));
                     }
                 }
                 "subject" => {
                     files += 1;
-                    if let Err(errors) = Capabilities::compile_str("example.caps", &block) {
+                    if let Err(errors) = caps::compile_str("example.caps", &block) {
                         panic!("{name}: {:?}", Report::new(errors));
                     }
                 }

@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use miette::Diagnostic;
-use tidegate_policy::caps::{Capabilities, Class, Object, SocketType, permission};
-use tidegate_policy::{Attrs, Mode, Policy};
+use tidegate_bundle::caps::{Capabilities, Class, Object, SocketType, permission};
+use tidegate_bundle::{Attrs, Mode, Policy};
+use tidegate_policy::{caps, map};
 
 /// What is told of a text: the line and the code of each finding.
 type Told = Vec<(usize, String)>;
@@ -14,7 +15,7 @@ type OfMap = fn(&Policy) -> bool;
 
 fn map(base: &str, line: &str) -> (Policy, Told) {
     let text = format!("levels top > mid > low\ntop /\n{base}\n{line}\n");
-    let compiled = Policy::compile_str("test", &text);
+    let compiled = map::compile_str("test", &text);
     let compiled = compiled.unwrap_or_else(|errors| panic!("{line}: {errors:?}"));
     let told = compiled.warnings.iter().map(|finding| {
         let line = finding.position().map_or(0, |(line, _)| line);
@@ -125,7 +126,7 @@ fn caps(lines: &str, service: &str) -> (Capabilities, Told) {
         "subject a {{\n{lines}\n}}\nsubject b {{\nfile /b read\n}}\n\
          service s on /run/s{service} {{\npermission read write\noperation 1 ping free\n}}\n"
     );
-    let compiled = Capabilities::compile_str("test.caps", &text);
+    let compiled = caps::compile_str("test.caps", &text);
     let compiled = compiled.unwrap_or_else(|errors| panic!("{lines}: {errors:?}"));
     let told = compiled.warnings.iter().map(|finding| {
         let line = finding.position().map_or(0, |(line, _)| line);

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use miette::Diagnostic;
 use tempfile::TempDir;
-use tidegate_policy::{Compiled, Finding, MapErrors, Mode, Policy};
+use tidegate_bundle::{Mode, Policy};
+use tidegate_policy::map::{self, Compiled, Finding, MapErrors};
 
 /// A directory with these files; the first is compiled.
 fn compile(files: &[(&str, &str)]) -> (Result<Compiled, MapErrors>, TempDir) {
@@ -15,7 +16,7 @@ fn compile(files: &[(&str, &str)]) -> (Result<Compiled, MapErrors>, TempDir) {
         fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
         fs::write(path, text).expect("a file");
     }
-    (Policy::compile_file(&dir.path().join(files[0].0)), dir)
+    (map::compile_file(&dir.path().join(files[0].0)), dir)
 }
 
 fn policy(files: &[(&str, &str)]) -> Policy {
@@ -209,7 +210,7 @@ fn what_cannot_be_included() {
 
 #[test]
 fn what_cannot_be_read() {
-    let missing = Policy::compile_file(Path::new("/nonexistent/x.plm")).unwrap_err();
+    let missing = map::compile_file(Path::new("/nonexistent/x.plm")).unwrap_err();
     assert!(
         missing.findings[0]
             .to_string()
@@ -220,16 +221,16 @@ fn what_cannot_be_read() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("x.plm");
     fs::write(&path, b"levels a > b\n\xff").expect("a file");
-    let found = Policy::compile_file(&path).unwrap_err().findings[0].to_string();
+    let found = map::compile_file(&path).unwrap_err().findings[0].to_string();
     assert!(found.contains("not UTF-8 from byte 13"), "{found}");
 
     fs::write(&path, vec![b'\n'; (16 << 20) + 1]).expect("a file");
-    let found = Policy::compile_file(&path).unwrap_err();
+    let found = map::compile_file(&path).unwrap_err();
     assert!(
         found.findings[0].to_string().contains("over 16 MiB"),
         "{found:?}"
     );
     fs::write(dir.path().join("main.plm"), "include x.plm\n").expect("a file");
-    let found = Policy::compile_file(&dir.path().join("main.plm")).unwrap_err();
+    let found = map::compile_file(&dir.path().join("main.plm")).unwrap_err();
     assert_eq!(found.findings[0].position(), Some((1, 9)));
 }

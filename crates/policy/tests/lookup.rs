@@ -6,10 +6,11 @@ mod naive;
 use common::{maps, text};
 use naive::{naive, paths};
 use proptest::prelude::*;
-use tidegate_policy::{Attrs, Policy};
+use tidegate_bundle::{Attrs, Policy};
+use tidegate_policy::map;
 
 fn compile(map: &str) -> Policy {
-    Policy::compile_str("test", map)
+    map::compile_str("test", map)
         .unwrap_or_else(|errors| panic!("{map}\n{:?}", miette::Report::new(errors)))
         .policy
 }
@@ -151,4 +152,16 @@ fn the_longest_network_wins() {
     assert_eq!(level("127.1.2.3"), Some(1));
     assert_eq!(level("::1"), Some(1));
     assert_eq!(level("2001:db8::1"), Some(1));
+}
+
+#[test]
+fn what_lies_below_is_found_at_any_depth() {
+    let policy = compile("levels top > low\ntop /\ntop /a/*/c creator\ntop /d child-of creator\n");
+    let any = |path: &str| policy.place(path.as_bytes()).any_below(Attrs::CREATOR);
+    for path in ["/", "/a", "/a/b", "/a/b/c", "/a/b/c/x", "/d", "/d/x/y"] {
+        assert!(any(path), "{path}");
+    }
+    for path in ["/b", "/a/b/x", "/e/a/b/c"] {
+        assert!(!any(path), "{path}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The presets compile without a warning and mean what they say.
 
-use tidegate_policy::{Attrs, FRAGMENTS, PRESETS, Policy};
+use tidegate_bundle::{Attrs, Policy};
+use tidegate_policy::{FRAGMENTS, PRESETS, map};
 
 /// What a preset says of a path: `level attribute…`.
 fn says(policy: &Policy, path: &str) -> String {
@@ -12,7 +13,7 @@ fn says(policy: &Policy, path: &str) -> String {
 }
 
 fn check(preset: &str, expected: &[(&str, &str)]) {
-    let policy = Policy::preset(preset).expect("it compiles").policy;
+    let policy = map::compile_preset(preset).expect("it compiles").policy;
     for (path, says) in expected {
         assert_eq!(self::says(&policy, path), *says, "{preset}: {path}");
     }
@@ -21,7 +22,7 @@ fn check(preset: &str, expected: &[(&str, &str)]) {
 #[test]
 fn every_preset_compiles_without_a_warning() {
     for preset in PRESETS {
-        let compiled = Policy::preset(preset.name)
+        let compiled = map::compile_preset(preset.name)
             .unwrap_or_else(|errors| panic!("{:?}", miette::Report::new(errors)));
         let warnings: Vec<_> = compiled.warnings.iter().map(ToString::to_string).collect();
         assert!(warnings.is_empty(), "{}: {warnings:#?}", preset.name);
@@ -34,7 +35,7 @@ fn every_preset_compiles_without_a_warning() {
 #[test]
 fn a_fragment_is_no_preset() {
     for fragment in FRAGMENTS {
-        let errors = Policy::preset(fragment.name).unwrap_err();
+        let errors = map::compile_preset(fragment.name).unwrap_err();
         assert!(errors.findings[0].to_string().contains("unknown preset"));
     }
 }
@@ -156,7 +157,7 @@ fn workstation_protects_the_user_from_what_was_downloaded() {
 fn no_preset_trusts_a_network() {
     for preset in PRESETS {
         assert!(
-            Policy::preset(preset.name)
+            map::compile_preset(preset.name)
                 .unwrap()
                 .policy
                 .networks
@@ -171,7 +172,7 @@ fn the_manuals_examples_compile() {
     let maps: Vec<_> = manual.split("```").skip(1).step_by(2).collect();
     assert_eq!(maps.len(), 2);
     for map in maps {
-        let compiled = Policy::compile_str("manual", map)
+        let compiled = map::compile_str("manual", map)
             .unwrap_or_else(|errors| panic!("{:?}", miette::Report::new(errors)));
         assert!(compiled.warnings.is_empty(), "{:?}", compiled.warnings);
     }

@@ -1,8 +1,9 @@
 //! Channels: a reader of one stands no higher than any subject that could write it.
 
+use tidegate_bundle::Attrs;
+
 use crate::line::{Act, End, Flags, Line};
 use crate::side::Side;
-use tidegate_policy::Attrs;
 
 /// Which channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

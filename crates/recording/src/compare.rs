@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 
 use crate::domain::{Domains, TeRefusal};
 use crate::event::{Event, Reason, Refusal};

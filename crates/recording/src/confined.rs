@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use tidegate_policy::profile::{Access, Execution, ProfileSet, RuleClass};
+use tidegate_bundle::profile::{Access, Execution, ProfileSet, RuleClass};
 
 use crate::line::{Act, Flags, Line, path_bytes};
 

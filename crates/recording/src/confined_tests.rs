@@ -1,7 +1,8 @@
 //! What profiles that `apparmor_parser` has compiled say of lines.
 
-use tidegate_policy::Policy;
-use tidegate_policy::profile::{FEATURES, Parser, ProfileSet};
+use tidegate_bundle::Policy;
+use tidegate_policy::map;
+use tidegate_policy::profile::{self, FEATURES, Parser};
 
 use crate::compare::Comparison;
 use crate::line::{Act, Flags, Line};
@@ -33,8 +34,8 @@ fn policy() -> Policy {
         features: FEATURES.into(),
     };
     let map = "levels system > untrusted\nsystem /\nsystem network 127.0.0.0/8\n";
-    let mut policy = Policy::compile_str("flat", map).unwrap().policy;
-    policy.profiles = ProfileSet::link(&parser.parse(&file).unwrap(), &[]).unwrap();
+    let mut policy = map::compile_str("flat", map).unwrap().policy;
+    policy.profiles = profile::link(&parser.parse(&file).unwrap(), &[]).unwrap();
     policy
 }
 

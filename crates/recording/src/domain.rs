@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::te::Te;
-use tidegate_policy::te::contexts::Kind;
-use tidegate_policy::te::db::{Behavior, Context};
-use tidegate_policy::te::decide::Decider;
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::contexts::Kind;
+use tidegate_bundle::te::db::{Behavior, Context};
+use tidegate_bundle::te::decide::Decider;
 
 use crate::head::Filesystem;
 use crate::label::parent;
@@ -531,7 +531,7 @@ impl<'p> Domains<'p> {
             .unwrap_or(path);
         let within = if within.is_empty() { "/" } else { within };
         let class = db.class(class_of(kind));
-        let fits = |it: &&tidegate_policy::te::db::GenfsPath| {
+        let fits = |it: &&tidegate_bundle::te::db::GenfsPath| {
             within.starts_with(&it.path) && (it.class.is_none() || it.class == class)
         };
         let found = genfs.paths.iter().find(fits);
@@ -569,7 +569,7 @@ impl<'p> Domains<'p> {
 
     fn port(&self, port: u32) -> Context {
         let db = &self.te.db;
-        let is_it = |it: &&tidegate_policy::te::db::Port| {
+        let is_it = |it: &&tidegate_bundle::te::db::Port| {
             it.protocol == TCP && (u32::from(it.low)..=u32::from(it.high)).contains(&port)
         };
         let found = db.ports.iter().find(is_it).map(|it| it.context.clone());

@@ -1,7 +1,7 @@
 //! Domains in a recording, by the example policy: `boss_t` leads to `aide_t` by executing `file_t`.
 
-use tidegate_policy::te::Te;
-use tidegate_policy::te::example::example;
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::example::example;
 
 use crate::domain::{Domains, TeRefusal};
 use crate::head::Filesystem;

@@ -1,6 +1,6 @@
 //! Labels of objects: by kind, as given, by the policy's rule (docs/reference/lomac.md, Objects).
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::line::{Flags, Inode, Line, path_bytes};
 use crate::rules::{KERNEL, Object};

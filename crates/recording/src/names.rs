@@ -1,7 +1,7 @@
 //! Names: creation, removal, renames and links (docs/reference/lomac.md, Names), as kernel/lomac/names.h
 //! asks them. A check that fails is noted, and what follows goes on as in permissive mode.
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::event::Reason;
 use crate::label::Source;

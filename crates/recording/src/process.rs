@@ -1,6 +1,6 @@
 //! Processes: how they began, what they execute, what one does to another.
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::channel::ChannelId;
 use crate::event::Reason;

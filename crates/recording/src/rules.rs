@@ -1,7 +1,7 @@
 //! The rules of `lomac`, from the kernel's own source: `kernel/lomac/rules.h`, compiled
 //! for this machine. What the monitor would decide is asked, not written down again.
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 /// A subject as a decision sees it: `struct lomac_subject`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

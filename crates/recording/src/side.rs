@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use tidegate_policy::{Attrs, Policy};
+use tidegate_bundle::{Attrs, Policy};
 
 use crate::channel::{Channel, ChannelId};
 use crate::confined::Confined;

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_policy::map;
 
 use crate::event::{Event, Reason};
 use crate::line::{Act, End, Flags, Inode, Line};
@@ -24,7 +25,7 @@ const FILE: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
 
 fn policy() -> Policy {
-    Policy::compile_str("test", MAP).unwrap().policy
+    map::compile_str("test", MAP).unwrap().policy
 }
 
 fn line(act: Act, pid: u32) -> Line<'static> {

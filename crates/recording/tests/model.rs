@@ -12,7 +12,7 @@ use tidegate_model::{
     Access, Act as Do, Attribute, DIRECTORIES, FILES, FIRST, Made, Op, POLICY, Program, Slot,
     Verdict, World, draw,
 };
-use tidegate_policy::Policy;
+use tidegate_policy::map;
 use tidegate_recording::{Act, Event, Flags, Inode, Line, Side};
 
 const ROOT: &str = "/srv/replay/1";
@@ -254,7 +254,7 @@ fn begin(side: &mut Side<'_>) {
 }
 
 fn play(seeds: &[u64]) -> usize {
-    let policy = Policy::compile_str("replay", POLICY).unwrap().policy;
+    let policy = map::compile_str("replay", POLICY).unwrap().policy;
     let mut world = World::new(Arc::new(policy.clone()), ROOT);
     let mut names = Names::new();
     let mut side = Side::new(&policy, false);

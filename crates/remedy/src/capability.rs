@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tidegate_audit::{CapsRecord, Record, caps_because, printable};
-use tidegate_policy::Policy;
-use tidegate_policy::caps::literal;
+use tidegate_bundle::Policy;
+use tidegate_bundle::caps::literal;
 
 use crate::explanation::{Explain, Explanation, Shown};
 
@@ -128,10 +128,11 @@ fn word(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidegate_policy::caps::{Capabilities, Class, Object};
+    use tidegate_audit::ObjectRecord;
+    use tidegate_bundle::caps::{Class, Object};
+    use tidegate_policy::caps;
 
     use super::*;
-    use tidegate_audit::ObjectRecord;
 
     fn refusal(class: &str, denied: &str, object: ObjectRecord) -> Record {
         Record {
@@ -169,7 +170,7 @@ mod tests {
             let remedy = explain(&refusal("file", "read lock", of_path(path))).unwrap();
             let line = remedy.refused().unwrap().line;
             let text = format!("subject tool {{\n {line}\n}}\n");
-            let caps = Capabilities::compile_str("t.caps", &text);
+            let caps = caps::compile_str("t.caps", &text);
             let caps = caps
                 .unwrap_or_else(|e| panic!("{e:?}: {text}"))
                 .capabilities;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_audit::Record;
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 
 /// What a model says of a refusal of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tidegate_audit::Record;
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 
 pub use self::capability::CapsLine;
 pub use self::explanation::{Explain, Explanation, Shown};

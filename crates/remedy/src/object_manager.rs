@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tidegate_audit::Record;
-use tidegate_policy::Policy;
-use tidegate_policy::te::db::{Rule, Says};
-use tidegate_policy::te::decide::Decider;
+use tidegate_bundle::Policy;
+use tidegate_bundle::te::db::{Rule, Says};
+use tidegate_bundle::te::decide::Decider;
 
 use crate::explanation::{Explain, Explanation, Shown};
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tidegate_audit::{CapsRecord, ObjectRecord, Record, SubjectRecord};
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_policy::map;
 
 use super::*;
 use crate::lomac::Trust;
@@ -124,7 +125,7 @@ fn a_profiles_refusal_names_the_rule_and_its_place() {
 
 fn policy() -> Arc<Policy> {
     let map = "levels system > user\nsystem /\nuser /home/*\n";
-    Arc::new(Policy::compile_str("t.plm", map).unwrap().policy)
+    Arc::new(map::compile_str("t.plm", map).unwrap().policy)
 }
 
 fn refused(level: &str) -> Record {

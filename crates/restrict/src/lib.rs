@@ -30,12 +30,13 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+use tidegate_policy::caps::{self, CompiledCaps};
+use tidegate_protocol::Ask;
+
+/// A path as a pattern that matches it and nothing else.
+pub use tidegate_bundle::caps::literal;
 /// What is wrong with a capability file.
 pub use tidegate_policy::caps::CapsErrors;
-/// A path as a pattern that matches it and nothing else.
-pub use tidegate_policy::caps::literal;
-use tidegate_policy::caps::{Capabilities, CompiledCaps};
-use tidegate_protocol::Ask;
 
 pub use self::error::RestrictError;
 pub use self::rules::Rules;
@@ -65,7 +66,7 @@ impl Layer {
             path: path.to_owned(),
             source,
         })?;
-        Layer::of(Capabilities::compile_file(path)?, subject)
+        Layer::of(caps::compile_file(path)?, subject)
     }
 
     /// A subject of a capability file that is given as text, and includes nothing; `name` is what the file is called in records.
@@ -73,7 +74,7 @@ impl Layer {
     /// # Errors
     /// [`RestrictError::File`], [`RestrictError::Subject`].
     pub fn of_text(name: &str, text: &str, subject: Option<&str>) -> Result<Layer, RestrictError> {
-        Layer::of(Capabilities::compile_str(name, text)?, subject)
+        Layer::of(caps::compile_str(name, text)?, subject)
     }
 
     /// A subject of this name with these rules.
@@ -141,6 +142,8 @@ impl Layer {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_bundle::caps::Capabilities;
+
     use super::*;
 
     const TEXT: &str = "subject host {\n file /srv/** read\n}\nsubject tool {\n}\n";

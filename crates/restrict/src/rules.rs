@@ -107,13 +107,14 @@ fn quoted(pattern: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use tidegate_policy::caps::{Capabilities, Class, Object, literal};
+    use tidegate_bundle::caps::{Class, Object, literal};
+    use tidegate_policy::caps;
 
     use super::*;
     use crate::Layer;
 
     fn rights(rules: &Rules, class: Class, path: &str) -> String {
-        let caps = Capabilities::compile_str("t", &rules.text("t")).unwrap();
+        let caps = caps::compile_str("t", &rules.text("t")).unwrap();
         let caps = caps.capabilities;
         let said = caps.lookup(0, &Object::Path(class, path.into()));
         caps.words(class, said.rights).join(" ")

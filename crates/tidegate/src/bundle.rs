@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use miette::Report;
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 
 use crate::exit::{Failure, Outcome};
 

@@ -1,6 +1,7 @@
 //! The modules of this program, of the daemon and of the libraries for both depend on one another in one direction: no chain of
 //! `use crate::` leads back to where it began. What a crate's root itself has no module uses, as the root uses all modules.
-//! Those of the crate `policy` are in layers, and each uses what is below it.
+//! Those of the crates `bundle` and `policy` are in layers, and each uses what is below it. And the daemon and the exporter link
+//! no more crates than they are meant to: no compiler of policies is among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,27 +10,34 @@ use std::path::Path;
 /// The modules that each top-level module uses.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// The layers of the crate `policy`, the lowest first. No model uses another one, but for the policy, which has profiles and
-/// a SELinux policy in it: so these two are below it, and maps and capability files above.
-const POLICY: [&[&str]; 7] = [
+/// The layers of the crate `bundle`, the lowest first. No model uses another one, but for the policy, which has profiles and a
+/// SELinux policy in it: so these two are below it, and capability files above. The format of bundles has them all, so nothing
+/// uses it.
+const BUNDLE: [&[&str]; 7] = [
+    &["attrs", "automaton", "escape", "limits"],
+    &["builtin", "layout", "names", "profile", "te"],
+    &["policy"],
+    &["lookup"],
+    &["network"],
+    &["caps"],
+    &["format"],
+];
+
+/// The layers of the crate `policy`, the lowest first. No model's compiler uses another one.
+const POLICY: [&[&str]; 3] = [
     &[
         "alias",
-        "attrs",
         "automaton",
-        "escape",
+        "effects",
         "finding",
         "lexer",
-        "limits",
+        "network",
         "presets",
         "similar",
         "text",
     ],
-    &["layout", "profile", "te", "words"],
-    &["policy"],
-    &["effects", "lookup"],
-    &["network"],
-    &["caps", "map"],
-    &["bundle"],
+    &["words"],
+    &["caps", "map", "profile", "te"],
 ];
 
 /// Returns the modules that a text names after `crate::`, those in braces, too.
@@ -192,10 +200,13 @@ fn a_name_of_the_root_is_found() {
 }
 
 #[test]
-fn no_module_of_the_policy_uses_an_upper_layer() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policy/src");
-    let found = upward(&graph(&sources), &POLICY);
-    assert!(found.is_empty(), "{found:?}");
+fn no_module_of_policies_or_of_their_compilers_uses_an_upper_layer() {
+    let crates: [(&str, &[&[&str]]); 2] = [("bundle", &BUNDLE), ("policy", &POLICY)];
+    for (name, layers) in crates {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{name}/src"));
+        let found = upward(&graph(&sources), layers);
+        assert!(found.is_empty(), "in {name}: {found:?}");
+    }
 }
 
 #[test]
@@ -203,6 +214,7 @@ fn no_module_is_used_by_what_it_uses() {
     for sources in [
         "src",
         "../audit/src",
+        "../bundle/src",
         "../policy/src",
         "../remedy/src",
         "../tidegated/src",
@@ -214,4 +226,73 @@ fn no_module_is_used_by_what_it_uses() {
         let found = cycle(graph);
         assert!(found.is_empty(), "in {}: {found:?}", sources.display());
     }
+}
+
+/// Returns what a crate of the tree links by its manifest: not what its tests and its build need besides.
+fn linked(name: &str) -> BTreeSet<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let manifest = fs::read_to_string(crates.join(name).join("Cargo.toml")).unwrap();
+    let mut found = BTreeSet::new();
+    let mut is_linked = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            is_linked = line == "[dependencies]" || line.ends_with(".dependencies]");
+        } else if is_linked && !line.starts_with('#') {
+            found.extend(line.split(['.', ' ', '=']).next().map(str::to_owned));
+        }
+    }
+    found.remove("");
+    found
+}
+
+/// Returns all that a crate of the tree links, itself or by another crate of the tree.
+fn all_linked(name: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![name.to_owned()];
+    while let Some(name) = left.pop() {
+        for one in linked(&name) {
+            let own = one.strip_prefix("tidegate-").map(str::to_owned);
+            if found.insert(one) {
+                left.extend(own);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn no_compiler_is_linked_into_the_daemon_or_the_exporter() {
+    let own = |name: &str| -> Vec<String> {
+        let all = all_linked(name).into_iter();
+        let own = all.filter_map(|one| one.strip_prefix("tidegate-").map(str::to_owned));
+        own.collect()
+    };
+    assert_eq!(
+        own("tidegated"),
+        [
+            "audit",
+            "bundle",
+            "census",
+            "flask",
+            "lava",
+            "monitor",
+            "protocol",
+            "recording"
+        ]
+    );
+    assert_eq!(own("exporter"), ["protocol"]);
+    assert!(own("bundle").is_empty());
+    // What reads policies as text, and what reads command lines.
+    let others = all_linked("tidegated");
+    for one in [
+        "clap",
+        "logos",
+        "regex-automata",
+        "regex-syntax",
+        "strsim",
+        "tempfile",
+    ] {
+        assert!(!others.contains(one), "{one} is linked into the daemon");
+    }
+    assert!(own("tidegate").contains(&"policy".to_owned()));
 }

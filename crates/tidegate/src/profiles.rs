@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use miette::Report;
 use tidegate_audit::printable;
+use tidegate_bundle::profile::{LeftOut, ProfileSet, Unmediated};
 use tidegate_policy::profile::{
-    FEATURES, LeftOut, Parsed, Parser, ParserError, ProfileSet, Source, Statement, Unmediated,
-    source,
+    self, FEATURES, Parsed, Parser, ParserError, Source, Statement, source,
 };
 use tidegate_remedy::apparmor::{Bench, BenchError};
 
@@ -59,8 +59,8 @@ impl Profiles {
         let (parsed, left_out) = waiting("compiling profiles", || self.compile())?;
         let rules = self.statements(&parsed)?;
         let linked = match self.strict {
-            true => ProfileSet::link(&parsed, &rules),
-            false => ProfileSet::link_usable(parsed, &rules, left_out),
+            true => profile::link(&parsed, &rules),
+            false => profile::link_usable(parsed, &rules, left_out),
         };
         let set = linked.map_err(|e| Failure::policy(Report::new(e)))?;
         match set.left_out.first() {

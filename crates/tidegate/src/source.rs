@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use miette::Report;
-use tidegate_policy::{PRESETS, Policy};
+use tidegate_bundle::Policy;
+use tidegate_policy::{PRESETS, map};
 use tidegated::paths;
 
 use crate::bundle::read_bundle;
@@ -111,7 +112,7 @@ impl Source {
                     format!("there is no preset `{name}`: take one of {known}"),
                 ));
             }
-            return compiled(Policy::preset(name));
+            return compiled(map::compile_preset(name));
         }
         match &self.policy {
             Some(path) => read_map(path),
@@ -128,9 +129,7 @@ impl Source {
 }
 
 /// Shows a compiler's warnings; its errors are the command's.
-pub fn compiled(
-    result: Result<tidegate_policy::Compiled, tidegate_policy::MapErrors>,
-) -> Outcome<Policy> {
+pub fn compiled(result: Result<map::Compiled, map::MapErrors>) -> Outcome<Policy> {
     match result {
         Ok(compiled) => {
             for warning in compiled.warnings {
@@ -158,5 +157,5 @@ fn read_map(path: &Path) -> Outcome<Policy> {
             None => Failure::io(format!("read {}", path.display()), e),
         }
     })?;
-    compiled(Policy::compile_file(path))
+    compiled(map::compile_file(path))
 }

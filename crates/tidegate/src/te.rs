@@ -5,13 +5,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use miette::Report;
+use miette::{Report, miette};
 use tidegate_audit::printable;
+use tidegate_bundle::te::policydb::{NEWEST, OLDEST};
+use tidegate_bundle::te::{Te, UnknownBoolean};
 use tidegate_flask::{ANY_CLASS, UNMEDIATED};
+use tidegate_policy::closest;
 use tidegate_policy::te::cil::{Compiler, CompilerError};
-use tidegate_policy::te::contexts::FileContexts;
-use tidegate_policy::te::policydb::{NEWEST, OLDEST};
-use tidegate_policy::te::{Te, UnknownBoolean};
+use tidegate_policy::te::contexts;
 
 use crate::bundle::read_bundle;
 use crate::exit::{Code, Failure, Message, Outcome};
@@ -100,7 +101,7 @@ impl SelinuxPolicy {
         let mut te = self.rules(&found)?;
         if let Some(file) = &found.contexts {
             let files = waiting("compiling file contexts", || {
-                FileContexts::compile_files(file).map_err(|e| Failure::policy(Report::new(e)))
+                contexts::compile_files(file).map_err(|e| Failure::policy(Report::new(e)))
             })?;
             te.files = Some(files);
         }
@@ -156,7 +157,7 @@ impl SelinuxPolicy {
         }
         for (name, value) in &self.te_boolean {
             te.set(name, *value)
-                .map_err(|e| unknown(e, "--te-boolean"))?;
+                .map_err(|e| unknown(e, &te, "--te-boolean"))?;
         }
         te.sight = self.te_lookups;
         Ok(te)
@@ -288,13 +289,22 @@ fn set_from(te: &mut Te, file: &Path) -> Outcome {
         let place = format!("{}:{}", file.display(), at + 1);
         let (name, value) = assignment(line)
             .map_err(|fault| Failure::new(Code::Policy, format!("{place}: {fault}")))?;
-        te.set(&name, value).map_err(|e| unknown(e, &place))?;
+        te.set(&name, value).map_err(|e| unknown(e, te, &place))?;
     }
     Ok(())
 }
 
-fn unknown(e: UnknownBoolean, place: &str) -> Failure {
-    Failure::policy(Report::new(e).wrap_err(place.to_owned()))
+fn unknown(e: UnknownBoolean, te: &Te, place: &str) -> Failure {
+    let known = te.db.booleans.iter().map(|boolean| boolean.name.as_str());
+    let report = match closest(&e.0, known) {
+        Some(known) => miette!(
+            code = "te::boolean",
+            help = format!("did you mean `{known}`?"),
+            "{e}"
+        ),
+        None => Report::new(e),
+    };
+    Failure::policy(report.wrap_err(place.to_owned()))
 }
 
 /// `name=on`, in the words that setsebool(8) takes.

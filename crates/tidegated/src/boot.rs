@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_bundle::Policy;
 use tidegate_monitor::{Guard, Monitor, Options, Refusals, lock_memory};
-use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
 use crate::enforcement::Enforcement;

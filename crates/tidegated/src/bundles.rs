@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tidegate_policy::limits::{MAX_BUNDLE, MAX_CAPS_BUNDLE};
-use tidegate_policy::{BUNDLE_HEADER, check_bundle_header};
+use tidegate_bundle::limits::{MAX_BUNDLE, MAX_CAPS_BUNDLE};
+use tidegate_bundle::{BUNDLE_HEADER, check_bundle_header};
 use tidegate_protocol::{Code, Sealed};
 
 use crate::error::{DaemonError, Outcome};
@@ -125,13 +125,15 @@ fn read(sealed: &Sealed) -> Outcome<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs::File;
-    use tidegate_policy::caps::Capabilities;
+
+    use tidegate_policy::caps;
     use tidegate_protocol::seal;
 
+    use super::*;
+
     fn bundle() -> Vec<u8> {
-        let compiled = Capabilities::compile_str("t.caps", "subject a {\n file /a read\n}\n");
+        let compiled = caps::compile_str("t.caps", "subject a {\n file /a read\n}\n");
         compiled.unwrap().capabilities.to_bundle()
     }
 

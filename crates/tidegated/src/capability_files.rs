@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tidegate_audit::Placed;
+use tidegate_bundle::caps::Capabilities;
 use tidegate_lava::{Place, Places};
-use tidegate_policy::caps::Capabilities;
 
 use crate::error::Outcome;
 use crate::instance::{directory, write_whole};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_bundle::Policy;
 use tidegate_monitor::Monitor;
-use tidegate_policy::Policy;
 
 use crate::end::keep_given;
 use crate::error::Outcome;

@@ -1,7 +1,7 @@
 //! What is enforced: the kernel's side, and what the daemon keeps of it.
 
+use tidegate_bundle::Policy;
 use tidegate_monitor::{Guard, Monitor};
-use tidegate_policy::Policy;
 
 use crate::error::Outcome;
 use crate::labels::store::Disks;

@@ -4,10 +4,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use tidegate_audit::level_name;
+use tidegate_bundle::Policy;
+use tidegate_bundle::te::UnknownBoolean;
 use tidegate_flask::Sid;
 use tidegate_monitor::{Killed, Why};
-use tidegate_policy::Policy;
-use tidegate_policy::te::UnknownBoolean;
 use tidegate_protocol::{Ask, Code, Lost, You};
 
 use crate::enforcement::Enforcement;

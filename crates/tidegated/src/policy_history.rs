@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tidegate_audit::{Placed, PolicyNames};
+use tidegate_bundle::Policy;
 use tidegate_flask::{Numbering, Sid};
 use tidegate_lava::Place;
 use tidegate_monitor::{Guard, Monitor, Refusals};
-use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
 use crate::capability_files::CapsFiles;

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
+use tidegate_bundle::limits;
 use tidegate_monitor::{Event, Kind};
-use tidegate_policy::limits;
 
 /// Records that may wait.
 const ROOM: usize = 16384;

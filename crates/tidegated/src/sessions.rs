@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_audit::{Placed, wall_clock};
+use tidegate_bundle::RuleSource;
+use tidegate_bundle::caps::{Capabilities, Class, Object, Service, SocketType, permission};
 use tidegate_lava::{Image, object_id};
 use tidegate_monitor::{When, Withdrawn};
-use tidegate_policy::RuleSource;
-use tidegate_policy::caps::{Capabilities, Class, Object, Service, SocketType, permission};
 use tidegate_protocol::{Code, Session, Withdraw};
 
 use crate::bundles::Bundles;
@@ -312,6 +312,8 @@ fn object(class: &str, name: &str) -> Result<Object, String> {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_policy::caps;
+
     use super::*;
 
     #[test]
@@ -336,9 +338,7 @@ mod tests {
     #[test]
     fn objects_of_services_are_found_in_each_file_that_has_one_of_that_name() {
         let placed = |text: &str, base| {
-            let caps = Capabilities::compile_str("t.caps", text)
-                .unwrap()
-                .capabilities;
+            let caps = caps::compile_str("t.caps", text).unwrap().capabilities;
             let places = tidegate_lava::Places::of(&caps, base);
             Arc::new(Placed { caps, places })
         };

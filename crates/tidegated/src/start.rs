@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};

@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
+use tidegate_bundle::Policy;
+use tidegate_bundle::te::db::Unknown;
 use tidegate_monitor::Monitor;
-use tidegate_policy::Policy;
-use tidegate_policy::te::db::Unknown;
 use tidegate_protocol::{PAGE, PageStatus};
 
 use crate::error::{DaemonError, Outcome};

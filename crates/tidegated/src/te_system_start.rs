@@ -12,12 +12,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use tidegate_bundle::Policy;
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::db::Context;
+use tidegate_bundle::te::decide::Decider;
 use tidegate_flask::Sid;
 use tidegate_monitor::{INIT, Monitor, Thread};
-use tidegate_policy::Policy;
-use tidegate_policy::te::Te;
-use tidegate_policy::te::db::Context;
-use tidegate_policy::te::decide::Decider;
 use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};
@@ -324,8 +324,9 @@ fn from(thread: &Thread) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_bundle::te::example::example;
+
     use super::*;
-    use tidegate_policy::te::example::example;
 
     const BOSS: &str = "ann:clerk:boss_t:s0";
     const FILE: &str = "ann:object_r:file_t:s0";

@@ -1,6 +1,6 @@
 //! Classes and their constraints.
 
-use tidegate_policy::te::db::{
+use tidegate_bundle::te::db::{
     Attribute, Bitmap, Class as PolicyClass, Constraint, DefaultRange, From as Origin, Operator,
     Side, Symbol, Term,
 };

@@ -1,6 +1,6 @@
 //! Rules on single ioctls and netlink messages.
 
-use tidegate_policy::te::db::{ExtendedKind, Number, Says};
+use tidegate_bundle::te::db::{ExtendedKind, Number, Says};
 
 use super::writer::Writer;
 use crate::part;

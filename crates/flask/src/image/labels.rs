@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::te::db::Says;
+use tidegate_bundle::te::db::Says;
 
 use super::ImageError;
 use super::writer::Writer;

@@ -7,9 +7,9 @@ mod numbers;
 mod objects;
 mod writer;
 
-use tidegate_policy::layout::Layout;
-use tidegate_policy::te::contexts::FileContexts;
-use tidegate_policy::te::db::{Context, PolicyDb};
+use tidegate_bundle::layout::Layout;
+use tidegate_bundle::te::contexts::FileContexts;
+use tidegate_bundle::te::db::{Context, PolicyDb};
 
 use self::numbers::Numbers;
 use self::writer::Writer;

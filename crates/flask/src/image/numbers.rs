@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::te::db::{Bitmap, Context, DefaultRange, Level, PolicyDb, Range};
+use tidegate_bundle::te::db::{Bitmap, Context, DefaultRange, Level, PolicyDb, Range};
 
 use super::ImageError;
 use crate::numbering::Numbering;

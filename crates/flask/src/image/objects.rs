@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::te::contexts::{Automaton, FileContexts};
-use tidegate_policy::te::db::Context;
+use tidegate_bundle::te::contexts::{Automaton, FileContexts};
+use tidegate_bundle::te::db::Context;
 
 use super::ImageError;
 use super::labels::text_hash;

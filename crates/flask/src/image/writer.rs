@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use tidegate_policy::layout::Layout;
-use tidegate_policy::te::db::{Bitmap, Context, Level, PolicyDb, Range, Unknown};
+use tidegate_bundle::layout::Layout;
+use tidegate_bundle::te::db::{Bitmap, Context, Level, PolicyDb, Range, Unknown};
 
 use super::ImageError;
 use super::numbers::Numbers;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use tidegate_policy::{Attrs, Policy};
+use tidegate_bundle::{Attrs, Policy};
 
 use super::Actor;
 use crate::decide::{Step, Stop};
@@ -192,6 +192,8 @@ impl World {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_policy::map;
+
     use super::*;
     use crate::{Access, Deed, Errno};
 
@@ -201,7 +203,7 @@ mod tests {
                    system /usr/bin/ssh nonetdemote\nsystem /usr/bin/lax permissive\n\
                    user /run/bus\nsystem /run/log lowwrite\nuser network 192.0.2.0/24\n\
                    untrusted /home/*/Downloads\nneutral /dev/gpu\n";
-        Arc::new(Policy::compile_str("case", map).unwrap().policy)
+        Arc::new(map::compile_str("case", map).unwrap().policy)
     }
 
     fn thing(path: &str) -> Thing {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use super::Actor;
 use crate::decide::{Step, Stop, refuse, sensible};

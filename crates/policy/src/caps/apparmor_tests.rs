@@ -4,9 +4,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use tidegate_bundle::caps::{Names, Pattern};
+use tidegate_bundle::profile::Access;
 
-use super::{Names, Pattern};
-use crate::profile::{Access, FEATURES, Parser, ProfileSet};
+use crate::profile::{FEATURES, Parser, link};
 
 /// Without what is known to differ: slashes at the end, and negated classes, which are slashes, too, for AppArmor.
 fn pattern() -> impl Strategy<Value = String> {
@@ -55,7 +56,7 @@ fn patterns_stand_for_what_apparmor_takes_them_for() {
         base: dir.path().into(),
         features: FEATURES.into(),
     };
-    let set = ProfileSet::link(&parser.parse(&file).unwrap(), &[]).unwrap();
+    let set = link(&parser.parse(&file).unwrap(), &[]).unwrap();
 
     let names = prop::collection::vec("(/[abc*]{1,2}){1,4}", 400);
     let mut names = names

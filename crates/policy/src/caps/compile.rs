@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use miette::NamedSource;
+use tidegate_bundle::automaton::Automaton;
+use tidegate_bundle::caps::{Allowed, Capabilities, Capability, Class, Service};
+use tidegate_bundle::limits::{MAX_CAPS_BYTES, MAX_STATES};
 
+use super::expression::{of_objects, of_pattern};
 use super::gather::{Gathered, gather};
 use super::read::Units;
-use super::{
-    Allowed, Capabilities, Capability, CapsErrors, CapsProblem as Problem, Class, CompiledCaps,
-    Note,
-};
-use crate::automaton::Automaton;
+use super::{CapsErrors, CapsProblem as Problem, CompiledCaps, Note};
 use crate::automaton::nfa::Patterns;
 use crate::automaton::subset::determinise;
 use crate::finding;
-use crate::limits::{MAX_CAPS_BYTES, MAX_STATES};
 
 /// States before equal ones are merged, at most, for each that may be left: it is not known before how many are equal.
 const EQUAL: usize = 2;
@@ -97,7 +96,7 @@ fn by_class(subject: u32, all: &[Capability]) -> std::collections::BTreeMap<Clas
 fn automaton(own: &[usize], all: &[Capability]) -> Result<Automaton<Allowed>, (Problem, usize)> {
     let mut patterns = Patterns::default();
     for &at in own {
-        let added = patterns.add(at, &[], &all[at].objects.hir());
+        let added = patterns.add(at, &[], &of_objects(&all[at].objects));
         added.map_err(|large| (Problem::Large, large.line))?;
     }
     let states = || (Problem::States, own.last().copied().unwrap_or_default());
@@ -120,10 +119,10 @@ pub(super) fn allowed(matching: &[usize], all: &[Capability]) -> Allowed {
 }
 
 /// Which service is at a socket. The fault is that of the service of the index given with it.
-fn sockets(services: &[super::Service]) -> Result<Automaton<u16>, (Problem, usize)> {
+fn sockets(services: &[Service]) -> Result<Automaton<u16>, (Problem, usize)> {
     let mut patterns = Patterns::default();
     for (at, service) in services.iter().enumerate() {
-        let added = patterns.add(at, &[], &service.socket.hir());
+        let added = patterns.add(at, &[], &of_pattern(&service.socket));
         added.map_err(|large| (Problem::Large, large.line))?;
     }
     let states = || (Problem::States, services.len().saturating_sub(1));

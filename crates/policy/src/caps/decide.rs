@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Allowed, Capabilities, Class, Object, compile};
+use tidegate_bundle::caps::{Allowed, Capabilities, Class, Object};
+
+use super::compile;
 
 /// A subject of some capability files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

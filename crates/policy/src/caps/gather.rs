@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use tidegate_bundle::RuleSource;
+use tidegate_bundle::caps::{
+    Capability, Class, Need, Needs, Operation, Pattern, Rights, Service, SocketType, Subject,
+};
+use tidegate_bundle::limits::{
+    MAX_CAPABILITIES, MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS,
+};
+
 use super::lint;
 use super::operation::{KindStatement, NeedStatement, OperationStatement, RightsStatement};
 use super::read::Units;
 use super::syntax::{self, CapabilityStatement, ClassOf, Fault, Line, Statement, twice, unknown};
-use super::{
-    Capability, CapsProblem as Problem, Class, Need, Needs, Note, Operation, Rights, Service,
-    Subject,
-};
+use super::{CapsProblem as Problem, Note};
 use crate::finding::Place;
-use crate::limits::{
-    MAX_CAPABILITIES, MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS,
-};
-use crate::policy::RuleSource;
 use crate::similar::did_you_mean;
 use crate::words::Spanned;
 
@@ -215,7 +216,7 @@ impl Gather<'_> {
     fn service(
         &mut self,
         name: &Spanned<&str>,
-        (socket, socket_type): (Spanned<super::Pattern>, Option<super::SocketType>),
+        (socket, socket_type): (Spanned<Pattern>, Option<SocketType>),
         source: RuleSource,
     ) -> Result<u16, Fault> {
         let number = self.all.services.len() as u16;

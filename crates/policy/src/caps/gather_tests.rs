@@ -5,12 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use miette::Diagnostic;
 use proptest::prelude::*;
 use proptest::sample::select;
+use tidegate_bundle::caps::permission::*;
+use tidegate_bundle::caps::{Class, Names, Needs, Object, Pattern, SocketType};
+use tidegate_bundle::network::masked;
 
-use super::permission::*;
 use super::*;
 
 fn compiled(text: &str) -> Capabilities {
-    match Capabilities::compile_str("test.caps", text) {
+    match compile_str("test.caps", text) {
         Ok(compiled) => compiled.capabilities,
         Err(errors) => panic!("{:?}", codes(&errors.findings)),
     }
@@ -29,7 +31,7 @@ fn codes(findings: &[CapsFinding]) -> Vec<(String, Option<usize>)> {
 
 /// The codes and lines of what is wrong with a text.
 fn wrong(text: &str) -> Vec<(String, Option<usize>)> {
-    let errors = Capabilities::compile_str("test.caps", text).unwrap_err();
+    let errors = compile_str("test.caps", text).unwrap_err();
     for finding in &errors.findings {
         let help = finding.help();
         assert!(
@@ -358,7 +360,7 @@ fn files_that_are_wrong() {
 fn a_services_socket_may_have_a_type() {
     let of = |rest: &str| {
         let text = format!("subject a {{\n}}\nservice s on /run/s{rest} {{\npermission p\n}}\n");
-        Capabilities::compile_str("test.caps", &text)
+        compile_str("test.caps", &text)
     };
     let socket_type = |rest: &str| of(rest).unwrap().capabilities.services[0].socket_type;
     assert_eq!(socket_type(""), None);
@@ -379,7 +381,7 @@ fn a_services_socket_may_have_a_type() {
 fn what_cannot_mean_what_it_seems_to_is_warned_of() {
     let warnings = |body: &str| {
         let text = format!("subject a {{\n{body}\n}}\nservice s on /run/s {{\npermission p\n}}\n");
-        let compiled = Capabilities::compile_str("test.caps", &text).unwrap();
+        let compiled = compile_str("test.caps", &text).unwrap();
         codes(&compiled.warnings)
             .into_iter()
             .map(|(code, _)| code)
@@ -409,7 +411,7 @@ fn includes_are_read_once_and_not_in_circles() {
     );
     write("b.caps", "include c.caps\nsubject b {\nfile /b read\n}\n");
     write("c.caps", "subject c {\n}\n");
-    let caps = Capabilities::compile_file(&dir.path().join("a.caps"))
+    let caps = compile_file(&dir.path().join("a.caps"))
         .unwrap()
         .capabilities;
     let names: Vec<_> = caps
@@ -420,10 +422,10 @@ fn includes_are_read_once_and_not_in_circles() {
     assert_eq!(names, ["a", "b", "c"]);
     assert!(caps.capabilities[1].source.file.ends_with("b.caps"));
     write("c.caps", "include a.caps\n");
-    let errors = Capabilities::compile_file(&dir.path().join("a.caps")).unwrap_err();
+    let errors = compile_file(&dir.path().join("a.caps")).unwrap_err();
     assert_eq!(codes(&errors.findings)[0].0, "caps::include_cycle");
     write("c.caps", "include d.caps\n");
-    let errors = Capabilities::compile_file(&dir.path().join("a.caps")).unwrap_err();
+    let errors = compile_file(&dir.path().join("a.caps")).unwrap_err();
     assert_eq!(
         codes(&errors.findings)[0],
         ("caps::unreadable".into(), Some(1))
@@ -444,7 +446,7 @@ fn network() -> impl Strategy<Value = (IpAddr, u8)> {
         (any::<[u8; 4]>(), 0..=32u8).prop_map(|(octets, prefix)| (IpAddr::from(octets), prefix));
     let v6 =
         (any::<[u8; 16]>(), 0..=95u8).prop_map(|(octets, prefix)| (IpAddr::from(octets), prefix));
-    prop_oneof![v4, v6].prop_map(|(addr, prefix)| (crate::network::masked(addr, prefix), prefix))
+    prop_oneof![v4, v6].prop_map(|(addr, prefix)| (masked(addr, prefix), prefix))
 }
 
 proptest! {

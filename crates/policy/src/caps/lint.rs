@@ -2,8 +2,11 @@
 
 use std::collections::HashSet;
 
+use tidegate_bundle::caps::{Capability, Class, Objects, Pattern, permission};
+
+use super::expression::of_pattern;
 use super::gather::Gathered;
-use super::{Capability, CapsProblem as Problem, Class, Note, Objects, Pattern, permission};
+use super::{CapsProblem as Problem, Note};
 use crate::automaton::nfa::Patterns;
 use crate::automaton::subset::determinise;
 
@@ -68,7 +71,7 @@ fn meets<'p>(pattern: &'p Pattern, others: impl Iterator<Item = &'p Pattern>) ->
     let mut patterns = Patterns::default();
     let all = std::iter::once(pattern).chain(others);
     for (line, pattern) in all.enumerate() {
-        if patterns.add(line, &[], &pattern.hir()).is_err() {
+        if patterns.add(line, &[], &of_pattern(pattern)).is_err() {
             return true;
         }
     }
@@ -79,8 +82,10 @@ fn meets<'p>(pattern: &'p Pattern, others: impl Iterator<Item = &'p Pattern>) ->
 
 #[cfg(test)]
 mod tests {
+    use tidegate_bundle::caps::Names;
+
     use super::*;
-    use crate::caps::{Capabilities, Names};
+    use crate::caps::compile_str;
 
     fn pattern(text: &str) -> Pattern {
         Pattern::parse(text, Names::Sockets).unwrap()
@@ -118,7 +123,7 @@ mod tests {
             let text = format!(
                 "subject a {{\nservice s x p\n{connect}\n}}\nservice s on {socket} {{\npermission p\n}}\n"
             );
-            let compiled = Capabilities::compile_str("test.caps", &text).unwrap();
+            let compiled = compile_str("test.caps", &text).unwrap();
             !compiled.warnings.is_empty()
         };
         assert!(!warns("/run/{a,b}/s", "connect unix /run/*/s"));

@@ -1,8 +1,9 @@
 //! Operation authorizations: what a service's operations need.
 
+use tidegate_bundle::limits::{MAX_OPERANDS, MAX_VECTOR};
+
 use super::CapsProblem as Problem;
 use super::syntax::{Fault, Words, bad_number, name, number, twice, unknown};
-use crate::limits::{MAX_OPERANDS, MAX_VECTOR};
 use crate::words::Spanned;
 
 /// `operation NUMBER NAME …`.

@@ -2,13 +2,13 @@
 
 use miette::Diagnostic;
 use thiserror::Error;
-
-use super::PatternProblem;
-use crate::finding::Labelled;
-use crate::limits::{
+use tidegate_bundle::caps::PatternProblem;
+use tidegate_bundle::limits::{
     MAX_CAPABILITIES, MAX_CAPS_BYTES, MAX_CAPS_NAME, MAX_INCLUDE_DEPTH, MAX_LINE, MAX_OPERANDS,
     MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS, MAX_TEXT, MAX_VECTOR,
 };
+
+use crate::finding::Labelled;
 use crate::network::NetworkProblem;
 use crate::words::Wrong;
 

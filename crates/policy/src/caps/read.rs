@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tidegate_bundle::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
+
 use super::syntax::{self, Statement};
 use super::{CapsProblem as Problem, Note};
-use crate::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
 use crate::text::{self, Unread};
 
 /// One file.

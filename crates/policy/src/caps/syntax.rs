@@ -1,13 +1,16 @@
 //! Statements of a capability file: a line each, most of them in a block.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
+use tidegate_bundle::caps::{Class, Names, Objects, Pattern, SocketType, permission};
+use tidegate_bundle::limits::{MAX_EXPIRY, MAX_LINE};
+use tidegate_bundle::names::is_capability_name;
+use tidegate_bundle::network::Cidr;
+
 use super::CapsProblem as Problem;
-use super::object::ANY;
 use super::operation::{self, OperationStatement};
-use super::{Class, Names, Objects, Pattern, SocketType, permission};
 use crate::lexer::{Kind, Token, lines};
-use crate::limits::{MAX_CAPS_NAME, MAX_EXPIRY, MAX_LINE};
 use crate::network;
 use crate::similar::did_you_mean;
 use crate::words::{self, Spanned};
@@ -64,6 +67,12 @@ pub(super) enum ClassOf<'s> {
     Known(Class, u32),
     Service(Spanned<&'s str>, Vec<Spanned<&'s str>>),
 }
+
+/// All addresses of both families.
+const ANY: [Cidr; 2] = [
+    (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+    (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+];
 
 /// Which block statements stand in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,19 +205,10 @@ pub(super) fn name<'s>(
         what,
         "a lower-case letter, then letters, digits, `-` and `_`",
     )?;
-    match is_name(name.value) {
+    match is_capability_name(name.value) {
         true => Ok(name),
         false => Err(name.with(Problem::Name(name.value.to_owned()))),
     }
-}
-
-/// Whether `name` can be a name.
-pub(crate) fn is_name(name: &str) -> bool {
-    let is_in = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
-    name.len() <= MAX_CAPS_NAME
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(is_in)
-        && !["as", "by", "operand", "expires", "uses"].contains(&name)
 }
 
 fn open<'s>(mut words: Words<'_, 's>, statement: Statement<'s>) -> Result<Statement<'s>, Fault> {

@@ -1,58 +1,14 @@
-//! The rules that every policy has, and no map may change: Tidegate's own
-//! safety rests on them.
+//! The built-in rules as rules of a map, which no rule of the map's own may
+//! name or go below.
+
+use tidegate_bundle::builtin::{Builtin, RESERVED, rules};
+use tidegate_bundle::{Attrs, RuleSource};
 
 use super::pattern::{Component, Pattern};
 use super::rules::{Kind, PathRule};
-use crate::attrs::Attrs;
-use crate::policy::RuleSource;
-
-/// Paths that belong to Tidegate with all below them.
-pub(crate) const RESERVED: [&str; 5] = [
-    "/run/tidegate",
-    "/sys/fs/bpf",
-    "/etc/tidegate",
-    "/var/lib/tidegate",
-    "/var/log/tidegate",
-];
 
 /// What a built-in rule's [`RuleSource`] names as its file.
 const FILE: &str = "built-in";
-
-/// A built-in rule.
-struct Builtin {
-    path: String,
-    level: u8,
-    attrs: Attrs,
-}
-
-/// The built-in rules for `levels`, lowest first.
-fn rules(levels: &[String]) -> Vec<Builtin> {
-    let top = levels.len().saturating_sub(1) as u8;
-    let rule = |path: &str, level, attrs| Builtin {
-        path: path.to_owned(),
-        level,
-        attrs,
-    };
-    let mut rules: Vec<_> = RESERVED
-        .iter()
-        .map(|path| rule(path, top, Attrs::empty()))
-        .collect();
-    // Any subject may ask; the daemon sees the caller's level and judges.
-    rules.push(rule("/run/tidegate/tidegate.sock", top, Attrs::LOWWRITE));
-    // A subject that may open a file may lock it, or have a lease of it: the daemon would wait.
-    for lock in ["/run/tidegate/lock", "/run/tidegate/locks"] {
-        rules.push(rule(lock, top, Attrs::LOWNOOPEN));
-    }
-    // To read one of these is to fall to its level: `tidegate run --level`.
-    rules.extend((0u8..).zip(levels).map(|(level, name)| {
-        rule(
-            &format!("/run/tidegate/level/{name}"),
-            level,
-            Attrs::empty(),
-        )
-    }));
-    rules
-}
 
 /// Adds the built-in rules.
 pub(super) fn add(levels: &[String], paths: &mut Vec<PathRule>, sources: &mut Vec<RuleSource>) {

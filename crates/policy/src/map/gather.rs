@@ -3,14 +3,16 @@
 
 use std::ops::Range;
 
+use tidegate_bundle::Mode;
+use tidegate_bundle::limits::{MAX_LEVELS, MIN_LEVELS};
+use tidegate_bundle::names::is_level_name;
+
 use super::Note;
 use super::Problem;
 use super::read::{Unit, Units};
 use super::rules::{self, Rules};
 use super::syntax::{self, Statement};
 use crate::finding::Place;
-use crate::limits::{MAX_LEVEL_NAME, MAX_LEVELS, MIN_LEVELS};
-use crate::policy::Mode;
 use crate::words::Spanned;
 
 /// Gathers the rules of `units`. Without levels or a rule for the root there are
@@ -135,15 +137,4 @@ impl<'s> Gather<'_, 's> {
             .map(|name| name.value.to_owned());
         self.levels = Some((names.collect(), place));
     }
-}
-
-/// Whether `name` can be a level's name: also the name of a file in
-/// /run/tidegate/level.
-pub(crate) fn is_level_name(name: &str) -> bool {
-    name.len() <= MAX_LEVEL_NAME
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c))
-        && !syntax::is_reserved(name)
 }

@@ -1,11 +1,12 @@
 //! Warnings: rules that are allowed and cannot mean what they seem to.
 
+use tidegate_bundle::Attrs;
+
 use super::Note;
 use super::Problem;
 use super::pattern::Component;
 use super::syntax::PathStatement;
 use crate::alias::alias;
-use crate::attrs::Attrs;
 
 /// Warns about a path statement of a resolved level.
 pub(super) fn path(

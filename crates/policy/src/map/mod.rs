@@ -1,4 +1,4 @@
-//! The map language: text to [`Policy`]. `docs/reference/map-language.md` is its
+//! The compiler of the map language: text to [`Policy`]. `docs/reference/map-language.md` is its
 //! reference.
 
 mod builtin;
@@ -16,16 +16,14 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, NamedSource};
 use thiserror::Error;
+use tidegate_bundle::names::is_policy_name;
+use tidegate_bundle::profile::ProfileSet;
+use tidegate_bundle::{Network, Policy};
 
-pub(crate) use self::builtin::RESERVED;
-pub(crate) use self::gather::is_level_name;
 pub use self::pattern::PathProblem;
 pub use self::problem::Problem;
 use self::read::Units;
 use crate::finding::{self, Labelled};
-use crate::limits::MAX_POLICY_NAME;
-use crate::policy::{Network, Policy};
-use crate::profile::ProfileSet;
 
 /// A problem in a map, with its place.
 pub type Finding = finding::Finding<Problem>;
@@ -64,46 +62,44 @@ pub struct Compiled {
     pub warnings: Vec<Finding>,
 }
 
-impl Policy {
-    /// Compiles a map file. The policy's name is the file's, without extension.
-    ///
-    /// # Errors
-    ///
-    /// Everything wrong in the file and in what it includes.
-    pub fn compile_file(path: &Path) -> Result<Compiled, MapErrors> {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        compile(&name, Units::of_file(path))
-    }
+/// Compiles a map file. The policy's name is the file's, without extension.
+///
+/// # Errors
+///
+/// Everything wrong in the file and in what it includes.
+pub fn compile_file(path: &Path) -> Result<Compiled, MapErrors> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    compile(&name, Units::of_file(path))
+}
 
-    /// Compiles a map given as text; it can include presets, but no files.
-    /// `name` is both the policy's name and the file's in diagnostics.
-    ///
-    /// # Errors
-    ///
-    /// Everything wrong in the text.
-    pub fn compile_str(name: &str, text: &str) -> Result<Compiled, MapErrors> {
-        compile(name, Units::of_text(name, text))
-    }
+/// Compiles a map given as text; it can include presets, but no files.
+/// `name` is both the policy's name and the file's in diagnostics.
+///
+/// # Errors
+///
+/// Everything wrong in the text.
+pub fn compile_str(name: &str, text: &str) -> Result<Compiled, MapErrors> {
+    compile(name, Units::of_text(name, text))
+}
 
-    /// This policy with more statements, which override it as those of a file do that
-    /// includes what it was compiled from. `name` is the new policy's name, and what the
-    /// statements' file is called.
-    ///
-    /// # Errors
-    ///
-    /// Everything wrong in the statements.
-    pub fn extended(&self, name: &str, statements: &str) -> Result<Compiled, MapErrors> {
-        compile(name, Units::of_policy(self, name, statements))
-    }
+/// Compiles a policy again with more statements, which override it as those of a file do that
+/// includes what it was compiled from. `name` is the new policy's name, and what the
+/// statements' file is called.
+///
+/// # Errors
+///
+/// Everything wrong in the statements.
+pub fn extend(policy: &Policy, name: &str, statements: &str) -> Result<Compiled, MapErrors> {
+    compile(name, Units::of_policy(policy, name, statements))
+}
 
-    /// Compiles one of [`PRESETS`](crate::PRESETS).
-    ///
-    /// # Errors
-    ///
-    /// If there is no preset of that name.
-    pub fn preset(name: &str) -> Result<Compiled, MapErrors> {
-        compile(name, Units::of_preset(name))
-    }
+/// Compiles one of [`PRESETS`](crate::PRESETS).
+///
+/// # Errors
+///
+/// If there is no preset of that name.
+pub fn compile_preset(name: &str) -> Result<Compiled, MapErrors> {
+    compile(name, Units::of_preset(name))
 }
 
 fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
@@ -150,9 +146,4 @@ fn compile(name: &str, mut units: Units) -> Result<Compiled, MapErrors> {
         }),
         _ => Err(MapErrors { findings }),
     }
-}
-
-/// Whether `name` can be a policy's name.
-pub(crate) fn is_policy_name(name: &str) -> bool {
-    (1..=MAX_POLICY_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
 }

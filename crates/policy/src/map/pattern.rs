@@ -2,9 +2,8 @@
 
 use miette::Diagnostic;
 use thiserror::Error;
-
-use crate::escape::{Byte, unescape};
-use crate::limits::{MAX_DEPTH, MAX_NAME};
+use tidegate_bundle::escape::{Byte, unescape};
+use tidegate_bundle::limits::{MAX_DEPTH, MAX_NAME};
 
 /// What `\\` may stand before in quotes.
 const ESCAPED: &[u8] = b"\\\"*";

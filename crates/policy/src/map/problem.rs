@@ -2,12 +2,12 @@
 
 use miette::Diagnostic;
 use thiserror::Error;
-
-use super::PathProblem;
-use crate::limits::{
+use tidegate_bundle::limits::{
     MAX_INCLUDE_DEPTH, MAX_LEVEL_NAME, MAX_LEVELS, MAX_LINE, MAX_NETWORKS, MAX_NODES,
     MAX_POLICY_NAME, MAX_RULES, MAX_TEXT,
 };
+
+use super::PathProblem;
 use crate::network::NetworkProblem;
 
 /// One thing wrong with a map. The diagnostic's code names it for machines.

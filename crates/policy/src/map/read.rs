@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tidegate_bundle::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
+use tidegate_bundle::{Mode, Policy};
+
 use super::Note;
 use super::Problem;
 use super::syntax::{self, Statement};
-use crate::limits::{MAX_INCLUDE_DEPTH, MAX_TEXT};
-use crate::policy::{Mode, Policy};
 use crate::presets;
 use crate::similar::did_you_mean;
 use crate::text::{self, Unread};

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 
+use tidegate_bundle::limits::{MAX_NETWORKS, MAX_RULES};
+use tidegate_bundle::names::NEUTRAL;
+use tidegate_bundle::network::Cidr;
+use tidegate_bundle::{Attrs, Mode, RuleSource};
+
 use super::gather::Levels;
 use super::pattern::Pattern;
 use super::read::Units;
-use super::syntax::{self, NEUTRAL, PathStatement, Statement};
+use super::syntax::{self, PathStatement, Statement};
 use super::{Note, Problem, builtin, lint};
-use crate::attrs::Attrs;
 use crate::finding::Place;
-use crate::limits::{MAX_NETWORKS, MAX_RULES};
-use crate::network::Cidr;
-use crate::policy::{Mode, RuleSource};
 use crate::similar::did_you_mean;
 use crate::words::Spanned;
 

@@ -2,13 +2,15 @@
 
 use std::ops::Range;
 
+use tidegate_bundle::limits::MAX_LINE;
+use tidegate_bundle::names::{CHILD_OF, NETWORK, NEUTRAL, STATEMENTS};
+use tidegate_bundle::network::Cidr;
+use tidegate_bundle::{Attrs, Mode};
+
 use super::pattern::PathPattern;
 use super::{PathProblem, Problem};
-use crate::attrs::Attrs;
 use crate::lexer::{Kind, lines};
-use crate::limits::MAX_LINE;
-use crate::network::{self, Cidr};
-use crate::policy::Mode;
+use crate::network;
 use crate::similar::{closest, did_you_mean};
 use crate::words::{self, Spanned, Wrong};
 
@@ -45,18 +47,6 @@ pub(super) struct PathStatement<'s> {
 
 /// An error in one statement.
 pub(super) type Fault = Spanned<Problem>;
-
-const STATEMENTS: [&str; 3] = ["levels", "mode", "include"];
-pub(super) const NEUTRAL: &str = "neutral";
-const NETWORK: &str = "network";
-const CHILD_OF: &str = "child-of";
-
-/// Whether `word` means something else than a level's name.
-pub(super) fn is_reserved(word: &str) -> bool {
-    STATEMENTS.contains(&word)
-        || [NEUTRAL, NETWORK, CHILD_OF, "interface", "loopback"].contains(&word)
-        || Attrs::WORDS.iter().any(|(attr, _)| *attr == word)
-}
 
 /// Reads a map's statements; a faulty one is left out and its fault told.
 pub(super) fn parse(text: &str) -> (Vec<Line<'_>>, Vec<Fault>) {

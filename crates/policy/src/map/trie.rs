@@ -13,12 +13,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::builtin;
+use tidegate_bundle::builtin::RESERVED;
+use tidegate_bundle::limits::MAX_NODES;
+use tidegate_bundle::{Attrs, Edge, Node, Rule};
+
+use super::builtin::pattern;
 use super::pattern::Component;
 use super::rules::{Kind, PathRule};
-use crate::attrs::Attrs;
-use crate::limits::MAX_NODES;
-use crate::policy::{Edge, Node, Rule};
 
 /// Places in all nodes' sets together, at most: what building may cost.
 const MAX_PLACES: usize = 16 * MAX_NODES;
@@ -89,9 +90,9 @@ fn plant(rules: &[PathRule]) -> Result<Vec<Place>, TooManyNodes> {
             }
         }
     }
-    for reserved in builtin::RESERVED {
+    for reserved in RESERVED {
         let mut at = Some(0u32);
-        for component in builtin::pattern(reserved) {
+        for component in pattern(reserved) {
             let Component::Name(name) = component else {
                 continue;
             };

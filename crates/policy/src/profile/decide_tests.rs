@@ -1,6 +1,8 @@
 //! What profiles that `apparmor_parser` has compiled say.
 
-use super::{Access, Execution, FEATURES, Parser, ProfileSet, RuleClass, UnixAddress, UnixAsked};
+use tidegate_bundle::profile::{Access, Execution, ProfileSet, RuleClass, UnixAddress, UnixAsked};
+
+use super::{FEATURES, Parser, link};
 
 const PROFILES: &str = "
 profile tool /usr/bin/tool {
@@ -37,7 +39,7 @@ fn set() -> ProfileSet {
         base: dir.path().into(),
         features: FEATURES.into(),
     };
-    ProfileSet::link(&parser.parse(&file).unwrap(), &[]).unwrap()
+    link(&parser.parse(&file).unwrap(), &[]).unwrap()
 }
 
 #[test]

@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic;
 use thiserror::Error;
-
-use super::dfa::START;
-use super::{
-    Attach, Automaton, Exec, LeftOut, Linked, Parsed, PathFlags, Perms, Profile, ProfileSet, Rules,
-    Statement, Table, Target, TooLarge, Unmediated, Walk, parent_of, unmediated,
-};
-use crate::limits::{
+use tidegate_bundle::limits::{
     MAX_AUTOMATA, MAX_AUTOMATA_BYTES, MAX_PROFILE_NAME, MAX_PROFILES, MAX_UNMEDIATED,
 };
+use tidegate_bundle::profile::{
+    Attach, Exec, LeftOut, Linked, PathFlags, Perms, ProfileSet, Table, Target, Unmediated, Walk,
+    parent_of,
+};
+
+use super::dfa::START;
+use super::unusable::unusable;
+use super::{Automaton, Parsed, Profile, Rules, Statement, TooLarge, unmediated};
 
 /// The number of the class of rules on files: `AA_CLASS_FILE`.
 const CLASS_FILE: u8 = 2;
@@ -113,91 +115,90 @@ impl LinkError {
     }
 }
 
-impl ProfileSet {
-    /// Links the profiles of some files. The statements of the same files say where a rule
-    /// stands that nothing mediates.
-    ///
-    /// # Errors
-    ///
-    /// The first thing that does not fit together.
-    pub fn link(parsed: &[Parsed], statements: &[Statement]) -> Result<ProfileSet, LinkError> {
-        Self::link_all(parsed, statements, &HashSet::new())
-    }
+/// Links the profiles of some files. The statements of the same files say where a rule
+/// stands that nothing mediates.
+///
+/// # Errors
+///
+/// The first thing that does not fit together.
+pub fn link(parsed: &[Parsed], statements: &[Statement]) -> Result<ProfileSet, LinkError> {
+    link_all(parsed, statements, &HashSet::new())
+}
 
-    /// The same, and leaves out each profile that does not fit, with its children, beside what was left out before.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with all of them together.
-    pub fn link_usable(
-        mut parsed: Vec<Parsed>,
-        statements: &[Statement],
-        mut left_out: Vec<LeftOut>,
-    ) -> Result<ProfileSet, LinkError> {
-        loop {
-            let linked = {
-                let names = left_out.iter().flat_map(|it| &it.profiles);
-                let names: HashSet<&str> = names.map(String::as_str).collect();
-                Self::link_all(&parsed, statements, &names)
+/// Links the profiles of some files, and leaves out each profile that does not fit, with its
+/// children, beside what was left out before.
+///
+/// # Errors
+///
+/// What is wrong with all of them together.
+pub fn link_usable(
+    mut parsed: Vec<Parsed>,
+    statements: &[Statement],
+    mut left_out: Vec<LeftOut>,
+) -> Result<ProfileSet, LinkError> {
+    loop {
+        let linked = {
+            let names = left_out.iter().flat_map(|it| &it.profiles);
+            let names: HashSet<&str> = names.map(String::as_str).collect();
+            link_all(&parsed, statements, &names)
+        };
+        let fault = match linked {
+            Ok(set) => return Ok(ProfileSet { left_out, ..set }),
+            Err(fault) => fault,
+        };
+        let one = fault.profile().and_then(|(name, file)| {
+            let gone = remove(&mut parsed, name, file)?;
+            let is_head = |s: &&Statement| {
+                s.class == "profile" && s.file == file && gone.contains(&s.profile)
             };
-            let fault = match linked {
-                Ok(set) => return Ok(ProfileSet { left_out, ..set }),
-                Err(fault) => fault,
-            };
-            let one = fault.profile().and_then(|(name, file)| {
-                let gone = remove(&mut parsed, name, file)?;
-                let is_head = |s: &&Statement| {
-                    s.class == "profile" && s.file == file && gone.contains(&s.profile)
-                };
-                let line = statements.iter().find(is_head).map_or(0, |s| s.line);
-                let why = fault.to_string();
-                Some(LeftOut::new(gone.into_iter(), file, line, &why))
-            });
-            match one {
-                Some(one) => left_out.push(one),
-                None => return Err(fault),
-            }
+            let line = statements.iter().find(is_head).map_or(0, |s| s.line);
+            let why = fault.to_string();
+            Some(unusable(gone.into_iter(), file, line, &why))
+        });
+        match one {
+            Some(one) => left_out.push(one),
+            None => return Err(fault),
         }
     }
+}
 
-    /// Links profiles beside which there are some that were left out.
-    fn link_all(
-        parsed: &[Parsed],
-        statements: &[Statement],
-        left_out: &HashSet<&str>,
-    ) -> Result<ProfileSet, LinkError> {
-        let found = by_name(parsed)?;
-        limit("profiles", found.len(), MAX_PROFILES)?;
-        let names = found.keys().zip(0..).map(|(&name, at)| (name, at));
-        let mut linker = Linker {
-            names: names.collect(),
-            tables: HashMap::new(),
-            bytes: 0,
-            unmediated: unmediated::rules(parsed, statements),
-            statements,
-            left_out,
-        };
-        let profiles: Vec<Linked> = found
-            .into_values()
-            .map(|source| linker.profile(source))
-            .collect::<Result<_, _>>()?;
-        let mut unmediated = linker.unmediated;
-        unmediated.sort();
-        unmediated.dedup();
-        limit(
-            "rules that nothing mediates",
-            unmediated.len(),
-            MAX_UNMEDIATED,
-        )?;
-        let mut tables: Vec<(Table, u32)> = linker.tables.into_iter().collect();
-        tables.sort_unstable_by_key(|(_, at)| *at);
-        Ok(ProfileSet {
-            profiles,
-            automata: tables.into_iter().map(|(table, _)| table).collect(),
-            unmediated,
-            left_out: Vec::new(),
-        })
-    }
+/// Links profiles beside which there are some that were left out.
+fn link_all(
+    parsed: &[Parsed],
+    statements: &[Statement],
+    left_out: &HashSet<&str>,
+) -> Result<ProfileSet, LinkError> {
+    let found = by_name(parsed)?;
+    limit("profiles", found.len(), MAX_PROFILES)?;
+    let names = found.keys().zip(0..).map(|(&name, at)| (name, at));
+    let mut linker = Linker {
+        names: names.collect(),
+        tables: HashMap::new(),
+        bytes: 0,
+        unmediated: unmediated::rules(parsed, statements),
+        statements,
+        left_out,
+    };
+    let profiles: Vec<Linked> = found
+        .into_values()
+        .map(|source| linker.profile(source))
+        .collect::<Result<_, _>>()?;
+    let mut unmediated = linker.unmediated;
+    unmediated.sort();
+    unmediated.dedup();
+    limit(
+        "rules that nothing mediates",
+        unmediated.len(),
+        MAX_UNMEDIATED,
+    )?;
+    let mut tables: Vec<(Table, u32)> = linker.tables.into_iter().collect();
+    tables.sort_unstable_by_key(|(_, at)| *at);
+    Ok(ProfileSet {
+        profiles,
+        automata: tables.into_iter().map(|(table, _)| table).collect(),
+        unmediated,
+        left_out: Vec::new(),
+    })
 }
 
 /// Takes a profile out of its file, with its children: their names. Of several of the name it is the last.

@@ -1,8 +1,7 @@
+use tidegate_bundle::profile::{Access, Exec, Mode, ProfileSet, Target, Unmediated, Walk};
+
 use super::pack::{Pack, example};
-use super::{
-    Access, Exec, LinkError, Mode, Parsed, Profile, ProfileSet, Says, Statement, Target,
-    Unmediated, Walk, unpack,
-};
+use super::{LinkError, Parsed, Profile, Says, Statement, link, link_usable, unpack};
 
 /// The example's profile by another name.
 fn named(name: &str) -> Profile {
@@ -48,8 +47,8 @@ fn file(name: &str, profiles: Vec<Profile>) -> Parsed {
     }
 }
 
-fn link(profiles: Vec<Profile>) -> Result<ProfileSet, LinkError> {
-    ProfileSet::link(&[file("f", profiles)], &[])
+fn linked(profiles: Vec<Profile>) -> Result<ProfileSet, LinkError> {
+    link(&[file("f", profiles)], &[])
 }
 
 fn statement(class: &str, line: u32, text: &str) -> Statement {
@@ -89,7 +88,7 @@ fn execs(set: &ProfileSet, profile: usize) -> [Exec; 2] {
 #[test]
 fn parents_stand_before_their_children() {
     let names = ["a//b//c", "a///bin/b", "b", "a//b", "a"];
-    let set = link(names.map(named).to_vec()).unwrap();
+    let set = linked(names.map(named).to_vec()).unwrap();
     let found = set.profiles.iter().map(|p| (p.name.as_str(), p.parent));
     assert_eq!(
         found.collect::<Vec<_>>(),
@@ -101,7 +100,7 @@ fn parents_stand_before_their_children() {
             ("b", None)
         ]
     );
-    let orphan = link(vec![named("a"), named("b//c//d")]).unwrap_err();
+    let orphan = linked(vec![named("a"), named("b//c//d")]).unwrap_err();
     assert_eq!(
         orphan,
         LinkError::Orphan {
@@ -116,7 +115,7 @@ fn parents_stand_before_their_children() {
 fn two_profiles_of_one_name_are_refused() {
     let twice = [file("f", vec![named("a")]), file("g", vec![named("a")])];
     assert_eq!(
-        ProfileSet::link(&twice, &[]).unwrap_err().to_string(),
+        link(&twice, &[]).unwrap_err().to_string(),
         "profile `a` is in f and in g"
     );
 }
@@ -126,9 +125,9 @@ fn a_text_that_cannot_be_kept_is_refused() {
     let mut profile = named("a");
     for text in ["x\0y".to_owned(), "x".repeat(4097)] {
         profile.disconnected = Some(text.clone());
-        let error = link(vec![profile.clone()]).unwrap_err();
+        let error = linked(vec![profile.clone()]).unwrap_err();
         assert!(matches!(error, LinkError::Text { .. }));
-        let error = link(vec![named(&text)]).unwrap_err();
+        let error = linked(vec![named(&text)]).unwrap_err();
         assert!(matches!(error, LinkError::Text { what: "name", .. }));
     }
 }
@@ -136,7 +135,7 @@ fn a_text_that_cannot_be_kept_is_refused() {
 #[test]
 fn a_name_is_a_child_or_a_profile_of_its_own() {
     let both = leading("a", (Exec::CHILD, "b"), (0, "b"));
-    let set = link(vec![both, named("a//b"), named("b")]).unwrap();
+    let set = linked(vec![both, named("a//b"), named("b")]).unwrap();
     assert_eq!(
         set.profiles[0].targets,
         [Target::Profile(1), Target::Profile(2)]
@@ -144,7 +143,7 @@ fn a_name_is_a_child_or_a_profile_of_its_own() {
     let found = [Exec::TABLE | Exec::CHILD, Exec::TABLE | 1].map(Exec);
     assert_eq!(execs(&set, 0), found);
     let gone = leading("a", (Exec::CHILD | Exec::INHERIT, "x"), (0, "a//x"));
-    let set = link(vec![gone]).unwrap();
+    let set = linked(vec![gone]).unwrap();
     assert_eq!(set.profiles[0].targets, [Target::Missing; 2]);
     assert_eq!(execs(&set, 0)[0].0 & Exec::INHERIT, Exec::INHERIT);
 }
@@ -169,7 +168,7 @@ fn what_lets_something_be_mounted_is_known() {
     const MOUNT: u32 = 2;
     const SIGNAL: &str = "\u{a}\u{9}a";
     const PATHS: &str = "\u{7}/a\0/b\0\0\u{d}";
-    let mounts = |rule, allow| link(vec![ruled(rule, allow)]).unwrap().mounts();
+    let mounts = |rule, allow| linked(vec![ruled(rule, allow)]).unwrap().mounts();
     assert!(mounts(PATHS, MOUNT));
     assert!(!mounts(PATHS, PIVOT_ROOT));
     assert!(!mounts(SIGNAL, MOUNT));
@@ -177,7 +176,7 @@ fn what_lets_something_be_mounted_is_known() {
         mode: Mode::Unconfined,
         ..ruled(PATHS, MOUNT)
     };
-    assert!(!link(vec![unconfined]).unwrap().mounts());
+    assert!(!linked(vec![unconfined]).unwrap().mounts());
 }
 
 #[test]
@@ -188,7 +187,7 @@ fn what_tells_messages_from_sockets_is_known() {
     const CONNECT: u32 = 1 << 6;
     const TCP: &str = "\u{e}\0\u{2}\0\u{1}";
     const UNIX: &str = "\u{e}\0\u{1}\0\u{1}";
-    let tells = |rule, allow| link(vec![ruled(rule, allow)]).unwrap().tells_messages();
+    let tells = |rule, allow| linked(vec![ruled(rule, allow)]).unwrap().tells_messages();
     assert!(tells(TCP, CREATE | CONNECT | SEND));
     assert!(tells(TCP, CREATE | SEND | RECEIVE));
     assert!(!tells(TCP, CREATE | CONNECT | SEND | RECEIVE));
@@ -198,20 +197,20 @@ fn what_tells_messages_from_sockets_is_known() {
         audit: true,
         ..ruled(TCP, CREATE | CONNECT | SEND | RECEIVE)
     };
-    assert!(link(vec![audited]).unwrap().tells_messages());
+    assert!(linked(vec![audited]).unwrap().tells_messages());
 }
 
 #[test]
 fn unconfined_is_no_profile() {
     let leaves = || leading("a", (Exec::INHERIT | Exec::UNSAFE, "unconfined"), (0, "b"));
-    let set = link(vec![leaves(), named("b")]).unwrap();
+    let set = linked(vec![leaves(), named("b")]).unwrap();
     assert_eq!(set.profiles[0].targets, [Target::Profile(1)]);
     assert_eq!(
         execs(&set, 0),
         [Exec::UNCONFINED | Exec::UNSAFE, Exec::TABLE].map(Exec)
     );
     // but a profile may have that name
-    let set = link(vec![leaves(), named("unconfined")]).unwrap();
+    let set = linked(vec![leaves(), named("unconfined")]).unwrap();
     assert_eq!(set.profiles[0].targets[0], Target::Profile(1));
 }
 
@@ -223,20 +222,23 @@ fn stacks_and_namespaces_are_told_of_and_missing() {
         statement("file", 4, "/bin/y px -> &b"),
         statement("file", 9, "/bin/z px -> :ns:b"),
     ];
-    let set = ProfileSet::link(&[file("f", vec![profile, named("b")])], &statements).unwrap();
+    let set = link(&[file("f", vec![profile, named("b")])], &statements).unwrap();
     assert_eq!(set.profiles[0].targets, [Target::Missing; 2]);
     assert_eq!(set.unmediated, [rule("namespace", 9), rule("stack", 4)]);
     let unknown = leading("a", (0, "b//&c"), (0, "b//&c"));
-    assert_eq!(link(vec![unknown]).unwrap().unmediated, [rule("stack", 0)]);
+    assert_eq!(
+        linked(vec![unknown]).unwrap().unmediated,
+        [rule("stack", 0)]
+    );
     // `ix -> &b` is not `ix`, nor `pux -> :ns:b` `ux`
     let less = leading("a", (Exec::INHERIT, "&b"), (Exec::UNCONFINED, ":ns:b"));
-    let set = link(vec![less, named("b")]).unwrap();
+    let set = linked(vec![less, named("b")]).unwrap();
     assert_eq!(execs(&set, 0), [Exec::TABLE, Exec::TABLE | 1].map(Exec));
 }
 
 #[test]
 fn equal_automata_are_one() {
-    let set = link(vec![named("a"), named("b")]).unwrap();
+    let set = linked(vec![named("a"), named("b")]).unwrap();
     assert_eq!(set.automata.len(), 3);
     assert_eq!(set.profiles[0].file, set.profiles[1].file);
     let walks = [set.profiles[0].file, set.profiles[0].policy];
@@ -244,7 +246,7 @@ fn equal_automata_are_one() {
     assert_eq!(set.profiles[0].attachment.unwrap().length, 6);
     // another name is another target of the same number
     let leads = |name, to| leading(name, (0, to), (0, to));
-    let set = link(vec![leads("a", "b"), leads("b", "a")]).unwrap();
+    let set = linked(vec![leads("a", "b"), leads("b", "a")]).unwrap();
     assert_eq!(set.profiles[0].file, set.profiles[1].file);
     assert_eq!(set.profiles[0].targets[0], Target::Profile(1));
     assert_eq!(set.profiles[1].targets[0], Target::Profile(0));
@@ -257,20 +259,20 @@ fn rules_on_files_may_be_among_the_others() {
     pack.middle(0).open("policydb");
     pack.perms(&[(0, 0, 0), (4, 0, 0)]).dfa(&[("\u{2}/x", 1)]);
     pack.u32("start", 1).close().close();
-    let set = link(unpack(&pack.0).unwrap()).unwrap();
+    let set = linked(unpack(&pack.0).unwrap()).unwrap();
     let [file, policy] = [set.profiles[0].file, set.profiles[0].policy].map(Option::unwrap);
     assert_eq!(file.automaton, policy.automaton);
     assert_eq!((policy.start, file.start), (1, 2));
     // nothing on files
     let mut profile = named("a");
     profile.file = None;
-    let set = link(vec![profile]).unwrap();
+    let set = linked(vec![profile]).unwrap();
     assert_eq!(set.profiles[0].file, None);
 }
 
 #[test]
 fn more_states_than_a_step_can_name_are_an_error_of_the_profile() {
-    let error = link(vec![too_large("a")]).unwrap_err().to_string();
+    let error = linked(vec![too_large("a")]).unwrap_err().to_string();
     assert_eq!(
         error,
         "f: profile `a`: its rules on files make an automaton of 65537 states, \
@@ -297,7 +299,7 @@ fn what_nothing_mediates_is_told_of() {
         statement("change_profile", 5, "change_profile -> b"),
         statement("set", 6, "set rlimit cpu <= 3"),
     ];
-    let set = ProfileSet::link(&[parsed], &statements).unwrap();
+    let set = link(&[parsed], &statements).unwrap();
     let found = [
         rule("dbus", 4),
         rule("io_uring", 0),
@@ -318,8 +320,8 @@ fn what_does_not_fit_is_left_out_with_its_children_and_the_rest_is_as_without_it
         file: "g".into(),
         ..statement("profile", 7, "profile b")
     };
-    let set = ProfileSet::link_usable(parsed, &[head], Vec::new()).unwrap();
-    let without = link(vec![named("a"), named("d")]).unwrap();
+    let set = link_usable(parsed, &[head], Vec::new()).unwrap();
+    let without = linked(vec![named("a"), named("d")]).unwrap();
     assert_eq!(set.profiles, without.profiles);
     assert_eq!(set.automata, without.automata);
     let [left_out] = &set.left_out[..] else {
@@ -336,7 +338,7 @@ fn a_child_without_its_parent_and_the_second_of_two_are_left_out() {
         file("f", vec![named("a"), named("x//y")]),
         file("g", vec![named("a"), named("a//z")]),
     ];
-    let set = ProfileSet::link_usable(parsed, &[], Vec::new()).unwrap();
+    let set = link_usable(parsed, &[], Vec::new()).unwrap();
     let names: Vec<_> = set.profiles.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["a"]);
     let mut told: Vec<_> = set
@@ -356,7 +358,7 @@ fn a_child_without_its_parent_and_the_second_of_two_are_left_out() {
 fn nothing_takes_the_place_of_a_profile_that_was_left_out() {
     let missing = leading("a", (Exec::INHERIT, "gone"), (Exec::UNCONFINED, "never"));
     let parsed = vec![file("f", vec![missing, too_large("gone")])];
-    let set = ProfileSet::link_usable(parsed, &[], Vec::new()).unwrap();
+    let set = link_usable(parsed, &[], Vec::new()).unwrap();
     assert_eq!(set.profiles[0].targets, [Target::Missing; 2]);
     // one that never was leaves the fallback
     let found = [Exec::TABLE, Exec::TABLE | Exec::UNCONFINED | 1].map(Exec);

@@ -7,9 +7,11 @@ use std::{fs, io};
 
 use miette::Diagnostic;
 use thiserror::Error;
+use tidegate_bundle::profile::LeftOut;
 
 use super::overlay::Without;
-use super::{LeftOut, Profile, Statement, UnpackError, loss, source, unpack};
+use super::unusable::unusable;
+use super::{Profile, Statement, UnpackError, loss, source, unpack};
 
 /// How names end that no profile has: what package managers and editors leave beside it.
 /// `is_blacklisted()` of the parser.
@@ -166,7 +168,7 @@ impl Parser {
         // the parser's own place, or else that of the first profile
         let line = line_in(&why).or(of_block).unwrap_or(0);
         let names = blocks.into_iter().map(|block| block.profile);
-        LeftOut::new(names, file, line, &why)
+        unusable(names, file, line, &why)
     }
 
     fn features(&self, path: &Path) -> Result<tempfile::NamedTempFile, ParserError> {

@@ -6,10 +6,11 @@
 
 use std::process::Command;
 
-use super::{
-    Access, Exec, Execution, FEATURES, Linked, Mode, Parser, PathFlags, ProfileSet, RuleClass,
-    UnixAddress, UnixAsked, source,
+use tidegate_bundle::profile::{
+    Access, Exec, Execution, Linked, Mode, PathFlags, ProfileSet, RuleClass, UnixAddress, UnixAsked,
 };
+
+use super::{FEATURES, Parser, link, source};
 
 /// Something that is asked of the profiles.
 type Probe = fn(&ProfileSet) -> bool;
@@ -97,7 +98,7 @@ fn compiled(preamble: &str, head: &str, base: &str, rule: &str) -> (ProfileSet, 
     };
     let source = source(&file, dir.path()).unwrap();
     let statements = [source.heads, source.statements].concat();
-    let set = ProfileSet::link(&parsed, &statements).unwrap();
+    let set = link(&parsed, &statements).unwrap();
     (set, before.lines().count() as u32 + 1)
 }
 

@@ -1,7 +1,7 @@
+use tidegate_bundle::profile::{Access, Exec, Mode, PathFlags, Perms, Rlimit};
+
 use super::pack::{Pack, Tables, example};
-use super::{
-    Access, Automaton, Exec, Mode, PathFlags, Perms, Profile, Rlimit, TooLarge, UnpackError, unpack,
-};
+use super::{Automaton, Profile, TooLarge, UnpackError, unpack};
 
 fn one(pack: &Pack) -> Profile {
     let mut profiles = unpack(&pack.0).unwrap();

@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::set::short;
-use super::{Parsed, Statement, Unmediated, loss};
+use tidegate_bundle::profile::Unmediated;
+
+use super::unusable::short;
+use super::{Parsed, Statement, loss};
 
 /// What is mediated, for the parser, in the form of the kernel's `apparmor/features` in one file: rules of a
 /// class that is not named here (`dbus`, `mqueue`, `io_uring`) are left out of what it writes. Rules of `unix` stand

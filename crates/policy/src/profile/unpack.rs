@@ -1,10 +1,12 @@
 //! Profiles out of the stream that `apparmor_parser` writes: `unpack_profile()` of the kernel's
 //! `security/apparmor/policy_unpack.c`, element by element.
 
+use tidegate_bundle::profile::{
+    Access, Capabilities, Exec, Mode, PathFlags, Perms, RLIMITS, Rlimit,
+};
+
 use super::stream::{Code, Stream};
-use super::{Attachment, Capabilities, Dfa, Mode, Perms, Profile, Rlimit, Rules, UnpackError};
-use super::{PathFlags, perms};
-use crate::profile::perms::{Access, Exec};
+use super::{Attachment, Dfa, Profile, Rules, UnpackError, perms};
 
 /// The oldest and the newest format that is read: what the kernel reads.
 const VERSIONS: std::ops::RangeInclusive<u32> = 5..=9;
@@ -14,8 +16,6 @@ const VERSION: u32 = 0x3ff;
 const FORCE_COMPLAIN: u32 = 1 << 11;
 /// The only form of a table of permissions there has been.
 const TABLE_VERSION: u32 = 1;
-/// Resources with limits: `RLIM_NLIMITS`.
-pub(crate) const RLIMITS: u16 = 16;
 
 /// Reads the profiles of a stream, which may be anything.
 ///

@@ -1,7 +1,7 @@
 //! Maps made up at random.
 
 use proptest::prelude::*;
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 /// Levels of the maps made here, lowest first.
 pub const LEVELS: [&str; 3] = ["low", "mid", "top"];

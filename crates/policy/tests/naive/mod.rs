@@ -1,7 +1,7 @@
 //! An independent reading of a map: no trie, nothing shared with the compiler.
 
 use proptest::prelude::*;
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use crate::common::{ATTRS, LEVELS, NAMES, Said};
 

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use thiserror::Error;
+use tidegate_bundle::profile::ProfileSet;
 use tidegate_policy::profile::{
-    Block, LinkError, Parsed, Parser, ProfileSet, Source, Statement, overlay, source,
+    self, Block, LinkError, Parsed, Parser, Source, Statement, overlay, source,
 };
 
 use super::edit::{Change, Insert};
@@ -57,7 +58,7 @@ impl Bench {
             })
         };
         let sources = parsed.iter().map(read).collect::<Result<_, _>>()?;
-        let set = ProfileSet::link(&parsed, &[])?;
+        let set = profile::link(&parsed, &[])?;
         Ok(Bench {
             parser,
             parsed,
@@ -169,7 +170,7 @@ impl Bench {
             })?;
             parsed[at].profiles = compiled.into_iter().flat_map(|p| p.profiles).collect();
         }
-        ProfileSet::link(&parsed, &[]).map_err(|e| e.to_string())
+        profile::link(&parsed, &[]).map_err(|e| e.to_string())
     }
 
     /// The `deny` that keeps a profile from what is needed, whatever else allows it.
@@ -198,7 +199,7 @@ impl Bench {
         let file = dir.path().join("probe");
         fs::write(&file, probe).ok()?;
         let parsed = self.parser.parse(&file).ok()?;
-        let set = ProfileSet::link(&parsed, &[]).ok()?;
+        let set = profile::link(&parsed, &[]).ok()?;
         let mut each = denies.into_iter().enumerate();
         let found = each.find(|(number, _)| is_for(&set, &format!("probe{number}"), need));
         found.map(|(_, deny)| deny)

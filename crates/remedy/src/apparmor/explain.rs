@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tidegate_audit::{Record, printable};
-use tidegate_policy::Policy;
-use tidegate_policy::profile::ProfileSet;
+use tidegate_bundle::Policy;
+use tidegate_bundle::profile::ProfileSet;
 
 use super::bench::{Added, Bench};
 use super::gather::look;

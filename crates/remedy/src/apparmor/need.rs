@@ -1,8 +1,8 @@
 //! What a record says a profile was asked for, and did not allow.
 
 use tidegate_audit::{Record, UNCONFINED};
+use tidegate_bundle::profile::Access;
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::profile::Access;
 
 /// What a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

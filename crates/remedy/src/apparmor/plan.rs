@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde::Serialize;
-use tidegate_policy::profile::{Access, ProfileSet, Statement};
+use tidegate_bundle::profile::{Access, ProfileSet};
+use tidegate_policy::profile::Statement;
 
 use super::bench::{Added, Bench};
 use super::gather::{Gathered, Seen};

@@ -1,6 +1,6 @@
 //! A rule of a profile.
 
-use tidegate_policy::profile::{Access, ProfileSet};
+use tidegate_bundle::profile::{Access, ProfileSet};
 
 use super::need::{Need, Object, Shape};
 

@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tidegate_audit::Record;
-use tidegate_policy::profile::{Access, FEATURES, Parser};
+use tidegate_bundle::profile::Access;
+use tidegate_policy::profile::{FEATURES, Parser};
 
 use super::{Bench, Gathered, Proposal, explain, explain_by, plan};
 

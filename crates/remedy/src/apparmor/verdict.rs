@@ -1,7 +1,7 @@
 //! What a policy's profiles say to what was refused.
 
 use tidegate_audit::permission_names;
-use tidegate_policy::profile::{
+use tidegate_bundle::profile::{
     Access, Execution, Linked, Perms, ProfileSet, RuleClass, UnixAddress, UnixAsked,
 };
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 
 use super::cover::{Candidate, Choice, Given, Plan, concerns};
 use crate::lomac::{self, Bench, Draft, Statement, Trust};

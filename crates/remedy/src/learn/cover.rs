@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use tidegate_bundle::Policy;
 use tidegate_model::Case;
-use tidegate_policy::Policy;
 
 use super::choose::choose;
 use super::gather::Kind;

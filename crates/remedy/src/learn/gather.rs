@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tidegate_audit::Record;
+use tidegate_bundle::Policy;
 use tidegate_monitor::Op;
-use tidegate_policy::Policy;
 
 use crate::apparmor::{self, Need};
 use crate::lomac::{Refusal, split, suspicion};

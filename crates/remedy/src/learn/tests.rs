@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
+use tidegate_policy::map;
 
 use super::{Counts, Gathered, Proposal, plan};
 
 fn workstation() -> Arc<Policy> {
-    Arc::new(Policy::preset("workstation").unwrap().policy)
+    Arc::new(map::compile_preset("workstation").unwrap().policy)
 }
 
 /// A line of the log: a refusal of `comm` at `untrusted`.
@@ -75,7 +76,7 @@ fn a_days_work_takes_one_statement() {
     let of = &proposal.proposed[0].of;
     assert_eq!((of.count, of.programs.len()), (40, 2));
     assert_eq!(of.first, "2026-11-22T07:00:02.000001Z");
-    Policy::compile_str("learned", &proposal.map).unwrap();
+    map::compile_str("learned", &proposal.map).unwrap();
 }
 
 #[test]
@@ -177,7 +178,7 @@ fn names_in_a_record_forge_no_statement() {
     for statement in statements(&proposal) {
         assert!(statement.starts_with("untrusted "), "{}", proposal.map);
     }
-    Policy::compile_str("learned", &proposal.map).unwrap();
+    map::compile_str("learned", &proposal.map).unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What fixes a refusal where no map does.
 
+use tidegate_bundle::Policy;
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::Policy;
 
 use super::name::split;
 use super::refusal::Refusal;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use tidegate_bundle::{Attrs, Policy};
 use tidegate_monitor::Op;
-use tidegate_policy::{Attrs, Policy};
 
 use super::draft::{Draft, Trust};
 use super::object::shown;

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tidegate_bundle::Policy;
 use tidegate_model::{Asked, Case, Ruling, Thing};
-use tidegate_policy::Policy;
+use tidegate_policy::{Effects, map};
 
 use super::draft::Draft;
 use super::statement::lines;
@@ -62,10 +63,10 @@ impl Bench {
         if let Some(known) = self.compiled.get(statements) {
             return known.clone();
         }
-        let compiled = self.policy.extended(FILE, statements).ok();
+        let compiled = map::extend(&self.policy, FILE, statements).ok();
         let clean = compiled.filter(|c| c.warnings.iter().all(|w| w.file() != Some(FILE)));
         let extended = clean.map(|c| Extended {
-            opens: !self.policy.effects(&c.policy).opened.is_empty(),
+            opens: !Effects::of(&self.policy, &c.policy).opened.is_empty(),
             policy: Arc::new(c.policy),
         });
         if self.compiled.len() >= KEPT {

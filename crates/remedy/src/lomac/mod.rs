@@ -40,7 +40,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tidegate_audit::Record;
-use tidegate_policy::Policy;
+use tidegate_bundle::{Policy, RuleSource};
+use tidegate_policy::Effects;
 
 use crate::explanation::{Explain, Explanation, Shown};
 
@@ -205,10 +206,9 @@ pub fn checked(
 
 /// A fix in words.
 pub fn describe(draft: &Draft, before: &Policy, after: &Policy) -> Fix {
-    let effects = before.effects(after);
-    let named = |sources: &[tidegate_policy::RuleSource]| {
-        sources.iter().map(|s| format!("{s}: {}", s.text)).collect()
-    };
+    let effects = Effects::of(before, after);
+    let named =
+        |sources: &[RuleSource]| sources.iter().map(|s| format!("{s}: {}", s.text)).collect();
     let command = draft.promote.as_ref().map(|(path, level)| {
         let level = before.levels.get(usize::from(*level));
         let level = level.map_or("?", String::as_str);

@@ -1,7 +1,7 @@
 //! Fixes where the refusal was: what the map says of the object.
 
+use tidegate_bundle::{Attrs, Policy};
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::{Attrs, Policy};
 
 use super::draft::{Draft, Trust};
 use super::name::{any_home, depth, general, is_home, is_random, split};
@@ -39,7 +39,7 @@ impl Ground<'_> {
     }
 
     /// What the map says of a path, in which [`ANY`] stands for some name.
-    pub(super) fn rule(&self, path: &str) -> tidegate_policy::Rule {
+    pub(super) fn rule(&self, path: &str) -> tidegate_bundle::Rule {
         self.policy.lookup(path.as_bytes())
     }
 
@@ -115,7 +115,7 @@ impl Ground<'_> {
             self.rule(&format!("{dir}/\u{1}")),
             self.rule(path),
         );
-        let keep = |rule: tidegate_policy::Rule| kept(self.policy, rule, rule.level);
+        let keep = |rule: tidegate_bundle::Rule| kept(self.policy, rule, rule.level);
         let shut = keep(below) - Attrs::CREATOR;
         let level = self.name(place.level);
         Draft::new(

@@ -1,6 +1,6 @@
 //! Fixes of what is reached rather than changed: sockets, networks, secrets and devices.
 
-use tidegate_policy::Attrs;
+use tidegate_bundle::Attrs;
 
 use super::draft::{Draft, Trust};
 use super::object::{FILE, Ground, shown};

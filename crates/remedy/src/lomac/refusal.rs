@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use tidegate_audit::Record;
+use tidegate_bundle::{Attrs, Policy};
 use tidegate_model::{Access, Asked, Case, Deed, Ruling, Thing};
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::{Attrs, Policy};
 
 use super::name::split;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tidegate_policy::{Attrs, Policy, Rule};
+use tidegate_bundle::{Attrs, Policy, Rule};
 
 /// A statement: what it is about, and what it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +157,8 @@ pub const ANY: char = '\0';
 
 #[cfg(test)]
 mod tests {
+    use tidegate_policy::map;
+
     use super::*;
 
     #[test]
@@ -174,7 +176,7 @@ mod tests {
             let line = Statement::path("low", path, Attrs::empty()).text();
             assert_eq!(line.lines().count(), 1, "{line}");
             let map = format!("levels top > low\ntop /\n{line}\n");
-            let policy = Policy::compile_str("x", &map).expect(&line).policy;
+            let policy = map::compile_str("x", &map).expect(&line).policy;
             assert_eq!(policy.lookup(path.as_bytes()).level, 0, "{line}");
             assert_eq!(policy.lookup(b"/srv/other").level, 1, "{line}");
         }

@@ -1,8 +1,8 @@
 //! What looks like an attack: a refusal that the policy is there for, and that nobody
 //! fixes without a second look.
 
+use tidegate_bundle::{Attrs, Policy};
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::{Attrs, Policy};
 
 use super::name::{is_home, split};
 use super::refusal::Refusal;

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tidegate_audit::{ObjectRecord, Record, RuleRecord, SubjectRecord};
+use tidegate_bundle::Policy;
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::Policy;
+use tidegate_policy::map;
 
 use super::*;
 use crate::{Remedy, propose};
 
 fn workstation() -> Arc<Policy> {
-    Arc::new(Policy::preset("workstation").unwrap().policy)
+    Arc::new(map::compile_preset("workstation").unwrap().policy)
 }
 
 fn server() -> Arc<Policy> {
-    Arc::new(Policy::preset("server").unwrap().policy)
+    Arc::new(map::compile_preset("server").unwrap().policy)
 }
 
 /// A refusal of `tool` at a level, as the kernel records it.
@@ -25,7 +26,7 @@ fn refused(policy: &Policy, op: Op, reason: Reason, level: &str, path: &str) -> 
     let rule = policy.lookup(path.as_bytes());
     let above = policy.lookup(dir.as_bytes());
     let names = matches!(op, Op::Create | Op::Unlink | Op::Rename) && reason == Reason::Rule;
-    let open = tidegate_policy::Attrs::CREATOR;
+    let open = tidegate_bundle::Attrs::CREATOR;
     let rule = if names && !above.attrs.contains(open) {
         above
     } else {
@@ -261,7 +262,7 @@ fn sockets_and_networks() {
     );
     assert_eq!(first(&[docker]), "user /run/docker.sock");
     let map = "levels system > user > untrusted\nsystem /\nuser network 192.0.2.0/24\n";
-    let policy = Arc::new(Policy::compile_str("net", map).unwrap().policy);
+    let policy = Arc::new(map::compile_str("net", map).unwrap().policy);
     let peer = ObjectRecord {
         level: "user".into(),
         address: Some("192.0.2.7:25".into()),
@@ -569,7 +570,7 @@ proptest! {
         siblings in any::<bool>(),
         homes in any::<bool>(),
     ) {
-        let policy = Arc::new(Policy::preset(preset).unwrap().policy);
+        let policy = Arc::new(map::compile_preset(preset).unwrap().policy);
         let level = level.min(policy.levels.len() - 2);
         let name = policy.levels[level].clone();
         let mut record = refused(&policy, op, reason, &name, &path);
@@ -592,7 +593,7 @@ proptest! {
                 continue;
             }
             let map = format!("include {preset}\n{}", lines(&draft.statements));
-            let compiled = Policy::compile_str("fixed", &map).expect("it compiles");
+            let compiled = map::compile_str("fixed", &map).expect("it compiles");
             prop_assert!(compiled.warnings.is_empty(), "{:?}", compiled.warnings);
             prop_assert!(allows(&case, &Arc::new(compiled.policy)), "{draft:?}");
         }

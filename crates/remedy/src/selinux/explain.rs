@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tidegate_audit::{Record, printable};
-use tidegate_policy::Policy;
-use tidegate_policy::te::Te;
-use tidegate_policy::te::db::PolicyDb;
-use tidegate_policy::te::decide::{Because, Decider, Dormant, Refused};
+use tidegate_bundle::Policy;
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::db::PolicyDb;
+use tidegate_bundle::te::decide::{Because, Decider, Dormant, Refused};
 use tidegate_recording::Denied;
 
 use super::need::Need;
@@ -249,10 +249,11 @@ fn by_booleans(dormant: &[Dormant], db: &PolicyDb) -> impl Iterator<Item = (Stri
 
 #[cfg(test)]
 mod tests {
+    use tidegate_bundle::te::db::{Bitmap, Constraint, Part, Side, Symbol, Term};
+    use tidegate_bundle::te::example::example;
+    use tidegate_bundle::te::policydb::pack::pack;
+
     use super::*;
-    use tidegate_policy::te::db::{Bitmap, Constraint, Part, Side, Symbol, Term};
-    use tidegate_policy::te::example::example;
-    use tidegate_policy::te::policydb::pack::pack;
 
     fn te(change: impl FnOnce(&mut PolicyDb)) -> Te {
         let mut db = example(34);
@@ -342,7 +343,7 @@ mod tests {
                 of: Side::Source,
                 what: Symbol::Type,
             },
-            tidegate_policy::te::db::Operator::Differs,
+            tidegate_bundle::te::db::Operator::Differs,
             [0, 1].into_iter().collect::<Bitmap>(),
             Bitmap::new(),
         );

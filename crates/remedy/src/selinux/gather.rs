@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tidegate_audit::Record;
-use tidegate_policy::te::db::PolicyDb;
+use tidegate_bundle::te::db::PolicyDb;
 
 use super::need::{Need, Unlearned};
 use crate::sum::Sum;

@@ -1,7 +1,7 @@
 //! What a record says was asked of a SELinux policy, in the policy's own numbers.
 
 use tidegate_audit::Record;
-use tidegate_policy::te::db::{Context, Number, PolicyDb};
+use tidegate_bundle::te::db::{Context, Number, PolicyDb};
 use tidegate_recording::Denied;
 
 /// The number of the initial SID of what is not governed (`SECINITSID_KERNEL`).

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use tidegate_policy::te::Te;
-use tidegate_policy::te::db::{Context, Number, PolicyDb, Rule, Says};
-use tidegate_policy::te::decide::{Because, Decider};
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::db::{Context, Number, PolicyDb, Rule, Says};
+use tidegate_bundle::te::decide::{Because, Decider};
 
 use super::explain::reasons;
 use super::gather::{Gathered, Seen};

@@ -1,7 +1,7 @@
 use tidegate_audit::{Record, SubjectRecord};
-use tidegate_policy::te::Te;
-use tidegate_policy::te::example::example;
-use tidegate_policy::te::policydb::pack::pack;
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::example::example;
+use tidegate_bundle::te::policydb::pack::pack;
 
 use super::gather::Gathered;
 use super::plan::plan;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 use tidegate_audit::printable;
-use tidegate_policy::te::db::PolicyDb;
+use tidegate_bundle::te::db::PolicyDb;
 
 use super::gather::Gathered;
 use super::plan::{Added, Plan, Proposed, Rules, Told};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use tidegate_audit::printable;
+use tidegate_bundle::profile::LeftOut;
+use tidegate_bundle::te::contexts::{FileContexts, Kind};
+use tidegate_bundle::{Attrs, Mode, Policy, te};
 use tidegate_flask::{Image, Numbering};
-use tidegate_policy::profile::LeftOut;
-use tidegate_policy::te::contexts::{FileContexts, Kind};
-use tidegate_policy::{Attrs, Policy, te};
 
 use super::{check_caps, print_json};
 use crate::cli::Check;
@@ -23,7 +23,7 @@ use crate::profiles::whole;
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     policy: &'a str,
-    mode: tidegate_policy::Mode,
+    mode: Mode,
     levels: &'a [String],
     rules: usize,
     nodes: usize,

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use miette::Report;
 use serde::Serialize;
 use tidegate_audit::printable;
-use tidegate_policy::caps::{Capabilities, Capability, Class, Needs, Object, Objects};
+use tidegate_bundle::caps::{Capabilities, Capability, Class, Needs, Object, Objects};
+use tidegate_policy::caps;
 
 use super::print_json;
 use crate::exit::{Failure, Outcome};
@@ -99,7 +100,7 @@ struct Given<'c> {
 pub fn run(file: &Path, paths: &[PathBuf], json: bool) -> Outcome {
     // a file that is not there is no error in a file
     fs::metadata(file).map_err(|e| Failure::io(format!("read {}", file.display()), e))?;
-    let compiled = Capabilities::compile_file(file);
+    let compiled = caps::compile_file(file);
     let compiled = compiled.map_err(|errors| Failure::policy(Report::new(errors)))?;
     for warning in compiled.warnings {
         tell!("{:?}", Report::new(warning));
@@ -126,7 +127,7 @@ pub fn run(file: &Path, paths: &[PathBuf], json: bool) -> Outcome {
 
 fn subject<'c>(
     caps: &'c Capabilities,
-    (number, subject): (u32, &'c tidegate_policy::caps::Subject),
+    (number, subject): (u32, &'c tidegate_bundle::caps::Subject),
 ) -> Subject<'c> {
     let control = subject.control.iter().map(|&(class, rights)| Controlled {
         class: class.word().unwrap_or_default(),
@@ -177,7 +178,7 @@ fn objects(objects: &Objects) -> String {
     }
 }
 
-fn service(service: &tidegate_policy::caps::Service) -> Service<'_> {
+fn service(service: &tidegate_bundle::caps::Service) -> Service<'_> {
     let operations = service.operations.iter().map(|operation| Operation {
         number: operation.number,
         name: &operation.name,

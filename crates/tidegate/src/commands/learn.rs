@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::ProgressBar;
 use jiff::Timestamp;
 use tidegate_audit::{Record, Tail};
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 use tidegate_remedy::learn::{Counts, Gathered, Proposal, plan};
 use tidegate_remedy::{Propose, apparmor, selinux};
 use tidegated::paths;

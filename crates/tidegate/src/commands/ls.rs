@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 use serde::Serialize;
 use tidegate_audit::{level_name, printable};
+use tidegate_bundle::Policy;
 use tidegate_monitor::{Monitor, Object, Origin};
-use tidegate_policy::Policy;
 use tidegated::Policies;
 
 use super::check::attributes;

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use tidegate_audit::printable;
-use tidegate_policy::Policy;
+use tidegate_bundle::Policy;
 use tidegated::Policies;
 
 use super::have_done;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::Serialize;
 use tidegate_audit::{because, verb};
+use tidegate_bundle::{Mode, Policy, profile};
 use tidegate_monitor::{Op, Reason};
-use tidegate_policy::{Mode, Policy, profile};
 use tidegate_recording::{Comparison, Domains, Error, Fall, Group, Head, Reader, Report};
 use tidegate_remedy::selinux;
 

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::geteuid;
+use tidegate_bundle::Policy;
 use tidegate_monitor::{Error, Monitor};
-use tidegate_policy::Policy;
 use tidegate_protocol::seal;
 use tidegated::{Report, paths};
 
@@ -163,8 +163,11 @@ fn announce(report: &Report, json: bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::path::PathBuf;
+
+    use tidegate_policy::map;
+
+    use super::*;
 
     /// Profiles that are not there.
     fn with_wrong_profiles() -> Source {
@@ -177,7 +180,7 @@ mod tests {
     fn a_machine_whose_policy_is_wrong_takes_the_last_one() {
         let dir = tempfile::tempdir().unwrap();
         let last = dir.path().join("last.bundle");
-        let server = Policy::preset("server").unwrap().policy;
+        let server = map::compile_preset("server").unwrap().policy;
         std::fs::write(&last, server.to_bundle()).unwrap();
         let taken = policy(&with_wrong_profiles(), &last).unwrap();
         assert_eq!(taken.name, server.name);
@@ -188,7 +191,7 @@ mod tests {
     fn a_map_that_is_named_has_no_other_in_its_place() {
         let dir = tempfile::tempdir().unwrap();
         let last = dir.path().join("last.bundle");
-        let server = Policy::preset("server").unwrap().policy;
+        let server = map::compile_preset("server").unwrap().policy;
         std::fs::write(&last, server.to_bundle()).unwrap();
         let named = Source {
             policy: Some(dir.path().join("none.plm")),

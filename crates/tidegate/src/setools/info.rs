@@ -3,11 +3,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::Serialize;
-use tidegate_policy::te::INITIAL_SIDS;
-use tidegate_policy::te::db::{
+use tidegate_bundle::te::INITIAL_SIDS;
+use tidegate_bundle::te::db::{
     Behavior, Class, Context, DefaultRange, From, GenfsPath, Number, PolicyDb, Port,
 };
-use tidegate_policy::te::text::braced;
+use tidegate_bundle::te::text::braced;
 
 use super::args::Seinfo;
 use super::{level_text, range_text};

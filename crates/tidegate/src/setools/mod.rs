@@ -4,7 +4,7 @@ mod args;
 mod info;
 mod search;
 
-use tidegate_policy::te::db::{Level, PolicyDb, Range};
+use tidegate_bundle::te::db::{Level, PolicyDb, Range};
 
 pub use args::{Seinfo, Sesearch};
 pub use info::list;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use regex_lite::Regex;
 use serde::Serialize;
-use tidegate_policy::te::db::{
+use tidegate_bundle::te::db::{
     Bitmap, Conditional, Number, PolicyDb, RangeTransition, RoleTransition, Rule, Says,
 };
-use tidegate_policy::te::text::keyword;
+use tidegate_bundle::te::text::keyword;
 
 use super::args::Sesearch;
 use crate::exit::{Code, Failure, Outcome};

@@ -15,7 +15,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, fstat, statat};
-use tidegate_policy::{Attrs, Place, Policy};
+use tidegate_bundle::{Attrs, Place, Policy};
 
 use crate::labels::file_handle::Handle;
 use crate::labels::filesystem::{Filesystem, device};
@@ -298,6 +298,7 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    use tidegate_policy::map;
 
     use super::*;
 
@@ -319,7 +320,7 @@ mod tests {
             "levels top > low\ntop /\ntop {}/made creator\n",
             root.display()
         );
-        let policy = Policy::compile_str("t.plm", &map).unwrap().policy;
+        let policy = map::compile_str("t.plm", &map).unwrap().policy;
         let disk = Filesystem {
             dev: device(fs::metadata(&root).unwrap().dev()),
             kind: "ext4".into(),

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use tidegate_bundle::Policy;
 use tidegate_monitor::{Given, Guard, Labelled, Monitor, boot_id};
-use tidegate_policy::Policy;
 use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};

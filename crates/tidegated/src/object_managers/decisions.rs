@@ -6,9 +6,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidegate_policy::te::Te;
-use tidegate_policy::te::db::Context;
-use tidegate_policy::te::decide::Decider;
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::db::Context;
+use tidegate_bundle::te::decide::Decider;
 use tidegate_protocol::{Access, Code, Question, Reply};
 
 use crate::enforcement::Enforcement;
@@ -314,8 +314,9 @@ impl Server<'_> {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_bundle::te::example::example;
+
     use super::*;
-    use tidegate_policy::te::example::example;
 
     fn te() -> Te {
         Te {

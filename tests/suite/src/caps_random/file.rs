@@ -1,7 +1,8 @@
 //! Random capability files, over a few files and sockets.
 
 use fastrand::Rng;
-use tidegate_policy::caps::Capabilities;
+use tidegate_bundle::caps::Capabilities;
+use tidegate_policy::caps;
 
 /// What is played in.
 pub const ROOT: &str = "/srv/random";
@@ -74,7 +75,7 @@ pub fn draw(rng: &mut Rng, path: &str) -> (String, Capabilities) {
             }
             text += "}\n";
         }
-        if let Ok(compiled) = Capabilities::compile_str(path, &text) {
+        if let Ok(compiled) = caps::compile_str(path, &text) {
             return (text, compiled.capabilities);
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use fastrand::Rng;
-use tidegate_policy::caps::Capabilities;
+use tidegate_policy::caps;
 
 use crate::caps_random::actor::act;
 use crate::caps_random::calls;
@@ -112,7 +112,7 @@ fn stage_of(lines: &str) -> Result<Stage> {
         base()
     );
     let path = stage::path();
-    let caps = Capabilities::compile_str(&path, &text)
+    let caps = caps::compile_str(&path, &text)
         .map_err(|e| anyhow!("{e:?}"))?
         .capabilities;
     let mut stage = Stage::new(&text, &caps.to_bundle())?;

@@ -1,7 +1,7 @@
 //! What random sequences come to seldom, played each time.
 
 use anyhow::{Result, anyhow, ensure};
-use tidegate_policy::caps::Capabilities;
+use tidegate_policy::caps;
 
 use crate::caps_random::file::{PORTS, ROOT, SOCKETS, SUBJECTS, base};
 use crate::caps_random::stage::{self, Stage};
@@ -21,7 +21,7 @@ fn stage_of(lines: [String; 3]) -> Result<Stage> {
     let text: String = subjects
         .map(|(name, lines)| format!("subject {name} {{\n{}{lines}}}\n", base()))
         .collect();
-    let caps = Capabilities::compile_str(&stage::path(), &text)
+    let caps = caps::compile_str(&stage::path(), &text)
         .map_err(|e| anyhow!("{e:?}"))?
         .capabilities;
     Stage::new(&text, &caps.to_bundle())

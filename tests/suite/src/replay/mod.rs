@@ -21,8 +21,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use fastrand::Rng;
+use tidegate_bundle::Policy;
 use tidegate_model::{Op, POLICY, Program, World, sequence, shrink};
-use tidegate_policy::Policy;
+use tidegate_policy::map;
 
 use crate::replay::play::{Divergence, Player, Tally};
 
@@ -85,7 +86,7 @@ pub fn main(words: &[&str]) -> ExitCode {
 const PLACES: [(&str, &str); 2] = [("disk", "/srv/replay"), ("memory", "/dev/shm/replay")];
 
 fn run(cli: &Cli) -> Result<bool> {
-    let compiled = Policy::compile_str("replay", POLICY).map_err(|e| anyhow::anyhow!("{e:?}"))?;
+    let compiled = map::compile_str("replay", POLICY).map_err(|e| anyhow::anyhow!("{e:?}"))?;
     let policy = Arc::new(compiled.policy);
     println!("seed {}", cli.seed);
     if cli.dry_run {

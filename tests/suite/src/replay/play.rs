@@ -9,9 +9,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use tidegate_bundle::Policy;
 use tidegate_model::{Act, FIRST, Level, Op, Pid, Verdict, World};
 use tidegate_monitor::Monitor;
-use tidegate_policy::Policy;
 
 use crate::replay::attempt::network;
 use crate::replay::control::{Control, Outcome};

@@ -16,7 +16,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use fastrand::Rng;
-use tidegate_policy::te::contexts::{ContextsProblem, FileContexts, Kind, Texts};
+use tidegate_bundle::te::contexts::{FileContexts, Kind};
+use tidegate_policy::te::contexts::{self, ContextsProblem, Texts};
 
 /// Where files and the oracle lie, in the tree.
 const PLACE: &str = "tmp/te-contexts";
@@ -64,7 +65,7 @@ fn compared(words: &[&str]) -> Result<usize> {
 /// The policy's own file contexts: with the files that libselinux has compiled for itself, and without.
 fn policy(tree: &Path, rng: &mut Rng, tally: &mut Tally) -> Result<()> {
     let directory = tree.join("etc/selinux/default/contexts/files");
-    let contexts = FileContexts::compile_files(&directory.join("file_contexts"))?;
+    let contexts = contexts::compile_files(&directory.join("file_contexts"))?;
     let mut pairs = Vec::new();
     let mut paths = HashSet::new();
     real(tree, tree, &mut pairs, &mut paths)?;
@@ -158,7 +159,7 @@ fn generated(tree: &Path, sets: usize, rng: &mut Rng, tally: &mut Tally) -> Resu
     for set in 0..sets {
         let mut texts = generate::texts(rng);
         let contexts = loop {
-            match FileContexts::compile(&texts) {
+            match contexts::compile(&texts) {
                 Ok(contexts) => break contexts,
                 // a line that is refused is taken out; that it is for a good reason is a unit test's matter
                 Err(errors) => {
@@ -232,7 +233,7 @@ fn drop_refused(texts: &mut Texts) -> Result<()> {
         let alone = |line: &&str| {
             let mut single = Texts::default();
             single.policy.text = (*line).to_owned();
-            FileContexts::compile(&single).is_ok()
+            contexts::compile(&single).is_ok()
         };
         let lines: Vec<&str> = text.text.lines().filter(alone).collect();
         text.text = lines.iter().map(|line| format!("{line}\n")).collect();

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use anyhow::Result;
-use tidegate_policy::te::db::PolicyDb;
+use tidegate_bundle::te::db::PolicyDb;
 
 use crate::te_decisions::{Decides, Label, Sample, Samples};
 

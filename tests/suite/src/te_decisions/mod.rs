@@ -1,5 +1,5 @@
 //! Holds what different deciders say by one SELinux policy against each other: libsepol ([`Oracle`]), the reference
-//! in `tidegate_policy::te::decide` ([`Reference`]), the kernel's tables ([`Tables`]), and any other that implements [`Decides`].
+//! in `tidegate_bundle::te::decide` ([`Reference`]), the kernel's tables ([`Tables`]), and any other that implements [`Decides`].
 #![forbid(unsafe_code)]
 
 mod compare;
@@ -11,7 +11,7 @@ mod samples;
 mod tables;
 
 use anyhow::Result;
-use tidegate_policy::te::db::Context;
+use tidegate_bundle::te::db::Context;
 
 pub use compare::compare;
 pub use generate::generate;

@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use tidegate_policy::te::db::{Context, PolicyDb};
+use tidegate_bundle::te::db::{Context, PolicyDb};
 
 use crate::te_decisions::{Decides, Label, Sample, Vector};
 

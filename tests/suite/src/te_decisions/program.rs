@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use fastrand::Rng;
-use tidegate_policy::te::Te;
+use tidegate_bundle::te::Te;
 
 use crate::te_decisions::{Decides, Oracle, Reference, Samples, Tables, compare, generate};
 

@@ -1,8 +1,8 @@
-//! The reference in `tidegate_policy`.
+//! The reference in `tidegate_bundle`.
 
 use anyhow::Result;
-use tidegate_policy::te::db::Context;
-use tidegate_policy::te::decide::Decider;
+use tidegate_bundle::te::db::Context;
+use tidegate_bundle::te::decide::Decider;
 
 use crate::te_decisions::{Decides, Label, Sample, Vector};
 

@@ -1,7 +1,7 @@
 //! Which questions are asked.
 
 use fastrand::Rng;
-use tidegate_policy::te::db::{Bitmap, Context, Level, Number, PolicyDb, Range, Rule};
+use tidegate_bundle::te::db::{Bitmap, Context, Level, Number, PolicyDb, Range, Rule};
 
 /// Contexts with each type.
 const EACH: usize = 3;
@@ -46,7 +46,7 @@ impl<'p> Samples<'p> {
     ///
     /// If no type of it can be in a context.
     pub fn new(db: &'p PolicyDb, seed: u64) -> Self {
-        let conditional = |it: &'p tidegate_policy::te::db::Conditional| {
+        let conditional = |it: &'p tidegate_bundle::te::db::Conditional| {
             it.when_true.iter().chain(&it.when_false)
         };
         let conditional = db.conditionals.iter().flat_map(conditional);

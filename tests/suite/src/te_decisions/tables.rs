@@ -1,9 +1,9 @@
 //! The kernel's tables, asked by the kernel's own code (`tidegate_flask`).
 
 use anyhow::{Context as _, Result};
+use tidegate_bundle::te::Te;
+use tidegate_bundle::te::db::Context;
 use tidegate_flask::{Image, Labelling, Numbering, Server, Sid};
-use tidegate_policy::te::Te;
-use tidegate_policy::te::db::Context;
 
 use crate::te_decisions::{Decides, Label, Sample, Vector};
 

@@ -7,11 +7,12 @@ mod service;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidegate_bundle::caps::{Capabilities, Class, Object, permission};
+use tidegate_bundle::limits::MAX_LAYERS;
+
 use self::service::Connection;
 pub use self::service::Operand;
 use super::decide::{self, Given, Layer, Missing, Withdrawn, least};
-use super::{Capabilities, Class, Object, permission};
-use crate::limits::MAX_LAYERS;
 
 /// A process, by its number in the world.
 pub type Pid = usize;

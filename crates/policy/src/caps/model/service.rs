@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tidegate_bundle::caps::{Need, Needs, Object, Rights, permission};
+
 use super::{Active, Fd, Pid, Refusal, Session, World};
 use crate::caps::decide::{self, Given, Layer};
-use crate::caps::{Need, Needs, Object, Rights, permission};
 
 /// An operand of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]

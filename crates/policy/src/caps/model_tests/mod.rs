@@ -4,9 +4,11 @@ mod random;
 mod scenes;
 mod service;
 
+use tidegate_bundle::caps::permission::*;
+use tidegate_bundle::caps::{Class, Object};
+
 use super::decide::Layer;
 use super::model::*;
-use super::permission::*;
 use super::*;
 
 const FILES: [&str; 2] = [
@@ -125,7 +127,7 @@ fn files() -> Vec<Capabilities> {
 }
 
 fn compiled(files: [&str; 2]) -> Vec<Capabilities> {
-    let compile = |text: &str| match Capabilities::compile_str("model.caps", text) {
+    let compile = |text: &str| match compile_str("model.caps", text) {
         Ok(compiled) => compiled.capabilities,
         Err(errors) => panic!("{errors:?}"),
     };

@@ -307,7 +307,7 @@ proptest! {
     #[test]
     fn uses_are_counted_wherever_they_are_made(steps in prop::collection::vec((any::<Index>(), any::<Index>(), 0..4u8), 1..60)) {
         let text = "subject a {\n file /f read uses 5\n file /f write uses 7\n control file read write\n}\n";
-        let mut world = World::new(vec![Capabilities::compile_str("uses.caps", text).unwrap().capabilities]);
+        let mut world = World::new(vec![compile_str("uses.caps", text).unwrap().capabilities]);
         let first = world.start(Layer { files: 0, subject: 0 });
         world.start(Layer { files: 0, subject: 0 });
         world.bind(first, &file("/f"), READ).unwrap();

@@ -195,11 +195,7 @@ fn there_are_so_many_layers_and_no_more() {
     let text: String = (0..17)
         .map(|at| format!("subject s{at} {{\n}}\n"))
         .collect();
-    let files = vec![
-        Capabilities::compile_str("many.caps", &text)
-            .unwrap()
-            .capabilities,
-    ];
+    let files = vec![compile_str("many.caps", &text).unwrap().capabilities];
     let mut world = World::new(files);
     let pid = world.start(Layer {
         files: 0,

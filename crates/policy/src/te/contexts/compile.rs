@@ -4,16 +4,17 @@
 //! were passed that patterns as `/usr/(.*/)?bin(/.*)?` ask for, and that beside each of thousands of literal paths. A few
 //! automata for neighbouring lines have a sixth of them together, so that is what is made.
 
+use tidegate_bundle::limits::{MAX_FILE_AUTOMATA, MAX_STATES};
+use tidegate_bundle::te::contexts::{Automaton, Kind, Said};
+
 use super::alias::{self, Alias};
 use super::product::product;
-use super::said::Said;
+use super::said::{before_none, by};
 use super::spec::{Spec, precedence};
-use super::{Automaton, Kind};
 use crate::automaton::dfa::Dfa;
 use crate::automaton::minimise::minimise;
 use crate::automaton::nfa::Patterns;
 use crate::automaton::subset::determinise;
-use crate::limits::{MAX_FILE_AUTOMATA, MAX_STATES};
 
 /// Why lines have no automata, and the line (an index) that it was noticed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,9 +157,9 @@ impl Build<'_> {
 fn said(specs: &[Spec], lines: &[usize], none: u8) -> [Said; 7] {
     Kind::ALL.map(|kind| {
         let covering = lines.iter().filter(|&&line| specs[line].covers(kind));
-        covering
-            .map(|&line| Said::by(line, &specs[line]))
-            .fold(Said::default(), |before, own| own.over(before))
-            .before_none(none)
+        let said = covering
+            .map(|&line| by(line, &specs[line]))
+            .fold(Said::default(), |before, own| own.over(before));
+        before_none(said, none)
     })
 }

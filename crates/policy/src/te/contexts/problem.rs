@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 use thiserror::Error;
-
-use crate::limits::{MAX_FILE_CONTEXTS_LINES, MAX_FILE_CONTEXTS_TEXT};
+use tidegate_bundle::limits::{MAX_FILE_CONTEXTS_LINES, MAX_FILE_CONTEXTS_TEXT};
 
 /// One thing wrong with a file of contexts or of substitutions. The diagnostic's code names it for machines.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Diagnostic)]

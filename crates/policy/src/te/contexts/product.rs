@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::said::Said;
+use tidegate_bundle::te::contexts::Said;
+
+use super::said::before_none;
 use crate::automaton::dfa::{Dfa, Numbers, Run, push};
 
 /// What lines say when other lines stand behind them, whose automaton is `over`, unless it takes more than `max` states.
@@ -39,7 +41,7 @@ pub(super) fn product(
             push(&mut row, last, state(&mut pairs, a, b));
         }
         let (before, own) = (under.said(a), over.said(b));
-        let said = std::array::from_fn(|kind| own[kind].over(before[kind]).before_none(none));
+        let said = std::array::from_fn(|kind| before_none(own[kind].over(before[kind]), none));
         let (answer, is_new) = answers.of(said);
         if is_new {
             dfa.answers.push(said);

@@ -8,13 +8,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use miette::NamedSource;
+use tidegate_bundle::limits::MAX_FILE_CONTEXTS_LINES;
+use tidegate_bundle::te::contexts::{Kind, Line as Place};
 
+use super::Text;
 use super::alias::Alias;
 use super::pattern::{self, What};
 use super::problem::{ContextsFinding, ContextsProblem as Problem};
 use super::spec::{self, Spec};
-use super::{Kind, Line as Place, Text};
-use crate::limits::MAX_FILE_CONTEXTS_LINES;
 
 /// What all files say.
 #[derive(Default)]
@@ -84,7 +85,7 @@ impl Read {
         let (kind, context) = match &line.words[..] {
             [_] | [] => return Err(line.finding(Problem::Fields, 0)),
             [_, _] => (None, 1),
-            [_, (word, _), ..] => match Kind::of_option(word) {
+            [_, (word, _), ..] => match kind_of(word) {
                 Some(kind) => (Some(kind), 2),
                 None => return Err(line.finding(Problem::Kind((*word).to_owned()), 1)),
             },
@@ -207,4 +208,18 @@ fn lines(source: &NamedSource<Arc<str>>) -> impl Iterator<Item = Line<'_>> {
 /// `isspace()` of the C locale.
 fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
+}
+
+/// Returns the kind that a line names by its second word.
+fn kind_of(word: &str) -> Option<Kind> {
+    Some(match word {
+        "--" => Kind::Regular,
+        "-d" => Kind::Directory,
+        "-c" => Kind::Character,
+        "-b" => Kind::Block,
+        "-p" => Kind::Fifo,
+        "-l" => Kind::Symlink,
+        "-s" => Kind::Socket,
+        _ => return None,
+    })
 }

@@ -1,60 +1,21 @@
-//! What lines say of a path, and how what some say is overridden by what others say.
-//!
-//! The rule is that of `lookup_check_node()` in libselinux 3.8. Lines for one path alone count before any pattern, and of
-//! two such lines one for the file's kind before one for all kinds, else the first. Patterns are asked from the node with
-//! most stems to the one with least, and the last line that matches counts; but a `<<none>>` ends the search when it is
-//! met, even though a later line may match in a node that was not asked yet.
+//! What single lines say, and what has not to be known of what several say.
 
-use serde::{Deserialize, Serialize};
+use tidegate_bundle::te::contexts::Said;
 
 use super::spec::Spec;
 
-/// What some lines say of one kind of file.
-///
-/// It is all that has to be known of them to tell what they and others say together. What the last automaton says, over
-/// what those before it say, is the answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Said {
-    /// The line that counts, by its number in [`FileContexts::lines`](super::FileContexts::lines), from 1; 0 if none matches.
-    pub line: u16,
-    /// The highest rank of a line that matches; 0 without one. Lines of a higher rank are asked before those of a lower
-    /// one: it is one more than the number of stems, and 5 for a line of one path.
-    pub rank: u8,
-    /// The highest rank of a `<<none>>` that no later line hides, as none is asked before it; 0 without one.
-    pub none: u8,
+/// Returns what a line says, whose number counts from 0.
+pub(super) fn by(number: usize, spec: &Spec) -> Said {
+    Said {
+        line: number as u16 + 1,
+        rank: spec.rank,
+        none: if spec.context.is_none() { spec.rank } else { 0 },
+    }
 }
 
-impl Said {
-    /// What a line says, whose number counts from 0.
-    pub(super) fn by(number: usize, spec: &Spec) -> Said {
-        Said {
-            line: number as u16 + 1,
-            rank: spec.rank,
-            none: if spec.context.is_none() { spec.rank } else { 0 },
-        }
-    }
-
-    /// What is said when these lines stand behind others, of which this is said.
-    pub fn over(self, before: Said) -> Said {
-        // none of these is asked then
-        let ends = before.none > self.rank;
-        let is_by_before = self.rank == 0 || ends;
-        Said {
-            line: if is_by_before { before.line } else { self.line },
-            rank: self.rank.max(before.rank),
-            none: if ends { before.none } else { self.none },
-        }
-    }
-
-    /// The same, if no line before these has a `<<none>>` of a higher rank than the one given: a rank above it hides no
-    /// more than it does.
-    pub(super) fn before_none(self, highest: u8) -> Said {
-        let rank = self.rank.min(highest.max(1));
-        Said { rank, ..self }
-    }
-
-    /// The line that counts, from 0.
-    pub fn line(self) -> Option<u16> {
-        self.line.checked_sub(1)
-    }
+/// Returns what is said, if no line before has a `<<none>>` of a higher rank than the one given: a rank above it hides no
+/// more than it does.
+pub(super) fn before_none(said: Said, highest: u8) -> Said {
+    let rank = said.rank.min(highest.max(1));
+    Said { rank, ..said }
 }

@@ -1,8 +1,7 @@
 //! A line of a file of contexts: what it matches, and where libselinux keeps it.
 
 use regex_syntax::hir::Hir;
-
-use super::Kind;
+use tidegate_bundle::te::contexts::Kind;
 
 /// How many components of a path libselinux sorts patterns by: `SPEC_NODE_MAX_DEPTH` of label_file.h.
 const MAX_STEMS: u8 = 3;

@@ -5,6 +5,8 @@ use proptest::sample::select;
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
 use regex_automata::util::syntax;
 
+use tidegate_bundle::te::contexts::{Automaton, Found, Kind, Said};
+
 use super::compile::automata_with;
 use super::spec::Spec;
 use super::*;
@@ -25,7 +27,7 @@ fn of(policy: &str) -> Texts {
 
 #[track_caller]
 fn says(texts: &Texts, wanted: &[(&str, &str)]) {
-    let contexts = FileContexts::compile(texts).unwrap();
+    let contexts = compile(texts).unwrap();
     for (path, name) in wanted {
         let found = contexts.lookup(path.as_bytes(), Kind::Regular);
         let got = match found {
@@ -195,7 +197,7 @@ fn what_is_wrong_is_told_with_its_line() {
             "the pattern repeats too much",
         ),
     ] {
-        let errors = FileContexts::compile(&of(&format!("# first\n{line}\n"))).unwrap_err();
+        let errors = compile(&of(&format!("# first\n{line}\n"))).unwrap_err();
         let [finding] = &errors.0[..] else {
             panic!("{errors:?}");
         };
@@ -208,7 +210,7 @@ fn what_is_wrong_is_told_with_its_line() {
             subs: text("subs", line),
             ..Texts::default()
         };
-        let errors = FileContexts::compile(&texts).unwrap_err();
+        let errors = compile(&texts).unwrap_err();
         assert!(errors.0[0].to_string().starts_with("subs:1: "));
     }
 }
@@ -217,14 +219,14 @@ fn what_is_wrong_is_told_with_its_line() {
 fn a_missing_file_is_told_unless_it_need_not_be_there() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file_contexts");
-    let errors = FileContexts::compile_files(&path).unwrap_err();
+    let errors = compile_files(&path).unwrap_err();
     assert!(
         errors.0[0]
             .to_string()
             .contains("file_contexts: cannot be read")
     );
     std::fs::write(&path, "/.* u:r:t\n").unwrap();
-    let contexts = FileContexts::compile_files(&path).unwrap();
+    let contexts = compile_files(&path).unwrap();
     assert_eq!(contexts.lookup(b"/x", Kind::Fifo).context, Some("u:r:t"));
 }
 

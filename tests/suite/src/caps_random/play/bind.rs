@@ -1,9 +1,9 @@
 //! What actors open, connect, use and close.
 
 use anyhow::{Context, Result};
+use tidegate_bundle::caps::permission::{APPEND, CONNECT, CREATE, LOCK, READ, WRITE};
+use tidegate_bundle::caps::{Class, Object};
 use tidegate_policy::caps::model::{Fd, Pid, Refusal};
-use tidegate_policy::caps::permission::{APPEND, CONNECT, CREATE, LOCK, READ, WRITE};
-use tidegate_policy::caps::{Class, Object};
 
 use super::{Description, Play, Slot, path_of};
 use crate::caps_random::file::{FILES, NEW, PORTS, ROOT, SOCKETS};

@@ -1,9 +1,9 @@
 //! Actors that become others: narrowed, executed, born.
 
 use anyhow::{Result, anyhow, ensure};
+use tidegate_bundle::caps::permission::EXECUTE;
+use tidegate_bundle::caps::{Class, Object};
 use tidegate_policy::caps::model::{Fd, Pid, Refusal, Revoke};
-use tidegate_policy::caps::permission::EXECUTE;
-use tidegate_policy::caps::{Class, Object};
 
 use super::{Actor, Play, layer};
 use crate::caps_random::file::{ROOT, SUBJECTS};

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use fastrand::Rng;
+use tidegate_bundle::caps::Object;
+use tidegate_policy::caps;
 use tidegate_policy::caps::decide::Layer;
 use tidegate_policy::caps::model::{Fd, Pid, Refusal, World};
-use tidegate_policy::caps::{Capabilities, Object};
 
 use crate::caps_random::file::{self, EXPIRES, ROOT, SUBJECTS};
 use crate::caps_random::shrink;
@@ -140,7 +141,7 @@ fn kind(e: &anyhow::Error) -> String {
 
 /// Plays these steps under this file.
 fn play(text: &str, subjects: [usize; STARTED], steps: &[u64]) -> Result<String> {
-    let compiled = Capabilities::compile_str(&stage::path(), text);
+    let compiled = caps::compile_str(&stage::path(), text);
     let caps = compiled.map_err(|e| anyhow::anyhow!("{e:?}"))?.capabilities;
     let mut play = Play {
         stage: Stage::new(text, &caps.to_bundle())?,

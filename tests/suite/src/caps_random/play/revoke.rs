@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use tidegate_bundle::caps::{Class, Object};
 use tidegate_policy::caps::model::{Fd, Refusal, Revoke};
-use tidegate_policy::caps::{Class, Object};
 
 use super::bind::file_object;
 use super::{Play, WHILE, layer};

@@ -1,13 +1,12 @@
 //! Objects, and what a capability says of which it is for.
 
 use std::borrow::Cow;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
-use regex_syntax::hir::{Dot, Hir};
 use serde::{Deserialize, Serialize};
 
 use super::Class;
-use super::pattern::{Pattern, class, repeated};
+use super::pattern::Pattern;
 use crate::network::{Cidr, masked};
 
 /// An object, by the name under which it is bound.
@@ -38,7 +37,7 @@ impl Object {
         match self {
             Object::Path(_, name) | Object::Unix(name) | Object::Of(_, name) => Cow::Borrowed(name),
             Object::Inet(_, addr, port) => {
-                let mut key = octets(*addr);
+                let mut key = address_key(*addr);
                 key.extend(port.to_be_bytes());
                 Cow::Owned(key)
             }
@@ -77,64 +76,12 @@ impl Objects {
             _ => false,
         }
     }
-
-    /// Their keys, as a regular expression over bytes.
-    pub(super) fn hir(&self) -> Hir {
-        match self {
-            Objects::Named(pattern) => pattern.hir(),
-            Objects::Network { networks, ports } => {
-                let networks = networks.iter().map(|&network| network_hir(network));
-                Hir::concat(vec![
-                    Hir::alternation(networks.collect()),
-                    ports_hir(*ports),
-                ])
-            }
-        }
-    }
 }
 
-fn octets(addr: IpAddr) -> Vec<u8> {
+/// Returns the bytes that an automaton reads of an address: first the number of its version.
+pub fn address_key(addr: IpAddr) -> Vec<u8> {
     match addr {
         IpAddr::V4(v4) => [&[4][..], &v4.octets()].concat(),
         IpAddr::V6(v6) => [&[6][..], &v6.octets()].concat(),
     }
 }
-
-/// The keys of a network's addresses.
-fn network_hir((addr, prefix): Cidr) -> Hir {
-    let key = octets(addr);
-    let (whole, bits) = (1 + usize::from(prefix / 8), prefix % 8);
-    let mut parts = vec![Hir::literal(&key[..whole])];
-    let mut rest = key.len() - whole;
-    if bits > 0 {
-        let low = key[whole];
-        parts.push(class([(low, low | 0xff >> bits)]));
-        rest -= 1;
-    }
-    if rest > 0 {
-        let rest = rest as u32;
-        parts.push(repeated(Hir::dot(Dot::AnyByte), rest, Some(rest)));
-    }
-    Hir::concat(parts)
-}
-
-/// The keys of a range of ports: of those with its first upper byte, of those between, of those with its last.
-fn ports_hir((first, last): (u16, u16)) -> Hir {
-    let [a, b] = first.to_be_bytes();
-    let [c, d] = last.to_be_bytes();
-    let run = |upper: (u8, u8), lower: (u8, u8)| Hir::concat(vec![class([upper]), class([lower])]);
-    if a == c {
-        return run((a, a), (b, d));
-    }
-    let mut runs = vec![run((a, a), (b, 255)), run((c, c), (0, d))];
-    if c - a > 1 {
-        runs.push(run((a + 1, c - 1), (0, 255)));
-    }
-    Hir::alternation(runs)
-}
-
-/// All addresses of both families.
-pub(super) const ANY: [Cidr; 2] = [
-    (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
-    (IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED), 0),
-];

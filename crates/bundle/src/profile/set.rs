@@ -2,13 +2,11 @@
 //! and shared where they are equal.
 
 use std::fmt;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::decide::AF_UNIX;
 use super::{Access, Capabilities, Mode, PathFlags, Perms, Rlimit, RuleClass};
-use crate::limits::MAX_LINE;
 
 /// All profiles of a policy.
 ///
@@ -111,7 +109,7 @@ pub struct Linked {
 
 /// The name of the profile that one of this name is a child or a hat of. Names are split from their
 /// beginning, as the kernel does it: `a///bin/b` is the child `/bin/b` of `a`.
-pub(crate) fn parent_of(name: &str) -> Option<&str> {
+pub fn parent_of(name: &str) -> Option<&str> {
     name.match_indices("//").last().map(|(at, _)| &name[..at])
 }
 
@@ -219,23 +217,6 @@ pub struct LeftOut {
     pub why: String,
 }
 
-impl LeftOut {
-    /// Texts that are too long for a bundle are cut.
-    pub(super) fn new(
-        profiles: impl Iterator<Item = String>,
-        file: &Path,
-        line: u32,
-        why: &str,
-    ) -> LeftOut {
-        LeftOut {
-            profiles: profiles.map(|name| short(&name)).collect(),
-            file: short(&file.to_string_lossy()),
-            line,
-            why: short(why),
-        }
-    }
-}
-
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
@@ -248,9 +229,4 @@ impl fmt::Display for LeftOut {
         }
         write!(f, ": {}", self.why)
     }
-}
-
-/// As much of a text as a bundle takes; a character has at most four bytes.
-pub(super) fn short(text: &str) -> String {
-    text.chars().take(MAX_LINE / 4).collect()
 }

@@ -1,9 +1,12 @@
 //! Checks a policy that was read: what [`Policy`] promises of one.
 
+use std::collections::BTreeSet;
+
 use super::BundleError;
 use crate::attrs::Attrs;
+use crate::builtin::{self, Builtin, RESERVED};
 use crate::limits::{MAX_DEPTH, MAX_LINE, MAX_NAME, MIN_LEVELS};
-use crate::map::{RESERVED, is_level_name, is_policy_name};
+use crate::names::{is_level_name, is_policy_name};
 use crate::network::masked;
 use crate::policy::{Node, Policy, Rule};
 
@@ -209,38 +212,50 @@ fn networks(policy: &Policy) -> Result<(), BundleError> {
     Ok(())
 }
 
-/// Checks that the reserved paths hold what the compiler always puts there, and
-/// nothing else.
+/// Checks that the reserved paths hold the built-in rules, and nothing else.
 fn builtins(policy: &Policy) -> Result<(), BundleError> {
-    let levels: Vec<_> = policy.levels.iter().rev().map(String::as_str).collect();
-    let map = format!("levels {}\n{} /\n", levels.join(" > "), levels[0]);
-    let unprotected = |path: &str| BundleError::Unprotected(path.to_owned());
-    let expected = Policy::compile_str("built-in", &map);
+    let rules = builtin::rules(&policy.levels);
+    // Each reserved path has a rule of its own, and so inherits nothing.
+    let above = (0, Attrs::empty());
     for path in RESERVED {
-        let expected = expected.as_ref().map_err(|_| unprotected(path))?;
-        let at = |policy: &Policy| policy.node(path.as_bytes()).ok_or(unprotected(path));
-        let (ours, theirs) = (at(&expected.policy)?, at(policy)?);
-        if !same(&expected.policy, ours, policy, theirs) {
-            return Err(unprotected(path));
+        let node = policy.node(path.as_bytes());
+        if !node.is_some_and(|node| holds(policy, node, path, above, &rules)) {
+            return Err(BundleError::Unprotected(path.to_owned()));
         }
     }
     Ok(())
 }
 
-/// Whether two nodes and all below them say the same.
-fn same(ours: &Policy, our: u32, policy: &Policy, their: u32) -> bool {
-    let (a, b) = (&ours.nodes[our as usize], &policy.nodes[their as usize]);
+/// Returns whether a node that stands for `path`, and all below it, say what the built-in rules do. A path between two of their
+/// paths has what is `inherited` from above, and no `*` leads anywhere.
+fn holds(
+    policy: &Policy,
+    node: u32,
+    path: &str,
+    inherited: (u8, Attrs),
+    rules: &[Builtin],
+) -> bool {
+    let (own, below) = match rules.iter().find(|rule| rule.path == path) {
+        Some(rule) => (
+            (rule.level, rule.attrs | Attrs::EXPLICIT),
+            (rule.level, rule.attrs & Attrs::INHERITED),
+        ),
+        None => (inherited, inherited),
+    };
+    let further = rules.iter().filter_map(|rule| {
+        let rest = rule.path.strip_prefix(path)?.strip_prefix('/')?;
+        rest.split('/').next()
+    });
+    let names: BTreeSet<&str> = further.collect();
+    let found = &policy.nodes[node as usize];
     let says = |rule: Rule| (rule.level, rule.attrs);
-    says(a.own) == says(b.own)
-        && says(a.below) == says(b.below)
-        && (a.star, b.star) == (None, None)
-        && a.edges == b.edges
-        && ours
-            .edges
-            .iter()
-            .filter(|edge| edge.parent == our)
-            .all(|edge| {
-                let their = policy.exact(their, &edge.name);
-                their.is_some_and(|their| same(ours, edge.child, policy, their))
-            })
+    says(found.own) == own
+        && says(found.below) == below
+        && found.star.is_none()
+        && found.edges as usize == names.len()
+        && names.iter().all(|name| {
+            let child = policy.exact(node, name.as_bytes());
+            let path = format!("{path}/{name}");
+            child.is_some_and(|child| holds(policy, child, &path, below, rules))
+        })
 }

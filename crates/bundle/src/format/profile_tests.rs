@@ -4,32 +4,18 @@ use super::profile::{all_fit, write};
 use super::section::{write_all, write_lomac};
 use super::*;
 use crate::limits::{MAX_AUTOMATA_BYTES, MAX_LINE, MAX_PROFILE_NAME};
-use crate::profile::pack::example;
-use crate::profile::{
-    Exec, LeftOut, Linked, Parsed, PathFlags, ProfileSet, Rlimit, Table, Target, Walk, unpack,
-};
+use crate::profile::{Exec, LeftOut, Linked, PathFlags, ProfileSet, Rlimit, Table, Target, Walk};
 
 /// Three profiles, the second of which is a child of the first. The first automaton is that of
 /// their attachments, the second that of their rules on files, which leads to one target.
 fn set() -> ProfileSet {
-    let profiles = ["a", "a//b", "c"].map(|name| {
-        let mut profile = unpack(&example().0).unwrap().remove(0);
-        profile.name = name.into();
-        profile
-    });
-    let parsed = Parsed {
-        file: "f".into(),
-        profiles: profiles.into(),
-        warnings: Vec::new(),
-    };
-    ProfileSet::link(&[parsed], &[]).unwrap()
+    made::policy_with_profiles(&["a", "a//b", "c"]).profiles
 }
 
 fn policy(profiles: ProfileSet) -> Policy {
-    let compiled = Policy::compile_str("test", "levels top > low\ntop /\n").unwrap();
     Policy {
         profiles,
-        ..compiled.policy
+        ..made::policy("levels top > low\ntop /\n")
     }
 }
 

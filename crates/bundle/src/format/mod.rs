@@ -184,6 +184,8 @@ fn array<const N: usize>(slice: &[u8]) -> [u8; N] {
 #[cfg(test)]
 mod capability_tests;
 #[cfg(test)]
+mod made;
+#[cfg(test)]
 mod profile_tests;
 #[cfg(test)]
 mod te_contexts_tests;

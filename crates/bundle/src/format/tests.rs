@@ -8,9 +8,7 @@ use crate::{Attrs, Edge, Network, Node, Rule, RuleSource};
 fn policy() -> Policy {
     let map = "levels top > mid > low\ntop /\nmid /a/b\nlow /a/*/c\nlow /z\n\
                low network 10.0.0.0/8\nmid network 10.1.0.0/16\n";
-    Policy::compile_str("test", map)
-        .expect("it compiles")
-        .policy
+    made::policy(map)
 }
 
 /// What the loader says of a policy changed by `change`.

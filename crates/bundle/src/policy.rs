@@ -12,10 +12,8 @@ use crate::te::Te;
 /// A compiled path-level map.
 ///
 /// The fields are public for the monitor, which copies them into kernel maps. A
-/// policy that comes from [`compile_file`](Policy::compile_file),
-/// [`compile_str`](Policy::compile_str), [`preset`](Policy::preset) or
-/// [`from_bundle`](Policy::from_bundle) keeps these invariants, on which
-/// [`lookup`](Policy::lookup) and the kernel's walk rely:
+/// policy that comes from the map's compiler or from [`from_bundle`](Policy::from_bundle)
+/// keeps these invariants, on which [`lookup`](Policy::lookup) and the kernel's walk rely:
 ///
 /// - `nodes` and `edges` are a tree: each node but the root has one way to it;
 /// - `edges` is sorted by `(parent, name)`, without duplicates;
@@ -40,8 +38,8 @@ pub struct Policy {
     /// Where each rule was written, for audit records and `why`.
     pub rules: Vec<RuleSource>,
     /// The `profile` model's policy; empty where there is none. No map has any: the loader of the
-    /// policy puts them here, and [`extended`](Policy::extended) policies, by which fixes are
-    /// tried, are without them. Serde leaves them out, too, as what is kept of a policy (a
+    /// policy puts them here, and policies that more statements were compiled into, by which fixes
+    /// are tried, are without them. Serde leaves them out, too, as what is kept of a policy (a
     /// recording's head, the daemon's files) is its bundle, which has them in a section of their
     /// own.
     #[serde(skip)]

@@ -8,12 +8,11 @@ use crate::te::policydb::pack::pack;
 use crate::te::policydb::{PolicyDbError, read};
 
 fn policy() -> Policy {
-    let compiled = Policy::compile_str("test", "levels top > low\ntop /\n").unwrap();
     let mut te = Te::read(pack(&example(34))).unwrap();
     te.set("strict", true).unwrap();
     Policy {
         te: Some(te),
-        ..compiled.policy
+        ..made::policy("levels top > low\ntop /\n")
     }
 }
 

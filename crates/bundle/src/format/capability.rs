@@ -10,12 +10,13 @@ use super::{BundleError, CAPABILITY, automaton, open, seal, section};
 use crate::automaton::Automaton;
 use crate::caps::{
     Allowed, Capabilities, Capability, Class, Names, Need, Needs, Objects, Operation, Pattern,
-    Rights, Service, Subject, is_name,
+    Rights, Service, Subject,
 };
 use crate::limits::{
     MAX_CAPABILITIES, MAX_CAPS_BUNDLE, MAX_CAPS_BYTES, MAX_EXPIRY, MAX_LINE, MAX_OPERANDS,
     MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS, MAX_VECTOR,
 };
+use crate::names::is_capability_name;
 use crate::network::masked;
 use crate::policy::RuleSource;
 
@@ -154,7 +155,7 @@ fn check(caps: &Capabilities) -> Result<(), &'static str> {
 
 fn check_names(names: &[&String]) -> Result<(), &'static str> {
     let mut seen = std::collections::HashSet::new();
-    if !names.iter().all(|name| is_name(name)) {
+    if !names.iter().all(|name| is_capability_name(name)) {
         return Err("a name that is none");
     }
     match names.iter().all(|name| seen.insert(*name)) {

@@ -87,7 +87,7 @@ impl Class {
     ];
 
     /// The class of this word.
-    pub(super) fn of_word(word: &str) -> Option<Class> {
+    pub fn of_word(word: &str) -> Option<Class> {
         let known = Class::WORDS.into_iter().find(|(known, _)| *known == word);
         known.map(|(_, class)| class)
     }

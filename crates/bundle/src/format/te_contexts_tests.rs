@@ -1,21 +1,12 @@
 //! File contexts that no compiler makes.
 
-use super::BundleError;
 use super::te_contexts::write;
+use super::{BundleError, made};
 use crate::limits::{MAX_CONTEXT, MAX_LINE};
-use crate::te::contexts::{Automaton, FileContexts, Kind, Said, Text, Texts};
+use crate::te::contexts::{Automaton, FileContexts, Kind, Said};
 
 fn contexts() -> FileContexts {
-    let text = "/.* u:r:default\n/a(/.*)? -d u:r:a\n/a/none -- <<none>>\n";
-    let policy = Text {
-        name: "file_contexts".into(),
-        text: text.into(),
-    };
-    FileContexts::compile(&Texts {
-        policy,
-        ..Texts::default()
-    })
-    .unwrap()
+    made::file_contexts("/.* u:r:default\n/a(/.*)? -d u:r:a\n/a/none -- <<none>>\n")
 }
 
 /// What the reader says is wrong with file contexts changed by `change`.

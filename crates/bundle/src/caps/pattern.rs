@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use miette::Diagnostic;
-use regex_syntax::hir::{Class, ClassBytes, ClassBytesRange, Dot, Hir, Repetition};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -36,16 +35,26 @@ pub struct Pattern {
 
 /// A piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+pub enum Part {
     /// This byte.
     Byte(u8),
     /// `?`: any byte but a slash.
     Any,
     /// `[a-c]`, `[^a-c]`: any byte but a slash that is in these ranges, or that is not.
-    Class { not: bool, ranges: Vec<(u8, u8)> },
+    Class {
+        /// Whether the byte is in none of the ranges.
+        not: bool,
+        /// The first and the last byte of each range.
+        ranges: Vec<(u8, u8)>,
+    },
     /// `*` and `**`: any number of bytes, without slashes, or with; where a whole component is meant, not none, and the first
     /// is no slash.
-    Many { slashes: bool, some: bool },
+    Many {
+        /// Whether slashes are among them.
+        slashes: bool,
+        /// Whether a whole component is meant.
+        some: bool,
+    },
     /// `{a,b}`: one of these.
     Either(Vec<Vec<Part>>),
 }
@@ -167,13 +176,18 @@ impl Pattern {
         &self.text
     }
 
+    /// Its pieces, in their order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
     /// Whether it matches a name: slowly, and by another way than automata do.
     pub fn matches(&self, name: &[u8]) -> bool {
         ends(&self.parts, name, BTreeSet::from([0])).contains(&name.len())
     }
 
     /// What it begins with, as far as that is written out.
-    pub(super) fn literal(&self) -> Vec<u8> {
+    pub fn literal(&self) -> Vec<u8> {
         let byte = |part: &Part| match part {
             Part::Byte(byte) => Some(*byte),
             _ => None,
@@ -182,13 +196,8 @@ impl Pattern {
     }
 
     /// The one name that it matches, if there are no more.
-    pub(super) fn single(&self) -> Option<Vec<u8>> {
+    pub fn single(&self) -> Option<Vec<u8>> {
         Some(self.literal()).filter(|name| name.len() == self.parts.len())
-    }
-
-    /// The same as a regular expression over bytes.
-    pub(super) fn hir(&self) -> Hir {
-        hir(&self.parts)
     }
 }
 
@@ -414,59 +423,6 @@ fn ends(parts: &[Part], name: &[u8], starts: BTreeSet<usize>) -> BTreeSet<usize>
             };
             starts.into_iter().filter_map(step).collect()
         }
-    })
-}
-
-fn hir(parts: &[Part]) -> Hir {
-    Hir::concat(parts.iter().map(part_hir).collect())
-}
-
-fn part_hir(part: &Part) -> Hir {
-    let not_slash = || class([(0, b'/' - 1), (b'/' + 1, 255)]);
-    match part {
-        Part::Byte(byte) => Hir::literal([*byte]),
-        Part::Any => not_slash(),
-        Part::Class { not, ranges } => {
-            let ranges = ranges
-                .iter()
-                .map(|&(low, high)| ClassBytesRange::new(low, high));
-            let mut class = ClassBytes::new(ranges);
-            if *not {
-                class.negate();
-            }
-            class.difference(&ClassBytes::new([ClassBytesRange::new(b'/', b'/')]));
-            Hir::class(Class::Bytes(class))
-        }
-        Part::Many { slashes, some } => {
-            let rest = match slashes {
-                true => Hir::dot(Dot::AnyByte),
-                false => not_slash(),
-            };
-            let rest = repeated(rest, 0, None);
-            match some {
-                true => Hir::concat(vec![not_slash(), rest]),
-                false => rest,
-            }
-        }
-        Part::Either(alternatives) => {
-            Hir::alternation(alternatives.iter().map(|parts| hir(parts)).collect())
-        }
-    }
-}
-
-/// One byte of these ranges.
-pub(super) fn class<const N: usize>(ranges: [(u8, u8); N]) -> Hir {
-    let ranges = ranges.map(|(low, high)| ClassBytesRange::new(low, high));
-    Hir::class(Class::Bytes(ClassBytes::new(ranges)))
-}
-
-/// So many of something.
-pub(super) fn repeated(sub: Hir, min: u32, max: Option<u32>) -> Hir {
-    Hir::repetition(Repetition {
-        min,
-        max,
-        greedy: true,
-        sub: Box::new(sub),
     })
 }
 

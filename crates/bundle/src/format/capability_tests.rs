@@ -25,9 +25,7 @@ service s on /run/s {
 "#;
 
 fn good() -> Capabilities {
-    Capabilities::compile_str("a.caps", TEXT)
-        .unwrap()
-        .capabilities
+    made::capabilities(TEXT)
 }
 
 fn changed(change: impl FnOnce(&mut Capabilities)) -> &'static str {
@@ -53,9 +51,7 @@ fn a_bundle_is_of_one_sort() {
     let caps = good().to_bundle();
     let of_caps = BundleError::UnknownSection("capability".into());
     assert_eq!(Policy::from_bundle(&caps), Err(of_caps));
-    let map = Policy::compile_str("m", "levels a > b\na /\n")
-        .unwrap()
-        .policy;
+    let map = made::policy("levels a > b\na /\n");
     let of_map = BundleError::UnknownSection("lomac".into());
     assert_eq!(Capabilities::from_bundle(&map.to_bundle()), Err(of_map));
     let none = seal(&section::write_all(&[]));

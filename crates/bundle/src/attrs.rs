@@ -37,14 +37,13 @@ bitflags! {
 impl Attrs {
     /// What a rule without `child-of` says of the things below its path:
     /// `lowwrite` and the attributes of programs are the path's own.
-    pub(crate) const INHERITED: Attrs =
-        Attrs::CREATOR.union(Attrs::LOWNOOPEN).union(Attrs::NEUTRAL);
+    pub const INHERITED: Attrs = Attrs::CREATOR.union(Attrs::LOWNOOPEN).union(Attrs::NEUTRAL);
 
     /// Attributes that count only for a program at the top level.
-    pub(crate) const TRUSTED: Attrs = Attrs::NODEMOTE.union(Attrs::NONETDEMOTE);
+    pub const TRUSTED: Attrs = Attrs::NODEMOTE.union(Attrs::NONETDEMOTE);
 
     /// The attributes a map may write, by their words.
-    pub(crate) const WORDS: [(&'static str, Attrs); 6] = [
+    pub const WORDS: [(&'static str, Attrs); 6] = [
         ("creator", Attrs::CREATOR),
         ("lowwrite", Attrs::LOWWRITE),
         ("lownoopen", Attrs::LOWNOOPEN),

@@ -2,12 +2,15 @@
 
 /// A byte of a path, and whether an escape took its meaning away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Byte {
+pub enum Byte {
+    /// A byte as it stands there, which may have a meaning.
     Plain(u8),
+    /// A byte that an escape stands for.
     Literal(u8),
 }
 
 impl Byte {
+    /// Returns the byte itself.
     pub fn value(self) -> u8 {
         match self {
             Byte::Plain(byte) | Byte::Literal(byte) => byte,
@@ -15,8 +18,12 @@ impl Byte {
     }
 }
 
-/// The bytes of a text in which `\` may stand before those of `known`; an error is the escape that is none.
-pub(crate) fn unescape(text: &str, known: &[u8]) -> Result<Vec<Byte>, String> {
+/// Returns the bytes of a text in which `\` may stand before those of `known`.
+///
+/// # Errors
+///
+/// The first escape that is none.
+pub fn unescape(text: &str, known: &[u8]) -> Result<Vec<Byte>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
