@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Addresses and ports in the `capability` model: what they are called, and what the layers of a domain say of them. */
+#ifndef TIDEGATE_CAPS_ADDRESS_H
+#define TIDEGATE_CAPS_ADDRESS_H
+
+#include "lib/sockaddr.h"
+#include "caps/ask.h"
+
+/* What automata read of an address and a port: crates/policy/src/caps/object.rs, Object::key(). */
+struct caps_inet {
+	u8 bytes[24];
+	u32 len;
+};
+
+__noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
+			     struct caps_question *q __arg_nonnull)
+{
+	struct caps_domain *d = caps_domain_at(q->domain);
+	u32 k, i, state, automaton;
+	u64 id = q->class == CAPS_TCP ? CAPS_ID_TCP : CAPS_ID_UDP;
+
+	USES_ARENA();
+	for (i = 0; i < 24; i += 8)
+		if (i < key->len)
+			id = caps_mix(id, *(u64 *)(key->bytes + i));
+	q->object = caps_mix(id, key->len);
+	bpf_for(k, 0, d->count) {
+		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], q->class);
+		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
+		if (!automaton)
+			continue;
+		state = ARENA_PTR(struct tg_automaton, automaton)->start;
+		for (i = 0; i < 19; i++)
+			if (i < key->len)
+				state = automaton_step(automaton, state, key->bytes[i]);
+		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, state);
+	}
+	return caps_judge(q);
+}
+
+/* An IPv4 address that is written as IPv6 is one. */
+static __always_inline void caps_inet_key(struct caps_inet *key, const u32 *words, u32 family,
+					  u32 port)
+{
+	u32 i;
+
+	__builtin_memset(key, 0, sizeof(*key));
+	if (family == AF_INET6 && !words[0] && !words[1] && words[2] == bpf_htonl(0xffff)) {
+		family = AF_INET;
+		words += 3;
+	}
+	key->bytes[0] = family == AF_INET ? 4 : 6;
+	for (i = 0; i < 16; i++)
+		if (family != AF_INET || i < 4)
+			key->bytes[1 + i] = ((const u8 *)words)[i];
+	if (family == AF_INET) {
+		key->bytes[5] = port >> 8;
+		key->bytes[6] = port;
+		key->len = 7;
+	} else {
+		key->bytes[17] = port >> 8;
+		key->bytes[18] = port;
+		key->len = 19;
+	}
+}
+
+/* The class of a socket, CAPS_CLASSES: none that a capability is for. */
+static __always_inline u32 caps_class_of_sock(struct sock *sk)
+{
+	struct sock *k = CAST(struct sock, address(sk));
+
+	switch (k->__sk_common.skc_family) {
+	case AF_UNIX:
+		return CAPS_UNIX;
+	case AF_INET:
+	case AF_INET6:
+		return k->sk_type == SOCK_STREAM ? CAPS_TCP : CAPS_UDP;
+	}
+	return CAPS_CLASSES;
+}
+
+/* May the current task do this with an address that the kernel has copied? What is bound is left to the caller. */
+static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct caps_question *q,
+				      u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
+	struct inet_address a = {};
+	struct caps_inet key;
+	bool known = read_inet_address(at, len, &a);
+
+	/* __inet_bind() takes AF_UNSPEC for AF_INET */
+	if (!known && a.family && a.family != AF_INET)
+		return -EAFNOSUPPORT;
+	if (!known && len < 16)
+		return -EINVAL;
+	caps_inet_key(&key, a.words, a.family == AF_INET6 ? AF_INET6 : AF_INET, a.port);
+	caps_ask_inet(&key, q);
+	n.family = a.family;
+	n.port = a.port;
+	__builtin_memcpy(n.addr, a.words, 16);
+	return q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
+}
+
+/* About what an inet socket is connected to, or its own address. */
+static __always_inline int caps_ask_sock(struct sock *k, bool peer, struct caps_question *q)
+{
+	u32 family = k->__sk_common.skc_family, words[4] = {};
+	struct caps_inet key;
+	u32 port;
+
+	if (family == AF_INET) {
+		words[0] = peer ? k->__sk_common.skc_daddr : k->__sk_common.skc_rcv_saddr;
+	} else if (peer) {
+		bpf_probe_read_kernel(words, sizeof(words), &k->__sk_common.skc_v6_daddr);
+	} else {
+		bpf_probe_read_kernel(words, sizeof(words), &k->__sk_common.skc_v6_rcv_saddr);
+	}
+	port = peer ? bpf_ntohs(k->__sk_common.skc_dport) : k->__sk_common.skc_num;
+	caps_inet_key(&key, words, family, port);
+	return caps_ask_inet(&key, q);
+}
+
+#endif
