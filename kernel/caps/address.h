@@ -8,22 +8,30 @@
 
 /* What automata read of an address and a port: crates/policy/src/caps/object.rs, Object::key(). */
 struct caps_inet {
-	u8 bytes[24];
+	u8 bytes[24] __attribute__((aligned(8)));
 	u32 len;
 };
+
+/* The object that this is. */
+static __always_inline u64 caps_inet_object(struct caps_inet *key, u32 class)
+{
+	u64 id = class == CAPS_TCP ? CAPS_ID_TCP : CAPS_ID_UDP;
+	u32 i;
+
+	for (i = 0; i < 24; i += 8)
+		if (i < key->len)
+			id = caps_mix(id, *(u64 *)(key->bytes + i));
+	return caps_mix(id, key->len);
+}
 
 __noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
 			     struct caps_question *q __arg_nonnull)
 {
 	struct caps_domain *d = caps_domain_at(q->domain);
 	u32 k, i, state, automaton;
-	u64 id = q->class == CAPS_TCP ? CAPS_ID_TCP : CAPS_ID_UDP;
 
 	USES_ARENA();
-	for (i = 0; i < 24; i += 8)
-		if (i < key->len)
-			id = caps_mix(id, *(u64 *)(key->bytes + i));
-	q->object = caps_mix(id, key->len);
+	q->object = caps_inet_object(key, q->class);
 	bpf_for(k, 0, d->count) {
 		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], q->class);
 		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
@@ -36,6 +44,17 @@ __noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
 		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, state);
 	}
 	return caps_judge(q);
+}
+
+static __always_inline void caps_inet_port(struct caps_inet *key, u32 port)
+{
+	if (key->len == 7) {
+		key->bytes[5] = port >> 8;
+		key->bytes[6] = port;
+	} else {
+		key->bytes[17] = port >> 8;
+		key->bytes[18] = port;
+	}
 }
 
 /* An IPv4 address that is written as IPv6 is one. */
@@ -53,18 +72,11 @@ static __always_inline void caps_inet_key(struct caps_inet *key, const u32 *word
 	for (i = 0; i < 16; i++)
 		if (family != AF_INET || i < 4)
 			key->bytes[1 + i] = ((const u8 *)words)[i];
-	if (family == AF_INET) {
-		key->bytes[5] = port >> 8;
-		key->bytes[6] = port;
-		key->len = 7;
-	} else {
-		key->bytes[17] = port >> 8;
-		key->bytes[18] = port;
-		key->len = 19;
-	}
+	key->len = family == AF_INET ? 7 : 19;
+	caps_inet_port(key, port);
 }
 
-/* The class of a socket, CAPS_CLASSES: none that a capability is for. */
+/* The class of a socket, CAPS_CLASSES: none that a capability is for. The number of a raw one is no port. */
 static __always_inline u32 caps_class_of_sock(struct sock *sk)
 {
 	struct sock *k = CAST(struct sock, address(sk));
@@ -74,9 +86,23 @@ static __always_inline u32 caps_class_of_sock(struct sock *sk)
 		return CAPS_UNIX;
 	case AF_INET:
 	case AF_INET6:
-		return k->sk_type == SOCK_STREAM ? CAPS_TCP : CAPS_UDP;
+		if (k->sk_protocol == IPPROTO_TCP || k->sk_protocol == IPPROTO_MPTCP)
+			return CAPS_TCP;
+		return k->sk_protocol == IPPROTO_UDP ? CAPS_UDP : CAPS_CLASSES;
 	}
 	return CAPS_CLASSES;
+}
+
+/*
+ * An unspecified address, also as IPv4's is written as IPv6, is no peer's: the kernel takes it for 127.0.0.1, ::1, or an own address
+ * that it chooses by what the socket and the message say besides (ip_route_output_key_hash_rcu()).
+ */
+static __always_inline bool caps_is_unspecified(struct inet_address *a)
+{
+	if (a->family != AF_INET6)
+		return !a->words[0];
+	return !a->words[0] && !a->words[1] && !a->words[3] &&
+	       (!a->words[2] || a->words[2] == bpf_htonl(0xffff));
 }
 
 /* May the current task do this with an address that the kernel has copied? What is bound is left to the caller. */
@@ -95,18 +121,22 @@ static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct c
 		return -EINVAL;
 	caps_inet_key(&key, a.words, a.family == AF_INET6 ? AF_INET6 : AF_INET, a.port);
 	caps_ask_inet(&key, q);
+	if (q->asked.wanted == CAPS_CONNECT && caps_is_unspecified(&a)) {
+		q->why = CAPS_NO_NAME;
+		q->asked.given = 0;
+	}
 	n.family = a.family;
 	n.port = a.port;
 	__builtin_memcpy(n.addr, a.words, 16);
 	return q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
 }
 
-/* About what an inet socket is connected to, or its own address. */
-static __always_inline int caps_ask_sock(struct sock *k, bool peer, struct caps_question *q)
+/* What an inet socket is connected to, or its own address. */
+static __noinline int caps_sock_key(struct caps_inet *key, u64 sk, bool peer)
 {
+	struct sock *k = CAST(struct sock, sk);
 	u32 family = k->__sk_common.skc_family, words[4] = {};
-	struct caps_inet key;
-	u32 port;
+	u32 port = peer ? bpf_ntohs(k->__sk_common.skc_dport) : k->__sk_common.skc_num;
 
 	if (family == AF_INET) {
 		words[0] = peer ? k->__sk_common.skc_daddr : k->__sk_common.skc_rcv_saddr;
@@ -115,9 +145,50 @@ static __always_inline int caps_ask_sock(struct sock *k, bool peer, struct caps_
 	} else {
 		bpf_probe_read_kernel(words, sizeof(words), &k->__sk_common.skc_v6_rcv_saddr);
 	}
-	port = peer ? bpf_ntohs(k->__sk_common.skc_dport) : k->__sk_common.skc_num;
-	caps_inet_key(&key, words, family, port);
+	caps_inet_key(key, words, family, port);
+	return 0;
+}
+
+static __always_inline int caps_ask_sock(u64 sk, bool peer, struct caps_question *q)
+{
+	struct caps_inet key;
+
+	caps_sock_key(&key, sk, peer);
 	return caps_ask_inet(&key, q);
+}
+
+/* Is an inet socket's peer this object? */
+__noinline bool caps_peer_is(u64 sk, u64 object)
+{
+	struct caps_inet key;
+
+	caps_sock_key(&key, sk, true);
+	return caps_inet_object(&key, caps_class_of_sock(CAST(struct sock, sk))) == object;
+}
+
+/* Is its own address? One that was bound to port 0 has the port that the kernel chose. */
+__noinline bool caps_own_is(u64 sk, u64 object)
+{
+	u32 class = caps_class_of_sock(CAST(struct sock, sk));
+	struct caps_inet key;
+
+	caps_sock_key(&key, sk, false);
+	if (caps_inet_object(&key, class) == object)
+		return true;
+	caps_inet_port(&key, 0);
+	return caps_inet_object(&key, class) == object;
+}
+
+/*
+ * Has somebody named a socket's port? One that the kernel chose as it connected or sent goes when the connection ends. Those who accept
+ * by MPTCP do not know.
+ */
+static __always_inline bool caps_port_is_named(u64 sk)
+{
+	struct sock *k = CAST(struct sock, sk);
+
+	return k->sk_protocol == IPPROTO_MPTCP ||
+	       BPF_CORE_READ_BITFIELD_PROBED(k, sk_userlocks) & SOCK_BINDPORT_LOCK;
 }
 
 #endif

@@ -93,6 +93,7 @@ struct sock {
 	int sk_rx_dst_ifindex;
 	u8 sk_shutdown;
 	u8 sk_kern_sock : 1;
+	u8 sk_userlocks : 4;
 };
 
 struct sock_reuseport {
