@@ -179,16 +179,29 @@ __noinline bool caps_own_is(u64 sk, u64 object)
 	return caps_inet_object(&key, class) == object;
 }
 
-/*
- * Has somebody named a socket's port? One that the kernel chose as it connected or sent goes when the connection ends. Those who accept
- * by MPTCP do not know.
- */
+/* Has somebody named a socket's port? One that the kernel chose as it connected or sent goes when the connection ends. */
 static __always_inline bool caps_port_is_named(u64 sk)
 {
 	struct sock *k = CAST(struct sock, sk);
 
-	return k->sk_protocol == IPPROTO_MPTCP ||
-	       BPF_CORE_READ_BITFIELD_PROBED(k, sk_userlocks) & SOCK_BINDPORT_LOCK;
+	return BPF_CORE_READ_BITFIELD_PROBED(k, sk_userlocks) & SOCK_BINDPORT_LOCK;
+}
+
+/*
+ * Was a connection of TCP accepted? It has its listener's room then (sk_clone_lock()), of which MPTCP's sockets know nothing. A socket for datagrams
+ * whose port was named is a server's.
+ */
+static __always_inline bool caps_came_in(u64 sk)
+{
+	struct sock *k = CAST(struct sock, sk);
+
+	switch (k->sk_protocol) {
+	case IPPROTO_TCP:
+		return k->sk_max_ack_backlog;
+	case IPPROTO_MPTCP:
+		return true;
+	}
+	return caps_port_is_named(sk);
 }
 
 #endif

@@ -144,9 +144,9 @@ __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 		if (k->__sk_common.skc_dport)
 			caps_ask_sock(sk, true, &q);
 		/* a client's own port is not what it is had by */
-		if (k->__sk_common.skc_num && (!k->__sk_common.skc_dport ||
-					       (!q.asked.given && !(names & CAPS_CONNECT) &&
-						(names & CAPS_BIND || caps_port_is_named(sk))))) {
+		if (k->__sk_common.skc_num &&
+		    (!k->__sk_common.skc_dport || (!q.asked.given && !(names & CAPS_CONNECT) &&
+						   (names & CAPS_BIND || caps_came_in(sk))))) {
 			q.asked.wanted = CAPS_BIND;
 			caps_ask_sock(sk, false, &q);
 		}

@@ -86,6 +86,13 @@ sub taken {
 	die "EACCES\n" if $len < 20;
 	return $fd;
 }
+# addresses of IPv4, of IPv6 by the last bytes, and none, which ends a connection
+sub inet { my ($port, $host) = @_; return pack('SnC4x8', 2, $port, split(/\./, $host // '127.0.0.1')) }
+sub inet6 { my ($port, $host) = @_; return pack('SnLH32L', 10, $port, 0, substr('0' x 32 . $host, -32), 0) }
+sub nowhere { return "\0" x 16 }
+sub connects { my ($fd, $name) = @_; return sys(42, $fd, $name, length $name) }
+sub binds { my ($fd, $name) = @_; return sys(49, $fd, $name, length $name) }
+sub port_of { my ($fd) = @_; my ($name, $len) = ("\0" x 28, pack('L', 28)); sys(51, $fd, $name, $len); return unpack('x2n', $name) }
 # several messages by one call (sendmmsg); how many were sent
 sub many { my ($socket, @messages) = @_; my $all = join "", map { $_ . pack("Lx4", 0) } @messages; return sys(307, $socket, $all, scalar @messages, 0) }
 

@@ -136,6 +136,7 @@ pub const SUITES: &[Suite] = &[
                 "tests/caps/attacks.pl",
                 "tests/caps/session.pl",
                 "tests/caps/sessions.pl",
+                "tests/caps/sockets.pl",
             ],
             ..guest(Place::Flat, "tests/caps/check.sh")
         },
