@@ -132,6 +132,7 @@
 #include "caps/mmap.h"
 #include "caps/names.h"
 #include "caps/attr.h"
+#include "caps/address.h"
 #include "caps/net.h"
 #include "caps/ancillary.h"
 #include "caps/task.h"
