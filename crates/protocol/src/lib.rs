@@ -173,6 +173,9 @@ pub enum Answer<W> {
     Withdrawn {
         /// Sessions that it was taken from.
         sessions: usize,
+        /// Those of them that have lost all that they had, as there is no room for parts of it any more.
+        #[serde(default)]
+        whole: usize,
         /// Who was killed, as it held what could not be taken from it.
         killed: Vec<Lost>,
     },
