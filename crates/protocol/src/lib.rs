@@ -174,7 +174,10 @@ pub enum Answer<W> {
     Withdrawn {
         /// Sessions that it was taken from.
         sessions: usize,
-        /// The processes that were killed, as they held what could not be taken from them.
+        /// Those of them that have lost all that they had, as there is no room for parts of it any more.
+        #[serde(default)]
+        whole: usize,
+        /// Who was killed, as it held what could not be taken from it.
         killed: Vec<Lost>,
     },
     /// It is done.
