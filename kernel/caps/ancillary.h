@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a message says besides its content, and a socket of all its messages: whom they go to, by which way, and what they hand over.
+ * What a message says besides its content, and a socket of all its messages: where they go, by which way, and what they hand over.
  * A message that connects (TCP Fast Open) is asked about here, too: caps_message_asked(), by caps_socket_sendmsg.
  */
 #ifndef TIDEGATE_CAPS_ANCILLARY_H

@@ -206,7 +206,7 @@ static __noinline int caps_inet_connects(struct socket *sock, u64 at, int len,
 	err = caps_inet_asked(sk, at, len, q, op);
 	if (err)
 		return err;
-	/* a connection that there is, or that is on its way, goes on whatever the address; who asks how far it is says the same one */
+	/* a connection that there is, or that is on its way, goes on whatever the address; a task that asks how far it is says the same */
 	state = sk->__sk_common.skc_state;
 	if (q->class == CAPS_TCP && state != TCP_CLOSE && !caps_peer_is(address(sk), q->object))
 		return state == TCP_SYN_SENT ? -EALREADY : -EISCONN;

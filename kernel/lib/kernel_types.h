@@ -157,7 +157,7 @@ struct file_lock_context {
 struct rw_semaphore {
 	struct {
 		s64 counter;
-	} owner; /* who has it for writing, and a bit or two */
+	} owner; /* the task that has it for writing, and a bit or two */
 };
 
 struct inode {

@@ -232,8 +232,8 @@ static __always_inline bool locks_directory(u64 task, u64 dentry)
 }
 
 /*
- * Does a rename take the name from the inode now? What its hook has noted (names.h) stays if the rename fails after that. But who
- * renames has the directory locked until the object has its new name.
+ * Does a rename take the name from the inode now? What its hook has noted (names.h) stays if the rename fails after that. But the
+ * task that renames has the directory locked until the object has its new name.
  */
 static __always_inline bool is_moving(struct tg_inode *memo, u64 dentry, u64 name)
 {
@@ -243,8 +243,8 @@ static __always_inline bool is_moving(struct tg_inode *memo, u64 dentry, u64 nam
 }
 
 /*
- * The label of what is moving, for others than who moves it. Nobody opens it meanwhile whom its new place would lower, or not admit:
- * if it moves, a reader would trust what is lower, and if it does not, a writer would have written to what is higher.
+ * The label of what is moving, for other tasks than the one that moves it. No task opens it meanwhile that its new place would lower, or
+ * not admit: if it moves, a reader would trust what is lower, and if it does not, a writer would have written to what is higher.
  */
 static __always_inline u64 label_moving(struct tg_inode *memo, struct inode *inode, u64 label)
 {

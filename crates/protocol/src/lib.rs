@@ -177,7 +177,7 @@ pub enum Answer<W> {
         /// Those of them that have lost all that they had, as there is no room for parts of it any more.
         #[serde(default)]
         whole: usize,
-        /// Who was killed, as it held what could not be taken from it.
+        /// The processes that were killed, as they held what could not be taken from them.
         killed: Vec<Lost>,
     },
     /// It is done.

@@ -349,7 +349,7 @@ fn promote(
             .ok_or_else(|| DaemonError::no_level(name, &policy.levels))?,
     };
     let by = peer.found(&enforcement.monitor)?;
-    // who has it open for writing from below is revoked
+    // a process that has it open for writing from below is revoked
     let raising = enforcement.guard.raise(&enforcement.monitor)?;
     let record = enforcement
         .monitor

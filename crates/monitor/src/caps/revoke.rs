@@ -3,12 +3,12 @@
 //! Invariant: once [`Monitor::withdraw`] has returned, nothing is done by what was taken back, but by sessions that began, or had
 //! their first layer of these files, later. In this order:
 //!
-//! 1. what is taken is entered for each session that has, or had, anything of it, and the revocation counted: who is asked from now on
-//!    is asked without it, and what is bound is looked at once more before it is used;
+//! 1. what is taken is entered for each session that has, or had, anything of it, and the revocation counted: a process that is
+//!    asked about from now on is asked about without it, and what is bound is looked at once more before it is used;
 //! 2. the guard is attached: so is each read and write;
 //! 3. each governed thread has been outside of what it began before (`rest.rs`);
-//! 4. who has mapped what it may not use any more is killed, as nobody is asked about that; so is who cannot be looked at, as its
-//!    memory is locked.
+//! 4. a process that has mapped what it may not use any more is killed, as nobody is asked about that; so is one that cannot be looked
+//!    at, as its memory is locked.
 //!
 //! The right to change sessions is held for the first two: processes are waited for after that.
 //!
@@ -54,7 +54,7 @@ pub struct Withdrawn {
     pub sessions: usize,
     /// and those of them that have lost all, as the table had no more room for their user's.
     pub whole: usize,
-    /// Who was killed.
+    /// The processes that were killed.
     pub killed: Vec<Killed>,
 }
 
@@ -218,8 +218,8 @@ impl Monitor {
         })
     }
 
-    /// A process has been narrowed. Where the subject was taken back from its session earlier, it has nothing any more: who has
-    /// mapped something does not live, as if it had been narrowed first.
+    /// A process has been narrowed. Where the subject was taken back from its session earlier, it has nothing any more: a process
+    /// that has mapped something does not live, as if it had been narrowed first.
     pub(super) fn lose_mappings(&self, process: &Process, subject: u32) -> Result<()> {
         let caps = self.needed::<Caps>()?;
         let now = self.process(process.pid)?;
