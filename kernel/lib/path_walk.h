@@ -15,6 +15,7 @@
 #include "abi/policy.h"
 #include "lib/arch.h"
 #include "lib/ksyms.h"
+#include "lib/preempt.h"
 #include "lib/verifier.h"
 
 /* A seqlock's first word is its sequence; odd while a writer is in. */
@@ -65,11 +66,18 @@ static __always_inline struct tg_scratch *scratch_try(u32 slot)
 	return w && !__sync_val_compare_and_swap(&w->busy, 0, 1) ? w : NULL;
 }
 
+/*
+ * A room, until it is put back; NULL: none is free. Who has one is not preempted: else threads of the lowest priority would
+ * have all of them.
+ */
 static __always_inline struct tg_scratch *scratch_get(void)
 {
-	u32 first = bpf_get_smp_processor_id() * 16, i;
-	struct tg_scratch *w = scratch_try(first % TG_SCRATCHES);
+	struct tg_scratch *w;
+	u32 first, i;
 
+	work_begin();
+	first = bpf_get_smp_processor_id() * 16;
+	w = scratch_try(first % TG_SCRATCHES);
 	if (w)
 		return w;
 	bpf_for(i, 1, TG_SCRATCHES) {
@@ -77,12 +85,21 @@ static __always_inline struct tg_scratch *scratch_get(void)
 		if (w)
 			return w;
 	}
+	work_end();
 	return NULL;
 }
 
 static __always_inline void scratch_put(struct tg_scratch *w)
 {
 	__sync_lock_test_and_set(&w->busy, 0);
+	work_end();
+}
+
+/* Between two tries of a walk others may run. NULL: none is free any more. */
+static __always_inline struct tg_scratch *scratch_again(struct tg_scratch *w)
+{
+	scratch_put(w);
+	return scratch_get();
 }
 
 static __always_inline bool mount_is_initial(struct mount *m)

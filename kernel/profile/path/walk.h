@@ -82,6 +82,7 @@ enum tg_name_error {
 	NAME_DISCONNECTED = -1, /* no path to the root */
 	NAME_LATER = -2,        /* renames or mounts do not end */
 	NAME_TOO_LONG = -3,
+	NAME_AGAIN = -5, /* the path did not stay as it was: never the answer */
 };
 
 /* path_flags: security/apparmor/include/path.h */
