@@ -32,6 +32,15 @@ static __always_inline bool changes_file(u32 cmd)
 	return (cmd >> 8 & 0xff) == F2FS_IOCTL_MAGIC && (cmd & (IOC_READ | IOC_WRITE)) != IOC_READ;
 }
 
+/*
+ * PAGEMAP_SCAN clears the marks of which pages a process has written, by a descriptor of /proc/PID/pagemap for reading;
+ * whether it does, is told in memory of the caller's.
+ */
+static __always_inline bool scans_pages(struct inode *inode, u32 cmd)
+{
+	return (u16)cmd == PAGEMAP_SCAN && inode->i_sb->s_magic == PROC_MAGIC;
+}
+
 /* By a descriptor, whatever it was opened for. */
 static __noinline int modify_file(struct tg_subject *s, struct file *file)
 {
@@ -70,7 +79,7 @@ static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 			return err;
 	}
 	named = (inode->i_mode & S_IFMT) == S_IFREG || (inode->i_mode & S_IFMT) == S_IFDIR;
-	if (named && changes_file(cmd))
+	if (named && (changes_file(cmd) || scans_pages(inode, cmd)))
 		return modify_file(s, file);
 	if (changes_filesystem(cmd, named)) {
 		n.op = TG_OP_SETATTR;
