@@ -10,9 +10,10 @@
 
 /*
  * What all in a user namespace share, and no other hook is asked about: NET_ADMIN and NET_RAW (its networks), SYS_ADMIN
- * (mounts, names, and who enters), SYS_BOOT (its processes). Of files the kernel asks for others, and often.
+ * (mounts, names, and who enters), SYS_BOOT (its processes), CHECKPOINT_RESTORE (their numbers: clone3(2) gives one that a
+ * process had which a higher one is about to signal). Of files the kernel asks for others, and often.
  */
-#define NAMESPACE_CAPS 0x603000ull
+#define NAMESPACE_CAPS 0x10000603000ull
 
 #define NAMESPACES 33 /* user namespaces within each other, at most */
 
