@@ -50,6 +50,7 @@
 #include "lomac/privilege.h"
 #include "lomac/shared.h"
 #include "lomac/namespace.h"
+#include "lomac/mount_owner.h"
 #include "lomac/network.h"
 #include "lomac/own.h"
 #include "lomac/port.h"

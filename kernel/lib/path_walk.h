@@ -102,6 +102,28 @@ static __always_inline struct tg_scratch *scratch_again(struct tg_scratch *w)
 	return scratch_get();
 }
 
+static __always_inline struct mount *real_mount(u64 mnt)
+{
+	return CAST(struct mount, mnt - bpf_core_field_offset(struct mount, mnt));
+}
+
+/* Is a mount in a namespace at all? What has been taken away is in none, nor is what the kernel has for itself. */
+static __always_inline bool mount_ns_is_one(u64 ns)
+{
+	return ns && ns < (u64)-4095;
+}
+
+/* Namespaces have numbers from here on; trees of mounts that are nowhere attached have others, or none. */
+#define NS_NUMBERS 0xf0000000u
+#define NS_INITIAL 0xeffffff8u
+
+static __always_inline bool mount_ns_is_anonymous(u64 ns)
+{
+	u32 number = CAST(struct mnt_namespace, ns)->ns.inum;
+
+	return number < NS_NUMBERS && number != NS_INITIAL;
+}
+
 static __always_inline bool mount_is_initial(struct mount *m)
 {
 	struct mnt_namespace *ns = m->mnt_ns;
@@ -183,6 +205,48 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 		}
 	}
 	return all ? found : MOUNT_LATER;
+}
+
+/* A filesystem's next mount, and its first after 0; 0: there is no further one. */
+static __always_inline u64 mount_after(u64 super, u64 mount)
+{
+	struct super_block *sb = CAST(struct super_block, super);
+	u64 off = bpf_core_field_offset(struct mount, mnt_instance), at;
+
+	if (mounts_newest_first())
+		return mount ? address(((struct mount___6_18 *)CAST(struct mount, mount))
+					       ->mnt_next_for_sb) :
+			       address(((struct super_block___6_18 *)sb)->s_mounts);
+	at = mount ? address(CAST(struct mount, mount)->mnt_instance.next) :
+		     address(sb->s_mounts.next);
+	return at == super + bpf_core_field_offset(struct super_block, s_mounts) ? 0 : at - off;
+}
+
+/*
+ * Of a filesystem that was not found in the initial namespace: is it only in the making, by a mount that hangs nowhere
+ * yet (fsmount(2)), or has it come there meanwhile? Where it will be, other rules may hold for what is in it.
+ */
+__noinline bool is_in_the_making(u64 super)
+{
+	bool made = false;
+	u64 m = 0, ns;
+	u32 i;
+
+	bpf_rcu_read_lock();
+	bpf_for(i, 0, TG_MOUNTS) {
+		m = mount_after(super, m);
+		if (!m)
+			break;
+		ns = address(CAST(struct mount, m)->mnt_ns);
+		if (!ns)
+			continue;
+		made = mount_is_initial(CAST(struct mount, m));
+		if (made || !mount_ns_is_one(ns) || !mount_ns_is_anonymous(ns))
+			break;
+		made = true;
+	}
+	bpf_rcu_read_unlock();
+	return made;
 }
 
 /* Notes the dentries from d up to its filesystem's root. False: too deep. */

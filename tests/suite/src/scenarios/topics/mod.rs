@@ -8,6 +8,7 @@ mod commands;
 mod counted;
 mod creations;
 mod descriptions;
+mod detached;
 mod dirs;
 mod evasions;
 mod exec;
@@ -105,6 +106,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     capabilities::SCENARIOS,
     bpffs::SCENARIOS,
     mounts::SCENARIOS,
+    detached::SCENARIOS,
     tty::SCENARIOS,
     sessions::SCENARIOS,
     revocation::SCENARIOS,
