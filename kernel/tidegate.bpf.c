@@ -51,6 +51,7 @@
 #include "lomac/shared.h"
 #include "lomac/namespace.h"
 #include "lomac/authority.h"
+#include "lomac/mount_owner.h"
 #include "lomac/network.h"
 #include "lomac/own.h"
 #include "lomac/port.h"

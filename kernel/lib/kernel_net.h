@@ -126,6 +126,7 @@ struct inet_cork_full {
 	struct flowi fl;
 };
 struct inet_sock {
+	u32 inet_saddr;
 	struct inet_cork_full cork;
 };
 struct udp_sock {

@@ -151,6 +151,7 @@
 #define IOC_READ (1u << 31)
 #define EXT4_IOC_MOVE_EXT 0xc028660f
 #define EXT4_IOC_MIGRATE 0x6609
+#define PAGEMAP_SCAN 0x6610 /* of a size that may grow */
 #define FS_IOC_REMOVE_ENCRYPTION_KEY 0xc0406618
 #define KDSKBDIACR 0x4b4b
 #define KDSKBDIACRUC 0x4bfb
