@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use tidegate_audit::Record;
+use tidegate_audit::{Record, printable};
 
 use crate::error::{DaemonError, Outcome};
 use crate::journal::Journal;
@@ -51,7 +51,8 @@ impl Log {
 
     /// Writes a record, whole or not at all.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+        // the same to who reads JSON; a terminal gets nothing that would have an effect on it
+        let mut line = printable(&serde_json::to_string(record)?).into_bytes();
         line.push(b'\n');
         if self.len > 0 && self.len + line.len() as u64 > self.size {
             self.rotate()?;
