@@ -123,8 +123,8 @@ impl Monitor {
         Ok(revoked)
     }
 
-    /// Kills who was late, and whom a look finds, until it finds nobody twice. A look tells processes by their numbers, which others
-    /// may have by then: who is killed was there before the look, and is it still.
+    /// Kills the processes that were late, and those that a look finds, until it finds none twice. A look tells processes by their
+    /// numbers, which others may have by then: a process is killed only if it was there before the look, and is still.
     ///
     /// `there`: all processes, from before somebody was late.
     pub(crate) fn kill_all(
@@ -143,7 +143,7 @@ impl Monitor {
                 return Ok(killed);
             }
             for (pid, why) in std::mem::take(&mut doomed) {
-                // who came since is found by the next look
+                // a process that came since is found by the next look
                 let Some(process) = there.iter().find(|process| process.pid == pid) else {
                     continue;
                 };

@@ -51,7 +51,7 @@ impl Log {
 
     /// Writes a record, whole or not at all.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        // the same to who reads JSON; a terminal gets nothing that would have an effect on it
+        // it is the same JSON, and nothing in it has an effect on a terminal
         let mut line = printable(&serde_json::to_string(record)?).into_bytes();
         line.push(b'\n');
         if self.len > 0 && self.len + line.len() as u64 > self.size {
