@@ -115,7 +115,7 @@ static __noinline bool caps_has(struct caps_domain *d, u32 layer)
 	return false;
 }
 
-/* Has a domain all layers that another one of its session has? Then a task that comes from there loses nothing. */
+/* Has a domain all layers that another one of its session has? Then a task that comes from there loses no layer. */
 static __noinline bool caps_is_within(struct caps_domain *d, struct caps_domain *other)
 {
 	u32 i;

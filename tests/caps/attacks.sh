@@ -217,6 +217,8 @@ expect 0 '^shut' result asked-of-the-daemon
 expect 0 '^shut' result told-to-the-daemon
 expect 0 '^shut' result connections-to-the-daemon
 expect 0 '^shut' result number-of-who-asked
+expect 0 '^shut' result number-of-who-is-limited
+expect 0 '^shut' result narrowed-before-an-execution
 expect 0 '^shut' result narrowed-by-two-at-once
 expect 0 '^shut' result filled-with-files
 echo -1 >/proc/sys/fs/binfmt_misc/attacks

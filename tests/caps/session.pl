@@ -97,7 +97,8 @@ sub port_of { my ($fd) = @_; my ($name, $len) = ("\0" x 28, pack('L', 28)); sys(
 sub many { my ($socket, @messages) = @_; my $all = join "", map { $_ . pack("Lx4", 0) } @messages; return sys(307, $socket, $all, scalar @messages, 0) }
 
 # a connection to the daemon, which everybody may reach; a question, with a descriptor maybe; and the answer, if that gives something
-sub daemon { my $s = sys(41, 1, 1, 0); my $name = pack('S', 1) . "/run/tidegate/tidegate.sock\0"; sys(42, $s, $name, length $name); my $patience = pack("q2", 60, 0); sys(54, $s, 1, 20, $patience, 16); return $s }
+sub daemon { return reaches(sys(41, 1, 1, 0)) }
+sub reaches { my ($s) = @_; my $name = pack('S', 1) . "/run/tidegate/tidegate.sock\0"; sys(42, $s, $name, length $name); my $patience = pack("q2", 60, 0); sys(54, $s, 1, 20, $patience, 16); return $s }
 # a client that is not heard finds the connection closed
 sub put { my ($s, $question, @fds) = @_; my $m = message(undef, $question, map { rights($_) } @fds); eval { sys(46, $s, $m, 0x4000) } || $@ =~ /^EPIPE/ || die $@; return $s }
 sub answer {

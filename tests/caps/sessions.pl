@@ -401,6 +401,55 @@ attack "number-of-who-asked" => sub {
 	return $said;
 };
 
+attack "number-of-who-is-limited" => sub {
+	# the process that asks shares its descriptors, so that the daemon tries again for a while; it ends meanwhile, and another process has its number
+	my ($pid, $same, $socket);
+	my $sessions = sub { my $all = `$ENV{TIDEGATE} sessions`; return scalar(() = $all =~ /^ *\d+ /mg) };
+	my $answered = sub { my $ready = ''; vec($ready, $socket, 1) = 1; return select($ready, undef, undef, 0) };
+	# a thread of the daemon's may have taken the number by then
+	for (1 .. 10) {
+		my ($bundle, $before) = (sealed("$S/given/bundle"), $sessions->());
+		$socket = sys(41, 1, 1, 0);
+		$pid = sys(56, 0x400 | 17, 0, 0, 0, 0);
+		if (!$pid) {
+			eval { put(reaches($socket), '{"ask":"capabilities","subject":"one","now":true}' . "\n", $bundle); sleep(1000) };
+			sys(231, 1);
+		}
+		# a session is held for it, or it was told already that it gets none
+		1 until $sessions->() > $before || $answered->();
+		kill('KILL', $pid);
+		waitpid($pid, 0);
+		for (1 .. 20) {
+			open(my $last, '>', '/proc/sys/kernel/ns_last_pid') or failed("ns_last_pid: $!");
+			syswrite($last, $pid - 1);
+			close($last);
+			push @others, $same = fork();
+			if (!$same) { exec('/usr/bin/sleep', '1000') or sys(231, 1) }
+			last if $same == $pid;
+		}
+		last if $same == $pid;
+		shut($socket);
+	}
+	failed("$pid is not to be had") if $same != $pid;
+	my $said = outcome(sub { answer($socket) });
+	# it could not have executed its program, or would be seen to be limited
+	return ($said, goes_on(waitpid($same, 1) == 0, `$ENV{TIDEGATE} ps --caps` !~ /^ *$same /m));
+};
+
+attack "narrowed-before-an-execution" => sub {
+	# one layer is to come with the next execution, and then another at once: the program that is executed has both
+	my $s = Session->begin('wide', 0);
+	my $asks = sub { my ($subject, $now) = @_; $s->must("asks('{\"ask\":\"capabilities\",\"subject\":\"$subject\",\"now\":$now}', sealed('$S/given/bundle'))") };
+	$asks->('one', 'false');
+	$asks->('counts', 'true');
+	my $again = q{open(my $c, "+<&=", $ARGV[1]) or die; syswrite($c, "ok\n"); do "/payload/sessions.pl"};
+	$s->must("my \$fd = \$ARGV[1] + 0; sys(72, \$fd, 2, 0); exec('/usr/bin/perl', '-e', q{$again}, 'within', \$fd)");
+	my @said = map { $s->does($_) } "seen('$S/given/f')", "seen('$S/secret/f')";
+	push @said, goes_on($s->does("seen('/payload/sessions.pl')") =~ /^ok/);
+	$s->end();
+	return @said;
+};
+
 attack "narrowed-by-two-at-once" => sub {
 	my $s = Session->begin('wide', 0);
 	$s->must("opened('$S/given/f', O_RDWR)");

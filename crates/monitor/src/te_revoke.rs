@@ -126,7 +126,7 @@ impl Monitor {
     }
 
     /// Kills the processes that were late, and those that a look finds, until it finds none twice. A look tells processes by their
-    /// numbers, which others may have by then: a process that is killed was there before the look, and is the same still.
+    /// numbers, which others may have by then: a process is killed only if it was there before the look, and is still.
     ///
     /// `there`: all processes, from before somebody was late.
     pub(crate) fn kill_all(

@@ -351,9 +351,7 @@ fn promote(
     let by = peer.found(&enforcement.monitor)?;
     // a process that has it open for writing from below is revoked
     let raising = enforcement.guard.raise(&enforcement.monitor)?;
-    let record = enforcement
-        .monitor
-        .give(fd.as_fd(), number, &by, path)?;
+    let record = enforcement.monitor.give(fd.as_fd(), number, &by, path)?;
     drop(raising);
     shared.records.note(&enforcement.monitor, record);
     // a level that was asked for is not to be lost with the machine's power

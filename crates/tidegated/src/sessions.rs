@@ -83,7 +83,7 @@ pub fn limit(
         (layer, begun)
     };
     let name = format!("{} ({})", subject.name, subject.source.file);
-    // the process that asks may delay this, and nobody else waits for it
+    // the client may delay this, and nobody else waits for it
     if let Some(begun) = begun
         && begun.give(layer, &process, peer.uid, when)?
     {

@@ -138,8 +138,8 @@ impl Begun<'_> {
 }
 
 impl Monitor {
-    /// Gives a process that is in a session one more layer, as a user asks. A process that has it already is left as it is. Of a
-    /// subject that was taken back from the session it gets that it has nothing any more.
+    /// Gives a process that is in a session one more layer, as a user asks. One that has it already is left as it is. Of a subject that was
+    /// taken back from the session it gets that it has nothing any more.
     ///
     /// Nothing is locked meanwhile, as the process is waited for.
     ///

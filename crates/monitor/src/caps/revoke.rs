@@ -3,8 +3,8 @@
 //! Invariant: once [`Monitor::withdraw`] has returned, nothing is done by what was taken back, but by sessions that began, or had
 //! their first layer of these files, later. In this order:
 //!
-//! 1. what is taken is entered for each session that has, or had, anything of it, and the revocation counted: a process that is
-//!    asked about from now on is asked about without it, and what is bound is looked at once more before it is used;
+//! 1. what is taken is entered for each session that has, or had, anything of it, and the revocation counted: each question
+//!    from now on is asked without it, and what is bound is looked at once more before it is used;
 //! 2. the guard is attached: so is each read and write;
 //! 3. each governed thread has been outside of what it began before (`rest.rs`);
 //! 4. a process that has mapped what it may not use any more is killed, as nobody is asked about that; so is one that cannot be looked
