@@ -33,6 +33,15 @@ pub struct Subject {
 const MAY_HOLD: u32 = 1 << 31;
 
 impl Monitor {
+    /// The label of a thread, by its number; `None`: it has none and is at the top level. The number may be another
+    /// thread's by then.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with `ESRCH` if it has ended.
+    pub fn subject_of(&self, tid: u32) -> Result<Option<Subject>> {
+        self.subject(&thread(tid)?, tid)
+    }
+
     /// The label of a thread, by a descriptor of it and its number; `None`: it has none and is at the top level.
     ///
     /// # Errors

@@ -25,10 +25,10 @@ use crate::globals::Section;
 use crate::load::Monitor;
 use crate::mappings::BLOCKED;
 use crate::parts::Caps;
-use crate::te_revoke::{Killed, Why};
 use crate::skel::types::{bss_caps, caps_taken_key, tg_caps_held};
 use crate::sys::Over;
 use crate::tasks::Process;
+use crate::te_revoke::{Killed, Why};
 
 /// Of the table of what was taken, the part that one user's sessions have at most.
 const SHARE: usize = 8;
