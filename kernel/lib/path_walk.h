@@ -67,8 +67,8 @@ static __always_inline struct tg_scratch *scratch_try(u32 slot)
 }
 
 /*
- * A room, until it is put back; NULL: none is free. Who has one is not preempted: else threads of the lowest priority would
- * have all of them.
+ * A room, until it is put back; NULL: none is free. A task that has one is not preempted: else threads of
+ * the lowest priority would have all of them.
  */
 static __always_inline struct tg_scratch *scratch_get(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Whose mounts are concerned by what is mounted, moved or taken away. The kernel asks whether the caller may mount in its
- * own namespace. But a mount that hangs nowhere yet (fsmount(2), OPEN_TREE_CLONE) it lets anybody take who has it, or
- * mount upon it, though its anonymous namespace says whose it is; and what happens at a mount that has peers happens at
- * these, too, in whatever namespaces they are. All of them belong to user namespaces.
+ * own namespace. But a mount that hangs nowhere yet (fsmount(2), OPEN_TREE_CLONE) may be taken, and mounted upon, by each
+ * task that has a descriptor of it, though its anonymous namespace says whose it is; and what happens at a mount that has
+ * peers happens at these, too, in whatever namespaces they are. All of them belong to user namespaces.
  */
 #ifndef TIDEGATE_LOMAC_MOUNT_OWNER_H
 #define TIDEGATE_LOMAC_MOUNT_OWNER_H

@@ -115,9 +115,10 @@ static __noinline bool net_is_own(struct sock *sk, struct net_peer *p)
 }
 
 /*
- * The socket's own address, where somebody on this machine takes who sends from it for that address's network: a loopback
- * address, or that of a connection by the loopback device, as all between two own addresses are. Who is asked by another
- * machine answers from an own address, too, and is no network to it.
+ * The socket's own address, where a task on this machine takes a sender from it for that address's
+ * network: a loopback address, or that of a connection by the loopback device, as all between two
+ * own addresses are. A server that another machine asks answers from an own address, too, and is no
+ * network to it.
  */
 static __always_inline void net_own(struct sock *sk, struct net_peer *p, struct net_peer *named,
 				    struct net_peer *peer)
