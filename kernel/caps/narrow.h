@@ -196,9 +196,9 @@ static __noinline int caps_more(struct caps_change *c, u32 old, bool narrows, u3
 		goto out;
 	}
 	/* before any task has the layer, so that a revocation which does not see this came earlier */
-	__sync_fetch_and_or(&caps_session_at(d->session)
-				     ->images[BOUND(c->image / 64, CAPS_IMAGE_WORDS)],
-			    1ull << (c->image & 63));
+	__sync_fetch_and_or(
+		&caps_session_at(d->session)->images[BOUND(c->image / 64, CAPS_IMAGE_WORDS)],
+		1ull << (c->image & 63));
 	caps_keep(d, narrows ? old : 0);
 	caps_finish(d);
 	*number = d->number;
