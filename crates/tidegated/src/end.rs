@@ -61,7 +61,7 @@ fn said(command: &mut Command, patience: Duration) -> Option<String> {
         thread::sleep(LOOK_AGAIN);
     }
     // all that it wrote is there; another process that has the pipe is not waited for
-    let (answer, mut text) = (child.stdout.as_ref()?, [0; 64]);
+    let (answer, mut text) = (child.stdout.as_ref()?, [0u8; 64]);
     ioctl_fionbio(answer, true).ok()?;
     let read = rustix::io::read(answer, &mut text).ok()?;
     String::from_utf8(text[..read].to_vec()).ok()

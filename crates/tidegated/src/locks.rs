@@ -20,8 +20,8 @@
 //!
 //! No lock is held while a client, or a process that is governed, is waited for: it would choose how long others wait. A process is
 //! waited for by what gives it a layer, and by a revocation: both have let go of `Monitor::capabilities` by then. [`DISKS`] is held for
-//! as long as a disk that came is searched, as what is found there is not to be written over; an administrator's question waits for that. The
-//! kernel's table of mounts, and a disk's name, are read under [`MOUNTS`].
+//! as long as a disk that came is searched, as what is found there is not to be written over; an administrator's question waits for
+//! that. The kernel's table of mounts, and a disk's name, are read under [`MOUNTS`].
 //!
 //! The monitor's own locks (`Monitor::capabilities` and the guard's among them) belong to another crate, and this check does not
 //! know them. Nothing of the daemon's is locked by what holds the guard's.
