@@ -138,6 +138,26 @@ def headless(page):
             yield f"{page}:{number}: a headless `who`: {line.strip()}"
 
 
+def comments(file):
+    """The comments of a file: the line at which each begins, and its text, with its code left out."""
+    text = file.read_text(encoding="utf-8")
+    for found in COMMENTS[file.suffix].finditer(text):
+        if comment := found["comment"]:
+            blank = CODE.sub(lambda code: re.sub(r"[^\n]+", "`", code[0]), comment)
+            yield text.count("\n", 0, found.start()) + 1, MARGIN.sub("", blank)
+
+
+def headless_comment(file):
+    """Comments with a `who` or `whom` that has no noun before it. A question that begins with it may be one."""
+    for number, text in comments(file):
+        for who in WHO.finditer(text):
+            before, after = text[: who.start()], text[who.end() :]
+            is_question = re.search(r"(?:^|[.;:?]\s)$", before) and re.match(r"[^.;]*\?", after)
+            if not is_question and not BEFORE.search(before):
+                line = before.count("\n")
+                yield f"{file}:{number + line}: a headless `who`: {text.splitlines()[line]}"
+
+
 def unrun(page):
     """Blocks of a page for readers that tests/pages can neither run nor leave out; and a page without what its reader has."""
     if page != Path("README.md") and page.parent not in (Path("docs/start"), Path("docs/how-to")):
@@ -156,9 +176,12 @@ def main():
     wrong = [*broken_links(pages), *missing_pages(files), *unmapped(pages)]
     for page in pages:
         wrong += [*too_long(page), *headless(page), *unrun(page)]
+    sources = [file for file in files if file.parts[0] in COMMENTED and file.suffix in COMMENTS]
+    for source in sources:
+        wrong += headless_comment(source)
     if doctest.testmod(commands).failed:
         wrong.append("tests/pages/pages.py: an example in it fails")
-    print("\n".join(wrong) or f"{len(pages)} pages")
+    print("\n".join(wrong) or f"{len(pages)} pages, and the comments of {len(sources)} files")
     return 1 if wrong else 0
 
 

@@ -56,7 +56,7 @@ BEFORE = {
     "profile/rules.h": ["lib/arena.h"],
     "lib/budget.h": ["lib/bpf.h"],
     "lib/path_walk.h": ["core/maps.h"],
-    "lomac/system.h": ["lomac/check.h", "lomac/namespace.h"],
+    "lomac/system.h": ["lomac/check.h", "lomac/mount_owner.h"],
     **{header: RECORDER[: RECORDER.index(header)] for header in RECORDER if header.startswith("recorder/")},
 }
 

@@ -95,7 +95,7 @@ enum tg_reason {
 	TG_R_ASYNC,        /* asynchronous I/O in flight */
 	TG_R_CHANNEL,      /* fell with a channel it reads */
 	TG_R_TREE,         /* a directory whose new place has other rules */
-	TG_R_NAMES,        /* a lower place for one of several names, or for what was given a level */
+	TG_R_NAMES,        /* a lower place for one of several names, or a given level */
 	TG_R_PROFILE,      /* a profile's rules */
 	TG_R_DISCONNECTED, /* a profile sees no path to it */
 	TG_R_NO_PROFILE,   /* an execution leads to a profile that is not there */

@@ -148,7 +148,7 @@ static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32
 	return a;
 }
 
-/* Fills in what a question found. */
+/* Fills in what a question found. One that is filled in anew ends no later, and has no more uses, than it had. */
 static __noinline int caps_active_fill(struct caps_active *a, struct caps_question *q)
 {
 	struct caps_domain *d = caps_domain_at(q->domain);
@@ -167,7 +167,7 @@ static __noinline int caps_active_fill(struct caps_active *a, struct caps_questi
 		if (!a->until || until < a->until)
 			a->until = until;
 	}
-	if (q->asked.uses) {
+	if (q->asked.uses && (!a->limited || a->uses > q->asked.uses)) {
 		a->uses = q->asked.uses;
 		a->limited = 1;
 	}

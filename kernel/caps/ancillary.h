@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a message says besides its content, and a socket of all its messages: whom they go to, by which way, and what they hand over.
+ * What a message says besides its content, and a socket of all its messages: where they go, by which way, and what they hand over.
  * A message that connects (TCP Fast Open) is asked about here, too: caps_message_asked(), by caps_socket_sendmsg.
  */
 #ifndef TIDEGATE_CAPS_ANCILLARY_H
@@ -86,12 +86,18 @@ int BPF_PROG(caps_socket_setsockopt, struct socket *sock, int level, int option)
 	return routes && caps_me() ? caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET) : 0;
 }
 
+/* Is it a socket of UDP that has no port yet? */
+static __always_inline bool caps_has_no_port(struct sock *sk)
+{
+	return sk->sk_protocol == IPPROTO_UDP && !sk->__sk_common.skc_num &&
+	       (sk->__sk_common.skc_family == AF_INET || sk->__sk_common.skc_family == AF_INET6);
+}
+
 /* What a message says besides its content: where it goes, and what it hands over. */
 static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg)
 {
 	struct caps_question q = {};
 	struct sock *sk = sock->sk;
-	int err;
 
 	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
 		return 0;
@@ -105,17 +111,28 @@ static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg
 					     0;
 	if (msg->msg_controllen && caps_routes(address(msg->msg_control), msg->msg_controllen))
 		return caps_deny(CAPS_NOBODYS, TG_OP_SEND, TG_C_SOCKET);
-	/* TCP takes an address with a message that is to connect, UDP with each that has one */
-	if (!msg->msg_name || (q.class == CAPS_TCP && !(msg->msg_flags & MSG_FASTOPEN)))
-		return 0;
-	err = caps_inet_asked(sk, address(msg->msg_name), msg->msg_namelen, &q, TG_OP_SEND);
-	return err || q.class != CAPS_TCP ? err :
-					    caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
+	/* as the kernel will say, once it has chosen a port by which everybody could be heard */
+	if (!msg->msg_name)
+		return caps_has_no_port(sk) ? -EDESTADDRREQ : 0;
+	if (q.class == CAPS_CLASSES)
+		return caps_deny(CAPS_NOBODYS, TG_OP_SEND, TG_C_SOCKET);
+	if (q.class == CAPS_UDP)
+		return caps_inet_asked(sk, address(msg->msg_name), msg->msg_namelen, &q,
+				       TG_OP_SEND);
+	/* TCP takes an address with a message that is to connect */
+	return msg->msg_flags & MSG_FASTOPEN ?
+		       caps_inet_connects(sock, address(msg->msg_name), msg->msg_namelen, &q,
+					  TG_OP_SEND) :
+		       0;
 }
 
 static __always_inline int caps_sends(struct socket *sock, struct msghdr *msg)
 {
-	return msg->msg_name || msg->msg_controllen ? caps_message_asked(sock, msg) : 0;
+	struct sock *sk = sock->sk;
+
+	return msg->msg_name || msg->msg_controllen || (sk && caps_has_no_port(sk)) ?
+		       caps_message_asked(sock, msg) :
+		       0;
 }
 
 SEC("lsm/socket_sendmsg")

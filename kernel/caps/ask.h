@@ -180,9 +180,13 @@ static __always_inline int caps_walked(u64 dentry, int (*said)(void *of, struct 
 			break;
 		}
 		err = -EAGAIN;
+		w = scratch_again(w);
+		if (!w)
+			break;
 	}
 	bpf_rcu_read_unlock();
-	scratch_put(w);
+	if (w)
+		scratch_put(w);
 	return err;
 }
 

@@ -19,9 +19,12 @@ int ps_caps_domain(struct bpf_iter__task *ctx)
 
 /* A process is given a layer more. */
 struct caps_change {
+	u64 start; /* of the process, whose number is another's once it has ended: ns of CLOCK_BOOTTIME */
 	u32 pid;
 	u32 layer;   /* struct caps_subject */
-	u32 session; /* place of the one that begins, where the process is in none */
+	u32 image;   /* that the layer is of, by its index in the table */
+	u32 begins;  /* it is in no session, and asked for none */
+	u32 session; /* place of the one that begins then */
 	u32 now;     /* at once, all its threads; else with the next execution */
 	/*
 	 * root asks; for another user a thread that could get new privileges by an execution is not
@@ -30,6 +33,7 @@ struct caps_change {
 	u32 is_root;
 	u32 threads; /* back: how many threads were seen */
 	s32 error;   /* an errno, negative */
+	u32 pad;
 };
 
 /* Does somebody else have a process's memory or descriptors? */
@@ -111,6 +115,19 @@ static __noinline bool caps_has(struct caps_domain *d, u32 layer)
 	return false;
 }
 
+/* Has a domain all layers that another one of its session has? Then a task that comes from there loses no layer. */
+static __noinline bool caps_is_within(struct caps_domain *d, struct caps_domain *other)
+{
+	u32 i;
+
+	if (d->session != other->session)
+		return false;
+	bpf_for(i, 0, other->count)
+		if (!caps_has(d, other->layers[BOUND(i, CAPS_LAYERS)]))
+			return false;
+	return true;
+}
+
 static __always_inline void caps_exchange(u32 *of, u32 number)
 {
 	u32 old = __sync_lock_test_and_set(of, number);
@@ -125,52 +142,135 @@ static __always_inline bool caps_may_change(struct caps_change *c, struct task_s
 	return c->is_root || task->atomic_flags & PFA_NO_NEW_PRIVS_BIT;
 }
 
+/* A task's domain, and that of its next execution: read and changed as one, as it may execute at any moment. */
+union caps_both {
+	u64 word;
+	struct {
+		u32 domain, onexec;
+	};
+};
+
+_Static_assert(offsetof(struct caps_task, domain) % 8 == 0 &&
+		       offsetof(struct caps_task, onexec) == offsetof(struct caps_task, domain) + 4,
+	       "both are one word");
+
+/* Changes both, if they are still as they were; false: they are not. */
+static __always_inline bool caps_exchange_both(struct caps_task *t, union caps_both was,
+					       union caps_both next)
+{
+	u64 *word = (u64 *)&t->domain;
+
+	return __sync_val_compare_and_swap(word, was.word, next.word) == was.word;
+}
+
+/* Lets go of those that are not those of `other`. */
+static __always_inline void caps_leave_both(union caps_both both, union caps_both other)
+{
+	if (both.domain && both.domain != other.domain)
+		caps_leave(both.domain);
+	if (both.onexec && both.onexec != other.onexec)
+		caps_leave(both.onexec);
+}
+
+/*
+ * If a domain (0: none) has not got the layer: puts into `number` that of a new one which has it, too, with one task in it. One that its
+ * tasks narrow by themselves is kept with the new one.
+ */
+static __noinline int caps_more(struct caps_change *c, u32 old, bool narrows, u32 *number)
+{
+	struct caps_domain *d;
+	int error = 0;
+
+	/* the task may leave it at any moment, and its place is another's then */
+	if (old && !caps_enter(old))
+		return -EAGAIN;
+	if (old && caps_has(caps_domain_at(old), c->layer))
+		goto out;
+	d = old ? caps_domain_like(caps_domain_at(old)) : caps_domain_made(c->session);
+	if (!d) {
+		error = -ENOSPC;
+		goto out;
+	}
+	if (!old)
+		d->count = 0;
+	if (!caps_add(d, c->layer)) {
+		caps_leave(d->number);
+		error = -E2BIG;
+		goto out;
+	}
+	/* before any task has the layer, so that a revocation which does not see this came earlier */
+	__sync_fetch_and_or(
+		&caps_session_at(d->session)->images[BOUND(c->image / 64, CAPS_IMAGE_WORDS)],
+		1ull << (c->image & 63));
+	caps_keep(d, narrows ? old : 0);
+	caps_finish(d);
+	*number = d->number;
+out:
+	if (old)
+		caps_leave(old);
+	return error;
+}
+
 static __noinline int caps_changed(struct caps_change *c, struct task_struct *task)
 {
 	struct caps_task *t = caps_tasks_made(task);
-	struct caps_domain *old, *d;
-	u32 number;
+	union caps_both was, next;
+	int error = 0;
 
 	if (!t)
 		return -ENOMEM;
 	if (!caps_may_change(c, task))
 		return -EPERM;
-	number = t->onexec && !c->now ? t->onexec : t->domain;
-	old = number ? caps_domain_at(number) : NULL;
-	if (old && caps_has(old, c->layer))
-		return 0;
-	if (c->now && caps_is_shared(task))
+	was.word = READ_ONCE(*(u64 *)&t->domain);
+	next = was;
+	/* another question of the same process was quicker */
+	if (!c->begins == !was.word)
+		return -ESTALE;
+	if (c->now && !(was.domain && caps_has(caps_domain_at(was.domain), c->layer)) &&
+	    caps_is_shared(task))
 		return -EBUSY;
-	d = old ? caps_domain_like(old) : caps_domain_made(c->session);
-	if (!d)
-		return -ENOSPC;
-	if (!old)
-		d->count = 0;
-	if (!caps_add(d, c->layer)) {
-		caps_leave(d->number);
-		return -E2BIG;
-	}
-	/* its own domain has the task in it, and whoever asks for it waits */
-	caps_keep(d, c->now ? t->domain : 0);
-	caps_finish(d);
-	caps_exchange(c->now ? &t->domain : &t->onexec, d->number);
-	return 0;
+	/* where it is in no session yet, it is to be in that of its next execution */
+	if (was.onexec)
+		c->session = caps_domain_at(was.onexec)->session;
+	/* a layer that is there now is there after the next execution, too */
+	if (was.onexec || !c->now)
+		error = caps_more(c, was.onexec ? was.onexec : was.domain, false, &next.onexec);
+	if (c->now && !error)
+		error = caps_more(c, was.domain, true, &next.domain);
+	if (!error && !caps_exchange_both(t, was, next))
+		error = -EAGAIN;
+	if (error)
+		caps_leave_both(next, was);
+	else
+		caps_leave_both(was, next);
+	return error;
 }
 
-/* A thread comes to be where another one of its process is, whatever that is brought into at this moment. */
+/*
+ * A thread comes to be where another one of its process is, whatever that is brought into at this moment. One that has a layer which
+ * that has not, as an execution brought it just now, stays.
+ */
 static __noinline int caps_follow(struct task_struct *task, struct caps_task *first)
 {
 	struct caps_task *t = caps_tasks_made(task);
-	u32 try, domain;
+	u32 try, domain, old;
 
 	if (!t || !first)
 		return -ENOMEM;
 	bpf_for(try, 0, 16) {
 		domain = READ_ONCE(first->domain);
-		if (t->domain == domain)
+		old = READ_ONCE(t->domain);
+		if (old == domain)
 			return 0;
-		if (caps_enter(domain))
-			caps_exchange(&t->domain, domain);
+		if (!caps_enter(domain))
+			continue;
+		if ((!old || caps_is_within(caps_domain_at(domain), caps_domain_at(old))) &&
+		    __sync_val_compare_and_swap(&t->domain, old, domain) == old) {
+			if (old)
+				caps_leave(old);
+			return 0;
+		}
+		caps_leave(domain);
 	}
 	return -EAGAIN;
 }
@@ -203,6 +303,11 @@ int ps_caps_change(struct caps_change *ctx)
 	if (!task)
 		return 0;
 	c = *ctx;
+	/* a thread that executes takes over the start along with the number (de_thread() of fs/exec.c) */
+	if (task->start_boottime != c.start) {
+		bpf_task_release(task);
+		return 0;
+	}
 	/* any thread may execute, and it alone is then the process */
 	if (!c.now && task->signal->nr_threads > 1)
 		c.error = -EINVAL;

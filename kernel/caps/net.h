@@ -7,81 +7,8 @@
 #define TIDEGATE_CAPS_NET_H
 
 #include "lib/arch.h"
-#include "lib/sockaddr.h"
+#include "caps/address.h"
 #include "caps/transfer.h"
-
-/* What automata read of an address and a port: crates/bundle/src/caps/object.rs, Object::key(). */
-struct caps_inet {
-	u8 bytes[24];
-	u32 len;
-};
-
-__noinline int caps_ask_inet(struct caps_inet *key __arg_nonnull,
-			     struct caps_question *q __arg_nonnull)
-{
-	struct caps_domain *d = caps_domain_at(q->domain);
-	u32 k, i, state, automaton;
-	u64 id = q->class == CAPS_TCP ? CAPS_ID_TCP : CAPS_ID_UDP;
-
-	USES_ARENA();
-	for (i = 0; i < 24; i += 8)
-		if (i < key->len)
-			id = caps_mix(id, *(u64 *)(key->bytes + i));
-	q->object = caps_mix(id, key->len);
-	bpf_for(k, 0, d->count) {
-		automaton = caps_automaton(d->layers[BOUND(k, CAPS_LAYERS)], q->class);
-		q->answers[BOUND(k, CAPS_LAYERS)] = 0;
-		if (!automaton)
-			continue;
-		state = ARENA_PTR(struct tg_automaton, automaton)->start;
-		for (i = 0; i < 19; i++)
-			if (i < key->len)
-				state = automaton_step(automaton, state, key->bytes[i]);
-		q->answers[BOUND(k, CAPS_LAYERS)] = caps_answer_of(automaton, state);
-	}
-	return caps_judge(q);
-}
-
-/* An IPv4 address that is written as IPv6 is one. */
-static __always_inline void caps_inet_key(struct caps_inet *key, const u32 *words, u32 family,
-					  u32 port)
-{
-	u32 i;
-
-	__builtin_memset(key, 0, sizeof(*key));
-	if (family == AF_INET6 && !words[0] && !words[1] && words[2] == bpf_htonl(0xffff)) {
-		family = AF_INET;
-		words += 3;
-	}
-	key->bytes[0] = family == AF_INET ? 4 : 6;
-	for (i = 0; i < 16; i++)
-		if (family != AF_INET || i < 4)
-			key->bytes[1 + i] = ((const u8 *)words)[i];
-	if (family == AF_INET) {
-		key->bytes[5] = port >> 8;
-		key->bytes[6] = port;
-		key->len = 7;
-	} else {
-		key->bytes[17] = port >> 8;
-		key->bytes[18] = port;
-		key->len = 19;
-	}
-}
-
-/* The class of a socket, CAPS_CLASSES: none that a capability is for. */
-static __always_inline u32 caps_class_of_sock(struct sock *sk)
-{
-	struct sock *k = CAST(struct sock, address(sk));
-
-	switch (k->__sk_common.skc_family) {
-	case AF_UNIX:
-		return CAPS_UNIX;
-	case AF_INET:
-	case AF_INET6:
-		return k->sk_type == SOCK_STREAM ? CAPS_TCP : CAPS_UDP;
-	}
-	return CAPS_CLASSES;
-}
 
 /* Only those kinds whose addresses capabilities are for. */
 SEC("lsm/socket_create")
@@ -100,38 +27,36 @@ int BPF_PROG(caps_socket_create, int family, int type, int protocol, int kern)
 	return caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
 }
 
-/* Leaves an active capability on a socket, by which it may be read and written. */
+/* Is what was bound for a socket good for this? 0, or enum caps_why. */
+static __noinline u32 caps_sock_ended(struct caps_active *a, u64 file, u32 domain, u32 right,
+				      bool counts)
+{
+	if (right & ~a->rights)
+		return CAPS_NOT_BOUND;
+	if (caps_is_shut_for(a, domain))
+		return CAPS_REVOKED;
+	return caps_ended_with(a, file, counts);
+}
+
+/*
+ * Leaves an active capability on a socket, by which it may be read and written. The hook does not know whether the kernel will do what was
+ * asked for, and what a socket has taken in stays there. So one that has ended, or that was kept without rights, is not made good again.
+ */
 static __noinline int caps_sock_bound(u64 file, u32 kind, struct caps_question *q)
 {
-	struct caps_active *a = file ? caps_active_made(file, q->domain, kind) : NULL;
+	struct caps_active *a = file ? caps_active_of(file, q->domain, kind) : NULL;
+	u32 why = a ? caps_sock_ended(a, file, q->domain, CAPS_READ | CAPS_WRITE, false) : 0;
 
+	if (why)
+		return caps_deny(why, kind == CAPS_OPENED ? TG_OP_CONNECT : TG_OP_SOCKET,
+				 q->class == CAPS_UNIX ? TG_C_UNIX : TG_C_SOCKET);
+	if (!a && file)
+		a = caps_active_made(file, q->domain, kind);
 	if (!a)
 		return -ENOMEM;
 	caps_active_fill(a, q);
 	a->rights |= CAPS_READ | CAPS_WRITE;
 	return 0;
-}
-
-/* May the current task do this with an address that the kernel has copied? What is bound is left to the caller. */
-static __noinline int caps_inet_asked(struct sock *sk, u64 at, int len, struct caps_question *q,
-				      u8 op)
-{
-	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
-	struct inet_address a = {};
-	struct caps_inet key;
-	bool known = read_inet_address(at, len, &a);
-
-	/* __inet_bind() takes AF_UNSPEC for AF_INET */
-	if (!known && a.family && a.family != AF_INET)
-		return -EAFNOSUPPORT;
-	if (!known && len < 16)
-		return -EINVAL;
-	caps_inet_key(&key, a.words, a.family == AF_INET6 ? AF_INET6 : AF_INET, a.port);
-	caps_ask_inet(&key, q);
-	n.family = a.family;
-	n.port = a.port;
-	__builtin_memcpy(n.addr, a.words, 16);
-	return q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
 }
 
 /* An abstract name. */
@@ -186,28 +111,9 @@ static __noinline int caps_unix_asked(u64 sk, struct caps_question *q, u8 op)
 	return !err && q->asked.given == q->asked.wanted ? 0 : verdict_of(caps_refuse(q, &n));
 }
 
-/* About what an inet socket is connected to, or its own address. */
-static __always_inline int caps_ask_sock(struct sock *k, bool peer, struct caps_question *q)
-{
-	u32 family = k->__sk_common.skc_family, words[4] = {};
-	struct caps_inet key;
-	u32 port;
-
-	if (family == AF_INET) {
-		words[0] = peer ? k->__sk_common.skc_daddr : k->__sk_common.skc_rcv_saddr;
-	} else if (peer) {
-		bpf_probe_read_kernel(words, sizeof(words), &k->__sk_common.skc_v6_daddr);
-	} else {
-		bpf_probe_read_kernel(words, sizeof(words), &k->__sk_common.skc_v6_rcv_saddr);
-	}
-	port = peer ? bpf_ntohs(k->__sk_common.skc_dport) : k->__sk_common.skc_num;
-	caps_inet_key(&key, words, family, port);
-	return caps_ask_inet(&key, q);
-}
-
 /*
- * A socket that a domain has not made becomes one of its: what it is connected to it may connect to, or it may have its address; else it is not
- * to be had, or with no rights where `keeps`. One that is neither connected nor bound is anybody's.
+ * A socket that a domain has not made becomes one of its: what it is connected to it may connect to, or, if that was accepted, it may have its
+ * address; else it is not to be had, or with no rights where `keeps`. One that is neither connected nor bound is anybody's.
  */
 __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 {
@@ -216,10 +122,12 @@ __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 	struct caps_question q = { .domain = domain };
 	struct caps_active *a = caps_active_at(file, domain, CAPS_OPENED);
 	struct sock *k = CAST(struct sock, sk);
+	u32 names;
 	int err = 0;
 
 	if (!a)
 		return -ENOMEM;
+	names = a->wanted; /* by those who had it before */
 	q.class = sk ? caps_class_of_sock(k) : CAPS_CLASSES;
 	q.asked.wanted = CAPS_CONNECT;
 	if (q.class == CAPS_UNIX) {
@@ -234,11 +142,13 @@ __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 	} else if (q.class != CAPS_CLASSES) {
 		q.asked.given = q.asked.wanted;
 		if (k->__sk_common.skc_dport)
-			caps_ask_sock(k, true, &q);
-		if (k->__sk_common.skc_num && (!k->__sk_common.skc_dport || !q.asked.given)) {
-			/* it has an address of its own, or somebody else has connected it */
+			caps_ask_sock(sk, true, &q);
+		/* a client's own port is not what it is had by */
+		if (k->__sk_common.skc_num &&
+		    (!k->__sk_common.skc_dport || (!q.asked.given && !(names & CAPS_CONNECT) &&
+						   (names & CAPS_BIND || caps_came_in(sk))))) {
 			q.asked.wanted = CAPS_BIND;
-			caps_ask_sock(k, false, &q);
+			caps_ask_sock(sk, false, &q);
 		}
 	}
 	if (err == -EAGAIN && keeps)
@@ -264,16 +174,70 @@ int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len
 
 	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_BIND, 0))
 		return 0;
+	if (q.class == CAPS_CLASSES)
+		return caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
 	if (q.class == CAPS_UNIX) {
-		/* a path is asked about where the name is made; the kernel's own choice is nobody's */
+		/* a path is asked about where the name is made; the kernel's own choice once it listens by it */
 		if (len <= 2 || (u8)read_kernel_u64(text))
 			return 0;
+		if (address(CAST(struct unix_sock, address(sk))->addr))
+			return -EINVAL;
 		caps_ask_abstract(text + 1, len - 3, &q);
 		err = q.asked.given ? 0 : verdict_of(caps_refuse(&q, &n));
 	} else {
+		/* as the kernel will say */
+		if (sk->__sk_common.skc_num || sk->__sk_common.skc_state != TCP_CLOSE)
+			return -EINVAL;
 		err = caps_inet_asked(sk, address(at), len, &q, TG_OP_SOCKET);
 	}
 	return err ? err : caps_sock_bound(address(sock->file), CAPS_ADDRESSED, &q);
+}
+
+/* An inet socket is connected to an address. */
+static __noinline int caps_inet_connects(struct socket *sock, u64 at, int len,
+					 struct caps_question *q, u8 op)
+{
+	struct sock *sk = sock->sk;
+	u32 state;
+	int err;
+
+	if (!sk)
+		return 0;
+	err = caps_inet_asked(sk, at, len, q, op);
+	if (err)
+		return err;
+	/* a connection that there is, or that is on its way, goes on whatever the address; a task that asks how far it is says the same */
+	state = sk->__sk_common.skc_state;
+	if (q->class == CAPS_TCP && state != TCP_CLOSE && !caps_peer_is(address(sk), q->object))
+		return state == TCP_SYN_SENT ? -EALREADY : -EISCONN;
+	return caps_sock_bound(address(sock->file), CAPS_OPENED, q);
+}
+
+/*
+ * A connection is ended, by AF_UNSPEC: not by a domain that kept it without rights. A socket for datagrams whose port was named has that still, and
+ * receives from everybody.
+ */
+static __noinline int caps_inet_disconnects(struct socket *sock, struct caps_question *q)
+{
+	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_SOCKET };
+	u64 file = address(sock->file), sk = address(sock->sk);
+	struct caps_active *a;
+	u32 kind, names = 0;
+
+	bpf_for(kind, CAPS_OPENED, CAPS_ADDRESSED + 1) {
+		a = caps_active_of(file, q->domain, kind);
+		if (!a)
+			continue;
+		if (~a->rights & (CAPS_READ | CAPS_WRITE))
+			return caps_deny(CAPS_NOT_BOUND, TG_OP_CONNECT, TG_C_SOCKET);
+		names |= a->wanted;
+	}
+	if (q->class != CAPS_UDP || !names || names & CAPS_BIND || !caps_port_is_named(sk))
+		return 0;
+	q->asked.wanted = CAPS_BIND;
+	caps_ask_sock(sk, false, q);
+	return q->asked.given ? caps_sock_bound(file, CAPS_ADDRESSED, q) :
+				verdict_of(caps_refuse(q, &n));
 }
 
 SEC("lsm/socket_connect")
@@ -281,15 +245,15 @@ int BPF_PROG(caps_socket_connect, struct socket *sock, struct sockaddr *at, int 
 {
 	struct caps_question q = {};
 	struct sock *sk = sock->sk;
-	int err;
 
-	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0))
+	/* Unix sockets are asked about by what was found for the name */
+	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_CONNECT, 0) || q.class == CAPS_UNIX)
 		return 0;
-	/* Unix sockets are asked about by what was found for the name; AF_UNSPEC ends a connection */
-	if (q.class == CAPS_UNIX || !(u16)read_kernel_u64(address(at)))
-		return 0;
-	err = caps_inet_asked(sk, address(at), len, &q, TG_OP_CONNECT);
-	return err ? err : caps_sock_bound(address(sock->file), CAPS_OPENED, &q);
+	if (q.class == CAPS_CLASSES)
+		return caps_deny(CAPS_NOBODYS, TG_OP_CONNECT, TG_C_SOCKET);
+	return (u16)read_kernel_u64(address(at)) ?
+		       caps_inet_connects(sock, address(at), len, &q, TG_OP_CONNECT) :
+		       caps_inet_disconnects(sock, &q);
 }
 
 /* A task that narrows itself further asks the daemon to, and every task may reach that. */
@@ -321,18 +285,43 @@ static __noinline bool caps_name_is_taken(u64 sk, u32 domain, bool bound)
 	return q.why == CAPS_REVOKED;
 }
 
-/* The same of an address that nobody governed has connected it to, or bound. */
-static __noinline bool caps_address_is_taken(u64 sk, u32 domain)
+/* The same of an inet socket's peer, or of its own address. */
+static __noinline bool caps_address_is_taken(u64 sk, u32 domain, bool peer)
 {
 	struct sock *k = CAST(struct sock, sk);
 	struct caps_question q = { .domain = domain, .class = caps_class_of_sock(k) };
-	bool peer = k->__sk_common.skc_dport;
 
-	if (q.class == CAPS_CLASSES || (!peer && !k->__sk_common.skc_num))
+	if (q.class == CAPS_CLASSES || !(peer ? k->__sk_common.skc_dport : k->__sk_common.skc_num))
 		return false;
 	q.asked.wanted = peer ? CAPS_CONNECT : CAPS_BIND;
-	caps_ask_sock(k, peer, &q);
+	caps_ask_sock(sk, peer, &q);
 	return q.why == CAPS_REVOKED;
+}
+
+/*
+ * What was taken of a socket's names, as it has them: those that were bound, by `names`, of which the kernel may have chosen the port; or,
+ * where nothing is bound, what nobody governed has connected it to, or bound.
+ */
+static __always_inline bool caps_names_are_taken(u64 sk, u32 domain, bool bound, u32 names)
+{
+	struct sock *k = CAST(struct sock, sk);
+
+	if (k->__sk_common.skc_family == AF_UNIX)
+		return caps_name_is_taken(sk, domain, bound);
+	if (!bound)
+		names = k->__sk_common.skc_dport ? CAPS_CONNECT : CAPS_BIND;
+	return (names & CAPS_CONNECT && caps_address_is_taken(sk, domain, true)) ||
+	       (names & CAPS_BIND && caps_address_is_taken(sk, domain, false));
+}
+
+/* Is a socket connected to something else than was bound? By another task at the same moment, or another domain that has it. */
+static __always_inline bool caps_is_elsewhere(struct caps_active *a, u64 sk, u32 kind)
+{
+	struct sock *k = CAST(struct sock, sk);
+
+	return kind == CAPS_OPENED && a->wanted & CAPS_CONNECT &&
+	       k->__sk_common.skc_family != AF_UNIX && k->__sk_common.skc_dport &&
+	       !caps_peer_is(sk, a->object);
 }
 
 static __always_inline struct pt_regs *caps_regs(void)
@@ -388,7 +377,7 @@ static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 	struct caps_task *t = caps_tasks_current();
 	u64 file = address(CAST(struct socket, sock)->file),
 	    sk = address(CAST(struct socket, sock)->sk);
-	u32 domain = t ? t->domain : 0, kind, taken, why;
+	u32 domain = t ? t->domain : 0, kind, taken, why, names = 0;
 	struct caps_active *a;
 	bool bound = false;
 
@@ -399,23 +388,20 @@ static __noinline int caps_sock_used(u64 sock, u32 right, u32 counted, u8 op)
 		if (!a)
 			continue;
 		bound = true;
-		if (right & ~a->rights || (counted & CAPS_MANY && counted & a->counted &&
-					   (a->limited || a->ancestors[0])))
+		names |= a->wanted;
+		if ((counted & CAPS_MANY && counted & a->counted &&
+		     (a->limited || a->ancestors[0])) ||
+		    caps_is_elsewhere(a, sk, kind))
 			why = CAPS_NOT_BOUND;
-		else if (caps_is_shut_for(a, domain))
-			why = CAPS_REVOKED;
 		else
-			why = caps_ended_with(a, file, counted & a->counted);
+			why = caps_sock_ended(a, file, domain, right, counted & a->counted);
 		if (why)
 			return caps_sock_refused(a->class, right, why, op);
 	}
 	taken = caps_session_at(caps_domain_at(domain)->session)->taken;
 	if (!taken)
 		return 0;
-	if (taken & 1 << CAPS_TAKEN_ALL ||
-	    (CAST(struct sock, sk)->__sk_common.skc_family == AF_UNIX ?
-		     caps_name_is_taken(sk, domain, bound) :
-		     !bound && caps_address_is_taken(sk, domain)))
+	if (taken & 1 << CAPS_TAKEN_ALL || caps_names_are_taken(sk, domain, bound, names))
 		return caps_sock_refused(CAPS_UNIX, right, CAPS_REVOKED, op);
 	return 0;
 }
@@ -446,24 +432,78 @@ int BPF_PROG(caps_guard_socket_permission, struct file *file, int mask)
 			      CAPS_IS_READ(caps_call()) ? 0 : CAPS_READ, TG_OP_RECEIVE);
 }
 
-/* A socket that has no address yet gets one when it listens. */
+/* What gave a domain the address that an inet socket has; NULL: nothing. */
+static __noinline struct caps_active *caps_own_of(u64 file, u64 sk, u32 domain)
+{
+	struct caps_active *a = NULL;
+	u32 kind;
+
+	for_each_index(kind, CAPS_ADDRESSED + 1) {
+		a = caps_active_of(file, domain, kind);
+		if (a && a->wanted & CAPS_BIND && caps_own_is(sk, a->object))
+			break;
+		a = NULL;
+	}
+	return a;
+}
+
+/* An own address that nothing gave is asked for: the kernel chooses one where there is none yet, or somebody else has named it. */
+static __noinline int caps_own_asked(struct socket *sock, u8 op)
+{
+	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
+	u64 file = address(sock->file), sk = address(sock->sk);
+	struct caps_question q = {};
+
+	if (!caps_begin(&q, CAPS_TCP, CAPS_BIND, 0) || caps_own_of(file, sk, q.domain))
+		return 0;
+	caps_ask_sock(sk, false, &q);
+	return q.asked.given ? caps_sock_bound(file, CAPS_ADDRESSED, &q) :
+			       verdict_of(caps_refuse(&q, &n));
+}
+
+/* The same of a Unix socket's abstract name. */
+static __noinline int caps_abstract_asked(struct socket *sock)
+{
+	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_UNIX };
+	struct caps_question q = {};
+	struct caps_active *a;
+	u64 addr = address(CAST(struct unix_sock, address(sock->sk))->addr);
+	u32 kind;
+
+	if (!addr || (u8)read_kernel_u64(unix_text(addr)) ||
+	    !caps_begin(&q, CAPS_UNIX, CAPS_BIND, 0))
+		return 0;
+	caps_ask_abstract(unix_text(addr) + 1, CAST(struct unix_address, addr)->len - 3, &q);
+	for_each_index(kind, CAPS_ADDRESSED + 1) {
+		a = caps_active_of(address(sock->file), q.domain, kind);
+		if (a && a->wanted & CAPS_BIND && a->object == q.object)
+			return 0;
+	}
+	return q.asked.given ? caps_sock_bound(address(sock->file), CAPS_ADDRESSED, &q) :
+			       verdict_of(caps_refuse(&q, &n));
+}
+
 SEC("lsm/socket_listen")
 int BPF_PROG(caps_socket_listen, struct socket *sock)
 {
-	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_SOCKET };
-	struct caps_question q = {};
 	struct sock *sk = sock->sk;
-	u64 file = address(sock->file);
+	int err;
 
-	if (!sk || !caps_begin(&q, caps_class_of_sock(sk), CAPS_BIND, 0) || q.class == CAPS_UNIX)
+	if (!sk || !caps_me())
 		return 0;
-	if (caps_active_of(file, q.domain, CAPS_ADDRESSED) ||
-	    caps_active_of(file, q.domain, CAPS_OPENED))
+	switch (caps_class_of_sock(sk)) {
+	case CAPS_UNIX:
+		return caps_abstract_asked(sock);
+	case CAPS_TCP:
+		/* as the kernel will say: the address of a connection that ends meanwhile would be another one */
+		if (sk->__sk_common.skc_dport)
+			return -EINVAL;
+		err = caps_sock_used(address(sock), CAPS_READ, 0, TG_OP_SOCKET);
+		return err ? err : caps_own_asked(sock, TG_OP_SOCKET);
+	case CAPS_UDP:
 		return 0;
-	caps_ask_sock(CAST(struct sock, address(sk)), false, &q);
-	if (!q.asked.given)
-		return verdict_of(caps_refuse(&q, &n));
-	return caps_sock_bound(file, CAPS_ADDRESSED, &q);
+	}
+	return caps_deny(CAPS_NOBODYS, TG_OP_SOCKET, TG_C_SOCKET);
 }
 
 SEC("lsm/socket_accept")
@@ -471,24 +511,32 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 {
 	/* no question of its own: with it those that follow would have no room on the stack */
 	struct caps_task *t = caps_tasks_current();
-	struct caps_active *from, *a;
-	u64 file = address(newsock->file);
-	u32 domain = t ? t->domain : 0, why;
+	u64 file = address(sock->file), sk = address(sock->sk);
+	u32 domain = t ? t->domain : 0;
+	struct caps_active *from, *own, *a;
+	int err;
 
-	if (!domain)
+	if (!domain || !sk)
 		return 0;
-	from = caps_active_of(address(sock->file), domain, CAPS_ADDRESSED);
+	err = caps_sock_used(address(sock), CAPS_READ, 0, TG_OP_ACCEPT);
+	if (err)
+		return err;
+	from = caps_active_of(file, domain, CAPS_ADDRESSED);
 	if (!from)
 		/* it was handed over, maybe */
-		from = caps_active_of(address(sock->file), domain, CAPS_OPENED);
+		from = caps_active_of(file, domain, CAPS_OPENED);
 	if (!from)
-		return caps_sock_use(sock, CAPS_READ, TG_OP_ACCEPT);
-	why = caps_is_shut_for(from, domain) ? CAPS_REVOKED :
-					       caps_ended_with(from, address(sock->file), false);
-	if (why)
-		return caps_deny(why, TG_OP_ACCEPT, TG_C_SOCKET);
+		return 0;
+	if (caps_class_of_sock(CAST(struct sock, sk)) == CAPS_TCP) {
+		err = caps_own_asked(sock, TG_OP_ACCEPT);
+		if (err)
+			return err;
+		own = caps_own_of(file, sk, domain);
+		if (own)
+			from = own;
+	}
 	/* whose the address is, which layers that came later did not give */
-	a = caps_active_made(file, from->domain, CAPS_ADDRESSED);
+	a = caps_active_made(address(newsock->file), from->domain, CAPS_ADDRESSED);
 	if (!a)
 		return -ENOMEM;
 	caps_active_like(a, from);
@@ -506,6 +554,15 @@ SEC("lsm/socket_recvmsg")
 int BPF_PROG(caps_guard_socket_recvmsg, struct socket *sock)
 {
 	return caps_message_use(sock, CAPS_READ, !caps_receives_one(), TG_OP_RECEIVE);
+}
+
+/* TCP gives a connection's data by an option, too. */
+SEC("lsm/socket_getsockopt")
+int BPF_PROG(caps_guard_socket_getsockopt, struct socket *sock, int level, int option)
+{
+	return level == IPPROTO_TCP && option == TCP_ZEROCOPY_RECEIVE ?
+		       caps_sock_use(sock, CAPS_READ, TG_OP_RECEIVE) :
+		       0;
 }
 
 SEC("lsm/unix_stream_connect")

@@ -16,6 +16,7 @@
 #define CAPS_DOMAINS 4096
 #define CAPS_DOMAINS_OF_ONE 512 /* that a session may have, if that is not */
 #define CAPS_DOMAINS_SHARE 4    /* more than such a part of what is free */
+#define CAPS_IMAGE_WORDS 16     /* a bit for each image (CAPS_IMAGES of table.h) */
 
 /* Begun by user space, which uses its place again once nobody is in it. */
 struct caps_session {
@@ -27,6 +28,11 @@ struct caps_session {
 	u32 pad;
 	u64 started; /* ns of CLOCK_BOOTTIME; 0: the place is free */
 	u64 number;  /* of the session, never used again */
+	/*
+	 * Images that its layers are, or were, of: by their index in the table, a bit each. Of others nothing is taken from it. What a layer
+	 * brings is of the same image.
+	 */
+	u64 images[CAPS_IMAGE_WORDS];
 };
 
 /*

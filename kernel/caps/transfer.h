@@ -12,7 +12,10 @@ enum caps_handed {
 	CAPS_HANDED_PART, /* not with all that it is open for: that takes the guard */
 };
 
-/* One that handed it over: what it has bounds what there is to be had. False: it has ended, or there are too many. */
+/*
+ * One that handed it over: what it has bounds what there is to be had, and says whether a socket was connected or bound. False: it has ended,
+ * or there are too many.
+ */
 static __always_inline bool caps_from(struct caps_active *a, u64 file, struct caps_active *from)
 {
 	u32 i, k = 0;
@@ -20,6 +23,7 @@ static __always_inline bool caps_from(struct caps_active *a, u64 file, struct ca
 	if (caps_ended_with(from, file, false))
 		return false;
 	a->counted |= from->counted;
+	a->wanted |= from->wanted & (CAPS_CONNECT | CAPS_BIND);
 	bpf_for(i, 0, CAPS_ANCESTORS + 1) {
 		u32 one = i ? from->ancestors[BOUND(i - 1, CAPS_ANCESTORS)] : from->domain;
 

@@ -71,7 +71,7 @@ struct tg_subject {
 	u64 tx_off;     /* the same as a transaction looked at it */
 	u32 waited;     /* how often it has begun to wait: see `waits` */
 	u32 received; /* the same number as it was last asked about what it receives; MAY_HOLD: not known; 0: never */
-	u32 payer; /* who is charged, whatever its user is by now, and 1; 0: its user (core/payer.h) */
+	u32 payer; /* the user who is charged, whatever its user is by now, and 1; 0: its user (core/payer.h) */
 };
 
 struct {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who is charged for what a task makes: its user. Of a user namespace it is the user who made the outermost one: all its
- * users are that one's.
+ * The user who is charged for what a task makes: the task's own. Of a user namespace it is the user who made the outermost one:
+ * all its users are that one's.
  *
- * A setuid program gives its file's owner's number to whoever executes it, who may then take it for the real one as well. That owner
- * may be a user of a namespace's: a user with a range of numbers (/etc/subuid) would have as many accounts, some of which are others'
- * (lomac/budget.h). So who executes such a program pays for it, and for all that comes of it. A program that may become any user
- * (CAP_SETUID), such as sudo, says itself whose what it starts is.
+ * A setuid program gives its file's owner's number to a task that executes it, which may then take it for the real one as well. That
+ * owner may be a user of a namespace's: a user with a range of numbers (/etc/subuid) would have as many accounts, some of which are
+ * others' (lomac/budget.h). So the user who executes such a program pays for it, and for all that comes of it. A program that may
+ * become any user (CAP_SETUID), such as sudo, says itself whose what it starts is.
  */
 #ifndef TIDEGATE_CORE_PAYER_H
 #define TIDEGATE_CORE_PAYER_H

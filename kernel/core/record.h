@@ -86,26 +86,44 @@ static __always_inline u32 path_written(u64 dentry, struct tg_scratch *w)
 	return w->off < TG_PATH ? w->off : TG_PATH;
 }
 
-/*
- * The same, in a moment at which nothing was moved or mounted; 0 also if there was none. A record without a path
- * still has the inode, and one with a path that never was would mislead.
- */
+/* The same; PATH_MOVED: something was moved or mounted meanwhile. */
+#define PATH_MOVED (~0u)
+
 __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
 {
-	u32 try, len;
-	u64 before;
+	u64 before = path_settled();
+	u32 len;
 
-	if (!w)
+	if (!w || before & PATH_ODD)
 		return 0;
+	len = path_written(dentry, w);
+	return path_sequence() == before ? len : PATH_MOVED;
+}
+
+/*
+ * Writes a record's path, as it is in a moment at which nothing is moved or mounted; none if there is no such moment. A
+ * record without a path still has the inode, and one with a path that never was would mislead.
+ */
+static __always_inline void record_path(struct tg_event *e, u64 dentry)
+{
+	struct tg_scratch *w;
+	u32 try, len;
+
 	bpf_for(try, 0, TG_TRIES) {
-		before = path_settled();
-		if (before & PATH_ODD)
+		w = scratch_get();
+		if (!w)
 			break;
-		len = path_written(dentry, w);
-		if (path_sequence() == before)
-			return len;
+		bpf_rcu_read_lock();
+		len = path_text(dentry, w);
+		bpf_rcu_read_unlock();
+		if (len != PATH_MOVED) {
+			e->path_len = len;
+			__builtin_memcpy(e->path, w->text, TG_PATH);
+		}
+		scratch_put(w);
+		if (len != PATH_MOVED)
+			break;
 	}
-	return 0;
 }
 
 /*
@@ -167,7 +185,6 @@ static __always_inline u64 record_end(struct tg_event *e, u64 id, struct tg_note
 {
 	struct tg_subject *s = subject_current();
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct tg_scratch *w;
 
 	task = CAST(struct task_struct, n->other ? audit_other.task : address(task));
 	e->time = bpf_ktime_get_boot_ns();
@@ -214,14 +231,7 @@ static __always_inline u64 record_end(struct tg_event *e, u64 id, struct tg_note
 		if (!bpf_probe_read_kernel(e->path, BOUND(n->text_len, TG_PATH), (void *)n->dentry))
 			e->path_len = n->text_len;
 	} else if (!n->family && n->dentry) {
-		w = scratch_get();
-		if (w) {
-			bpf_rcu_read_lock();
-			e->path_len = path_text(n->dentry, w);
-			bpf_rcu_read_unlock();
-			__builtin_memcpy(e->path, w->text, TG_PATH);
-			scratch_put(w);
-		}
+		record_path(e, n->dentry);
 	}
 	e->id = id;
 	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) && !records_have_room(n, e->payer)) {

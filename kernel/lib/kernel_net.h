@@ -93,6 +93,8 @@ struct sock {
 	int sk_rx_dst_ifindex;
 	u8 sk_shutdown;
 	u8 sk_kern_sock : 1;
+	u8 sk_userlocks : 4;
+	u32 sk_max_ack_backlog;
 };
 
 struct sock_reuseport {
@@ -124,6 +126,7 @@ struct inet_cork_full {
 	struct flowi fl;
 };
 struct inet_sock {
+	u32 inet_saddr;
 	struct inet_cork_full cork;
 };
 struct udp_sock {

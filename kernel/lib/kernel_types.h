@@ -157,7 +157,7 @@ struct file_lock_context {
 struct rw_semaphore {
 	struct {
 		s64 counter;
-	} owner; /* who has it for writing, and a bit or two */
+	} owner; /* the task that has it for writing, and a bit or two */
 };
 
 struct inode {
@@ -234,7 +234,10 @@ struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
+	struct list_head mnt_mounts;
+	struct list_head mnt_child;
 	struct list_head mnt_instance;
+	struct list_head mnt_share;
 	struct mnt_namespace *mnt_ns;
 	u64 mnt_id_unique;
 };

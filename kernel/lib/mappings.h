@@ -8,8 +8,8 @@
 #define RWSEM_WRITER_LOCKED 1
 
 /*
- * Counts who locks the memory to change mappings; odd: somebody has. Where it is the same and even before a look and after it, nothing
- * was changed between. Linux 6.12 counts whoever unlocks the memory, before the lock itself says so.
+ * Counts the tasks that lock the memory to change mappings; odd: one has. Where it is the same and even before a look and after it,
+ * nothing was changed between. Linux 6.12 counts each task that unlocks the memory, before the lock itself says so.
  */
 static __always_inline u64 mappings_sequence(u64 mm)
 {

@@ -15,6 +15,7 @@
 #include "abi/policy.h"
 #include "lib/arch.h"
 #include "lib/ksyms.h"
+#include "lib/preempt.h"
 #include "lib/verifier.h"
 
 /* A seqlock's first word is its sequence; odd while a writer is in. */
@@ -65,11 +66,18 @@ static __always_inline struct tg_scratch *scratch_try(u32 slot)
 	return w && !__sync_val_compare_and_swap(&w->busy, 0, 1) ? w : NULL;
 }
 
+/*
+ * A room, until it is put back; NULL: none is free. A task that has one is not preempted: else threads of
+ * the lowest priority would have all of them.
+ */
 static __always_inline struct tg_scratch *scratch_get(void)
 {
-	u32 first = bpf_get_smp_processor_id() * 16, i;
-	struct tg_scratch *w = scratch_try(first % TG_SCRATCHES);
+	struct tg_scratch *w;
+	u32 first, i;
 
+	work_begin();
+	first = bpf_get_smp_processor_id() * 16;
+	w = scratch_try(first % TG_SCRATCHES);
 	if (w)
 		return w;
 	bpf_for(i, 1, TG_SCRATCHES) {
@@ -77,12 +85,43 @@ static __always_inline struct tg_scratch *scratch_get(void)
 		if (w)
 			return w;
 	}
+	work_end();
 	return NULL;
 }
 
 static __always_inline void scratch_put(struct tg_scratch *w)
 {
 	__sync_lock_test_and_set(&w->busy, 0);
+	work_end();
+}
+
+/* Between two tries of a walk others may run. NULL: none is free any more. */
+static __always_inline struct tg_scratch *scratch_again(struct tg_scratch *w)
+{
+	scratch_put(w);
+	return scratch_get();
+}
+
+static __always_inline struct mount *real_mount(u64 mnt)
+{
+	return CAST(struct mount, mnt - bpf_core_field_offset(struct mount, mnt));
+}
+
+/* Is a mount in a namespace at all? What has been taken away is in none, nor is what the kernel has for itself. */
+static __always_inline bool mount_ns_is_one(u64 ns)
+{
+	return ns && ns < (u64)-4095;
+}
+
+/* Namespaces have numbers from here on; trees of mounts that are nowhere attached have others, or none. */
+#define NS_NUMBERS 0xf0000000u
+#define NS_INITIAL 0xeffffff8u
+
+static __always_inline bool mount_ns_is_anonymous(u64 ns)
+{
+	u32 number = CAST(struct mnt_namespace, ns)->ns.inum;
+
+	return number < NS_NUMBERS && number != NS_INITIAL;
 }
 
 static __always_inline bool mount_is_initial(struct mount *m)
@@ -166,6 +205,48 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 		}
 	}
 	return all ? found : MOUNT_LATER;
+}
+
+/* A filesystem's next mount, and its first after 0; 0: there is no further one. */
+static __always_inline u64 mount_after(u64 super, u64 mount)
+{
+	struct super_block *sb = CAST(struct super_block, super);
+	u64 off = bpf_core_field_offset(struct mount, mnt_instance), at;
+
+	if (mounts_newest_first())
+		return mount ? address(((struct mount___6_18 *)CAST(struct mount, mount))
+					       ->mnt_next_for_sb) :
+			       address(((struct super_block___6_18 *)sb)->s_mounts);
+	at = mount ? address(CAST(struct mount, mount)->mnt_instance.next) :
+		     address(sb->s_mounts.next);
+	return at == super + bpf_core_field_offset(struct super_block, s_mounts) ? 0 : at - off;
+}
+
+/*
+ * Of a filesystem that was not found in the initial namespace: is it only in the making, by a mount that hangs nowhere
+ * yet (fsmount(2)), or has it come there meanwhile? Where it will be, other rules may hold for what is in it.
+ */
+__noinline bool is_in_the_making(u64 super)
+{
+	bool made = false;
+	u64 m = 0, ns;
+	u32 i;
+
+	bpf_rcu_read_lock();
+	bpf_for(i, 0, TG_MOUNTS) {
+		m = mount_after(super, m);
+		if (!m)
+			break;
+		ns = address(CAST(struct mount, m)->mnt_ns);
+		if (!ns)
+			continue;
+		made = mount_is_initial(CAST(struct mount, m));
+		if (made || !mount_ns_is_one(ns) || !mount_ns_is_anonymous(ns))
+			break;
+		made = true;
+	}
+	bpf_rcu_read_unlock();
+	return made;
 }
 
 /* Notes the dentries from d up to its filesystem's root. False: too deep. */

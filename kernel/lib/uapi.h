@@ -116,11 +116,14 @@
 #define EINVAL 22
 #define ENOSPC 28
 #define EPROTO 71
+#define EDESTADDRREQ 89
 #define EOPNOTSUPP 95
 #define EAFNOSUPPORT 97
 #define EISCONN 106
 #define ENOTCONN 107
+#define ESTALE 116
 #define ECONNREFUSED 111
+#define EALREADY 114
 #define ENAMETOOLONG 36
 
 /* ioctl(2): linux/fs.h, asm-generic/ioctls.h, linux/kd.h, linux/vt.h, and of filesystems */
@@ -148,6 +151,7 @@
 #define IOC_READ (1u << 31)
 #define EXT4_IOC_MOVE_EXT 0xc028660f
 #define EXT4_IOC_MIGRATE 0x6609
+#define PAGEMAP_SCAN 0x6610 /* of a size that may grow */
 #define FS_IOC_REMOVE_ENCRYPTION_KEY 0xc0406618
 #define KDSKBDIACR 0x4b4b
 #define KDSKBDIACRUC 0x4bfb
@@ -247,6 +251,8 @@
 #define NETLINK_CONNECTOR 11
 #define NETLINK_KOBJECT_UEVENT 15
 #define MSG_FASTOPEN 0x20000000
+#define TCP_ZEROCOPY_RECEIVE 35
+#define SOCK_BINDPORT_LOCK 8
 #define SOCK_RAW 3
 #define IPPROTO_ICMP 1
 #define IPPROTO_TCP 6

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Sockets that do what the kernel asks a capability for when they are made or set up, and not again. Who falls keeps them, and a
- * child that falls inherits them; so what they are used for is asked about here. Netlink asks again at each message.
+ * Sockets that do what the kernel asks a capability for when they are made or set up, and not again. A task that falls keeps them,
+ * and a child that falls inherits them; so what they are used for is asked about here. Netlink asks again at each message.
  */
 #ifndef TIDEGATE_LOMAC_AUTHORITY_H
 #define TIDEGATE_LOMAC_AUTHORITY_H

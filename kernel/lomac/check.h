@@ -264,7 +264,7 @@ static __noinline int bind_memory(struct file *file, u32 mode)
 
 /*
  * Has the current subject, in a table of its own, what it opens again by a name in
- * /proc (`/dev/stdin` in a pipeline)? Then nobody comes to read or write who did not,
+ * /proc (`/dev/stdin` in a pipeline)? Then no task comes to read or write that did not,
  * and nobody but itself can close what it has before it has the other. (For the passes of a
  * transaction see tx_hand.) Only the first descriptors are looked at.
  */

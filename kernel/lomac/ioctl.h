@@ -35,6 +35,15 @@ static __always_inline bool changes_file(u32 cmd)
 	return (cmd >> 8 & 0xff) == F2FS_IOCTL_MAGIC && (cmd & (IOC_READ | IOC_WRITE)) != IOC_READ;
 }
 
+/*
+ * PAGEMAP_SCAN clears the marks of which pages a process has written, by a descriptor of /proc/PID/pagemap for reading;
+ * whether it does, is told in memory of the caller's.
+ */
+static __always_inline bool scans_pages(struct inode *inode, u32 cmd)
+{
+	return (u16)cmd == PAGEMAP_SCAN && inode->i_sb->s_magic == PROC_MAGIC;
+}
+
 /* By a descriptor, whatever it was opened for. */
 static __noinline int modify_file(struct tg_subject *s, struct file *file)
 {
@@ -78,7 +87,7 @@ static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 		n.class = TG_C_FILE;
 		return deny(s, &n, -EPERM);
 	}
-	if (named && changes_file(cmd))
+	if (named && (changes_file(cmd) || scans_pages(inode, cmd)))
 		return modify_file(s, file);
 	switch (cmd) {
 	case FIOSETOWN:

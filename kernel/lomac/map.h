@@ -122,9 +122,13 @@ __noinline int path_rule(u64 dentry, struct tg_found *out)
 			break;
 		}
 		ret = PATH_LATER;
+		w = scratch_again(w);
+		if (!w)
+			break;
 	}
 	bpf_rcu_read_unlock();
-	scratch_put(w);
+	if (w)
+		scratch_put(w);
 	return ret;
 }
 

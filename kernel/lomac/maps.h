@@ -121,7 +121,7 @@ struct {
 struct tg_sock {
 	u32 epoch; /* with what had been raised */
 	u32 seqno;
-	u32 level; /* and SPEAKS_AS_ROOT */
+	u64 asked; /* for which level, with SPEAKS_AS_ROOT, and, above that, by which name of its file */
 };
 
 struct {

@@ -196,7 +196,7 @@ static __noinline int unmounted(struct dentry *dentry, u8 op)
 
 /*
  * May the current subject, at a level below the top, remove lower files that need an entry each? Its user's account at their level may
- * be filled so once more. Who has them open may be the same user, or hold them in a way that nothing counts (O_PATH).
+ * be filled so once more. A task that has them open may be the same user's, or hold them in a way that nothing counts (O_PATH).
  */
 static __always_inline bool floor_below(u8 level, u8 own, u32 payer)
 {

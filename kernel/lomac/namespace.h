@@ -10,10 +10,11 @@
 
 /*
  * What all in a user namespace share, and no other hook is asked about: NET_ADMIN and NET_RAW (its
- * networks), SYS_ADMIN (mounts, names, and entering it), SYS_BOOT (its processes). Of files the
- * kernel asks for others, and often.
+ * networks), SYS_ADMIN (mounts, names, and entering it), SYS_BOOT (its processes), CHECKPOINT_RESTORE
+ * (their numbers: clone3(2) gives one that a process had which a higher one is about to signal). Of
+ * files the kernel asks for others, and often.
  */
-#define NAMESPACE_CAPS 0x603000ull
+#define NAMESPACE_CAPS 0x10000603000ull
 
 #define NAMESPACES 33 /* user namespaces within each other, at most */
 
@@ -51,25 +52,26 @@ static __always_inline bool namespace_holds(u64 user_ns, struct task_struct *fie
 	       namespace_has(user_ns, address(processes->user_ns));
 }
 
-/* The same of a task that opens things by names; or is it in the mount namespace (0: not asked)? */
-static __always_inline bool namespaces_hold(u64 user_ns, u64 mnt_ns, struct task_struct *fields)
+/* The same of a task that opens things by names; or, asked about mounts, is it in a mount namespace that belongs to it? */
+static __always_inline bool namespaces_hold(u64 user_ns, bool mounts, struct task_struct *fields)
 {
 	struct nsproxy *spaces = fields->nsproxy;
 
 	/* a task that ends, or is the kernel's, opens nothing by a name */
 	return fields->mm && spaces &&
-	       (namespace_holds(user_ns, fields) || (mnt_ns && address(spaces->mnt_ns) == mnt_ns));
+	       (namespace_holds(user_ns, fields) ||
+		(mounts && namespace_has(user_ns, address(spaces->mnt_ns->user_ns))));
 }
 
-/* Is somebody above the level in the user namespace, or in the mount namespace? */
-static __noinline bool namespace_is_higher(u64 user_ns, u64 mnt_ns, u8 level)
+/* Is somebody above the level in the user namespace, or, asked about mounts, in a mount namespace of it? */
+static __noinline bool namespace_is_higher(u64 user_ns, bool mounts, u8 level)
 {
-	return ANY_TASK(t, namespaces_hold(user_ns, mnt_ns, UNTRUSTED(t)) &&
+	return ANY_TASK(t, namespaces_hold(user_ns, mounts, UNTRUSTED(t)) &&
 				   subject_label(t).observes > level);
 }
 
 /* May the current subject use such a privilege? */
-static __noinline int namespace_is_own(u64 user_ns, u64 mnt_ns)
+static __noinline int namespace_is_own(u64 user_ns, bool mounts)
 {
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = TG_OP_MOUNT, .class = TG_C_SYSTEM, .source = ~0u };
@@ -78,7 +80,7 @@ static __noinline int namespace_is_own(u64 user_ns, u64 mnt_ns)
 	if (level >= policy.top)
 		return 0;
 	count_query(TG_C_SYSTEM);
-	if (!namespace_is_higher(user_ns, mnt_ns, level))
+	if (!namespace_is_higher(user_ns, mounts, level))
 		return 0;
 	n.object = policy.top;
 	return deny(s, &n, -EPERM);

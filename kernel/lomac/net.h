@@ -141,8 +141,16 @@ static __always_inline int modify_net(struct net_peer *p, int err)
 	return verdict_of(net_modified(p, err));
 }
 
+/* Where the address of no host leads to: to the socket's own, as the kernel has the way there begin at it; else to loopback. */
+static __always_inline u32 net_nowhere(struct sock *sk)
+{
+	u32 own = sk ? CAST(struct inet_sock, address(sk))->inet_saddr : 0;
+
+	return own ? own : bpf_htonl(0x7f000001);
+}
+
 /* A sockaddr of an internet family, at a kernel address. */
-static __always_inline bool net_peer_at(void *address, struct net_peer *p)
+static __always_inline bool net_peer_at(struct sock *sk, void *address, struct net_peer *p)
 {
 	u16 family = 0, port = 0;
 
@@ -159,7 +167,7 @@ static __always_inline bool net_peer_at(void *address, struct net_peer *p)
 		u32 be = 0;
 
 		bpf_probe_read_kernel(&be, sizeof(be), address + 4);
-		net_peer_v4(p, be ? be : bpf_htonl(0x7f000001));
+		net_peer_v4(p, be ? be : net_nowhere(sk));
 	} else {
 		u64 half[2] = {};
 
@@ -168,7 +176,7 @@ static __always_inline bool net_peer_at(void *address, struct net_peer *p)
 		if (!half[0] && !half[1])
 			half[1] = bpf_cpu_to_be64(1);
 		if (!half[0] && half[1] == bpf_cpu_to_be64(0xffff00000000))
-			half[1] = bpf_cpu_to_be64(0xffff7f000001);
+			half[1] |= (u64)net_nowhere(sk) << 32;
 		__builtin_memcpy(p->addr, half, sizeof(half));
 		p->known = true;
 	}
@@ -262,7 +270,7 @@ int BPF_PROG(lomac_socket_connect, struct socket *sock, struct sockaddr *name, i
 	u16 family = 0;
 	int err;
 
-	if (!net_peer_at(name, &p)) {
+	if (!net_peer_at(sk, name, &p)) {
 		bpf_probe_read_kernel(&family, sizeof(family), name);
 		if (family == AF_NETLINK)
 			return modify_netlink(names_others(name));
@@ -320,7 +328,7 @@ static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
 	if (!err) {
 		struct net_peer own = { .family = p.family };
 
-		net_own(sk, &own);
+		net_own(sk, &own, named, &p);
 		if (own.known)
 			err = modify_net(&own, -EIO);
 	}
@@ -385,7 +393,7 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 		return 0;
 	named.elsewhere = net_is_elsewhere(sk);
 	if (msg->msg_name)
-		net_peer_at(CAST(struct sockaddr, address(msg->msg_name)), &named);
+		net_peer_at(sk, CAST(struct sockaddr, address(msg->msg_name)), &named);
 	err = modify_peers(sk, &named);
 	if (!err && sk->sk_type != SOCK_STREAM)
 		err = modify_source(sk, &named, address(msg->msg_control), msg->msg_controllen);

@@ -232,8 +232,8 @@ static __always_inline bool locks_directory(u64 task, u64 dentry)
 }
 
 /*
- * Does a rename take the name from the inode now? What its hook has noted (names.h) stays if the rename fails after that. But who
- * renames has the directory locked until the object has its new name.
+ * Does a rename take the name from the inode now? What its hook has noted (names.h) stays if the rename fails after that. But the
+ * task that renames has the directory locked until the object has its new name.
  */
 static __always_inline bool is_moving(struct tg_inode *memo, u64 dentry, u64 name)
 {
@@ -243,8 +243,8 @@ static __always_inline bool is_moving(struct tg_inode *memo, u64 dentry, u64 nam
 }
 
 /*
- * The label of what is moving, for others than who moves it. Nobody opens it meanwhile whom its new place would lower, or not admit:
- * if it moves, a reader would trust what is lower, and if it does not, a writer would have written to what is higher.
+ * The label of what is moving, for other tasks than the one that moves it. No task opens it meanwhile that its new place would lower, or
+ * not admit: if it moves, a reader would trust what is lower, and if it does not, a writer would have written to what is higher.
  */
 static __always_inline u64 label_moving(struct tg_inode *memo, struct inode *inode, u64 label)
 {
@@ -269,6 +269,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	struct tg_stats *st = stats_of(class);
 	u64 magic, label, name, at = address(inode);
 	int r, foreign;
+	bool passing = false;
 
 	if (!inode)
 		return LABEL_UNKNOWN;
@@ -304,6 +305,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 	if (r > 0) {
 		label = label_unmounted(magic, seqno);
 		place_unmounted(magic, &found);
+		passing = is_in_the_making(address(CAST(struct inode, at)->i_sb));
 	} else if (r == 0) {
 		label = label_by_rule(&found, magic, foreign, seqno);
 	} else if (!level) {
@@ -332,6 +334,9 @@ out:
 			return label;
 		WRITE_ONCE(memo->place, (u64)seqno << 32 | found.node);
 		memo->rule = found.rule.source;
+		/* its place is noted all the same, for what is asked next */
+		if (passing)
+			return label;
 		__sync_lock_test_and_set(&memo->word, label);
 		/* a level given or promoted meanwhile, or another name, has to be found again */
 		level = bpf_map_lookup_elem(&given, &key);

@@ -43,27 +43,6 @@ static __always_inline void net_named(struct sock *sk, struct net_peer *p)
 	p->known = any != 0;
 }
 
-/*
- * The socket's own address, where a task on this machine takes a sender from it for that address's
- * network: a loopback address, or that of a connection by the loopback device, as all between two
- * own addresses are. A server that another machine asks answers from an own address, too, and is no
- * network to it.
- */
-static __always_inline void net_own(struct sock *sk, struct net_peer *p)
-{
-	u8 state = sk->__sk_common.skc_state;
-	int device = sk->sk_rx_dst_ifindex;
-
-	net_bound(sk, p);
-	/* a socket that connects has no answer yet */
-	if (p->known || sk->sk_type != SOCK_STREAM || state == TCP_CLOSE || state == TCP_SYN_SENT)
-		return;
-	/* 0: not known, as with MPTCP: it may be that one */
-	if (device && device != LOOPBACK_IFINDEX)
-		return;
-	net_named(sk, p);
-}
-
 #define NET_DEVICES 4096
 #define NET_ADDRESSES 4096 /* of a device */
 
@@ -133,6 +112,33 @@ static __noinline bool net_is_own(struct sock *sk, struct net_peer *p)
 	}
 	bpf_rcu_read_unlock();
 	return own;
+}
+
+/*
+ * The socket's own address, where a task on this machine takes a sender from it for that address's
+ * network: a loopback address, or that of a connection by the loopback device, as all between two
+ * own addresses are. A server that another machine asks answers from an own address, too, and is no
+ * network to it.
+ */
+static __always_inline void net_own(struct sock *sk, struct net_peer *p, struct net_peer *named,
+				    struct net_peer *peer)
+{
+	u8 state = sk->__sk_common.skc_state;
+	int device = sk->sk_rx_dst_ifindex;
+
+	net_bound(sk, p);
+	if (p->known || sk->sk_type != SOCK_STREAM)
+		return;
+	if (state == TCP_CLOSE || state == TCP_SYN_SENT) {
+		/* nobody has answered yet; what is sent by TCP Fast Open, or by a call that waits, goes when somebody does */
+		if (!(named->known && net_is_own(sk, named)) &&
+		    !(peer->known && net_is_own(sk, peer)))
+			return;
+	} else if (device && device != LOOPBACK_IFINDEX) {
+		/* 0: not known, as with MPTCP: it may be that one */
+		return;
+	}
+	net_named(sk, p);
 }
 
 #define NET_CONTROLS (1 << 16) /* in as much as sysctl net.core.optmem_max could be */

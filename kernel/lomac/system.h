@@ -12,47 +12,49 @@
 #include "lib/verifier.h"
 
 /*
- * Mounting in a mount namespace that an unprivileged user made changes no view but that of the
- * tasks in it.
+ * Mounting in a mount namespace that an unprivileged user made changes no view but that of the tasks in
+ * it, and of those that have the mount at which it is done, or some of the tree that is moved
+ * (mount_owner.h; 0: there is none).
  */
-static __always_inline int lomac_may_mount(void)
+static __always_inline int lomac_may_mount(u64 mount, u64 tree)
 {
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct nsproxy *ns = me->nsproxy;
 
 	if (ns && ns->mnt_ns->user_ns->level > 0 && me->cred->user_ns->level > 0)
-		return namespace_is_own(address(ns->mnt_ns->user_ns), address(ns->mnt_ns));
+		return mounts_are_own(address(ns->mnt_ns->user_ns), mount, tree);
 	return top_only(TG_OP_MOUNT);
 }
 
 SEC("lsm.s/sb_mount")
 int BPF_PROG(lomac_sb_mount, const char *dev, const struct path *path)
 {
-	return lomac_may_mount();
+	return lomac_may_mount(address(path->mnt), 0);
 }
 
 SEC("lsm.s/sb_umount")
 int BPF_PROG(lomac_sb_umount, struct vfsmount *mnt)
 {
-	return lomac_may_mount();
+	/* it is taken away from its parent's peers, too */
+	return lomac_may_mount(address(&real_mount(address(mnt))->mnt_parent->mnt), 0);
 }
 
 SEC("lsm/sb_pivotroot")
 int BPF_PROG(lomac_sb_pivotroot, const struct path *old_path, const struct path *new_path)
 {
-	return lomac_may_mount();
+	return lomac_may_mount(0, 0);
 }
 
 SEC("lsm/move_mount")
 int BPF_PROG(lomac_move_mount, const struct path *from, const struct path *to)
 {
-	return lomac_may_mount();
+	return lomac_may_mount(address(to->mnt), address(from->mnt));
 }
 
 SEC("lsm/sb_remount")
 int BPF_PROG(lomac_sb_remount, struct super_block *sb)
 {
-	return lomac_may_mount();
+	return lomac_may_mount(0, 0);
 }
 
 SEC("lsm/kernel_load_data")

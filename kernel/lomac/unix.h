@@ -64,6 +64,7 @@ static __always_inline int unix_decide_peer(struct sock *other, u64 self)
 	u8 level = subject_level(s), as = level;
 	/* both only grow: while the sum stays, so do they */
 	u32 now = epoch + READ_ONCE(tx.rises);
+	u64 asked;
 	int err;
 
 	if (level < policy.top && speaks_as_root())
@@ -77,8 +78,14 @@ static __always_inline int unix_decide_peer(struct sock *other, u64 self)
 	/* what may be put back is not remembered, nor is what was asked about others who have the subject's own socket */
 	if (self || subject_observes(s) != level)
 		memo = NULL;
-	/* asked at this level since anybody's level or any socket's holder changed, or anything was promoted */
-	if (memo && memo->epoch == now && memo->seqno == policy.seqno && memo->level == as)
+	/*
+	 * Its file's name as it is before its path is walked: a rename may come between. A directory above it moves only to
+	 * where the same rules hold. The name is an address and a length beside a hash, whose first byte tells nothing.
+	 */
+	asked = (u->path.dentry ? name_of(address(u->path.dentry)) : 0) << 8 | as;
+	/* asked since anybody's level or any socket's holder changed, or anything was promoted */
+	if (memo && memo->epoch == now && memo->seqno == policy.seqno &&
+	    READ_ONCE(memo->asked) == asked)
 		return 0;
 	if (s && u->path.dentry) {
 		struct dentry *d = CAST(struct dentry, u->path.dentry);
@@ -101,7 +108,7 @@ static __always_inline int unix_decide_peer(struct sock *other, u64 self)
 			    n.reason == TG_R_CHANNEL ? -ECONNREFUSED :
 						       -EACCES);
 	if (memo) {
-		memo->level = as;
+		WRITE_ONCE(memo->asked, asked);
 		memo->seqno = policy.seqno;
 		memo->epoch = now;
 	}

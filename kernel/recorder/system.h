@@ -9,7 +9,7 @@
 
 #define top_only(op) (op)
 /* which depends on the other tasks that are there, and not on the call */
-#define namespace_is_own(user_ns, mnt_ns) 0
+#define mounts_are_own(user_ns, mount, tree) 0
 #pragma push_macro("SEC")
 #pragma push_macro("BPF_PROG")
 #undef SEC

@@ -197,9 +197,13 @@ __noinline u64 te_path_sid(u64 dentry, struct te_looked *l)
 			break;
 		}
 		sid = TE_LATER;
+		w = scratch_again(w);
+		if (!w)
+			break;
 	}
 	bpf_rcu_read_unlock();
-	scratch_put(w);
+	if (w)
+		scratch_put(w);
 	return sid;
 }
 
@@ -244,9 +248,13 @@ __noinline u64 te_path_state(u64 dentry)
 		if (path_sequence() == before)
 			break;
 		state = 0;
+		w = scratch_again(w);
+		if (!w)
+			break;
 	}
 	bpf_rcu_read_unlock();
-	scratch_put(w);
+	if (w)
+		scratch_put(w);
 	return state;
 }
 

@@ -66,6 +66,14 @@ sub connection {
 	return $socket;
 }
 
+# TCP_ZEROCOPY_RECEIVE, which copies what is no whole page
+sub read_by_option {
+	my $text = "\0" x 64;
+	my $option = pack("QLLLlPlLQQLL", 0, 0, 0, 0, 0, $text, 64, 0, 0, 0, 0, 0);
+	my $len = pack("L", length $option);
+	return try(55, fileno($_[0]), 6, 35, $option, $len) && $text =~ /^many/;
+}
+
 sub used_up { my $socket = connection(); splice_it($socket) && splice_it($socket) or die "splice: $!"; return $socket }
 
 my %without = (
@@ -84,6 +92,7 @@ my %with = (
 	'map-to-write' => [\&file, \&map_to_write],
 	'map-for-nothing' => [\&file, \&map_for_nothing],
 	'splice-a-socket' => [\&connection, \&splice_it],
+	'read-by-an-option' => [\&connection, \&read_by_option],
 	'splice-a-used-up-socket' => [\&used_up, \&splice_it],
 );
 

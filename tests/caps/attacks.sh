@@ -59,6 +59,8 @@ expect 0 '^shut' after one map-for-nothing "$T" revoke --object file:/srv/in/f
 expect 0 '^shut' after one splice-a-socket "$T" revoke --object tcp:127.0.0.1:7300
 expect 0 '^open' after one splice-a-socket true
 expect 0 '^shut' after counts splice-a-used-up-socket true
+expect 0 '^shut' after one read-by-an-option "$T" revoke --object tcp:127.0.0.1:7300
+expect 0 '^open' after one read-by-an-option true
 kill "$listener"
 
 # of several sessions (sessions.pl)
@@ -111,6 +113,7 @@ cat >/srv/att.caps <<-END
 	    program /usr/bin/perl execute
 	    program /srv/att/perl execute as small
 	    connect tcp 127.0.0.1 port 7302
+	    connect tcp 127.0.0.1 port 7306
 	    bind tcp loopback port 7303
 	    bind unix /srv/att/own/socket
 	}
@@ -121,6 +124,7 @@ cat >/srv/att.caps <<-END
 	    file /srv/att/few read uses 2
 	    file /srv/att/brief read expires 3s
 	    control file read
+	    connect tcp 127.0.0.1 port 7306
 	    program /srv/att/perl execute
 	}
 	subject counts {
@@ -128,6 +132,23 @@ cat >/srv/att.caps <<-END
 	    program /usr/bin/perl execute
 	    connect udp 127.0.0.1 port 7301 uses 2
 	    control udp read write
+	}
+	subject sockets {
+	$base
+	    program /usr/bin/perl execute
+	    connect tcp 127.0.0.1 port 7306-7308
+	    connect udp 127.0.0.1 port 7306-7307
+	    connect tcp any port 7310
+	    connect udp any port 7310
+	    bind tcp loopback port 0
+	    bind tcp 127.0.0.1 port 7312-7313
+	    bind tcp 198.51.100.9 port 80
+	    bind unix @own
+	}
+	subject serves {
+	$base
+	    program /usr/bin/perl execute
+	    bind tcp any
 	}
 	subject brief {
 	$base
@@ -142,6 +163,8 @@ for bundle in /run/tidegate/policy/caps/*.bundle; do
 	if grep -q att.caps "$bundle"; then cp "$bundle" /srv/att/given/bundle; fi
 done
 (ulimit -n 20000 && TIDEGATE=$T perl sessions.pl >/tmp/sessions.out)
+# by sockets (sockets.pl)
+TIDEGATE=$T perl sockets.pl >>/tmp/sessions.out
 # what came of one, by root and, where that is tried, by another user
 result() {
 	if sed -En "s/^$1(-by-a-user)? //p" /tmp/sessions.out | grep -v '^shut$' || ! grep -q "^$1 " /tmp/sessions.out; then return 1; fi
@@ -180,11 +203,22 @@ expect 0 '^shut' result routes-behind-a-message
 expect 0 '^shut' result taken-by-pidfd
 expect 0 '^shut' result socket-without-rights
 expect 0 '^shut' result accepted-after-its-end
+expect 0 '^shut' result connected-again
+expect 0 '^shut' result connected-without-rights
+expect 0 '^shut' result uses-filled-up-again
+expect 0 '^shut' result bound-again
+expect 0 '^shut' result listens-unnamed
+expect 0 '^shut' result port-for-nothing
+expect 0 '^shut' result unspecified-address
+expect 0 '^shut' result client-handed-over
+expect 0 '^shut' result sockets-go-on
 expect 0 '^shut' result place-used-again
 expect 0 '^shut' result asked-of-the-daemon
 expect 0 '^shut' result told-to-the-daemon
 expect 0 '^shut' result connections-to-the-daemon
 expect 0 '^shut' result number-of-who-asked
+expect 0 '^shut' result number-of-who-is-limited
+expect 0 '^shut' result narrowed-before-an-execution
 expect 0 '^shut' result narrowed-by-two-at-once
 expect 0 '^shut' result filled-with-files
 echo -1 >/proc/sys/fs/binfmt_misc/attacks

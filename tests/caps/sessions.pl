@@ -3,215 +3,11 @@
 # System calls are x86-64's, by their numbers, as in attacks.pl.
 use strict;
 use warnings;
-use Errno;
-use Fcntl qw(:DEFAULT :mode);
+use Fcntl qw(:DEFAULT);
 use Socket;
 
-$| = 1;
-use constant {
-	AT_FDCWD => -100,
-	AT_EMPTY_PATH => 0x1000,
-	AT_SYMLINK_FOLLOW => 0x400,
-	O_PATH => 010000000,
-	O_TMPFILE => 020200000,
-	MANY => 100,
-};
-our ($held, @held, $mount, $child, $at, $link, $other);
-
-# A system call, by its number: what it returns. Of one that fails the errno's name is thrown.
-sub sys {
-	# what the kernel writes to is the caller's, unless that is a constant
-	my @at = map { Internals::SvREADONLY($_) ? \(my $copy = $_) : \$_ } @_, (0) x (7 - @_);
-	my $result = syscall(${$at[0]}, ${$at[1]}, ${$at[2]}, ${$at[3]}, ${$at[4]}, ${$at[5]}, ${$at[6]});
-	if ($result == -1) {
-		my ($name) = grep { $!{$_} } sort keys %!;
-		die "$name\n";
-	}
-	return $result;
-}
-sub opened { my ($path, $flags) = @_; return sys(2, $path, $flags | 0, 0666) }
-sub shut { sys(3, $_[0]) }
-sub content { my ($fd) = @_; my $text = "\0" x 64; my $n = sys(17, $fd, $text, 64, 0); return substr($text, 0, $n) =~ s/\n//r }
-sub written { my ($fd) = @_; my $text = "written"; return sys(1, $fd, $text, 7) }
-# what a path leads to
-sub seen { my $fd = opened($_[0], O_RDONLY); return content($fd) }
-
-# struct file_handle; of a path, and what is opened by one
-sub handle { my $h = pack("Ll", 128, 0) . "\0" x 128; my $id = pack("q", 0); sys(303, AT_FDCWD, $_[0], $h, $id, 0); return $h }
-sub by_handle { my ($mount, $handle) = @_; return content(sys(304, $mount, $handle, O_RDONLY)) }
-
-# In another process, as what is tried may change the one that does it.
-sub apart {
-	my ($code) = @_;
-	pipe(my $r, my $w) or die;
-	my $pid = fork();
-	if (!$pid) {
-		syswrite($w, outcome($code));
-		sys(231, 0);
-	}
-	close($w);
-	my $outcome = readline($r);
-	waitpid($pid, 0);
-	die "$outcome\n" if $outcome !~ /^ok/;
-	return $outcome;
-}
-sub outcome {
-	my ($code) = @_;
-	my $value = eval { $code->() };
-	return "ok " . (defined $value ? $value : "") if !$@;
-	return $@ =~ s/\n/ /gr;
-}
-
-# Messages: struct msghdr with a name, content, and control messages, each of a level, a type and data.
-sub message {
-	my ($name, $content, @controls) = @_;
-	my $control = join "", map { my ($level, $type, $data) = @$_; my $part = pack("QLL", 16 + length $data, $level, $type) . $data; $part . "\0" x (-length($part) % 8) } @controls;
-	my @parts = ($name, $content, $control);
-	my $vector = pack("PQ", $parts[1], length $content);
-	push @held, [\@parts, \$vector];
-	$parts[0] = "\0" if !defined $name;
-	return pack(defined $name ? "P" : "Q", defined $name ? $parts[0] : 0) . pack("Lx4", length($name // "")) . pack("PQ", $vector, 1) .
-		($control ne "" ? pack("P", $parts[2]) : pack("Q", 0)) . pack("QLx4", length $control, 0);
-}
-sub rights { return [1, 1, pack("i*", @_)] }
-sub gives { my ($socket, $fd, @before) = @_; my $m = message(undef, "f", @before, rights($fd)); return sys(46, $socket, $m, 0) }
-# a descriptor that came by a socket
-sub taken {
-	my ($socket) = @_;
-	my ($content, $control) = ("\0" x 8, "\0" x 64);
-	my $vector = pack("PQ", $content, 8);
-	my $m = pack("QLx4PQPQLx4", 0, 0, $vector, 1, $control, 64, 0);
-	# MSG_DONTWAIT: whoever sent it has been waited for
-	sys(47, $socket, $m, 0x40);
-	my ($len, $level, $type, $fd) = unpack("QLLi", $control);
-	die "EACCES\n" if $len < 20;
-	return $fd;
-}
-# several messages by one call (sendmmsg); how many were sent
-sub many { my ($socket, @messages) = @_; my $all = join "", map { $_ . pack("Lx4", 0) } @messages; return sys(307, $socket, $all, scalar @messages, 0) }
-
-# a connection to the daemon, which everybody may reach; a question, with a descriptor maybe; and the answer, if that gives something
-sub daemon { my $s = sys(41, 1, 1, 0); my $name = pack('S', 1) . "/run/tidegate/tidegate.sock\0"; sys(42, $s, $name, length $name); my $patience = pack("q2", 60, 0); sys(54, $s, 1, 20, $patience, 16); return $s }
-# a client that is not heard finds the connection closed
-sub put { my ($s, $question, @fds) = @_; my $m = message(undef, $question, map { rights($_) } @fds); eval { sys(46, $s, $m, 0x4000) } || $@ =~ /^EPIPE/ || die $@; return $s }
-sub answer {
-	my ($s) = @_;
-	my ($all, $part) = ('', "\0" x 4096);
-	while ($all !~ /\n/) { my $n = eval { sys(0, $s, $part, 4096) } or last; $all .= substr($part, 0, $n) }
-	die "no answer\n" if $@ =~ /^EAGAIN/;
-	shut($s);
-	die "EACCES\n" if $all eq '' || $all =~ /^\{"error"/;
-	return $all;
-}
-# a file's content in memory that nobody changes any more, as the daemon takes it: memfd_create, F_ADD_SEALS
-sub sealed {
-	my ($path) = @_;
-	my ($file, $name, $part) = (opened($path, O_RDONLY), "bundle", "\0" x 65536);
-	my $memory = sys(319, $name, 2);
-	while (my $n = sys(0, $file, $part, length $part)) { sys(1, $memory, $part, $n) }
-	shut($file);
-	sys(72, $memory, 1033, 15);
-	return $memory;
-}
-sub asks { return answer(put(daemon(), $_[0] . "\n", @_[1 .. $#_])) }
-
-# A session's side of it: what comes as a line is evaluated here.
-if (@ARGV && $ARGV[0] eq 'within') {
-	open(my $channel, '+<&=', $ARGV[1]) or die "channel: $!";
-	while (1) {
-		my $line = '';
-		while ($line !~ /\n$/) { sysread($channel, $line, 1 << 16, length $line) or exit }
-		my $code = pack("H*", $line =~ s/\n//r);
-		no strict 'vars';
-		my $sub = eval "sub { $code }" or die $@;
-		my $said = outcome($sub);
-		syswrite($channel, $said =~ s/\n/ /gr . "\n");
-	}
-}
-
-package Session {
-	use Socket;
-	our %started;
-	# as a subject of the file, with descriptors beside
-	sub begin {
-		my ($class, $subject, $uid, @fds) = @_;
-		my $self = $class->of(@fds);
-		$self->{pid} = fork();
-		if (!$self->{pid}) {
-			open(STDIN, '<', '/dev/null');
-			if ($uid) { $) = "$uid $uid"; $( = $uid; $< = $> = $uid }
-			exec($ENV{TIDEGATE}, 'run', '--caps', '/srv/att.caps', '--caps-subject', $subject, '--', '/usr/bin/perl', '/payload/sessions.pl', 'within', fileno $self->{there}) or die;
-		}
-		close($self->{there});
-		# it begins, or ends the channel
-		$self->must('1');
-		return $self;
-	}
-	sub of {
-		my ($class, @fds) = @_;
-		socketpair(my $here, my $there, AF_UNIX, SOCK_STREAM, 0) or die;
-		fcntl($_, Fcntl::F_SETFD, 0) for $there, @fds;
-		fcntl($here, Fcntl::F_SETFD, 1);
-		return bless { here => $here, there => $there }, $class;
-	}
-	# what came of code: `ok VALUE`, or an errno's name
-	sub does {
-		my ($self, $code) = @_;
-		syswrite($self->{here}, unpack("H*", $code) . "\n");
-		my $line = '';
-		while ($line !~ /\n$/) { sysread($self->{here}, $line, 1 << 16, length $line) or return 'no answer' }
-		chomp $line;
-		return $line;
-	}
-	# the value of what has to be possible, for an attack to be one
-	sub must {
-		my ($self, $code) = @_;
-		my $said = $self->does($code);
-		main::failed("$code: $said") if $said !~ s/^ok ?//;
-		return $said;
-	}
-	sub end { my ($self) = @_; close($self->{here}); waitpid($self->{pid}, 0) if $self->{pid} }
-}
-
-our @others;
-END { kill('KILL', @others) }
-
-sub failed { die "failed: $_[0]\n" }
-
-# A program that brings a layer, executed by a session with what that holds: it has a channel of its own, that was given to the session.
-sub executed {
-	my ($session, $program, $channel) = @_;
-	my $fd = fileno $channel->{there};
-	$session->must("my \$pid = fork(); if (!\$pid) { no warnings; exec('$program', '/payload/sessions.pl', 'within', $fd); sys(231, 1) } \$pid");
-	close($channel->{there});
-	my $made = bless { here => $channel->{here} }, 'Session';
-	$made->must('1');
-	return $made;
-}
-
-# what must go on meanwhile
-sub goes_on { return map { $_[$_] ? 'EACCES' : 'harm (' . ($_ + 1) . ')' } 0 .. $#_ }
-
-# an attack, and what it tried: `shut` if all was refused
-sub attack {
-	my ($name, $code) = @_;
-	my @said = eval { $code->() };
-	my $word = $@ ? $@ =~ s/\n/ /gr : !@said ? 'failed: nothing was tried' : '';
-	my @through = map { $said[$_] =~ /^(EACCES|EPERM)/ ? () : "$said[$_] (" . ($_ + 1) . ')' } 0 .. $#said;
-	print "$name ", $word || (@through ? 'open ' . join(', ', @through) : 'shut'), "\n";
-	@held = ();
-}
-
-my $S = '/srv/att';
-my @pairs;
-# both ends of a pair of sockets, as numbers, which sessions begun later have, too
-sub pair {
-	my ($type) = @_;
-	socketpair(my $a, my $b, AF_UNIX, $type, 0) or die;
-	fcntl($_, F_SETFD, 0) for $a, $b;
-	push @pairs, $a, $b;
-	return (fileno $a, fileno $b);
-}
+BEGIN { require '/payload/session.pl' }
+our ($S, @held, @others, @pairs);
 
 # What each can try for himself, as root and as another user.
 for my $uid (0, 1000) {
@@ -571,7 +367,6 @@ attack "accepted-after-its-end" => sub {
 	$_->end() for $a, $b;
 	return @said, $last;
 };
-sub session_of { my ($s) = @_; my $all = `$ENV{TIDEGATE} ps --caps --json`; return $1 if $all =~ /"pid":$s->{pid},[^\n]*?"session":(\d+)/; failed("session: $all") }
 
 attack "connections-to-the-daemon" => sub {
 	# of root within a session; half a question by each
@@ -604,6 +399,55 @@ attack "number-of-who-asked" => sub {
 	my $said = $s->does('answer(put($held, "{\"ask\":\"sessions\"}\n"))');
 	$s->end();
 	return $said;
+};
+
+attack "number-of-who-is-limited" => sub {
+	# the process that asks shares its descriptors, so that the daemon tries again for a while; it ends meanwhile, and another process has its number
+	my ($pid, $same, $socket);
+	my $sessions = sub { my $all = `$ENV{TIDEGATE} sessions`; return scalar(() = $all =~ /^ *\d+ /mg) };
+	my $answered = sub { my $ready = ''; vec($ready, $socket, 1) = 1; return select($ready, undef, undef, 0) };
+	# a thread of the daemon's may have taken the number by then
+	for (1 .. 10) {
+		my ($bundle, $before) = (sealed("$S/given/bundle"), $sessions->());
+		$socket = sys(41, 1, 1, 0);
+		$pid = sys(56, 0x400 | 17, 0, 0, 0, 0);
+		if (!$pid) {
+			eval { put(reaches($socket), '{"ask":"capabilities","subject":"one","now":true}' . "\n", $bundle); sleep(1000) };
+			sys(231, 1);
+		}
+		# a session is held for it, or it was told already that it gets none
+		1 until $sessions->() > $before || $answered->();
+		kill('KILL', $pid);
+		waitpid($pid, 0);
+		for (1 .. 20) {
+			open(my $last, '>', '/proc/sys/kernel/ns_last_pid') or failed("ns_last_pid: $!");
+			syswrite($last, $pid - 1);
+			close($last);
+			push @others, $same = fork();
+			if (!$same) { exec('/usr/bin/sleep', '1000') or sys(231, 1) }
+			last if $same == $pid;
+		}
+		last if $same == $pid;
+		shut($socket);
+	}
+	failed("$pid is not to be had") if $same != $pid;
+	my $said = outcome(sub { answer($socket) });
+	# it could not have executed its program, or would be seen to be limited
+	return ($said, goes_on(waitpid($same, 1) == 0, `$ENV{TIDEGATE} ps --caps` !~ /^ *$same /m));
+};
+
+attack "narrowed-before-an-execution" => sub {
+	# one layer is to come with the next execution, and then another at once: the program that is executed has both
+	my $s = Session->begin('wide', 0);
+	my $asks = sub { my ($subject, $now) = @_; $s->must("asks('{\"ask\":\"capabilities\",\"subject\":\"$subject\",\"now\":$now}', sealed('$S/given/bundle'))") };
+	$asks->('one', 'false');
+	$asks->('counts', 'true');
+	my $again = q{open(my $c, "+<&=", $ARGV[1]) or die; syswrite($c, "ok\n"); do "/payload/sessions.pl"};
+	$s->must("my \$fd = \$ARGV[1] + 0; sys(72, \$fd, 2, 0); exec('/usr/bin/perl', '-e', q{$again}, 'within', \$fd)");
+	my @said = map { $s->does($_) } "seen('$S/given/f')", "seen('$S/secret/f')";
+	push @said, goes_on($s->does("seen('/payload/sessions.pl')") =~ /^ok/);
+	$s->end();
+	return @said;
 };
 
 attack "narrowed-by-two-at-once" => sub {

@@ -1,4 +1,4 @@
 # shellcheck shell=bash disable=SC2034
-# Alice, who may use sudo, has built the tree.
+# Alice may use sudo, and has built the tree.
 reader=alice
 built

@@ -41,7 +41,7 @@ restore() {
 	systemctl daemon-reload
 }
 
-# shell_of READER: starts the reader's shell, unless it runs. Nobody's pipe is passed on: who reads it would fall with the shell.
+# shell_of READER: starts the reader's shell, unless it runs. No pipe is passed on: a process that reads it would fall with the shell.
 shell_of() {
 	[ -z "${shells[$1]:-}" ] || return 0
 	local home=/root numbers

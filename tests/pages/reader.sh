@@ -1,5 +1,5 @@
 #!/bin/bash
-# The shell of a page's reader, as whom it runs: reader.sh DIR N…
+# The shell of a page's reader, which runs as that user: reader.sh DIR N…
 # It has each of these commands, DIR/commands/N.sh, done when its turn has come, DIR/commands/N.go, and says how it ended:
 # DIR/said/N.ok or N.no. It is one shell for the whole page, as its reader's is: it keeps its directory, and its fall.
 page_dir=$1

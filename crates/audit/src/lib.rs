@@ -21,5 +21,5 @@ pub use event::{level_name, wall_clock};
 pub use names::{Placed, PolicyNames};
 pub use record::{ManagerRecord, ObjectRecord, Record, RuleRecord, SubjectRecord, UNCONFINED};
 pub use tail::Tail;
-pub use text::printable;
+pub use text::{is_unseen, output, printable};
 pub use words::{because, verb};

@@ -1,6 +1,6 @@
 //! A record in words: the line that `log`, `why` and the journal show.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use tidegate_monitor::{Op, Reason};
 
@@ -11,14 +11,14 @@ use crate::text::printable;
 impl Record {
     /// The subject in words: `sh(412)`.
     fn who(&self) -> String {
-        self.subject.as_ref().map_or_else(String::new, |s| {
-            format!("{}({})", printable(&s.comm), s.pid)
-        })
+        self.subject
+            .as_ref()
+            .map_or_else(String::new, |s| format!("{}({})", s.comm, s.pid))
     }
 
     /// What was done, and to what: `read /etc/passwd`.
     pub fn deed(&self) -> String {
-        format!("{}{}", self.verb(), self.what())
+        printable(&format!("{}{}", self.verb(), self.what()))
     }
 
     /// What was done.
@@ -39,7 +39,7 @@ impl Record {
             return String::new();
         };
         let thing = match (&o.path, &o.address, o.pid, o.ino) {
-            (Some(path), ..) => printable(path),
+            (Some(path), ..) => path.clone(),
             (_, Some(address), ..) => address.clone(),
             (_, _, Some(pid), _) => format!("process {pid}"),
             (_, _, _, Some(ino)) => {
@@ -131,8 +131,17 @@ fn kind_of(context: &str) -> &str {
     context.split(':').nth(2).unwrap_or(context)
 }
 
+/// What it shows is [`printable`], whoever named what it is about.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = String::new();
+        self.write(&mut words)?;
+        f.write_str(&printable(&words))
+    }
+}
+
+impl Record {
+    fn write(&self, f: &mut String) -> fmt::Result {
         let (who, verb, what) = (self.who(), self.verb(), self.what());
         let level = self.subject.as_ref().map_or("", |s| s.level.as_str());
         match self.kind.as_str() {
@@ -178,13 +187,13 @@ impl fmt::Display for Record {
                     "user-would" => "would be denied by",
                     _ => "allowed by",
                 };
-                let word = |word: &Option<String>| printable(word.as_deref().unwrap_or_default());
+                let word = |word: &Option<String>| word.clone().unwrap_or_default();
                 let (verb, what) = match self.kind.as_str() {
                     "user-audited" => ("used", &self.request),
                     _ => ("may not", &self.denied),
                 };
                 let about = self.manager.as_ref().and_then(|m| m.about.as_deref());
-                let about = about.map_or_else(String::new, |a| format!(" {}", printable(a)));
+                let about = about.map_or_else(String::new, |a| format!(" {a}"));
                 write!(
                     f,
                     "{start} {who}: {} {verb} {{ {} }}{about} ({}:{})",
@@ -222,7 +231,7 @@ impl fmt::Display for Record {
 /// What capability files refuse: `denied: sh(412) as tool may not { write } /etc/passwd (file): no line gives that`.
 fn of_capabilities(
     record: &Record,
-    f: &mut fmt::Formatter<'_>,
+    f: &mut String,
     who: &str,
     verb: &str,
     what: &str,
@@ -236,10 +245,10 @@ fn of_capabilities(
     };
     write!(f, "{start}: {who}")?;
     if let Some(subject) = &caps.subject {
-        write!(f, " as {}", printable(subject))?;
+        write!(f, " as {subject}")?;
     }
     let object = caps.object.iter();
-    let object: String = object.map(|name| format!(" {}", printable(name))).collect();
+    let object: String = object.map(|name| format!(" {name}")).collect();
     match (&record.denied, &record.tclass, &caps.service) {
         (Some(denied), _, Some(service)) => {
             write!(f, " may not {{ {denied} }}{object} ({service})")?;
@@ -292,6 +301,20 @@ mod tests {
             denial().to_string(),
             "denied: sh(412) untrusted may not write /home/alice/.bashrc (user, my.plm:14)"
         );
+    }
+
+    #[test]
+    fn nothing_that_others_named_is_shown_but_as_text() {
+        let mut record = denial();
+        let named = "x\u{1b}[2J\u{202e}\n";
+        record.object.as_mut().unwrap().path = Some(named.into());
+        record.rule.as_mut().unwrap().place = named.into();
+        record.subject.as_mut().unwrap().comm = named.into();
+        record.subject.as_mut().unwrap().level = named.into();
+        let words = record.to_string();
+        assert!(!words.contains(crate::is_unseen), "{words:?}");
+        assert_eq!(words.matches("x\\u001b[2J\\u202e\\n").count(), 4);
+        assert!(!record.deed().contains(crate::is_unseen));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, statat};
 use tidegate_bundle::Attrs;
 
 use crate::code::Says;
@@ -13,7 +15,7 @@ use crate::event::{set_comm, set_path};
 use crate::label::{Label, Origin};
 use crate::load::Monitor;
 use crate::skel::types::tg_event;
-use crate::subject::Subject;
+use crate::subject::{Subject, thread};
 use crate::tasks::{Held, Process};
 use crate::{Kind, Op};
 
@@ -246,7 +248,7 @@ impl Monitor {
     }
 
     /// Labels every thread of a process, those that begin meanwhile too. A process
-    /// that has ended is no error.
+    /// that has ended is no error; one that has its number by then falls as that did, and gets no attributes.
     fn label_threads(
         &self,
         process: &Process,
@@ -255,13 +257,25 @@ impl Monitor {
         cause: u64,
     ) -> Result<bool> {
         let mut done = BTreeSet::new();
-        loop {
-            let Ok(tasks) = fs::read_dir(format!("/proc/{}/task", process.pid)) else {
+        // of one process from here on, which a path of procfs would not be
+        let open = |of: BorrowedFd<'_>, name: &str| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            openat(of, name, flags, Mode::empty()).ok()
+        };
+        let Some(whose) = open(CWD, &format!("/proc/{}", process.pid)) else {
+            return Ok(false);
+        };
+        let attrs = match self.is_there(process)? {
+            true => attrs,
+            false => Attrs::empty(),
+        };
+        while let Some(tasks) = open(whose.as_fd(), "task") {
+            let Ok(tasks) = Dir::new(tasks) else {
                 break;
             };
             let tids = tasks
                 .flatten()
-                .filter_map(|t| t.file_name().to_str()?.parse().ok());
+                .filter_map(|t| t.file_name().to_str().ok()?.parse().ok());
             let fresh: Vec<u32> = tids.filter(|t| !done.contains(t)).collect();
             if fresh.is_empty() {
                 break;
@@ -273,7 +287,7 @@ impl Monitor {
                     attrs,
                     cause,
                 };
-                match self.in_turn(|| self.label_thread(tid, label))? {
+                match self.in_turn(|| self.label_thread(&whose, tid, label))? {
                     Err(e) if e.errno() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {}
                     labelled => labelled?,
                 }
@@ -282,13 +296,18 @@ impl Monitor {
         Ok(!done.is_empty())
     }
 
-    /// Labels a thread that is not lower by now. In a turn.
-    fn label_thread(&self, tid: u32, label: Subject) -> Result<()> {
+    /// Labels a thread of a process, by that one's directory in procfs, that is not lower by now. In a turn.
+    fn label_thread(&self, whose: &OwnedFd, tid: u32, label: Subject) -> Result<()> {
         let takes = |now: Subject| {
             now.level > label.level || (now.level == label.level && !label.attrs.is_empty())
         };
-        match self.subject(tid)?.is_none_or(takes) {
-            true => self.set_subject(tid, label),
+        let thread = thread(tid)?;
+        // whose number it is now, it was when the descriptor was opened
+        if statat(whose, format!("task/{tid}"), AtFlags::empty()).is_err() {
+            return Ok(());
+        }
+        match self.subject(&thread, tid)?.is_none_or(takes) {
+            true => self.set_subject(&thread, tid, label),
             false => Ok(()),
         }
     }

@@ -323,6 +323,14 @@ impl Section<bss_caps> {
         unsafe { ptr::read_volatile(&raw const (*self.base).caps_sessions[place]) }
     }
 
+    /// Whether layers of a session are, or were, of an image: by the session's place and the image's index.
+    pub fn has_image(&self, place: usize, image: usize) -> bool {
+        // SAFETY: an address in the mapping, never dereferenced here.
+        let images =
+            self.u64_at(|b| unsafe { &raw mut (*b).caps_sessions[place].images[image / 64] });
+        images.load(Ordering::SeqCst) >> (image % 64) & 1 != 0
+    }
+
     /// Takes a place that is free for a session: all of it, then `started`.
     pub fn set_session(&self, place: usize, session: caps_session) {
         let before = caps_session {

@@ -10,7 +10,7 @@ use tidegate_flask::Sid;
 use crate::error::{Error, Result, Trying};
 use crate::load::Monitor;
 use crate::skel::types::tg_event;
-use crate::tasks::Held;
+use crate::tasks::{Held, Process};
 use crate::{Class, Kind, Op};
 
 /// Where a label comes from: `enum tg_origin` of kernel/lomac/label.h.
@@ -144,7 +144,7 @@ impl Monitor {
     /// # Errors
     /// [`Error::Full`]; [`Error::Fixed`] for what no level can be given to; [`Error::Mapped`] if a lower subject has it mapped for
     /// writing, which cannot be revoked, [`Error::Blocked`] if one may have; then the object keeps its level.
-    pub fn give(&self, fd: BorrowedFd<'_>, level: u8, by: u32, path: &str) -> Result<u64> {
+    pub fn give(&self, fd: BorrowedFd<'_>, level: u8, by: &Process, path: &str) -> Result<u64> {
         let held = self.held(fd)?;
         if held.label.attrs.intersects(KERNEL | Attrs::NEUTRAL) {
             return Err(Error::Fixed(path.into()));
@@ -161,8 +161,8 @@ impl Monitor {
             return Err(e);
         }
         let mut event = tg_event {
-            pid: by,
-            tid: by,
+            pid: by.pid,
+            tid: by.pid,
             kind: Kind::Promoted as u8,
             op: Op::Setattr as u8,
             class: Class::File as u8,
@@ -174,8 +174,7 @@ impl Monitor {
             source: u32::MAX,
             ..Default::default()
         };
-        let comm = std::fs::read_to_string(format!("/proc/{by}/comm")).unwrap_or_default();
-        crate::event::set_comm(&mut event, comm.trim_end());
+        crate::event::set_comm(&mut event, &by.comm);
         crate::event::set_path(&mut event, path);
         self.record(event)
     }

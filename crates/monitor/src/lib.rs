@@ -59,7 +59,7 @@ mod turn;
 
 pub use abi::{CapsWhy, Class, Kind, Op, Reason, Refusals};
 pub use adopt::Adopted;
-pub use caps::{Capabilities, Domain, HeldImage, Layer, Session, When, Withdraw, Withdrawn};
+pub use caps::{Begun, Capabilities, Domain, HeldImage, Layer, Session, When, Withdraw, Withdrawn};
 pub use error::{Error, Result};
 pub use event::{Asked, CapsAsked, Event, Events, Request, boottime};
 pub use floor::Floor;

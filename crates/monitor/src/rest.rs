@@ -88,7 +88,7 @@ fn bring_here(pids: &[u32], calls: &dyn Fn() -> Result<Calls>) -> Result<Vec<u32
     // another pass finds one that was missed in a list that changed
     loop {
         let fresh: Vec<Thread> = (pids.iter().flat_map(|&pid| threads(pid)))
-            .filter(|thread| seen.insert(thread.tid) && thread.is_of_before(begun))
+            .filter(|thread| seen.insert(thread.tid) && thread.started <= begun)
             .collect();
         if fresh.is_empty() {
             return Ok(late.into_iter().collect());
@@ -102,6 +102,8 @@ fn bring_here(pids: &[u32], calls: &dyn Fn() -> Result<Calls>) -> Result<Vec<u32
 struct Thread {
     pid: u32,
     tid: u32,
+    /// As [`Stat::started`]: what has its number later is another thread.
+    started: u64,
 }
 
 fn threads(pid: u32) -> Vec<Thread> {
@@ -109,7 +111,7 @@ fn threads(pid: u32) -> Vec<Thread> {
         return Vec::new();
     };
     let tids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    tids.map(|tid| Thread { pid, tid }).collect()
+    tids.filter_map(|tid| Thread::find(pid, tid)).collect()
 }
 
 /// How far a thread is.
@@ -170,11 +172,22 @@ struct Stat {
 }
 
 impl Thread {
+    /// None: there is none with this number.
+    fn find(pid: u32, tid: u32) -> Option<Thread> {
+        let nobody = Thread {
+            pid,
+            tid,
+            started: 0,
+        };
+        let started = nobody.stat()?.started;
+        Some(Thread { started, ..nobody })
+    }
+
     fn file(self, name: &str) -> Option<String> {
         fs::read_to_string(format!("/proc/{}/task/{}/{name}", self.pid, self.tid)).ok()
     }
 
-    /// None: it has ended.
+    /// None: it has ended. Another's, if that has its number by now.
     fn stat(self) -> Option<Stat> {
         let stat = self.file("stat")?;
         // behind the name, which may have anything in it: from the third one on
@@ -189,14 +202,9 @@ impl Thread {
         })
     }
 
-    /// Was it there at a time, in nanoseconds after the machine's start? False: it has ended since.
-    fn is_of_before(self, time: u64) -> bool {
-        self.stat().is_some_and(|stat| stat.started <= time)
-    }
-
     /// Whether it is in no call that could use a permission. It may have begun one since: that is decided anew.
     fn rests(self, calls: &Calls) -> bool {
-        let Some(stat) = self.stat() else {
+        let Some(stat) = self.stat().filter(|stat| stat.started == self.started) else {
             return true;
         };
         if matches!(stat.state, 't' | 'T' | 'Z' | 'X') || stat.flags & WORKER != 0 {
@@ -253,9 +261,16 @@ mod tests {
         let mut sleep = child("sleep", &["100"]);
         std::thread::sleep(Duration::from_millis(100));
         let pid = sleep.id();
-        let thread = Thread { pid, tid: pid };
+        let thread = Thread::find(pid, pid).unwrap();
         assert!(thread.rests(&calls(&[pid]).unwrap()));
-        assert!(!thread.rests(&HashMap::from([(pid, u32::MAX - 1)])));
+        let reads = HashMap::from([(pid, u32::MAX - 1)]);
+        assert!(!thread.rests(&reads));
+        // it has ended, and the number is another's
+        let before = Thread {
+            started: thread.started - 1,
+            ..thread
+        };
+        assert!(before.rests(&reads));
         sleep.kill().unwrap();
         sleep.wait().unwrap();
     }

@@ -33,13 +33,21 @@ pub struct Subject {
 const MAY_HOLD: u32 = 1 << 31;
 
 impl Monitor {
-    /// The label of a thread; `None`: it has none and is at the top level.
+    /// The label of a thread, by its number; `None`: it has none and is at the top level. The number may be another
+    /// thread's by then.
     ///
     /// # Errors
-    /// [`Error::Io`] with `ESRCH` if there is no such thread.
-    pub fn subject(&self, tid: u32) -> Result<Option<Subject>> {
-        let fd = thread(tid)?;
-        let label = self.stored(fd.as_fd(), Over::Thread(tid))?;
+    /// [`Error::Io`] with `ESRCH` if it has ended.
+    pub fn subject_of(&self, tid: u32) -> Result<Option<Subject>> {
+        self.subject(&thread(tid)?, tid)
+    }
+
+    /// The label of a thread, by a descriptor of it and its number; `None`: it has none and is at the top level.
+    ///
+    /// # Errors
+    /// [`Error::Io`] with `ESRCH` if it has ended.
+    pub(crate) fn subject(&self, thread: &OwnedFd, tid: u32) -> Result<Option<Subject>> {
+        let label = self.stored(thread.as_fd(), Over::Thread(tid))?;
         Ok(label.map(|s| Subject {
             level: s.level,
             attrs: Attrs::from_bits_truncate(s.attrs.into()),
@@ -83,7 +91,8 @@ impl Monitor {
             attrs: Attrs::NODEMOTE,
             cause: 0,
         };
-        self.set_subject(rustix::thread::gettid().as_raw_pid() as u32, label)
+        let tid = rustix::thread::gettid().as_raw_pid() as u32;
+        self.set_subject(&thread(tid)?, tid, label)
     }
 
     /// Whether a profile confines a thread of a process, or did before a policy left it out.
@@ -171,8 +180,7 @@ impl Monitor {
     }
 
     /// Labels a thread. To be done in a turn, or a demotion of it that is under way is lost.
-    pub(crate) fn set_subject(&self, tid: u32, s: Subject) -> Result<()> {
-        let fd = thread(tid)?;
+    pub(crate) fn set_subject(&self, thread: &OwnedFd, tid: u32, s: Subject) -> Result<()> {
         let value = tg_subject {
             level: s.level,
             attrs: s.attrs.bits() as u8,
@@ -188,14 +196,14 @@ impl Monitor {
             ..Default::default()
         };
         self.subjects
-            .put(&fd.as_raw_fd(), &value)
+            .put(&thread.as_raw_fd(), &value)
             .trying(|| format!("label {tid}"))?;
         self.settle(Over::Thread(tid)).map(drop)
     }
 }
 
 /// A descriptor of one thread.
-fn thread(tid: u32) -> Result<OwnedFd> {
+pub(crate) fn thread(tid: u32) -> Result<OwnedFd> {
     let pid = i32::try_from(tid).ok().and_then(Pid::from_raw);
     let flags = PidfdFlags::from_bits_retain(PIDFD_THREAD);
     pid.ok_or(Errno::SRCH)

@@ -153,6 +153,15 @@ impl Monitor {
         }
     }
 
+    /// Whether a process that was told of is there still: its number may be another's.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
+    pub fn is_there(&self, process: &Process) -> Result<bool> {
+        let now = self.process(process.pid)?;
+        Ok(now.is_some_and(|now| now.start == process.start))
+    }
+
     /// Adds what the other models have of processes, and leaves out those that have ended since they were listed.
     fn with_models(&self, mut processes: Vec<Process>, over: Over<'_>) -> Result<Vec<Process>> {
         if let Some(te) = self.part::<Te>()? {

@@ -31,6 +31,7 @@ use crate::parts::Te;
 use crate::rest;
 use crate::skel::types::tg_te_held;
 use crate::sys::Over;
+use crate::tasks::Process;
 
 /// How long a process that is killed may take to be gone.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
@@ -92,21 +93,15 @@ impl Monitor {
     /// # Errors
     /// [`Error::Hook`], [`Error::Io`]: the policy is in force, and what was granted earlier may still be used.
     pub fn revoke(&self, guard: &Guard) -> Result<Revoked> {
-        let governed = |p: &crate::Process| p.sid.is_some();
         let processes = self.processes()?;
-        let pids: Vec<u32> = processes
-            .iter()
-            .filter(|p| governed(p))
-            .map(|p| p.pid)
-            .collect();
-        if pids.is_empty() {
+        let governed: Vec<&Process> = processes.iter().filter(|p| p.sid.is_some()).collect();
+        if governed.is_empty() {
             return Ok(Revoked::default());
         }
         guard.arm_te(self)?;
-        let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
-        doomed.extend((self.bring_to_rest(&pids)?.into_iter()).map(|pid| (pid, Why::Busy)));
+        let late = self.bring_to_rest(&governed)?;
         let mut revoked = Revoked::default();
-        revoked.killed = self.kill_all(doomed, |doomed| {
+        revoked.killed = self.kill_all(processes, late, |doomed| {
             let mut held = self.te_descriptors()?;
             held.extend(self.te_mappings()?);
             // the ring itself is no more than a reason for the guard
@@ -130,13 +125,17 @@ impl Monitor {
         Ok(revoked)
     }
 
-    /// Kills the processes that are doomed, and those that a look finds, until it finds nobody
-    /// twice.
+    /// Kills the processes that were late, and those that a look finds, until it finds none twice. A look tells processes by their
+    /// numbers, which others may have by then: a process is killed only if it was there before the look, and is still.
+    ///
+    /// `there`: all processes, from before somebody was late.
     pub(crate) fn kill_all(
         &self,
-        mut doomed: BTreeMap<u32, Why>,
+        mut there: Vec<Process>,
+        late: Vec<u32>,
         mut look: impl FnMut(&mut BTreeMap<u32, Why>) -> Result<()>,
     ) -> Result<Vec<Killed>> {
+        let mut doomed: BTreeMap<u32, Why> = late.into_iter().map(|pid| (pid, Why::Busy)).collect();
         let mut killed = Vec::new();
         let mut clean = 0;
         for _ in 0..LOOKS {
@@ -145,22 +144,57 @@ impl Monitor {
             if clean == CLEAN {
                 return Ok(killed);
             }
-            if clean > 0 {
-                continue;
-            }
-            let names = self.processes()?;
             for (pid, why) in std::mem::take(&mut doomed) {
-                let comm = names.iter().find(|p| p.pid == pid).map(|p| p.comm.clone());
-                kill(pid)?;
-                killed.push(Killed {
-                    pid,
-                    comm: comm.unwrap_or_default(),
-                    why,
-                });
+                // a process that came since is found by the next look
+                let Some(process) = there.iter().find(|process| process.pid == pid) else {
+                    continue;
+                };
+                if self.kill(process)? {
+                    killed.push(Killed {
+                        pid,
+                        comm: process.comm.clone(),
+                        why,
+                    });
+                }
             }
+            there = self.processes()?;
         }
         let what = "kill all who map what they may not";
         Err(Error::io(what, rustix::io::Errno::BUSY))
+    }
+
+    /// Kills a process that was there, and waits until it is gone; false: it has ended by itself.
+    fn kill(&self, process: &Process) -> Result<bool> {
+        let pid = process.pid;
+        let what = || format!("kill process {pid}");
+        let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+            return Ok(false);
+        };
+        let fd = match pidfd_open(id, PidfdFlags::empty()) {
+            Err(rustix::io::Errno::SRCH) => return Ok(false),
+            fd => fd.trying(what)?,
+        };
+        // whoever has the number now had it when the descriptor was opened
+        if !self.is_there(process)? {
+            return Ok(false);
+        }
+        match pidfd_send_signal(&fd, Signal::KILL) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::SRCH) => return Ok(false),
+            Err(e) => return Err(Error::io(what(), e)),
+        }
+        let until = Instant::now() + GONE_WITHIN;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).unwrap_or_default();
+            let mut ended = [PollFd::new(&fd, PollFlags::IN)];
+            match poll(&mut ended, Some(&left)) {
+                Ok(0) => return Err(Error::io(what(), rustix::io::Errno::TIMEDOUT)),
+                Ok(_) => return Ok(true),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(Error::io(what(), e)),
+            }
+        }
     }
 
     /// Descriptors that governed processes have and may not use.
@@ -180,8 +214,9 @@ impl Monitor {
     }
 
     /// Has all threads of these processes be at rest once (rest.rs); the processes of those that were not to be had.
-    pub(crate) fn bring_to_rest(&self, pids: &[u32]) -> Result<Vec<u32>> {
-        rest::bring(pids, || self.calls())
+    pub(crate) fn bring_to_rest(&self, processes: &[&Process]) -> Result<Vec<u32>> {
+        let pids: Vec<u32> = processes.iter().map(|process| process.pid).collect();
+        rest::bring(&pids, || self.calls())
     }
 }
 
@@ -189,32 +224,4 @@ impl Monitor {
 fn of_others(mut held: Vec<tg_te_held>) -> Vec<tg_te_held> {
     held.retain(|h| h.pid != std::process::id());
     held
-}
-
-/// Kills a process, and waits until it is gone.
-fn kill(pid: u32) -> Result<()> {
-    let what = || format!("kill process {pid}");
-    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-        return Ok(());
-    };
-    let fd = match pidfd_open(id, PidfdFlags::empty()) {
-        Err(rustix::io::Errno::SRCH) => return Ok(()),
-        fd => fd.trying(what)?,
-    };
-    match pidfd_send_signal(&fd, Signal::KILL) {
-        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-        Err(e) => return Err(Error::io(what(), e)),
-    }
-    let until = Instant::now() + GONE_WITHIN;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).unwrap_or_default();
-        let mut ended = [PollFd::new(&fd, PollFlags::IN)];
-        match poll(&mut ended, Some(&left)) {
-            Ok(0) => return Err(Error::io(what(), rustix::io::Errno::TIMEDOUT)),
-            Ok(_) => return Ok(()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(Error::io(what(), e)),
-        }
-    }
 }

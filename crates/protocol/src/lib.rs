@@ -174,6 +174,9 @@ pub enum Answer<W> {
     Withdrawn {
         /// Sessions that it was taken from.
         sessions: usize,
+        /// Those of them that have lost all that they had, as there is no room for parts of it any more.
+        #[serde(default)]
+        whole: usize,
         /// The processes that were killed, as they held what could not be taken from them.
         killed: Vec<Lost>,
     },

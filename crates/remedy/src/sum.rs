@@ -1,6 +1,6 @@
 //! Counts refusals: how many there were, their programs, the first and last time, and some numbers of records.
 
-use tidegate_audit::Record;
+use tidegate_audit::{Record, is_unseen};
 
 /// Programs and records that are named of each.
 pub const NAMED: usize = 3;
@@ -79,7 +79,7 @@ impl Sum {
             self.count,
             ids.join(" ")
         );
-        text.replace(char::is_control, "?")
+        text.replace(is_unseen, "?")
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use miette::Report;
+use tidegate_audit::printable;
 use tidegated::DaemonError;
 
 pub use tidegate_protocol::Code;
@@ -60,7 +61,7 @@ impl Failure {
     /// Tells standard error.
     pub fn tell(&self) {
         match &self.message {
-            Message::Words(words) => tell!("tidegate: {words}"),
+            Message::Words(words) => tell!("tidegate: {}", one_message(words)),
             Message::Diagnosis(report) => tell!("{report:?}"),
         }
     }
@@ -94,6 +95,12 @@ impl Failure {
     }
 }
 
+/// Words with what others named, which begin no line that looks like another message.
+fn one_message(words: &str) -> String {
+    let lines: Vec<String> = words.lines().map(printable).collect();
+    lines.join("\n  ")
+}
+
 impl From<DaemonError> for Failure {
     fn from(e: DaemonError) -> Failure {
         Failure::new(e.code(), e)
@@ -103,5 +110,19 @@ impl From<DaemonError> for Failure {
 impl From<tidegate_monitor::Error> for Failure {
     fn from(e: tidegate_monitor::Error) -> Failure {
         DaemonError::from(e).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_message_begins_no_message() {
+        let words = "cannot read /tmp/a\ntidegate: all is well\u{202e}\u{1b}[1A";
+        assert_eq!(
+            one_message(words),
+            "cannot read /tmp/a\n  tidegate: all is well\\u202e\\u001b[1A"
+        );
     }
 }

@@ -23,8 +23,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use tidegated::paths;
 
+use crate::output::{say, tell};
+
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse_from(setools::Sesearch::in_long(std::env::args_os()));
+    let cli = match cli::Cli::try_parse_from(setools::Sesearch::in_long(std::env::args_os())) {
+        Ok(cli) => cli,
+        Err(e) => return unparsed(&e),
+    };
     match commands::run(cli) {
         Ok(code) => code,
         Err(mut failure) => {
@@ -42,4 +47,14 @@ fn main() -> ExitCode {
             failure.code.into()
         }
     }
+}
+
+/// Tells what is wrong with the command line, which may have names of others in it; or the help that it asks for.
+fn unparsed(e: &clap::Error) -> ExitCode {
+    let text = e.render().ansi().to_string();
+    match e.use_stderr() {
+        true => tell!("{}", text.trim_end()),
+        false => say!("{}", text.trim_end()),
+    }
+    ExitCode::from(e.exit_code() as u8)
 }

@@ -1,4 +1,4 @@
-//! Printing: colours on terminals only, and no panic when nobody can be told.
+//! Printing: colours on terminals only, nothing that others wrote but as text, and no panic when nobody can be told.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,6 +6,7 @@ use std::process;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use tidegate_audit::output;
 use tidegate_protocol::Code;
 
 /// A line on standard output.
@@ -22,6 +23,7 @@ pub(crate) use {say, tell};
 
 /// Writes a line to standard output; a command that cannot ends.
 pub fn line(line: fmt::Arguments<'_>) {
+    let line = output(&line.to_string());
     match writeln!(anstream::stdout(), "{line}") {
         Ok(()) => {}
         // the reader has heard enough
@@ -35,6 +37,7 @@ pub fn line(line: fmt::Arguments<'_>) {
 
 /// Writes a line to standard error, if anybody can be told.
 pub fn error_line(line: fmt::Arguments<'_>) {
+    let line = output(&line.to_string());
     let _ = writeln!(anstream::stderr(), "{line}");
 }
 

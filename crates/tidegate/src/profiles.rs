@@ -57,6 +57,7 @@ impl Profiles {
     /// Compiles and links them. What cannot be used is left out, if there is anything else.
     pub fn load(&self) -> Outcome<ProfileSet> {
         let (parsed, left_out) = waiting("compiling profiles", || self.compile())?;
+        self.tell_forced(&parsed);
         let rules = self.statements(&parsed)?;
         let linked = match self.strict {
             true => profile::link(&parsed, &rules),
@@ -115,6 +116,7 @@ impl Profiles {
         let profiles = self.absolute();
         let (parsed, left_out) = waiting("compiling profiles", || profiles.compile())?;
         tell_left_out(&left_out);
+        profiles.tell_forced(&parsed);
         let parser = profiles.parser(&profiles.profile_base);
         Bench::new(parser, parsed).map_err(|e| match e {
             BenchError::Unreadable { file, source } => {
@@ -144,7 +146,8 @@ impl Profiles {
     /// Compiles each file; with them, what to tell of those that do not compile.
     ///
     /// # Errors
-    /// The first that does not compile, if all are to, or if none does.
+    /// The first that does not compile, or is in complain mode for what is beside it, if all are to be used as they say; the first that
+    /// does not compile if none does.
     pub fn compile(&self) -> Outcome<(Vec<Parsed>, Vec<LeftOut>)> {
         let parser = self.parser(&self.profile_base);
         let (mut parsed, mut faults) = (Vec::new(), Vec::new());
@@ -160,10 +163,22 @@ impl Profiles {
                 }
             }
         }
+        let first_forced = || parsed.iter().find_map(|file| forced(&parser, file));
+        if let Some(said) = self.strict.then(first_forced).flatten() {
+            return Err(Failure::new(Code::Policy, said));
+        }
         let left_out = faults.iter().map(|fault| parser.left_out(fault)).collect();
         match faults.into_iter().next() {
             Some(first) if parsed.is_empty() => Err(failure(first)),
             _ => Ok((parsed, left_out)),
+        }
+    }
+
+    /// Tells of files whose profiles refuse nothing, as something beside them says so.
+    fn tell_forced(&self, parsed: &[Parsed]) {
+        let parser = self.parser(&self.profile_base);
+        for said in parsed.iter().filter_map(|file| forced(&parser, file)) {
+            tell!("warning: {said}");
         }
     }
 
@@ -178,6 +193,17 @@ impl Profiles {
         }
         Ok(found)
     }
+}
+
+/// What to tell of a file whose profiles' mode is not the one that they say.
+fn forced(parser: &Parser, parsed: &Parsed) -> Option<String> {
+    let by = parser.forced(parsed)?;
+    let (file, by) = (parsed.file.to_string_lossy(), by.to_string_lossy());
+    Some(format!(
+        "{}: its profiles are in complain mode and refuse nothing, as there is {}",
+        printable(&file),
+        printable(&by)
+    ))
 }
 
 fn failure(e: ParserError) -> Failure {
@@ -286,6 +312,46 @@ mod tests {
         assert_eq!(profiles.load().unwrap_err().code, Code::Policy);
         fs::remove_file(dir.path().join("bad")).unwrap();
         assert!(whole(&profiles.load().unwrap()).is_ok());
+    }
+
+    #[test]
+    fn what_the_parser_skips_or_forces_is_told_and_refused_where_all_are_to_be_used() {
+        let (dir, mut profiles) = of(&[
+            ("a", "profile a /a { /a r, }\n"),
+            ("b", "profile b /b { /b r, }\n"),
+            ("c", "profile c /c flags=(complain) { /c r, }\n"),
+            ("d", "# no profile\n"),
+        ]);
+        assert!(whole(&profiles.load().unwrap()).is_ok());
+        let beside = |dir_name: &str, name: &str| {
+            let path = dir.path().join(dir_name);
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join(name), "").unwrap();
+            path.join(name)
+        };
+        let disables = beside("disable", "a");
+        let set = profiles.load().unwrap();
+        assert_eq!(set.profiles.len(), 2);
+        let [left_out] = &set.left_out[..] else {
+            panic!("{:?}", set.left_out);
+        };
+        assert_eq!(left_out.profiles, ["a"]);
+        assert!(left_out.why.contains(&*disables.to_string_lossy()));
+        profiles.strict = true;
+        assert_eq!(profiles.load().unwrap_err().code, Code::Policy);
+        fs::remove_file(disables).unwrap();
+        assert!(profiles.load().is_ok());
+        // it changes nothing of what says so itself
+        beside("force-complain", "c");
+        assert!(profiles.load().is_ok());
+        let forces = beside("force-complain", "b");
+        assert_eq!(profiles.load().unwrap_err().code, Code::Policy);
+        profiles.strict = false;
+        let (parsed, left_out) = profiles.compile().unwrap();
+        assert!(left_out.is_empty());
+        let parser = profiles.parser(&profiles.profile_base);
+        let told: Vec<_> = parsed.iter().filter_map(|it| forced(&parser, it)).collect();
+        assert!(told.len() == 1 && told[0].contains(&*forces.to_string_lossy()));
     }
 
     #[test]

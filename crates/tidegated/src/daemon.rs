@@ -20,6 +20,8 @@ const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 /// Runs the daemon until a signal or a client ends it. Calls `ready` once enforcement is up.
 pub fn run(policy: Option<Policy>, how: &Options, ready: impl FnOnce(Report)) -> Outcome {
     threads::abort_on_panic();
+    // else the stack of each client's thread takes 2 MiB, and the time to clear them
+    let _ = nix::sys::prctl::set_thp_disable(true);
     let instance = instance::Instance::claim()?;
     let (queue, receive) = queue::Queue::new();
     let (shared, report) = boot::boot(policy, how, queue).inspect_err(|_| {

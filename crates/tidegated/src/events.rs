@@ -1,7 +1,9 @@
 //! Two threads: one answers the kernel's calls for the guard and takes the records
-//! off the ring buffer, at real-time priority; the other writes them down.
+//! off the ring buffer, in real time as far as that goes (priority.rs); the other writes them down.
 
+use std::cell::RefCell;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -16,6 +18,7 @@ use crate::log::Log;
 use crate::messages::complain;
 use crate::options::Options;
 use crate::paths;
+use crate::priority::Priority;
 use crate::rate::Rate;
 use crate::shared::Shared;
 use crate::threads::{ended_within, fatal, spawn};
@@ -62,33 +65,23 @@ pub fn start(
     Ok(RecordThreads { watch, log })
 }
 
-/// Above every other process: a demotion waits at most 10 s for the guard. What
-/// it starts is not.
-fn real_time() {
-    // SAFETY: a plain structure of integers; no pointers are kept.
-    unsafe {
-        let param = libc::sched_param {
-            sched_priority: libc::sched_get_priority_max(libc::SCHED_FIFO),
-        };
-        // where it is not permitted the daemon is only slower
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param);
-    }
-}
-
 fn watch(shared: &Arc<Shared>) {
-    real_time();
-    let ours = Arc::clone(shared);
+    let priority = Rc::new(RefCell::new(Priority::real_time()));
+    let (ours, own) = (Arc::clone(shared), Rc::clone(&priority));
     let each = move |event: Event| {
+        if own.borrow_mut().took() {
+            ours.threads.beat(Who::Watch);
+        }
         let Enforcement { monitor, guard, .. } = &*ours.enforcement;
         if event.kind == Kind::Guard {
             // for the daemon alone
             monitor.took_record();
             monitor.told_records(1);
-            let armed = match event.class {
+            let armed = own.borrow_mut().urgent(|| match event.class {
                 Some(Class::Te) => guard.arm_te(monitor),
                 Some(Class::Caps) => monitor.arm_capabilities(),
                 _ => guard.arm(monitor),
-            };
+            });
             if let Err(e) = armed {
                 complain(&format!("the guard cannot be attached: {e}"));
             }
@@ -102,6 +95,7 @@ fn watch(shared: &Arc<Shared>) {
     };
     while !shared.threads.ends() {
         shared.threads.beat(Who::Watch);
+        priority.borrow_mut().look();
         if let Err(e) = events.wait(BEAT) {
             complain(&e.to_string());
             thread::sleep(BEAT);

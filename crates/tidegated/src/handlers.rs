@@ -58,13 +58,9 @@ fn decide(
         ask,
         Ask::Whoami | Ask::Confine { .. } | Ask::Enter { .. } | Ask::Capabilities { .. }
     );
-    if !narrows {
-        if enforcement.monitor.has_capabilities(peer.pid)? {
-            let message = "this process is limited by a capability file: it may narrow itself, and ask for nothing else";
-            return Err(DaemonError::new(Code::NotPermitted, message));
-        }
-        // another process of the same number would be asked about for it
-        sessions::still_there(peer)?;
+    if !narrows && peer.is_limited(&enforcement.monitor)? {
+        let message = "this process is limited by a capability file: it may narrow itself, and ask for nothing else";
+        return Err(DaemonError::new(Code::NotPermitted, message));
     }
     let answer = match ask {
         Ask::Whoami => Answer::You(whoami(enforcement, peer)?),
@@ -102,6 +98,7 @@ fn decide(
             let withdrawn = sessions::withdraw(&shared.sessions, enforcement, &what)?;
             Answer::Withdrawn {
                 sessions: withdrawn.sessions,
+                whole: withdrawn.whole,
                 killed: withdrawn
                     .killed
                     .into_iter()
@@ -351,11 +348,10 @@ fn promote(
             .level(name)
             .ok_or_else(|| DaemonError::no_level(name, &policy.levels))?,
     };
-    // a lower process that has it open for writing is revoked
+    let by = peer.found(&enforcement.monitor)?;
+    // a process that has it open for writing from below is revoked
     let raising = enforcement.guard.raise(&enforcement.monitor)?;
-    let record = enforcement
-        .monitor
-        .give(fd.as_fd(), number, peer.pid, path)?;
+    let record = enforcement.monitor.give(fd.as_fd(), number, &by, path)?;
     drop(raising);
     shared.records.note(&enforcement.monitor, record);
     // a level that was asked for is not to be lost with the machine's power

@@ -31,6 +31,7 @@ mod options;
 pub mod paths;
 mod peer;
 mod policy_history;
+mod priority;
 mod queue;
 mod rate;
 mod records;

@@ -9,7 +9,7 @@
 //! | [`DISKS`] | what is known of disks | writing the given levels down; giving a disk that has come its levels |
 //! | [`MOUNTS`] | what is mounted | reading the table of mounts |
 //! | [`CHANGE`] | putting a policy in force | laying it out, the store of its number, writing its bundle |
-//! | `Monitor::capabilities` | sessions of capability files | laying an image out, loading the model, revocation, writing a bundle |
+//! | `Monitor::capabilities` | sessions of capability files | laying an image out, loading the model, entering what is taken back, writing a bundle |
 //! | [`TAKEN_BACK`] | names of objects that were taken back | reading the names of a session's layers |
 //! | [`MANAGERS`] | records of object managers | reading the policy in force |
 //! | [`CAPS_FILES`] | capability files in memory | reading one of them |
@@ -17,6 +17,11 @@
 //! | [`POLICIES`] | policies in memory | nothing |
 //! | [`PAGE`] | the status page | writing it |
 //! | [`FILES`] | the one file that is being written whole | writing it to the disk |
+//!
+//! No lock is held while a client, or a process that is governed, is waited for: it would choose how long others wait. A process is
+//! waited for by what gives it a layer, and by a revocation: both have let go of `Monitor::capabilities` by then. [`DISKS`] is held for
+//! as long as a disk that came is searched, as what is found there is not to be written over; an administrator's question waits for
+//! that. The kernel's table of mounts, and a disk's name, are read under [`MOUNTS`].
 //!
 //! The monitor's own locks (`Monitor::capabilities` and the guard's among them) belong to another crate, and this check does not
 //! know them. Nothing of the daemon's is locked by what holds the guard's.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use tidegate_audit::Record;
+use tidegate_audit::{Record, printable};
 
 use crate::error::{DaemonError, Outcome};
 use crate::journal::Journal;
@@ -62,7 +62,8 @@ impl Log {
 
     /// Writes a record, whole or not at all.
     pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+        // it is the same JSON, and nothing in it has an effect on a terminal
+        let mut line = printable(&serde_json::to_string(record)?).into_bytes();
         line.push(b'\n');
         if self.file.is_none() {
             self.begin()?;

@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::sys::socket::{getsockopt, sockopt::PeerPidfd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_flask::Sid;
-use tidegate_monitor::Monitor;
+use tidegate_monitor::{Monitor, Process};
 use tidegate_protocol::Code;
 
 use crate::error::{DaemonError, Outcome};
@@ -44,6 +45,30 @@ impl Peer {
         self.process.as_fd()
     }
 
+    /// What the kernel's side tells of it. It is asked for by its number, which is another's only if the process has ended by then.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn found(&self, monitor: &Monitor) -> Outcome<Process> {
+        let found = monitor.process(self.pid)?.ok_or_else(gone)?;
+        self.still_there()?;
+        Ok(found)
+    }
+
+    /// An error if it has ended: what was read about its number may be of another process then.
+    pub fn still_there(&self) -> Outcome {
+        let mut ended = [PollFd::new(&self.process, PollFlags::IN)];
+        match poll(&mut ended, Some(&Timespec::default())) {
+            Ok(0) => Ok(()),
+            _ => Err(gone()),
+        }
+    }
+
+    /// Whether capability files limit it.
+    pub fn is_limited(&self, monitor: &Monitor) -> Outcome<bool> {
+        Ok(self.found(monitor)?.domain.is_some())
+    }
+
     /// Whether a profile confines it.
     pub fn is_confined(&self, monitor: &Monitor) -> Outcome<bool> {
         Ok(monitor.is_confined(self.process.as_fd())?)
@@ -61,7 +86,7 @@ impl Peer {
 
     /// Whether the SELinux policy governs it, or the process that connected.
     pub fn is_governed(&self, monitor: &Monitor) -> Outcome<bool> {
-        let process = monitor.process(self.pid)?.is_none_or(|p| p.sid.is_some());
+        let process = self.found(monitor)?.sid.is_some();
         Ok(process || monitor.peer_sid(self.connection.as_fd())?.is_some())
     }
 
@@ -70,8 +95,7 @@ impl Peer {
     /// # Errors
     /// It has ended.
     pub fn sids(&self, monitor: &Monitor) -> Outcome<Vec<Sid>> {
-        let gone = || DaemonError::new(Code::NotPermitted, "the process that asks has ended");
-        let process = monitor.process(self.pid)?.ok_or_else(gone)?;
+        let process = self.found(monitor)?;
         let connected = monitor.peer_sid(self.connection.as_fd())?;
         Ok(process.sid.into_iter().chain(connected).collect())
     }
@@ -82,6 +106,10 @@ impl Peer {
         let process = monitor.level_of(self.process.as_fd())?;
         Ok(process.min(monitor.level_of_connection(self.connection.as_fd())?))
     }
+}
+
+fn gone() -> DaemonError {
+    DaemonError::new(Code::NotPermitted, "the process that asks has ended")
 }
 
 #[cfg(test)]
@@ -95,6 +123,7 @@ mod tests {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let peer = Peer::of(&ours).unwrap();
         assert_eq!(peer.pid, std::process::id());
+        assert!(peer.still_there().is_ok());
         let about = format!("/proc/self/fdinfo/{}", peer.process().as_raw_fd());
         let about = fs::read_to_string(about).unwrap();
         assert!(about.contains(&format!("Pid:\t{}\n", peer.pid)), "{about}");

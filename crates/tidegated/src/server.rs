@@ -232,7 +232,7 @@ impl Door {
         let client = Client {
             level: peer.level(monitor).ok()?,
             uid: peer.uid,
-            limited: monitor.has_capabilities(peer.pid).ok()?,
+            limited: peer.is_limited(monitor).ok()?,
         };
         let place = admit(&self.clients, client)?;
         Some((peer, place))

@@ -7,7 +7,6 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tidegate_audit::{Placed, wall_clock};
 use tidegate_bundle::RuleSource;
 use tidegate_bundle::caps::{Capabilities, Class, Object, Service, SocketType, permission};
@@ -60,34 +59,38 @@ pub fn limit(
         true => When::Now,
         false => When::Executed,
     };
-    let mut sessions = enforcement.monitor.capabilities();
     let hash = *blake3::hash(&bundle.bytes).as_bytes();
-    let image = sessions.place(hash, peer.uid, |at| Image::of(&caps, at))?;
-    enforcement
-        .policies
-        .caps
-        .keep(image.at, image.number, &bundle.bytes)?;
-    let layer = tidegate_monitor::Layer {
-        place: tidegate_lava::Places::of(&caps, image.at).subject(number),
-        is_watched: is_watched(&caps),
-        has_services: !caps.services.is_empty(),
-        has_streams: caps.services.iter().any(may_be_stream),
+    let monitor = &enforcement.monitor;
+    // not locked: it is the one that asked from here on, and not another of the same number
+    let process = peer.found(monitor)?;
+    let (layer, begun) = {
+        let mut sessions = monitor.capabilities();
+        let image = sessions.place(hash, peer.uid, |at| Image::of(&caps, at))?;
+        let files = &enforcement.policies.caps;
+        files.keep(image.at, image.number, &bundle.bytes)?;
+        let begun = match process.domain {
+            None => Some(sessions.begin(peer.uid)?),
+            Some(_) => None,
+        };
+        let layer = tidegate_monitor::Layer {
+            place: tidegate_lava::Places::of(&caps, image.at).subject(number),
+            image: image.index,
+            is_watched: is_watched(&caps),
+            has_services: !caps.services.is_empty(),
+            has_streams: caps.services.iter().any(may_be_stream),
+        };
+        sessions.prepare(layer)?;
+        (layer, begun)
     };
-    // it is still the one that asked, and not another of the same number
-    still_there(peer)?;
-    let session = match enforcement.monitor.has_capabilities(peer.pid)? {
-        true => {
-            sessions.narrow(layer, peer.pid, peer.uid, when)?;
-            None
-        }
-        false => Some(sessions.begin(layer, peer.pid, peer.uid, when)?),
-    };
-    still_there(peer)?;
     let name = format!("{} ({})", subject.name, subject.source.file);
-    Ok(match session {
-        Some(session) => format!("session {session}: {name}"),
-        None => format!("limited by {name}, too"),
-    })
+    // the client may delay this, and nobody else waits for it
+    if let Some(begun) = begun
+        && begun.give(layer, &process, peer.uid, when)?
+    {
+        return Ok(format!("session {}: {name}", begun.number));
+    }
+    monitor.narrow(layer, &process, peer.uid, when)?;
+    Ok(format!("limited by {name}, too"))
 }
 
 fn may_be_stream(service: &Service) -> bool {
@@ -127,18 +130,6 @@ fn has_no_new_privs(pid: u32) -> Outcome<bool> {
     Ok(threads.into_iter().all(has))
 }
 
-pub(super) fn still_there(peer: &Peer) -> Outcome {
-    let process = peer.process();
-    let mut ended = [PollFd::new(&process, PollFlags::IN)];
-    match poll(&mut ended, Some(&Timespec::default())) {
-        Ok(0) => Ok(()),
-        _ => Err(DaemonError::new(
-            Code::Internal,
-            "the process that asked has ended",
-        )),
-    }
-}
-
 /// The sessions that there are, of one user or of all.
 pub fn list(
     known: &Sessions,
@@ -155,7 +146,7 @@ pub fn list(
             format!("subject {}", files.subject_name(place))
         }
         tidegate_monitor::Withdraw::Capability(place) => files.capability_name(place),
-        tidegate_monitor::Withdraw::Object(id) => match objects.get(&id) {
+        tidegate_monitor::Withdraw::Object(id, _) => match objects.get(&id) {
             Some(name) => name.clone(),
             None => format!("object {id:016x}"),
         },
@@ -246,21 +237,23 @@ pub fn withdraw(
                 _ => {
                     let object =
                         object(class, name).map_err(|e| DaemonError::new(Code::Usage, e))?;
-                    vec![object_id(&object, 0)]
+                    vec![(object_id(&object, 0), None)]
                 }
             };
             let mut objects = known.objects.lock();
-            for &id in ids.iter().take(NAMES.saturating_sub(objects.len())) {
+            for &(id, _) in ids.iter().take(NAMES.saturating_sub(objects.len())) {
                 objects.insert(id, format!("{class} {name}"));
             }
-            ids.into_iter().map(Kernel::Object).collect()
+            let of = |(id, files)| Kernel::Object(id, files);
+            ids.into_iter().map(of).collect()
         }
     };
-    Ok(enforcement.monitor.capabilities().revoke(&what)?)
+    Ok(enforcement.monitor.withdraw(&what)?)
 }
 
-/// The numbers of `SERVICE:NAME`, an object of a service of that name: one for each file that describes such a service.
-fn of_services(name: &str, files: &[Arc<Placed>]) -> Outcome<Vec<u64>> {
+/// The numbers of `SERVICE:NAME`, an object of a service of that name: one for each file that describes such a service, and that file's
+/// place.
+fn of_services(name: &str, files: &[Arc<Placed>]) -> Outcome<Vec<(u64, Option<u32>)>> {
     let parts = name.split_once(':');
     let parts = parts.filter(|(_, object)| (1..=MAX_NAME).contains(&object.len()));
     let (service, object) = parts.ok_or_else(|| {
@@ -273,11 +266,11 @@ fn of_services(name: &str, files: &[Arc<Placed>]) -> Outcome<Vec<u64>> {
     for placed in files {
         let services = (0..).zip(&placed.caps.services);
         let named = services.filter(|(_, known)| known.name == service);
-        found.extend(
-            named.map(|(number, _)| {
-                object_id(&Object::Of(number, object.into()), placed.places.base)
-            }),
-        );
+        let base = placed.places.base;
+        found.extend(named.map(|(number, _)| {
+            let of = Object::Of(number, object.into());
+            (object_id(&of, base), Some(base))
+        }));
     }
     match found.is_empty() {
         true => {
@@ -351,7 +344,7 @@ mod tests {
         ];
         let found = of_services("notes:pub:a", &files).unwrap();
         let object = Object::Of(0, b"pub:a".to_vec());
-        let expected = [0x1000, 0x3000].map(|image| object_id(&object, image));
+        let expected = [0x1000, 0x3000].map(|image| (object_id(&object, image), Some(image)));
         assert_eq!(found, expected);
         for (name, code) in [
             ("other:a", Code::No),

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
+use tidegate_audit::{output, printable};
 use tidegate_bundle::Policy;
 use tidegate_protocol::Code;
 
@@ -50,7 +51,7 @@ pub fn run_program(arguments: impl IntoIterator<Item = String>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "tidegate: {error}");
+            let _ = writeln!(io::stderr(), "tidegate: {}", output(&error.to_string()));
             error.code().into()
         }
     }
@@ -113,12 +114,12 @@ fn detached(how: &Options) {
 /// Tells what came of it, in words or as JSON.
 fn tell(report: &Report, json: bool) {
     for warning in &report.warnings {
-        let _ = writeln!(io::stderr(), "warning: {warning}");
+        let _ = writeln!(io::stderr(), "warning: {}", printable(warning));
     }
     let mut out = io::stdout();
     let _ = match serde_json::to_string(report) {
-        Ok(text) if json => writeln!(out, "{text}"),
-        _ => writeln!(out, "{}", report.message),
+        Ok(text) if json => writeln!(out, "{}", printable(&text)),
+        _ => writeln!(out, "{}", output(&report.message)),
     };
 }
 

@@ -134,7 +134,9 @@ pub const SUITES: &[Suite] = &[
                 "tests/caps/ops.py",
                 "tests/caps/attacks.sh",
                 "tests/caps/attacks.pl",
+                "tests/caps/session.pl",
                 "tests/caps/sessions.pl",
+                "tests/caps/sockets.pl",
             ],
             ..guest(Place::Flat, "tests/caps/check.sh")
         },

@@ -246,9 +246,9 @@ __noinline u32 mappings_met(u64 inode)
 }
 
 /*
- * Mappings of an object that exist anywhere. Whoever maps it, or unmaps it, may have the tree turned while it is walked through, so that
- * the walk misses a mapping that was there all the time. So the most that several walks meet is what counts: who would hide a
- * mapping has to turn the tree at the right instant of each.
+ * Mappings of an object that exist anywhere. A task that maps it, or unmaps it, may have the tree turned while it is walked through, so
+ * that the walk misses a mapping that was there all the time. So the most that several walks meet is what counts: a task that would
+ * hide a mapping has to turn the tree at the right instant of each.
  */
 #define MAPPINGS_WALKS 8
 static __always_inline u32 mappings_of(u64 inode)
@@ -380,7 +380,7 @@ static __always_inline u8 tx_unix(struct unix_sock *u, u8 level, bool falls)
 
 			if (!skb || address(skb) == head)
 				break;
-			/* who is at the others' ends is not known */
+			/* the tasks at the others' ends are not known */
 			tx.failed |= falls && i == TX_WAITING;
 			/* as long as four places of a table take; two listeners by turns in one are looked at each time */
 			tx.looked += 4;

@@ -335,8 +335,8 @@ __noinline int tx_mapping(u64 addr, u8 level)
 }
 
 /*
- * Are the mappings of who falls what they were as they were counted, so that what others have of the same memory is what is left? A
- * thread in user space is at rest, and unmaps or splits what it has without a hook. These numbers only grow: their sums tell.
+ * Are the mappings of a task that falls what they were as they were counted, so that what others have of the same memory is what is
+ * left? A thread in user space is at rest, and unmaps or splits what it has without a hook. These numbers only grow: their sums tell.
  */
 static __always_inline void tx_mapped_as(u64 mm, bool counts)
 {

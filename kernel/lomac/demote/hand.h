@@ -4,7 +4,7 @@
  * long as others like: it tells a number, or an address, in memory that a server of FUSE has; it waits for a pipe's lock, for
  * its own process's memory, or until its table is larger.
  *
- * Invariant: who has an end in hand counts as one who has it, from before its hook decides until it is in another call.
+ * Invariant: a task that has an end in hand counts as one that has it, from before its hook decides until it is in another call.
  *   - Its hook notes the end (hand_note), and then takes the transaction's lock, or lets a transaction that runs end
  *     (hand_let_end). So the passes find the note, or the hook decides by what came of them.
  *   - A note counts while its task is in the call that made it, and what it notes is still the same file. A pass looks at it before it
@@ -59,7 +59,7 @@ __noinline int hand_let_end(void)
 	return 0;
 }
 
-/* What a task has in hand; 0: nothing. Who is stopped on its way back to user space has it in its table. */
+/* What a task has in hand; 0: nothing. A task that is stopped on its way back to user space has it in its table. */
 static __always_inline u64 hand_of(struct task_struct *t, struct tg_subject *s)
 {
 	u64 file = s ? READ_ONCE(s->hand) : 0;
@@ -85,8 +85,8 @@ __noinline u8 tx_hand(u64 file, u8 level, bool falls)
 	if (!tx.makes && !tx_may_matter(file))
 		return level;
 	/*
-	 * Who has a pipe's end opens that anew without the lock (has_end), and may get the place of an opening that the passes
-	 * knew and that has been closed: they would take the one for the other.
+	 * A task that has a pipe's end opens that anew without the lock (has_end), and may get the place of an opening that the
+	 * passes knew and that has been closed: they would take the one for the other.
 	 */
 	tx.uncounted |= inode->i_sb->s_magic == PIPEFS_MAGIC && filter_has(address(inode));
 	/* a process's memory that is being opened is not the file's yet */

@@ -14,6 +14,7 @@
 #ifndef TIDEGATE_LOMAC_DEMOTE_LOCK_H
 #define TIDEGATE_LOMAC_DEMOTE_LOCK_H
 
+#include "lib/preempt.h"
 #include "core/wait.h"
 #include "lomac/budget.h"
 #include "lomac/demote/state.h"
@@ -34,23 +35,6 @@
 			tried = call; \
 		tried;                \
 	})
-
-/*
- * A holder that works is not preempted, or a process of the lowest priority would have the lock
- * until it runs again. Older kernels let no global function be called then; theirs preempt nothing
- * in the kernel unless they are told to (preempt=full).
- */
-static __always_inline void work_begin(void)
-{
-	if (bpf_core_field_exists(((struct bpf_subprog_info *)0)->might_sleep))
-		bpf_preempt_disable();
-}
-
-static __always_inline void work_end(void)
-{
-	if (bpf_core_field_exists(((struct bpf_subprog_info *)0)->might_sleep))
-		bpf_preempt_enable();
-}
 
 /* Begins to work, or goes on after a wait; false: the turn has been lost meanwhile. */
 static __always_inline bool tx_enter(u32 mine)

@@ -144,7 +144,7 @@ __noinline bool tx_is_listed(u64 task)
 	return is;
 }
 
-/* Is it frozen by its control group? That is done to who is on its way back to user space, or waits for a child by vfork. */
+/* Is it frozen by its control group? That is done to a task that is on its way back to user space, or waits for a child by vfork. */
 static __always_inline bool tx_is_frozen(struct task_struct *t)
 {
 	struct task_struct *fields = UNTRUSTED(t);

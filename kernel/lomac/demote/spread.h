@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The passes of a demotion over all tasks: each task that shares something with one that falls is marked to fall with it, until a
- * pass marks none.
+ * The passes of a demotion over all tasks. tx_spread() is one pass: each task that shares something with one that falls
+ * is marked by tx_mark() to fall with it. Passes are made until one marks none.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_SPREAD_H
 #define TIDEGATE_LOMAC_DEMOTE_SPREAD_H

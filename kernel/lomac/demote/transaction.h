@@ -16,7 +16,7 @@
  *
  * Levels only fall and sharing arises only by fork or through a hook, so what a
  * fall touches is known when it happens. The demoting operation is held:
- *   1. who falls with it: a fixpoint over channels, address spaces, tables, what calls
+ *   1. find the tasks that fall with it: a fixpoint over channels, address spaces, tables, what calls
  *      have in hand (hand.h) and what else clone(2) shares; at its end also over what is moved about in a table
  *      while it is read (restless.h), if ends may be there that were not met (references.h),
  *      or if one of those that fall ran while their descriptors were looked at;

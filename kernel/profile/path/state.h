@@ -12,47 +12,48 @@ static __always_inline bool name_connects(struct tg_name *n)
 	return n->connected || n->flags & PATH_CONNECT;
 }
 
-/* What is found by a path that stays as it is meanwhile; so often it is tried as n->tries says. */
+/* What is found by a path that stays as it is meanwhile; NAME_AGAIN: it did not. */
 static __always_inline long name_read(struct tg_name *n, struct tg_scratch *w, bool attach)
 {
-	u64 before;
+	u64 before = path_settled();
 	long ret;
 
-	for (; n->tries && MAY_LOOP; n->tries--) {
-		before = path_settled();
-		if (before & PATH_ODD || policy_seqno() != n->number)
-			break;
-		if (!name_seen(n, w))
-			return NAME_TOO_LONG;
-		if (path_sequence() != before)
-			continue;
-		if (!name_connects(n))
-			return NAME_DISCONNECTED;
-		ret = name_recall(n);
-		if (ret >= 0)
-			return ret;
-		ret = attach ? name_attach(n, w) : name_walk(n, w);
-		/* not found for want of room: not to be remembered */
-		if (ret < 0)
-			return ret;
-		if (path_sequence() == before && policy_seqno() == n->number) {
-			name_remember(n, ret);
-			return ret;
-		}
-	}
-	return NAME_LATER;
+	if (before & PATH_ODD || policy_seqno() != n->number)
+		return NAME_LATER;
+	if (!name_seen(n, w))
+		return NAME_TOO_LONG;
+	if (path_sequence() != before)
+		return NAME_AGAIN;
+	if (!name_connects(n))
+		return NAME_DISCONNECTED;
+	ret = name_recall(n);
+	if (ret >= 0)
+		return ret;
+	ret = attach ? name_attach(n, w) : name_walk(n, w);
+	/* not found for want of room: not to be remembered */
+	if (ret < 0)
+		return ret;
+	if (path_sequence() != before || policy_seqno() != n->number)
+		return NAME_AGAIN;
+	name_remember(n, ret);
+	return ret;
 }
 
+/* The same, tried as often as n->tries says; between two tries others may run. */
 static __always_inline long name_look_up(struct tg_name *n, bool attach)
 {
-	struct tg_scratch *w = scratch_get();
-	long ret;
+	for (; n->tries && MAY_LOOP; n->tries--) {
+		struct tg_scratch *w = scratch_get();
+		long ret;
 
-	if (!w)
-		return NAME_LATER;
-	ret = name_read(n, w, attach);
-	scratch_put(w);
-	return ret;
+		if (!w)
+			break;
+		ret = name_read(n, w, attach);
+		scratch_put(w);
+		if (ret != NAME_AGAIN)
+			return ret;
+	}
+	return NAME_LATER;
 }
 
 /* The same as name_state(), by the path alone. */

@@ -82,6 +82,7 @@ enum tg_name_error {
 	NAME_DISCONNECTED = -1, /* no path to the root */
 	NAME_LATER = -2,        /* renames or mounts do not end */
 	NAME_TOO_LONG = -3,
+	NAME_AGAIN = -5, /* the path did not stay as it was: never the answer */
 };
 
 /* path_flags: security/apparmor/include/path.h */
@@ -116,24 +117,11 @@ static __always_inline bool name_mix_component(struct tg_name *n, struct dentry 
 	return true;
 }
 
-static __always_inline struct mount *real_mount(u64 mnt)
-{
-	return CAST(struct mount, mnt - bpf_core_field_offset(struct mount, mnt));
-}
-
-/* Namespaces have numbers from here on; trees of mounts that are nowhere attached have others, or none. */
-#define NS_NUMBERS 0xf0000000u
-#define NS_INITIAL 0xeffffff8u
-
 static __always_inline bool mount_is_anonymous(struct mount *m)
 {
-	u64 at = (u64)m->mnt_ns;
-	u32 number;
+	u64 ns = (u64)m->mnt_ns;
 
-	if (!at || at >= (u64)-4095)
-		return true;
-	number = CAST(struct mnt_namespace, at)->ns.inum;
-	return number < NS_NUMBERS && number != NS_INITIAL;
+	return !mount_ns_is_one(ns) || mount_ns_is_anonymous(ns);
 }
 
 static __always_inline bool mount_is_ours(struct mount *m)

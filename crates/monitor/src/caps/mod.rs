@@ -16,7 +16,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-pub use self::change::{Layer, When};
+pub use self::change::{Begun, Layer, When};
 pub use self::revoke::{Withdraw, Withdrawn};
 pub use self::table::HeldImage;
 use crate::attach::Model;
@@ -101,17 +101,8 @@ impl Monitor {
             .collect())
     }
 
-    /// Whether a process is governed by the `capability` model. One that has ended counts as
-    /// governed.
-    ///
-    /// # Errors
-    /// [`crate::Error::Io`] if the kernel's iterator cannot be run.
-    pub fn has_capabilities(&self, pid: u32) -> Result<bool> {
-        let process = self.process(pid)?;
-        Ok(process.is_none_or(|process| process.domain.is_some()))
-    }
-
-    /// The right to change sessions; whoever has it has them stand still, but for tasks that come and go.
+    /// The right to change sessions; whoever has it has them stand still, but for tasks that come and go. It is let go of before
+    /// anything is waited for that a process can delay: its threads, its memory, its end.
     pub fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             monitor: self,

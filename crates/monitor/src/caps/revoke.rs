@@ -1,28 +1,37 @@
 //! Takes capabilities back (kernel/caps/revoke.h).
 //!
-//! Invariant: once [`Capabilities::revoke`] has returned, nothing is done by what was taken back, but by sessions that began
-//! later. In this order:
+//! Invariant: once [`Monitor::withdraw`] has returned, nothing is done by what was taken back, but by sessions that began, or had
+//! their first layer of these files, later. In this order:
 //!
-//! 1. what is taken is entered for each session, and the revocation counted: a subject that is
-//!    asked about from now on is asked about without it, and what is bound is looked at once more
-//!    before it is used;
+//! 1. what is taken is entered for each session that has, or had, anything of it, and the revocation counted: each question
+//!    from now on is asked without it, and what is bound is looked at once more before it is used;
 //! 2. the guard is attached: so is each read and write;
 //! 3. each governed thread has been outside of what it began before (`rest.rs`);
-//! 4. a process that has mapped what it may not use any more is killed, as nobody is asked about
-//!    that; so is one that cannot be looked at, as its memory is locked.
+//! 4. a process that has mapped what it may not use any more is killed, as nobody is asked about that; so is one that cannot be looked
+//!    at, as its memory is locked.
+//!
+//! The right to change sessions is held for the first two: processes are waited for after that.
+//!
+//! A session may have thousands of layers, and a user many sessions. What they take in the table together is bounded: where there is no
+//! more room for a user's, its sessions lose all that they have, for which room is kept. So no user has a revocation fail.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
-use super::{Capabilities, Session};
+use super::{Capabilities, SESSIONS, Session};
 use crate::abi::CapsKind;
-use crate::error::{Error, Result, Trying};
+use crate::error::{Result, Trying};
+use crate::globals::Section;
 use crate::load::Monitor;
 use crate::mappings::BLOCKED;
 use crate::parts::Caps;
-use crate::skel::types::{caps_taken_key, tg_caps_held};
+use crate::skel::types::{bss_caps, caps_taken_key, tg_caps_held};
 use crate::sys::Over;
+use crate::tasks::Process;
 use crate::te_revoke::{Killed, Why};
+
+/// Of the table of what was taken, the part that one user's sessions have at most.
+const SHARE: usize = 8;
 
 /// What is taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +42,18 @@ pub enum Withdraw {
     Subject(u32),
     /// What a capability gives, by its place.
     Capability(u32),
-    /// What anybody gives of an object, by its number ([`tidegate_lava::object_id`]).
-    Object(u64),
+    /// What anybody gives of an object, by its number ([`tidegate_lava::object_id`]); of a service's object, which those have that go by
+    /// the service's files, the place of those, too.
+    Object(u64, Option<u32>),
 }
 
 /// What was taken back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Withdrawn {
-    /// Sessions that it was taken from.
+    /// Sessions that it was taken from,
     pub sessions: usize,
+    /// and those of them that have lost all, as the table had no more room for their user's.
+    pub whole: usize,
     /// The processes that were killed.
     pub killed: Vec<Killed>,
 }
@@ -54,7 +66,7 @@ impl Withdraw {
             Withdraw::Session(_) => (CapsKind::All, 0),
             Withdraw::Subject(place) => (CapsKind::Subject, place.into()),
             Withdraw::Capability(place) => (CapsKind::Capability, place.into()),
-            Withdraw::Object(id) => (CapsKind::Object, id),
+            Withdraw::Object(id, _) => (CapsKind::Object, id),
         };
         Some(caps_taken_key {
             session: session.place,
@@ -62,6 +74,90 @@ impl Withdraw {
             of,
         })
     }
+
+    /// A place in the only image whose layers have anything to do with it; `None`: all may.
+    fn place(self) -> Option<u32> {
+        match self {
+            Withdraw::Session(_) => None,
+            Withdraw::Subject(place) | Withdraw::Capability(place) => Some(place),
+            Withdraw::Object(_, place) => place,
+        }
+    }
+}
+
+impl Section<bss_caps> {
+    /// What is to be entered: for each session what it could have lost by it.
+    fn told<'a>(&self, sessions: &'a [Session], what: &[Withdraw]) -> Vec<Told<'a>> {
+        let images = self.held_images();
+        let is_of = |session: &Session, what: &Withdraw| match what.place() {
+            None => true,
+            Some(place) => (images.iter().find(|image| image.has(place)))
+                .is_some_and(|image| self.has_image(session.place as usize, image.index as usize)),
+        };
+        let told = sessions.iter().map(|session| Told {
+            session,
+            keys: (what.iter().filter(|what| is_of(session, what)))
+                .filter_map(|what| what.key(session))
+                .collect(),
+        });
+        told.filter(|told| !told.keys.is_empty()).collect()
+    }
+}
+
+/// What is taken from a session.
+#[derive(Debug)]
+struct Told<'a> {
+    session: &'a Session,
+    keys: Vec<caps_taken_key>,
+}
+
+impl Told<'_> {
+    /// Whether the session loses all, and what it had is no matter.
+    fn is_whole(&self) -> bool {
+        self.keys.iter().any(|key| key.kind == CapsKind::All as u32)
+    }
+}
+
+/// An entry of the table of what was taken: its session's place, its kind, of what.
+type Entry = (u32, u32, u64);
+
+fn entry(key: &caps_taken_key) -> Entry {
+    (key.session, key.kind, key.of)
+}
+
+/// Has what is taken fit into a table of so many entries, of which each session has one to lose all by: where a user's sessions
+/// would have more than their share, or no room is left, a session loses all. How many do.
+fn fit(
+    told: &mut [Told<'_>],
+    sessions: &[Session],
+    there: &HashSet<Entry>,
+    entries: usize,
+) -> usize {
+    let room = entries.saturating_sub(SESSIONS);
+    let users: HashMap<u32, u32> = sessions.iter().map(|s| (s.place, s.uid)).collect();
+    let parts = there
+        .iter()
+        .filter(|(_, kind, _)| *kind != CapsKind::All as u32);
+    let mut own: HashMap<u32, usize> = HashMap::new();
+    let mut all = 0;
+    for uid in parts.filter_map(|(place, ..)| users.get(place)) {
+        *own.entry(*uid).or_default() += 1;
+        all += 1;
+    }
+    let mut whole = 0;
+    for one in told.iter_mut().filter(|one| !one.is_whole()) {
+        let new = one.keys.iter().filter(|key| !there.contains(&entry(key)));
+        let (new, uid) = (new.count(), one.session.uid);
+        let own = own.entry(uid).or_default();
+        if new > 0 && (all + new > room || uid != 0 && *own + new > room / SHARE) {
+            one.keys = Vec::from_iter(Withdraw::Session(one.session.number).key(one.session));
+            whole += 1;
+        } else {
+            *own += new;
+            all += new;
+        }
+    }
+    whole
 }
 
 impl Monitor {
@@ -83,88 +179,52 @@ impl Monitor {
                 }
                 Some(CapsKind::Subject) => Withdraw::Subject(key.of as u32),
                 Some(CapsKind::Capability) => Withdraw::Capability(key.of as u32),
-                Some(CapsKind::Object) => Withdraw::Object(key.of),
+                Some(CapsKind::Object) => Withdraw::Object(key.of, None),
                 None => continue,
             };
             all.entry(key.session).or_default().push(what);
         }
         Ok(all)
     }
-}
 
-impl Capabilities<'_> {
     /// Takes capabilities back from the sessions that run; complete when it returns.
     ///
     /// # Errors
-    /// [`Error::Full`], and nothing is taken as a whole; [`Error::Hook`], [`Error::Io`]: it is taken, and what was bound by it may
-    /// still be used.
-    pub fn revoke(&mut self, what: &[Withdraw]) -> Result<Withdrawn> {
-        self.sweep()?;
-        let monitor = self.monitor;
-        let Some(caps) = monitor.part::<Caps>()? else {
+    /// [`crate::Error::Hook`], [`crate::Error::Io`]: it may be taken, and what was bound by it may still be used.
+    pub fn withdraw(&self, what: &[Withdraw]) -> Result<Withdrawn> {
+        let Some(caps) = self.part::<Caps>()? else {
             return Ok(Withdrawn::default());
         };
-        let sessions = caps.globals.sessions();
-        let keys = |session: &Session| -> Vec<caps_taken_key> {
-            what.iter().filter_map(|what| what.key(session)).collect()
-        };
-        let told: Vec<(&Session, Vec<caps_taken_key>)> = sessions
-            .iter()
-            .map(|session| (session, keys(session)))
-            .filter(|(_, keys)| !keys.is_empty())
-            .collect();
-        if told.is_empty() {
+        let Some(entered) = self.capabilities().enter(caps, what)? else {
             return Ok(Withdrawn::default());
-        }
-        let epoch = caps.globals.epoch();
-        let number = epoch.load(Ordering::SeqCst) + 1;
-        for key in told.iter().flat_map(|(_, keys)| keys) {
-            // what was taken once is taken since then
-            let put = caps.taken.update(key, &number, libbpf_sys::BPF_NOEXIST);
-            match put {
-                Err(e) if e.raw_os_error() == Some(rustix::io::Errno::EXIST.raw_os_error()) => {}
-                Err(e) if e.raw_os_error() == Some(rustix::io::Errno::TOOBIG.raw_os_error()) => {
-                    return Err(Error::Full("revocations"));
-                }
-                put => put.trying(|| "enter what is taken back".into())?,
-            }
-        }
-        for (session, keys) in &told {
-            let kinds = keys.iter().fold(0, |kinds, key| kinds | 1 << key.kind);
-            let taken = caps.globals.taken(session.place as usize);
-            taken.fetch_or(kinds, Ordering::SeqCst);
-        }
-        epoch.store(number, Ordering::SeqCst);
-        monitor.arm_capabilities()?;
-        let places: HashSet<u32> = told.iter().map(|(session, _)| session.place).collect();
+        };
+        let processes = self.processes()?;
         // others hold what was handed over
-        let processes = monitor.processes()?;
-        let governed = processes.iter().filter(|p| p.domain.is_some());
-        let pids: Vec<u32> = governed.map(|p| p.pid).collect();
-        let mut doomed: BTreeMap<u32, Why> = BTreeMap::new();
-        doomed.extend((monitor.bring_to_rest(&pids)?.into_iter()).map(|pid| (pid, Why::Busy)));
-        let killed = monitor.kill_all(doomed, |doomed| {
-            let held: Vec<tg_caps_held> = monitor.look(&caps.ps_vma, Over::All)?;
+        let governed: Vec<&Process> = processes.iter().filter(|p| p.domain.is_some()).collect();
+        let late = self.bring_to_rest(&governed)?;
+        let killed = self.kill_all(processes, late, |doomed| {
+            let held: Vec<tg_caps_held> = self.look(&caps.ps_vma, Over::All)?;
             // what others have lost otherwise, as it expired, is not this one's matter
-            let own = held
-                .iter()
-                .filter(|h| h.fd == BLOCKED || h.revoked != 0 || places.contains(&h.session));
+            let own = held.iter().filter(|h| {
+                h.fd == BLOCKED || h.revoked != 0 || entered.places.contains(&h.session)
+            });
             doomed.extend(own.map(|h| (h.pid, why(h))));
             Ok(())
         })?;
         Ok(Withdrawn {
-            sessions: told.len(),
+            sessions: entered.places.len(),
+            whole: entered.whole,
             killed,
         })
     }
 
-    /// A process has been narrowed. Where the subject was taken back from its session earlier, it
-    /// has nothing any more: if it has mapped something, it does not live, as if it had been
-    /// narrowed first.
-    pub(super) fn lose_mappings(&self, pid: u32, subject: u32) -> Result<()> {
-        let monitor = self.monitor;
-        let caps = monitor.needed::<Caps>()?;
-        let number = monitor.process(pid)?.and_then(|process| process.domain);
+    /// A process has been narrowed. Where the subject was taken back from its session earlier, it has nothing any more: a process
+    /// that has mapped something does not live, as if it had been narrowed first.
+    pub(super) fn lose_mappings(&self, process: &Process, subject: u32) -> Result<()> {
+        let caps = self.needed::<Caps>()?;
+        let now = self.process(process.pid)?;
+        let now = now.filter(|now| now.start == process.start);
+        let number = now.and_then(|now| now.domain);
         let Some(domain) = number.and_then(|number| super::domain(&caps.globals, number)) else {
             return Ok(());
         };
@@ -177,14 +237,66 @@ impl Capabilities<'_> {
         if caps.taken.get(&key).trying(what)?.is_none() {
             return Ok(());
         }
-        let killed = monitor.kill_all(BTreeMap::new(), |doomed| {
-            let held: Vec<tg_caps_held> = monitor.look(&caps.ps_vma, Over::All)?;
-            let own = (held.iter().filter(|h| h.pid == pid))
+        let killed = self.kill_all(vec![process.clone()], Vec::new(), |doomed| {
+            if !self.is_there(process)? {
+                return Ok(());
+            }
+            let held: Vec<tg_caps_held> = self.look(&caps.ps_vma, Over::All)?;
+            let own = (held.iter().filter(|h| h.pid == process.pid))
                 .filter(|h| h.fd == BLOCKED || h.revoked != 0);
             doomed.extend(own.map(|h| (h.pid, why(h))));
             Ok(())
         });
         killed.map(drop)
+    }
+}
+
+/// What a revocation has entered.
+#[derive(Debug)]
+struct Entered {
+    /// The places of the sessions that something was taken from,
+    places: HashSet<u32>,
+    /// and how many of them have lost all, for want of room.
+    whole: usize,
+}
+
+impl Capabilities<'_> {
+    /// The first two steps of a revocation; `None`: it takes nothing from anybody.
+    fn enter(&mut self, caps: &Caps, what: &[Withdraw]) -> Result<Option<Entered>> {
+        self.sweep()?;
+        let sessions = caps.globals.sessions();
+        let mut told = caps.globals.told(&sessions, what);
+        if told.is_empty() {
+            return Ok(None);
+        }
+        let entries = caps.taken.entries();
+        let entries = entries.trying(|| "read what was taken back".into())?;
+        let there: HashSet<Entry> = entries.iter().map(|(key, _)| entry(key)).collect();
+        let whole = fit(
+            &mut told,
+            &sessions,
+            &there,
+            caps.taken.max_entries as usize,
+        );
+        let epoch = caps.globals.epoch();
+        let number = epoch.load(Ordering::SeqCst) + 1;
+        let keys = told.iter().flat_map(|told| &told.keys);
+        // what was taken once is taken since then
+        for key in keys.filter(|key| !there.contains(&entry(key))) {
+            let put = caps.taken.update(key, &number, libbpf_sys::BPF_NOEXIST);
+            put.trying(|| "enter what is taken back".into())?;
+        }
+        for Told { session, keys } in &told {
+            let kinds = keys.iter().fold(0, |kinds, key| kinds | 1 << key.kind);
+            let taken = caps.globals.taken(session.place as usize);
+            taken.fetch_or(kinds, Ordering::SeqCst);
+        }
+        epoch.store(number, Ordering::SeqCst);
+        self.monitor.arm_capabilities()?;
+        Ok(Some(Entered {
+            places: told.iter().map(|told| told.session.place).collect(),
+            whole,
+        }))
     }
 }
 
@@ -200,20 +312,74 @@ fn why(held: &tg_caps_held) -> Why {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_session_loses_all_by_its_own_number_only() {
-        let session = Session {
-            place: 3,
-            number: 7,
-            uid: 0,
+    fn session(place: u32, uid: u32) -> Session {
+        Session {
+            place,
+            number: u64::from(place) + 4,
+            uid,
             started: 1,
             tasks: 1,
             domains: 1,
-        };
+        }
+    }
+
+    /// What is taken of sessions: from each so many subjects.
+    fn told(sessions: &[Session], subjects: std::ops::Range<u32>) -> Vec<Told<'_>> {
+        let told = sessions.iter().map(|session| Told {
+            session,
+            keys: (subjects.clone())
+                .filter_map(|at| Withdraw::Subject(at).key(session))
+                .collect(),
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn a_user_has_a_part_of_the_table_and_loses_more_as_a_whole() {
+        let entries = SESSIONS + 8 * 100;
+        let sessions: Vec<Session> = (0..4).map(|place| session(place, 1000)).collect();
+        let mut first = told(&sessions, 0..30);
+        assert_eq!(fit(&mut first, &sessions, &HashSet::new(), entries), 1);
+        assert!(first[..3].iter().all(|told| !told.is_whole()));
+        assert!(first[3].is_whole() && first[3].keys.len() == 1);
+        let there: HashSet<Entry> = first
+            .iter()
+            .flat_map(|told| told.keys.iter().map(entry))
+            .collect();
+        // what is there already takes no room
+        assert_eq!(
+            fit(&mut told(&sessions[..3], 0..30), &sessions, &there, entries),
+            0
+        );
+        assert_eq!(
+            fit(
+                &mut told(&sessions[..3], 30..60),
+                &sessions,
+                &there,
+                entries
+            ),
+            3
+        );
+        // others have theirs, and root all that is left
+        let (other, root) = ([session(9, 1001)], [session(10, 0)]);
+        let all: Vec<Session> = sessions
+            .iter()
+            .chain(&other)
+            .chain(&root)
+            .cloned()
+            .collect();
+        assert_eq!(fit(&mut told(&other, 0..100), &all, &there, entries), 0);
+        assert_eq!(fit(&mut told(&root, 0..710), &all, &there, entries), 0);
+        assert_eq!(fit(&mut told(&root, 0..711), &all, &there, entries), 1);
+    }
+
+    #[test]
+    fn a_session_loses_all_by_its_own_number_only() {
+        let session = session(3, 0);
         let key = Withdraw::Session(7).key(&session).unwrap();
         assert_eq!((key.session, key.kind, key.of), (3, 0, 0));
         assert!(Withdraw::Session(8).key(&session).is_none());
-        let key = Withdraw::Object(9).key(&session).unwrap();
+        let key = Withdraw::Object(9, None).key(&session).unwrap();
         assert_eq!((key.session, key.kind, key.of), (3, 3, 9));
     }
 }

@@ -28,6 +28,8 @@ const KEPT: u32 = 8;
 /// An image that is in the arena.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldImage {
+    /// Its place in the table.
+    pub index: u32,
     /// Where it begins.
     pub at: u32,
     /// Its number, which no other has.
@@ -50,11 +52,12 @@ impl HeldImage {
 
 impl Section<bss_caps> {
     /// The images of capability files that are in the arena.
-    fn held_images(&self) -> Vec<HeldImage> {
-        let all = (0..IMAGES).map(|index| self.image(index));
-        let there = all.filter(|image| image.since != 0);
+    pub(super) fn held_images(&self) -> Vec<HeldImage> {
+        let all = (0..IMAGES).map(|index| (index, self.image(index)));
+        let there = all.filter(|(_, image)| image.since != 0);
         there
-            .map(|image| HeldImage {
+            .map(|(index, image)| HeldImage {
+                index: index as u32,
                 at: image.at,
                 number: image.number,
                 since: image.since,
@@ -133,6 +136,7 @@ impl Capabilities<'_> {
         };
         globals.set_image(index, entry);
         Ok(HeldImage {
+            index: index as u32,
             at,
             number: entry.number,
             since: entry.since,

@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use miette::Diagnostic;
 use thiserror::Error;
-use tidegate_bundle::profile::LeftOut;
+use tidegate_bundle::profile::{LeftOut, Mode};
 
 use super::overlay::Without;
 use super::unusable::unusable;
@@ -91,6 +91,18 @@ pub enum ParserError {
         /// What the parser said.
         message: String,
     },
+    /// A file that has profiles, of which the parser makes none: it exits without an error then.
+    #[error("no profile comes of {file}: {why}")]
+    #[diagnostic(
+        code(profile::skipped),
+        help("remove what has it skipped, or name only files that are to be used")
+    )]
+    Skipped {
+        /// The file.
+        file: PathBuf,
+        /// What is the matter.
+        why: String,
+    },
     /// Something that no parser writes.
     #[error("what {program} made of {file} cannot be read")]
     #[diagnostic(code(profile::output))]
@@ -110,7 +122,9 @@ impl ParserError {
     fn file(&self) -> Option<&Path> {
         match self {
             ParserError::NoParser { .. } | ParserError::Unreadable { .. } => None,
-            ParserError::Fault { file, .. } | ParserError::Output { file, .. } => Some(file),
+            ParserError::Fault { file, .. }
+            | ParserError::Skipped { file, .. }
+            | ParserError::Output { file, .. } => Some(file),
         }
     }
 
@@ -122,6 +136,7 @@ impl ParserError {
                 let told = lines.filter(|line| !line.is_empty() && !line.starts_with("Warning"));
                 told.collect::<Vec<_>>().join("; ")
             }
+            ParserError::Skipped { why, .. } => why.clone(),
             ParserError::Output { source, .. } => source.to_string(),
             other => other.to_string(),
         }
@@ -171,6 +186,23 @@ impl Parser {
         unusable(names, file, line, &why)
     }
 
+    /// What has the parser put a file's profiles into complain mode, which they do not say themselves: its name in `force-complain`
+    /// below the base.
+    pub fn forced(&self, parsed: &Parsed) -> Option<PathBuf> {
+        let forces = self.beside("force-complain", &parsed.file)?;
+        let mut profiles = parsed.profiles.iter();
+        let is_forced = profiles.any(|profile| profile.mode == Mode::Complain)
+            && source(&parsed.file, &self.base)
+                .is_ok_and(|source| source.heads.iter().any(|head| !says_complain(&head.text)));
+        is_forced.then_some(forces)
+    }
+
+    /// What has a file's name in a directory below the base: the parser looks there (`test_for_dir_mode()`), wherever the file is.
+    fn beside(&self, dir: &str, file: &Path) -> Option<PathBuf> {
+        let path = self.base.join(dir).join(file.file_name()?);
+        path.exists().then_some(path)
+    }
+
     fn features(&self, path: &Path) -> Result<tempfile::NamedTempFile, ParserError> {
         let unreadable = |source| unreadable(path, source);
         let mut features = tempfile::NamedTempFile::new().map_err(unreadable)?;
@@ -188,6 +220,13 @@ impl Parser {
         };
         // without knowing what is written, one cannot tell what of it is enforced
         let source = source(&file, &self.base).map_err(fault)?;
+        if parsed.profiles.is_empty() && !source.blocks.is_empty() {
+            let why = match self.beside("disable", &file) {
+                Some(disables) => format!("{} has the parser skip it", disables.display()),
+                None => "the parser makes nothing of its profiles".into(),
+            };
+            return Err(ParserError::Skipped { file, why });
+        }
         let is_left_out = |rule: &&Statement| loss::of(rule).iter().any(|loss| loss.is_left_out);
         let rules: Vec<_> = source.statements.iter().filter(is_left_out).collect();
         if !rules.is_empty() {
@@ -285,6 +324,13 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, ParserError> {
     }
 }
 
+/// Whether a profile's head has the flag.
+fn says_complain(head: &str) -> bool {
+    let flags = head.rsplit_once('(').map_or("", |(_, flags)| flags);
+    let mut words = flags.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| word == "complain")
+}
+
 /// The line that the parser names.
 fn line_in(message: &str) -> Option<u32> {
     let (_, rest) = message.split_once("at line ")?;
@@ -341,6 +387,24 @@ mod tests {
         fs::write(&file, "profile x {}").unwrap();
         let error = parser("/nowhere/apparmor_parser").parse(&file).unwrap_err();
         assert_eq!(error.to_string(), "cannot run /nowhere/apparmor_parser");
+    }
+
+    #[test]
+    fn a_head_says_complain_by_its_flags_alone() {
+        for head in [
+            "profile a flags=(complain)",
+            "/a (audit, complain)",
+            "/a flags=( complain )",
+        ] {
+            assert!(says_complain(head), "{head}");
+        }
+        for head in [
+            "profile complain /complain",
+            "/a flags=(enforce)",
+            "/a flags=(x_complain)",
+        ] {
+            assert!(!says_complain(head), "{head}");
+        }
     }
 
     #[test]

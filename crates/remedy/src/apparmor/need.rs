@@ -1,6 +1,6 @@
 //! What a record says a profile was asked for, and did not allow.
 
-use tidegate_audit::{Record, UNCONFINED};
+use tidegate_audit::{Record, UNCONFINED, is_unseen};
 use tidegate_bundle::profile::Access;
 use tidegate_monitor::{Op, Reason};
 
@@ -289,7 +289,7 @@ fn is_whole(path: &str) -> bool {
 
 /// Whether a rule can write it: a backslash before a quote is one word to a lexer and two to another.
 fn is_plain(text: &str) -> bool {
-    let is_odd = |c: char| c.is_control() || matches!(c, '"' | '\\' | char::REPLACEMENT_CHARACTER);
+    let is_odd = |c: char| is_unseen(c) || matches!(c, '"' | '\\' | char::REPLACEMENT_CHARACTER);
     !text.contains(is_odd)
 }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use tidegate_audit::is_unseen;
 
 use super::cover::{Choice, Plan};
 use super::gather::{Gathered, Kind};
@@ -234,7 +235,7 @@ fn comment(out: &mut String, told: &Told) -> std::fmt::Result {
         } else {
             "instead:     "
         };
-        writeln!(out, "#   {word} {}", reason.replace(char::is_control, "?"))?;
+        writeln!(out, "#   {word} {}", reason.replace(is_unseen, "?"))?;
     }
     if let Some(fix) = &told.fix {
         writeln!(out, "#   lets through: {}", fix.lets)?;

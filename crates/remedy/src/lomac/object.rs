@@ -1,5 +1,6 @@
 //! Fixes where the refusal was: what the map says of the object.
 
+use tidegate_audit::is_unseen;
 use tidegate_bundle::{Attrs, Policy};
 use tidegate_monitor::{Op, Reason};
 
@@ -301,5 +302,5 @@ impl Ground<'_> {
 
 /// A path in words.
 pub fn shown(path: &str) -> String {
-    path.replace(ANY, "*").replace(char::is_control, "?")
+    path.replace(ANY, "*").replace(is_unseen, "?")
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use tidegate_audit::is_unseen;
 use tidegate_bundle::{Attrs, Policy, Rule};
 
 /// A statement: what it is about, and what it says.
@@ -139,7 +140,7 @@ fn written(path: &str) -> String {
         match c {
             ANY => out.push('*'),
             '"' | '\\' | '*' => out.extend(['\\', c]),
-            c if c.is_control() => {
+            c if is_unseen(c) => {
                 let mut bytes = [0; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {
                     let _ = write!(out, "\\x{byte:02x}");

@@ -33,6 +33,7 @@ use std::os::fd::BorrowedFd;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use tidegate_audit::printable;
 
 use crate::cli::{Cli, Command};
 use crate::client;
@@ -105,7 +106,7 @@ fn done_but(message: &str, warnings: &[String], json: bool) -> Outcome {
         return print_json(&Done { message, warnings });
     }
     for warning in warnings {
-        tell!("warning: {warning}");
+        tell!("warning: {}", printable(warning));
     }
     say!("{message}");
     Ok(())

@@ -16,13 +16,19 @@ use crate::protocol::{Answer, Ask};
 struct Told<'a> {
     sessions: usize,
     killed: &'a [Lost],
+    whole: usize,
 }
 
 pub fn run(args: &Revoke, json: bool) -> Outcome {
     let what =
         what(args).ok_or_else(|| Failure::new(Code::Usage, "nothing is named to take back"))?;
     let answer = client::ask(&Ask::Withdraw { what }, None)?;
-    let Answer::Withdrawn { sessions, killed } = answer else {
+    let Answer::Withdrawn {
+        sessions,
+        whole,
+        killed,
+    } = answer
+    else {
         let text = "the daemon gave another answer";
         return Err(Failure::new(Code::Internal, text));
     };
@@ -30,12 +36,18 @@ pub fn run(args: &Revoke, json: bool) -> Outcome {
         return print_json(&Told {
             sessions,
             killed: &killed,
+            whole,
         });
     }
     say!(
         "taken back from {sessions} {}",
         if sessions == 1 { "session" } else { "sessions" }
     );
+    if whole > 0 {
+        say!(
+            "{whole} of them lost all that they had: the table of revocations has no more room for their users"
+        );
+    }
     for lost in killed {
         say!(
             "{}({}) was killed: {}",

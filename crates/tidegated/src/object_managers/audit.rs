@@ -4,7 +4,6 @@
 //! names its sender, by the connection. What it says of contexts and classes is the sender's word.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs;
 use std::time::{Duration, Instant};
 
 use tidegate_audit::{Chain, ManagerRecord, Record, SubjectRecord, level_name};
@@ -125,12 +124,12 @@ impl Managers {
             // nothing for the sender to fix
             return Ok(());
         };
-        let comm = fs::read_to_string(format!("/proc/{}/comm", peer.pid)).unwrap_or_default();
+        let comm = (peer.found(&enforcement.monitor)).map_or_else(|_| String::new(), |it| it.comm);
         let subject = SubjectRecord {
             pid: peer.pid,
             tid: peer.pid,
             uid: peer.uid,
-            comm: comm.trim_end().into(),
+            comm,
             level: level_name(enforcement.policies.get(seqno).as_deref(), level),
             ..SubjectRecord::default()
         };

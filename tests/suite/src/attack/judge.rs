@@ -273,7 +273,7 @@ impl Judge {
 
     /// An attacker must be at the lowest level to the end.
     fn risen(&self, attacker: &Child) -> Option<String> {
-        match self.monitor.subject(attacker.id()) {
+        match self.monitor.subject_of(attacker.id()) {
             Ok(Some(subject)) if subject.level == 0 => None,
             Ok(subject) => Some(format!(
                 "attacker: at {:?}",

@@ -211,7 +211,11 @@ impl Control {
         let process = self.process(pid)?;
         let mut levels = vec![monitor.level_of(process.handle.as_fd())?];
         if let Some(tid) = process.second {
-            levels.push(monitor.subject(tid)?.map_or(top, |subject| subject.level));
+            levels.push(
+                monitor
+                    .subject_of(tid)?
+                    .map_or(top, |subject| subject.level),
+            );
         }
         Ok(levels)
     }

@@ -149,7 +149,7 @@ impl Player {
     /// Gets ready.
     pub fn new(policy: Arc<Policy>) -> Result<Player> {
         let monitor = Monitor::open()?;
-        let own = monitor.subject(std::process::id())?;
+        let own = monitor.subject_of(std::process::id())?;
         ensure!(
             own.is_some(),
             "not nodemote: is policy/replay.plm in force?"

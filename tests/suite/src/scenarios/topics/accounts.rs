@@ -1,5 +1,5 @@
-//! Accounts of what a table has room for, and of what is looked at: whom a user may have pay for what it does. Nobody pays for
-//! others, and no lower user takes what a higher one is to have.
+//! Accounts of what a table has room for, and of what is looked at: which others a user may have pay for what it does. Nobody
+//! pays for others, and no lower user takes what a higher one is to have.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -54,7 +54,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Who holds the files by O_PATH, as nothing counts that.
+/// The low process holds the files by O_PATH, as nothing counts that.
 fn removed_above() -> Outcome {
     let dir = place::directory(TMPFS_LOW, "removed")?;
     let played = flooded(User, 1, |_| {

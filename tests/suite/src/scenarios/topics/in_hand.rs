@@ -84,7 +84,7 @@ fn falls_and_writes(read: &OwnedFd, write: &OwnedFd) -> Outcome<Child> {
     Ok(low)
 }
 
-/// Somebody low who has the end to read, so that the pipe has a reader whom each fall finds.
+/// A low process that has the end to read, so that the pipe has a reader that each fall finds.
 fn low_reader(write: &OwnedFd) -> Outcome<Child> {
     let beside = start(|| {
         syscall!(libc::SYS_close, write.as_raw_fd())?;
@@ -186,13 +186,13 @@ fn open_locked() -> Outcome {
     low.go()?;
     low.stands()?;
     holder.join()?;
-    // until here the pipe has a writer, without whom the open would wait for one
+    // until here the pipe has a writer, without which the open would wait for one
     victim.sleeps()?;
     low.join_after_step()?;
     victim.join()
 }
 
-/// Of an accept(2) under way no fall has to wait: who accepts falls with its client.
+/// Of an accept(2) under way no fall has to wait: the process that accepts falls with its client.
 fn accept_tells_address() -> Outcome {
     let name = unixsock::abstract_name("server")?;
     let server = start(|| {

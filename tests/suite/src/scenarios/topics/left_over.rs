@@ -111,7 +111,7 @@ fn failed_exchange() -> Outcome {
 }
 
 fn given_down() -> Outcome {
-    // promoted, and made by who is lower than the place
+    // promoted, and made by a process that is lower than the place
     let promoted = place::file(USER, "promoted")?;
     same("promote", daemon::quietly(&["promote", &promoted])?, 0)?;
     let made = path(AREA, "made");

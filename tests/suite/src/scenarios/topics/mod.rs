@@ -10,6 +10,7 @@ mod commands;
 mod counted;
 mod creations;
 mod descriptions;
+mod detached;
 mod dirs;
 mod evasions;
 mod exec;
@@ -112,6 +113,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     capabilities::SCENARIOS,
     bpffs::SCENARIOS,
     mounts::SCENARIOS,
+    detached::SCENARIOS,
     tty::SCENARIOS,
     sessions::SCENARIOS,
     revocation::SCENARIOS,

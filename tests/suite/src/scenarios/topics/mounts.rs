@@ -1,7 +1,7 @@
 //! Mounts: the view that all processes share.
 
 use std::fs;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -237,11 +237,21 @@ fn setattr() -> Outcome {
 
 /// A tmpfs by the calls that came with 5.2.
 pub(super) fn move_mount_tmpfs(at: &str) -> Result<(), Errno> {
+    attach(&detached_tmpfs(0)?, at)
+}
+
+/// A tmpfs that is mounted nowhere yet, with attributes of a mount.
+pub(super) fn detached_tmpfs(attributes: u32) -> Result<OwnedFd, Errno> {
     const CREATE: u32 = 6;
-    const EMPTY_FROM: u32 = 4;
     let context = sys::owned(syscall!(libc::SYS_fsopen, c"tmpfs".as_ptr(), 0)?)?;
     syscall!(libc::SYS_fsconfig, context.as_raw_fd(), CREATE, 0, 0, 0)?;
-    let made = sys::owned(syscall!(libc::SYS_fsmount, context.as_raw_fd(), 0, 0)?)?;
+    let fd = context.as_raw_fd();
+    sys::owned(syscall!(libc::SYS_fsmount, fd, 0, attributes)?)
+}
+
+/// Mounts what is mounted nowhere yet.
+pub(super) fn attach(made: &OwnedFd, at: &str) -> Result<(), Errno> {
+    const EMPTY_FROM: u32 = 4;
     let at = c(at);
     let empty = c("");
     syscall!(

@@ -222,7 +222,8 @@ fn reader_moves_reuse() -> Outcome {
     Ok(())
 }
 
-/// A thread with a copy of the table of who started it, which lets go of its own end then. It reads, or hands the end on.
+/// A thread with a copy of the table of the one that started it. That one lets go of its own end then; the thread with the copy reads,
+/// or hands the end on.
 fn hands_on(end: RawFd, copied: &Sender<()>, got: Sender<Result<Vec<u8>, Errno>>) {
     let own = unshare(CloneFlags::CLONE_FILES);
     let _ = copied.send(());

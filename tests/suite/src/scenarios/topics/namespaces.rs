@@ -10,6 +10,7 @@ use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{gethostname, sethostname};
 
 use super::mounts::move_mount_tmpfs;
+use super::offered::chooses_pid;
 use super::system::{bind, tmpfs};
 use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
 use crate::scenarios::level;
@@ -78,6 +79,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "namespace-network",
         "who has fallen in a network that it has with a higher process configures that",
         configures,
+    ),
+    bypass(
+        "namespace-process-number",
+        "who has fallen in a PID namespace gives a child the number that a process had which a higher one will signal",
+        numbers,
     ),
 ];
 
@@ -329,6 +335,20 @@ fn reboots() -> Outcome {
         })?
         .join()
     })
+}
+
+fn numbers() -> Outcome {
+    // the first process in the namespace, by whose end the others would end
+    let first = |part: fn() -> Outcome| {
+        own_namespaces(CloneFlags::CLONE_NEWPID)?;
+        start(part)?.join()
+    };
+    at(User, || {
+        first(|| at(Untrusted, || refused(Errno::EPERM, chooses_pid(""))))?;
+        same("its level", level::by_writing()?, User)
+    })?;
+    // nobody higher is there
+    at(Untrusted, || first(|| allowed(chooses_pid(""))))
 }
 
 /// Brings up the loopback device: SIOCSIFFLAGS with a struct ifreq, the name and the flags (IFF_UP).

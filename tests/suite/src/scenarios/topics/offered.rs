@@ -205,7 +205,7 @@ fn counts_kernel(_: &str) -> Result<(), Errno> {
 }
 
 /// A child whose process number its parent chooses.
-fn chooses_pid(_: &str) -> Result<(), Errno> {
+pub(super) fn chooses_pid(_: &str) -> Result<(), Errno> {
     let pid = 32_000i32;
     // struct clone_args
     let mut how = [0u64; 11];

@@ -8,14 +8,16 @@ use std::process::Command;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::socket::sockopt::ReceiveTimeout;
+use nix::sys::socket::sockopt::{ReceiveTimeout, SendTimeout};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrLike, SockaddrStorage, accept, bind,
     connect, listen, setsockopt, socket,
 };
 use nix::sys::time::TimeVal;
 
-use crate::scenarios::check::{Outcome, PATIENCE, allowed, ensure, refused_any, same, soon};
+use crate::scenarios::check::{
+    Failed, Outcome, PATIENCE, allowed, ensure, refused_any, same, soon,
+};
 use crate::scenarios::level;
 use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Level, at, spawn, start, step, tell, told};
@@ -72,6 +74,21 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-own-address-said-last",
         "the same of IPv4, behind more control messages than are looked at",
         said_last,
+    ),
+    bypass(
+        "net-own-address-fast-open",
+        "a low client speaks from such an address in the call that connects (TCP Fast Open)",
+        fast_open,
+    ),
+    bypass(
+        "net-own-address-waiting",
+        "it speaks from there in a call that waits until it is connected",
+        waiting,
+    ),
+    bypass(
+        "net-own-address-nowhere",
+        "it connects from there to the address of no host, which leads to its own",
+        nowhere,
     ),
 ];
 
@@ -392,4 +409,96 @@ fn elsewhere() -> Outcome {
     });
     ip("link delete scn5")?;
     played
+}
+
+/// Another server at an address, which takes so many connections before it accepts any.
+fn listener(at: IpAddr, port: u16, backlog: i32) -> Outcome<OwnedFd> {
+    let server = stream(at)?;
+    bind(server.as_raw_fd(), &name(at, port))?;
+    listen(&server, Backlog::new(backlog)?)?;
+    Ok(server)
+}
+
+/// A low client with the address; none if it may not even have that.
+fn client_at(from: IpAddr) -> Outcome<Option<OwnedFd>> {
+    let client = stream(from)?;
+    match bind(client.as_raw_fd(), &name(from, 0)) {
+        Ok(()) => Ok(Some(client)),
+        Err(e) => refused_any(NO, Err::<(), _>(e)).map(|()| None),
+    }
+}
+
+/// Connects and sends a byte, all in one call.
+fn sends_at_once(client: &OwnedFd, to: SockaddrStorage) -> Result<(), Errno> {
+    syscall!(
+        libc::SYS_sendto,
+        client.as_raw_fd(),
+        b"l".as_ptr(),
+        1,
+        libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL,
+        to.as_ptr(),
+        to.len()
+    )
+    .map(drop)
+}
+
+fn fast_open() -> Outcome {
+    const PORT: u16 = 7765;
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    let _server = listener(OTHERS.into(), PORT, 8)?;
+    at(Untrusted, || {
+        for to in [OTHERS, Ipv4Addr::UNSPECIFIED] {
+            if let Some(client) = client_at(USERS.into())? {
+                refused_any(NO, sends_at_once(&client, name(to.into(), PORT)))?;
+            }
+        }
+        match client_at(OTHERS.into())? {
+            Some(client) => allowed(sends_at_once(&client, name(OTHERS.into(), PORT))),
+            None => ensure(false, "it may not have an address of its own network"),
+        }
+    })
+}
+
+fn waiting() -> Outcome {
+    const PORT: u16 = 7766;
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    let _server = listener(OTHERS.into(), PORT, 1)?;
+    at(Untrusted, || {
+        // as many as it takes
+        let first = [stream(OTHERS.into())?, stream(OTHERS.into())?];
+        for client in &first {
+            connect(client.as_raw_fd(), &name(OTHERS.into(), PORT))?;
+        }
+        let Some(client) = client_at(USERS.into())? else {
+            return Ok(());
+        };
+        setsockopt(&client, SendTimeout, &TimeVal::new(1, 0))?;
+        sys::fcntl(&client, libc::F_SETFL, libc::O_NONBLOCK.into())?;
+        match connect(client.as_raw_fd(), &name(OTHERS.into(), PORT)) {
+            Err(Errno::EINPROGRESS) => {}
+            Err(e) => return refused_any(NO, Err::<(), _>(e)),
+            Ok(()) => return Err(Failed::because("the server is not full")),
+        }
+        sys::fcntl(&client, libc::F_SETFL, 0)?;
+        refused_any(NO, sys::put_all(&client, b"l"))
+    })
+}
+
+fn nowhere() -> Outcome {
+    const PORT: u16 = 7767;
+    const ANYWHERE: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+    add("lo:1", USERS.into())?;
+    add("lo:2", OTHERS.into())?;
+    let _server = listener(ANYWHERE.into(), PORT, 8)?;
+    at(Untrusted, || {
+        if let Some(client) = client_at(USERS.into())? {
+            let to = name(ANYWHERE.into(), PORT);
+            refused_any(NO, connect(client.as_raw_fd(), &to))?;
+        }
+        let client = stream(OTHERS.into())?;
+        bind(client.as_raw_fd(), &name(OTHERS.into(), 0))?;
+        allowed(connect(client.as_raw_fd(), &name(ANYWHERE.into(), PORT)))
+    })
 }

@@ -58,6 +58,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "a tracer's child executes something higher",
         traced_exec,
     ),
+    bypass(
+        "pagemap-scan",
+        "the marks of which pages a higher process has written are cleared by a descriptor for reading",
+        pagemap_scan,
+    ),
 ];
 
 /// A process that this one may neither trace nor take anything from, nor write its memory.
@@ -242,4 +247,31 @@ fn traced_exec() -> Outcome {
             }
         }
     })
+}
+
+/// Asks which pages of an area are present, as a request that also clears their marks would be asked.
+fn scans(process: &str, area: &sys::Map) -> Result<(), Errno> {
+    const SCAN: u64 = 0xc060_6610; // PAGEMAP_SCAN
+    const IS_PRESENT: u64 = 1 << 3;
+    const PAGE: u64 = 4096;
+    let mut found = [0u64; 3]; // struct page_region
+    let start = area.address() as u64;
+    // struct pm_scan_arg: its size, flags, from, to, where it ended, where to and how many, most pages, four masks
+    let mut asked = [0u64; 12];
+    (asked[0], asked[2], asked[3]) = (96, start, start + PAGE);
+    (asked[5], asked[6], asked[11]) = (found.as_mut_ptr() as u64, 1, IS_PRESENT);
+    let pages = sys::reads(format!("/proc/{process}/pagemap"))?;
+    sys::ioctl(&pages, SCAN, asked.as_ptr() as usize).map(drop)
+}
+
+fn pagemap_scan() -> Outcome {
+    let area = sys::Map::anonymous(libc::MAP_PRIVATE)?;
+    let high = std::process::id().to_string();
+    for level in Level::LOWER {
+        at(level, || {
+            refused_any(&[Errno::EPERM, Errno::EACCES], scans(&high, &area))?;
+            allowed(scans("self", &area))
+        })?;
+    }
+    allowed(scans("self", &area))
 }

@@ -83,7 +83,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Who has read what begins with `l`, which a low subject wrote, must not be at the top.
+/// A process that has read what begins with `l`, which a low subject wrote, must not be at the top.
 pub(super) fn not_above(bytes: &[u8]) -> Outcome {
     let is = level::by_writing()?;
     ensure(

@@ -126,6 +126,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "a client goes on connecting and sending to a socket whose file is promoted",
         promoted,
     ),
+    bypass(
+        "unix-moved",
+        "it goes on connecting to a socket whose file has been moved from a place that admits it to one that does not",
+        moved,
+    ),
 ];
 
 fn talk(kind: nix::sys::socket::SockType, name: &UnixAddr) -> Outcome {
@@ -532,6 +537,30 @@ fn promoted() -> Outcome {
         client.join_after_step()?;
     }
     Ok(())
+}
+
+fn moved() -> Outcome {
+    let _ = fs::remove_file(OPEN_SOCKET);
+    let (open, file) = (file_name(OPEN_SOCKET)?, path(SYSTEM, "moved"));
+    let name = file_name(&file)?;
+    let server = start(|| {
+        let _server = named(Stream, &open)?;
+        fs::set_permissions(OPEN_SOCKET, PermissionsExt::from_mode(0o666))?;
+        step()
+    })?;
+    server.stands()?;
+    let client = spawn(Untrusted, || {
+        // the second time it is remembered
+        drop(allowed(connected(Stream, &open))?);
+        drop(allowed(connected(Stream, &open))?);
+        step()?;
+        refused(Errno::EPERM, connected(Stream, &name))
+    })?;
+    client.stands()?;
+    fs::rename(OPEN_SOCKET, &file)?;
+    let seen = client.join_after_step();
+    server.kill()?;
+    seen
 }
 
 fn sent_at_once() -> Outcome {
