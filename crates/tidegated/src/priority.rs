@@ -135,7 +135,7 @@ mod tests {
             before: Duration::from_secs(7),
         };
         let at = |ms| begun + Duration::from_millis(ms);
-        let used = |ms| Duration::from_millis(7000 + ms);
+        let used = |ms: u64| Duration::from_millis(7000 + ms);
         assert!(share.lasts(at(10), used(10)));
         assert!(share.lasts(at(199), used(199)));
         assert!(!share.lasts(at(200), used(200)));
