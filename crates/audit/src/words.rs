@@ -312,9 +312,9 @@ mod tests {
         record.subject.as_mut().unwrap().comm = named.into();
         record.subject.as_mut().unwrap().level = named.into();
         let words = record.to_string();
-        assert!(!words.contains(crate::is_unseen), "{words:?}");
+        assert!(!words.contains(crate::text::is_unseen), "{words:?}");
         assert_eq!(words.matches("x\\u001b[2J\\u202e\\n").count(), 4);
-        assert!(!record.deed().contains(crate::is_unseen));
+        assert!(!record.deed().contains(crate::text::is_unseen));
     }
 
     #[test]
