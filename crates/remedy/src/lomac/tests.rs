@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use tidegate_audit::{ObjectRecord, Record, RuleRecord, SubjectRecord};
-use tidegate_bundle::Policy;
+use tidegate_bundle::{Attrs, Policy};
 use tidegate_monitor::{Op, Reason};
 use tidegate_policy::map;
 
@@ -26,8 +26,7 @@ fn refused(policy: &Policy, op: Op, reason: Reason, level: &str, path: &str) -> 
     let rule = policy.lookup(path.as_bytes());
     let above = policy.lookup(dir.as_bytes());
     let names = matches!(op, Op::Create | Op::Unlink | Op::Rename) && reason == Reason::Rule;
-    let open = tidegate_bundle::Attrs::CREATOR;
-    let rule = if names && !above.attrs.contains(open) {
+    let rule = if names && !above.attrs.contains(Attrs::CREATOR) {
         above
     } else {
         rule
