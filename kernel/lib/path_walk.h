@@ -207,19 +207,24 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 	return all ? found : MOUNT_LATER;
 }
 
-/* A filesystem's next mount, and its first after 0; 0: there is no further one. */
-static __always_inline u64 mount_after(u64 super, u64 mount)
+/*
+ * A filesystem's next mount, and its first after 0; 0: there is no further one. It is a function of its own so that what
+ * one kernel does not have is read in the branch for the other alone.
+ */
+__noinline u64 mount_after(u64 super, u64 mount)
 {
 	struct super_block *sb = CAST(struct super_block, super);
-	u64 off = bpf_core_field_offset(struct mount, mnt_instance), at;
+	u64 off, head, at;
 
 	if (mounts_newest_first())
 		return mount ? address(((struct mount___6_18 *)CAST(struct mount, mount))
 					       ->mnt_next_for_sb) :
 			       address(((struct super_block___6_18 *)sb)->s_mounts);
+	off = bpf_core_field_offset(struct mount, mnt_instance);
+	head = super + bpf_core_field_offset(struct super_block, s_mounts);
 	at = mount ? address(CAST(struct mount, mount)->mnt_instance.next) :
 		     address(sb->s_mounts.next);
-	return at == super + bpf_core_field_offset(struct super_block, s_mounts) ? 0 : at - off;
+	return at == head ? 0 : at - off;
 }
 
 /*

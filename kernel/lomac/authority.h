@@ -43,7 +43,7 @@ static __noinline int use_authority(struct sock *sk, u8 needs)
 
 	if (level_modifies() >= needs)
 		return 0;
-	return CAST(struct user_namespace, user_ns)->level ? namespace_is_own(user_ns, 0) :
+	return CAST(struct user_namespace, user_ns)->level ? namespace_is_own(user_ns, false) :
 							     refuse_authority(needs);
 }
 

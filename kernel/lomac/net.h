@@ -465,9 +465,10 @@ SEC("lsm/socket_setsockopt")
 int BPF_PROG(lomac_socket_setsockopt, struct socket *sock, int level, int option)
 {
 	int err = sets_port(sock, level, option);
+	struct sock *sk = sock->sk;
 
-	if (!err && sock->sk)
-		err = sets_routes(sock->sk, level, option);
+	if (!err && sk)
+		err = sets_routes(sk, level, option);
 	return err ? err : changes_ends(sock);
 }
 
