@@ -249,9 +249,10 @@ pub(super) fn detached_tmpfs(attributes: u32) -> Result<OwnedFd, Errno> {
     sys::owned(syscall!(libc::SYS_fsmount, fd, 0, attributes)?)
 }
 
-/// Mounts what is mounted nowhere yet.
+/// Mounts what is mounted nowhere yet. As mount(2) does, it follows a link at the end, as /proc/self/fd has them.
 pub(super) fn attach(made: &OwnedFd, at: &str) -> Result<(), Errno> {
     const EMPTY_FROM: u32 = 4;
+    const FOLLOWED_TO: u32 = 0x10;
     let at = c(at);
     let empty = c("");
     syscall!(
@@ -260,7 +261,7 @@ pub(super) fn attach(made: &OwnedFd, at: &str) -> Result<(), Errno> {
         empty.as_ptr(),
         libc::AT_FDCWD,
         at.as_ptr(),
-        EMPTY_FROM
+        EMPTY_FROM | FOLLOWED_TO
     )
     .map(drop)
 }
