@@ -16,8 +16,9 @@ use crate::scenarios::check::{
 };
 use crate::scenarios::level;
 use crate::scenarios::place::{self, AREA, LOW, SYSTEM, USER, path};
+use crate::scenarios::report;
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Level, asleep, at, lower, spawn, start, step};
+use crate::scenarios::subject::{FAILED, Level, asleep, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::sys::{c, syscall};
 
@@ -467,12 +468,20 @@ fn exec_loop() -> Outcome {
 /// A child with a stack of its own.
 fn clone_with(flags: CloneFlags, part: impl Fn() -> Outcome) -> Outcome<Pid> {
     let mut stack = vec![0u8; 256 * 1024];
-    let run = Box::new(|| if part().is_ok() { 0 } else { 1 });
+    let run = Box::new(|| match part() {
+        Ok(()) => 0,
+        Err(failed) => {
+            report::write(failed.text());
+            FAILED as isize
+        }
+    });
     // SAFETY: the stack lives until the child has ended: vfork waits, and any other caller waits
     // for the child before it returns.
     let child = unsafe { clone(run, &mut stack, flags, Some(libc::SIGCHLD)) }?;
-    waitpid(child, None)?;
-    Ok(child)
+    match waitpid(child, None)? {
+        nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(child),
+        _ => Err(Failed::reported()),
+    }
 }
 
 fn shares(flags: CloneFlags, falls_with_it: bool) -> Outcome {
