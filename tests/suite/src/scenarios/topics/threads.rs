@@ -480,7 +480,8 @@ fn clone_with(flags: CloneFlags, part: impl Fn() -> Outcome) -> Outcome<Pid> {
     let child = unsafe { clone(run, &mut stack, flags, Some(libc::SIGCHLD)) }?;
     match waitpid(child, None)? {
         nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(child),
-        _ => Err(Failed::reported()),
+        nix::sys::wait::WaitStatus::Exited(..) => Err(Failed::reported()),
+        ended => Err(Failed::because(format_args!("the child: {ended:?}"))),
     }
 }
 
