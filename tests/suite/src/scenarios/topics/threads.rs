@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sched::{CloneFlags, CpuSet, clone, sched_setaffinity, unshare};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
@@ -465,19 +465,35 @@ fn exec_loop() -> Outcome {
     Ok(())
 }
 
-/// A child with a stack of its own.
-fn clone_with(flags: CloneFlags, part: impl Fn() -> Outcome) -> Outcome<Pid> {
-    let mut stack = vec![0u8; 256 * 1024];
-    let run = Box::new(|| match part() {
+/// What a child with a stack of its own does.
+extern "C" fn begin<F: Fn() -> Outcome>(part: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `clone_with` keeps it until the child has ended.
+    let part = unsafe { &*part.cast::<F>() };
+    match part() {
         Ok(()) => 0,
         Err(failed) => {
             report::write(failed.text());
-            FAILED as isize
+            FAILED
         }
-    });
-    // SAFETY: the stack lives until the child has ended: vfork waits, and any other caller waits
+    }
+}
+
+/// A child with a stack of its own. nix's clone() drops the closure as it returns, and the child of shared memory may
+/// not have begun by then.
+fn clone_with<F: Fn() -> Outcome>(flags: CloneFlags, part: F) -> Outcome<Pid> {
+    let mut stack = vec![0u128; 16 * 1024];
+    let top = stack.as_mut_ptr_range().end;
+    // SAFETY: the stack and the closure live until the child has ended: vfork waits, and any other caller waits
     // for the child before it returns.
-    let child = unsafe { clone(run, &mut stack, flags, Some(libc::SIGCHLD)) }?;
+    let child = unsafe {
+        libc::clone(
+            begin::<F>,
+            top.cast(),
+            flags.bits() | libc::SIGCHLD,
+            (&raw const part).cast_mut().cast(),
+        )
+    };
+    let child = Pid::from_raw(Errno::result(child)?);
     match waitpid(child, None)? {
         nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(child),
         nix::sys::wait::WaitStatus::Exited(..) => Err(Failed::reported()),
