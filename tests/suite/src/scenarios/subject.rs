@@ -82,9 +82,9 @@ pub fn start(part: impl FnOnce() -> Outcome) -> Outcome<Child> {
     }
 }
 
-/// Runs a part and ends the process with what came of it.
-pub fn finish(part: impl FnOnce() -> Outcome) -> ! {
-    let status = match catch_unwind(AssertUnwindSafe(part)) {
+/// Runs a part of a scenario. The result is the exit status of its process; a failure is reported.
+pub fn status_of(part: impl FnOnce() -> Outcome) -> i32 {
+    match catch_unwind(AssertUnwindSafe(part)) {
         Ok(Ok(())) => 0,
         Ok(Err(failed)) => {
             report::write(failed.text());
@@ -94,7 +94,12 @@ pub fn finish(part: impl FnOnce() -> Outcome) -> ! {
             report::write("panicked");
             FAILED
         }
-    };
+    }
+}
+
+/// Runs a part and ends the process with what came of it.
+pub fn finish(part: impl FnOnce() -> Outcome) -> ! {
+    let status = status_of(part);
     // SAFETY: ends the process without running what the parent registered.
     unsafe { libc::_exit(status) }
 }

@@ -16,9 +16,8 @@ use crate::scenarios::check::{
 };
 use crate::scenarios::level;
 use crate::scenarios::place::{self, AREA, LOW, SYSTEM, USER, path};
-use crate::scenarios::report;
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{FAILED, Level, asleep, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, status_of, step};
 use crate::scenarios::sys;
 use crate::sys::{c, syscall};
 
@@ -414,10 +413,7 @@ fn fork_loop() -> Outcome {
                 }
                 // this one was born after the fall
                 let child = clone_here(0, || refused(Errno::EPERM, sys::writes(&high)))?;
-                match waitpid(child, None)? {
-                    nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(()),
-                    _ => Err(Failed::reported()),
-                }
+                Child { pid: child }.join()
             });
             soon(|| Ok(tried.load(Ordering::SeqCst) > 2 || forks.is_finished()))?;
             let fell = (0..20).any(|_| fs::read(&low).is_ok());
@@ -469,18 +465,12 @@ fn exec_loop() -> Outcome {
 extern "C" fn begin<F: Fn() -> Outcome>(part: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `clone_with` keeps it until the child has ended.
     let part = unsafe { &*part.cast::<F>() };
-    match part() {
-        Ok(()) => 0,
-        Err(failed) => {
-            report::write(failed.text());
-            FAILED
-        }
-    }
+    status_of(part)
 }
 
 /// A child with a stack of its own. nix's clone() drops the closure as it returns, and the child of shared memory may
 /// not have begun by then.
-fn clone_with<F: Fn() -> Outcome>(flags: CloneFlags, part: F) -> Outcome<Pid> {
+fn clone_with<F: Fn() -> Outcome>(flags: CloneFlags, part: F) -> Outcome {
     let mut stack = vec![0u128; 16 * 1024];
     let top = stack.as_mut_ptr_range().end;
     // SAFETY: the stack and the closure live until the child has ended: vfork waits, and any other caller waits
@@ -493,12 +483,8 @@ fn clone_with<F: Fn() -> Outcome>(flags: CloneFlags, part: F) -> Outcome<Pid> {
             (&raw const part).cast_mut().cast(),
         )
     };
-    let child = Pid::from_raw(Errno::result(child)?);
-    match waitpid(child, None)? {
-        nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(child),
-        nix::sys::wait::WaitStatus::Exited(..) => Err(Failed::reported()),
-        ended => Err(Failed::because(format_args!("the child: {ended:?}"))),
-    }
+    let pid = Pid::from_raw(Errno::result(child)?);
+    Child { pid }.join()
 }
 
 fn shares(flags: CloneFlags, falls_with_it: bool) -> Outcome {
@@ -535,10 +521,7 @@ fn clone_files() -> Outcome {
         })?;
         lower(Untrusted)?;
         fs::write(&fallen, "")?;
-        match waitpid(child, None)? {
-            nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(()),
-            _ => Err(Failed::reported()),
-        }
+        Child { pid: child }.join()
     })?
     .join()
 }
@@ -557,10 +540,7 @@ fn clone_parent() -> Outcome {
             refused(Errno::EPERM, sys::writes(place::PROBES[0].1))?;
             refused(Errno::EPERM, sys::writes(place::PROBES[1].1))
         })?;
-        match waitpid(child, None)? {
-            nix::sys::wait::WaitStatus::Exited(_, 0) => Ok(()),
-            _ => Err(Failed::reported()),
-        }
+        Child { pid: child }.join()
     })?
     .join()?;
     // a container's processes fall like any other
@@ -570,10 +550,8 @@ fn clone_parent() -> Outcome {
             allowed(fs::read(&low))?;
             same("its level", level::by_writing()?, Untrusted)
         })?;
-        match waitpid(child, None)? {
-            nix::sys::wait::WaitStatus::Exited(_, 0) => level::is(System),
-            _ => Err(Failed::reported()),
-        }
+        Child { pid: child }.join()?;
+        level::is(System)
     })?
     .join()
 }
