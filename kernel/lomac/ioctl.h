@@ -127,7 +127,7 @@ static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 	case VT_ACTIVATE:
 	case VT_SETACTIVATE:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
-	case KDSKBDIACR: /* the keyboard is everybody's that sits at it */
+	case KDSKBDIACR: /* everybody who sits at it uses the keyboard */
 	case KDSKBDIACRUC:
 	case KDSIGACCEPT:
 	case PIO_CMAP: /* of all consoles */

@@ -175,7 +175,7 @@ impl Avc {
         self.verdict(source, target, class, &checked)
     }
 
-    /// The same, and nothing is recorded: for callers that only want to know.
+    /// Decides as [`has_perm`](Self::has_perm) does, and records nothing.
     ///
     /// # Errors
     /// As [`has_perm`](Self::has_perm).

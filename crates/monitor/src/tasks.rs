@@ -153,7 +153,7 @@ impl Monitor {
         }
     }
 
-    /// Whether a process that was told of is there still: its number may be another's.
+    /// Whether this process still runs. Another process may have its number by now.
     ///
     /// # Errors
     /// [`crate::Error::Io`] if the kernel's iterator cannot be run.

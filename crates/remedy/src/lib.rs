@@ -147,7 +147,7 @@ fn said<T: Explain + Into<Remedy>>(chain: &[Record], policy: &Arc<Policy>) -> Op
     T::explain(chain, policy).map(Remedy::from)
 }
 
-/// The same; nothing is said of a refusal at another policy's levels.
+/// Explains a refusal as [`said`] does, if it was made at this policy's levels.
 fn said_by_levels<T: Explain + Into<Remedy>>(
     chain: &[Record],
     policy: &Arc<Policy>,

@@ -124,8 +124,8 @@ static inline void of_name(struct call *c, enum operation operation, const char 
 }
 
 /*
- * Makes a request and waits for its reply. Which part refuses it is told by errno, as a monitor
- * that is a process says it.
+ * Makes a request and waits for its reply. The errno of a refusal says which part
+ * refused it, as the reply of a monitor that is a process does.
  */
 static inline int ask(int fd, struct call *c, struct reply *r)
 {

@@ -179,8 +179,8 @@ pub fn drafts(refusal: &Refusal, policy: &Arc<Policy>, evidence: Evidence) -> Ve
     drafts
 }
 
-/// Those that fix it, the narrowest first, with the policy that each makes. One that opens a secret
-/// by the way is told of as one that does so on purpose.
+/// Those that fix it, the narrowest first, with the policy that each makes. A fix that opens a
+/// secret as a side effect is marked as one that opens it on purpose.
 pub fn checked(
     refusal: &Refusal,
     drafts: Vec<Draft>,

@@ -1,5 +1,5 @@
-//! After a machine went down of a sudden: what may be lower than is known, with no process left
-//! that knows.
+//! After a crash of the machine, objects may be lower than the levels on the disk say, and no
+//! process is left that knows. This module gives such objects the lowest level.
 //!
 //! Only where a rule says `creator` can an object be lower than its rule, and to become so
 //! it must have been made, renamed or linked: each sets the inode's change time. So what has

@@ -36,7 +36,7 @@ pub struct Saved {
 /// What is known of a filesystem that has not been mounted since the machine started.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Away {
-    /// The machine went down of a sudden with it mounted: what has changed since then is suspect.
+    /// The machine crashed while it was mounted: what has changed since then is suspect.
     pub since: Option<i64>,
     /// Its levels; of no device.
     pub given: Vec<Given>,
@@ -210,7 +210,7 @@ impl Saved {
     }
 
     /// The entries under this boot's device numbers and this policy's levels, and what is
-    /// suspect if the machine went down of a sudden. What was in memory is gone. Of
+    /// suspect if the machine crashed. What was in memory is gone. Of
     /// filesystems that are called the same, as a disk and its copy are, nobody can tell
     /// which one it was: the entries hold for each.
     pub fn sort(

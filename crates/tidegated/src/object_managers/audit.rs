@@ -1,7 +1,7 @@
 //! What object managers decided, for the audit log and for `why`: SELinux's `USER_AVC`.
 //!
-//! A record of theirs is told apart from the kernel's by its kind, which the daemon gives it, and
-//! names its sender, by the connection. What it says of contexts and classes is the sender's word.
+//! The daemon gives such a record a kind of its own, which the kernel's records do not have, and
+//! names the process at the other end of the connection as its sender. What it says of contexts and classes is the sender's word.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
