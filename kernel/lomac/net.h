@@ -350,13 +350,14 @@ static __noinline int modify_source(struct sock *sk, struct net_peer *named, u64
 	struct net_peer from = {}, to = {};
 	bool own;
 
-	if (!named || !speaks_above(sk, &from, control, len))
+	if (!named || !speaks_above(address(sk), &from, control, len))
 		return 0;
 	net_peer_of(sk, &to);
-	own = named->known ? net_is_own(sk, named) : to.known && net_is_own(sk, &to);
+	own = named->known ? net_is_own(address(sk), named) :
+			     to.known && net_is_own(address(sk), &to);
 	if (!own) {
 		__builtin_memset(to.addr, 0, sizeof(to.addr));
-		own = net_peer_begun(sk, &to) && net_is_own(sk, &to);
+		own = net_peer_begun(sk, &to) && net_is_own(address(sk), &to);
 	}
 	if (!own)
 		return 0;

@@ -41,7 +41,8 @@ static __always_inline void floor_sink(struct tg_charged *floor, u32 level)
 {
 	u32 i;
 
-	bpf_for(i, 0, TG_LEVELS) {
+	/* no bpf_for(), whose iterator has no room on the stack below a fall */
+	for (i = 0; i < TG_LEVELS; i++) {
 		u32 now = READ_ONCE(floor->level);
 
 		if (level >= now || __sync_val_compare_and_swap(&floor->level, now, level) == now)

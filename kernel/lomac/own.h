@@ -47,7 +47,7 @@ static __always_inline void net_named(struct sock *sk, struct net_peer *p)
 #define NET_ADDRESSES 4096 /* of a device */
 
 /* Has the device the address? What cannot be told is so. */
-static __noinline bool device_has(u64 device, u64 high, u64 low)
+__noinline bool device_has(u64 device, u64 high, u64 low)
 {
 	struct net_device *dev = CAST(struct net_device, device);
 	u64 at, head;
@@ -87,14 +87,12 @@ static __noinline bool device_has(u64 device, u64 high, u64 low)
 }
 
 /* Is it an address of this machine, as the socket's network namespace has it? What cannot be told is one. */
-static __noinline bool net_is_own(struct sock *sk, struct net_peer *p)
+__noinline bool net_is_own(u64 sk, struct net_peer *p __arg_nonnull)
 {
-	u64 net = address(sk->__sk_common.skc_net.net), half[2] = {}, head, at;
+	u64 net = address(CAST(struct sock, sk)->__sk_common.skc_net.net), half[2] = {}, head, at;
 	bool own = true;
 	u32 i;
 
-	if (!p)
-		return true;
 	if (net_is_loopback(p))
 		return true;
 	__builtin_memcpy(half, p->addr, sizeof(half));
@@ -131,8 +129,8 @@ static __always_inline void net_own(struct sock *sk, struct net_peer *p, struct 
 		return;
 	if (state == TCP_CLOSE || state == TCP_SYN_SENT) {
 		/* nobody has answered yet; what is sent by TCP Fast Open, or by a call that waits, goes when somebody does */
-		if (!(named->known && net_is_own(sk, named)) &&
-		    !(peer->known && net_is_own(sk, peer)))
+		if (!(named->known && net_is_own(address(sk), named)) &&
+		    !(peer->known && net_is_own(address(sk), peer)))
 			return;
 	} else if (device && device != LOOPBACK_IFINDEX) {
 		/* 0: not known, as with MPTCP: it may be that one */
@@ -147,15 +145,13 @@ static __always_inline void net_own(struct sock *sk, struct net_peer *p, struct 
  * Does a datagram say that it comes from a network above the level: by the socket's address, or by a control message
  * (IP_PKTINFO)? The address is filled in.
  */
-static __noinline bool speaks_above(struct sock *sk, struct net_peer *from, u64 control, u64 len)
+__noinline bool speaks_above(u64 sk, struct net_peer *from __arg_nonnull, u64 control, u64 len)
 {
 	u8 level = subject_level(subject_current());
 	u64 at = 0;
 	u32 i;
 
-	if (!from)
-		return false;
-	net_named(sk, from);
+	net_named(CAST(struct sock, sk), from);
 	if (net_level(from) > level)
 		return true;
 	bpf_for(i, 0, NET_CONTROLS) {

@@ -200,6 +200,30 @@ static __always_inline bool tx_doubles(struct task_struct *t)
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;
 }
 
+/* Adds to tx_last what a thread that may have this table is about to do with it, and since when it has done nothing. */
+__noinline int tx_thread_still(struct task_struct *t __arg_trusted, u64 table, bool shared)
+{
+	struct tg_subject *s;
+	u64 off;
+
+	if (address(UNTRUSTED(t)->files) != table)
+		return 0;
+	tx_last.threads++;
+	/* the thread that looks moves nothing */
+	if ((u32)t->pid == (u32)bpf_get_current_pid_tgid())
+		return 0;
+	s = subject_stored(t);
+	off = tx_idle_since(t, s);
+	tx_last.run += !off;
+	tx_last.bear += tx_bears(t, s);
+	/* what is taken out of a table that is nobody else's is in it still */
+	tx_last.doubles += shared && tx_doubles(t);
+	/* its highest bit tells a thread that waits from one that was taken off a processor as often */
+	off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
+	tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
+	return 0;
+}
+
 /* Since when the threads that have this table have done nothing; 0: one of them has a processor, or another process has it, too. */
 __noinline u64 tx_table_still(u32 tgid, u64 table)
 {
@@ -210,26 +234,8 @@ __noinline u64 tx_table_still(u32 tgid, u64 table)
 	if (!leader)
 		return 0;
 	bpf_rcu_read_lock();
-	bpf_for_each(task, t, leader, BPF_TASK_ITER_PROC_THREADS) {
-		struct tg_subject *s;
-		u64 off;
-
-		if (address(UNTRUSTED(t)->files) != table)
-			continue;
-		tx_last.threads++;
-		/* the thread that looks moves nothing */
-		if ((u32)t->pid == (u32)bpf_get_current_pid_tgid())
-			continue;
-		s = subject_stored(t);
-		off = tx_idle_since(t, s);
-		tx_last.run += !off;
-		tx_last.bear += tx_bears(t, s);
-		/* what is taken out of a table that is nobody else's is in it still */
-		tx_last.doubles += shared && tx_doubles(t);
-		/* its highest bit tells a thread that waits from one that was taken off a processor as often */
-		off = (off ^ (u64)(u32)t->pid << 40) * 0x9e3779b97f4a7c15ull;
-		tx_last.still += (off ^ off >> 29) * 0x9e3779b97f4a7c15ull;
-	}
+	bpf_for_each(task, t, leader, BPF_TASK_ITER_PROC_THREADS)
+		tx_thread_still(t, table, shared);
 	bpf_rcu_read_unlock();
 	bpf_task_release(leader);
 	if (tx_last.threads != CAST(struct files_struct, table)->count.counter)
@@ -314,8 +320,8 @@ static __always_inline u8 tx_comes(u8 level)
 	return level;
 }
 
-/* The level that a table's owner has to fall to by what is moved about in it, or TX_PAST. What is kept meanwhile has no room on the stack. */
-__noinline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
+/* The level that a table's owner has to fall to by what is moved about in it, or TX_PAST. */
+static __always_inline u8 tx_watch(u32 tgid, u64 table, u8 level, bool falls)
 {
 	u8 low;
 	u32 i;
@@ -419,6 +425,50 @@ static __always_inline void tx_goes_on(u32 tgid)
 	tx_last.behind = 0;
 }
 
+/* The walk is at this task: is its table to be looked at, and has it to fall by what is moved about there? */
+__noinline int tx_restless_at(struct task_struct *t __arg_trusted)
+{
+	struct task_struct *fields = UNTRUSTED(t);
+	u64 table = address(fields->files);
+	struct tg_label label;
+	struct tg_subject *s;
+	u8 level, low;
+	bool falls;
+
+	tx_goes_on(t->tgid);
+	if (!fields->mm || fields->flags & PF_KTHREAD || !table)
+		return 0;
+	/* itself moves nothing now, but a thread that has ended since may have */
+	if ((u32)t->pid == (u32)bpf_get_current_pid_tgid() && !tx.moved)
+		return 0;
+	label = subject_label(t);
+	s = subject_stored(t);
+	falls = s && s->tx == tx.id;
+	tx.trusted = label.attrs & TG_NODEMOTE;
+	level = falls ? s->tx_level : label.level;
+	tx.was = falls ? s->tx_old : level;
+	tx.makes = falls;
+	if (!tx_may_hide(level, falls) || tx_watched(fields, table))
+		return 0;
+	tx_last.table = table;
+	tx_last.task = tx_last.behind = address(t);
+	tx_last.tgid = t->tgid;
+	tx_last.since = bpf_ktime_get_boot_ns();
+	tx_last.payer = payer_of(t);
+	tx_last.level = tx.was;
+	low = tx_watch(t->tgid, table, level, falls);
+	if (low == TX_PAST || low == TX_PAST_OTHERS)
+		low = tx_past(level, falls, low);
+	if (tx.failed)
+		return 0;
+	if (low < level)
+		tx_mark(t, low);
+	/* it has left that table, with a copy of it */
+	if (address(fields->files) && address(fields->files) != table)
+		tx.changed = 1;
+	return 0;
+}
+
 /* Looks for what is moved about in tables, when the passes have found all that keeps still. */
 __noinline int tx_restless(void)
 {
@@ -431,44 +481,9 @@ __noinline int tx_restless(void)
 	tx.failed |= tx.walks > TX_WALKS;
 	bpf_rcu_read_lock();
 	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct task_struct *fields = UNTRUSTED(t);
-		u64 table = address(fields->files);
-		struct tg_subject *s;
-		struct tg_label label;
-		u8 level, low;
-		bool falls;
-
-		tx_goes_on(t->tgid);
-		if (!fields->mm || fields->flags & PF_KTHREAD || !table)
-			continue;
-		/* itself moves nothing now, but a thread that has ended since may have */
-		if ((u32)t->pid == (u32)bpf_get_current_pid_tgid() && !tx.moved)
-			continue;
-		label = subject_label(t);
-		s = subject_stored(t);
-		falls = s && s->tx == tx.id;
-		tx.trusted = label.attrs & TG_NODEMOTE;
-		level = falls ? s->tx_level : label.level;
-		tx.was = falls ? s->tx_old : level;
-		tx.makes = falls;
-		if (!tx_may_hide(level, falls) || tx_watched(fields, table))
-			continue;
-		tx_last.table = table;
-		tx_last.task = tx_last.behind = address(t);
-		tx_last.tgid = t->tgid;
-		tx_last.since = bpf_ktime_get_boot_ns();
-		tx_last.payer = payer_of(t);
-		tx_last.level = tx.was;
-		low = tx_watch(t->tgid, table, level, falls);
-		if (low == TX_PAST || low == TX_PAST_OTHERS)
-			low = tx_past(level, falls, low);
+		tx_restless_at(t);
 		if (tx.failed)
 			break;
-		if (low < level)
-			tx_mark(t, low);
-		/* it has left that table, with a copy of it */
-		if (address(fields->files) && address(fields->files) != table)
-			tx.changed = 1;
 	}
 	tx_goes_on(0);
 	tx.trusted = 0;

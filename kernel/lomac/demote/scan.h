@@ -188,13 +188,44 @@ __noinline int tx_readers(u64 mm)
 	return 0;
 }
 
+/* Looks at a task, if it falls. A function of its own, as tx_spread_to(). */
+__noinline int tx_scan_faller(struct task_struct *t __arg_trusted)
+{
+	struct tg_subject *s = subject_stored(t);
+	u64 mm, files, hand;
+
+	if (!s || s->tx != tx.id)
+		return 0;
+	tx.async += tx_asynchronous(address(t));
+	tx.was = s->tx_old;
+	tx.payer = payer_of(t);
+	mm = address(UNTRUSTED(t)->mm);
+	files = address(UNTRUSTED(t)->files);
+	if (mm)
+		tx_readers(mm);
+	if (mm && channel_first(mm)) {
+		if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
+			tx_mapped_as(mm, tx.stage == TX_COUNT);
+		if (tx.stage != TX_SAME)
+			tx_mappings(t, s->level);
+	}
+	if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
+		return 0;
+	hand = t->pid == bpf_get_current_task_btf()->pid ? 0 : hand_of(t, s);
+	if (hand)
+		tx_hand(hand, s->level, true);
+	if (files)
+		tx_table(files, s->level, true);
+	return 0;
+}
+
 /*
  * Looks at the mappings and the asynchronous I/O of the tasks that fall, and but to count at the
  * descriptors.
  */
 __noinline int tx_scan_fallers(u32 stage)
 {
-	struct task_struct *t, *me = bpf_get_current_task_btf();
+	struct task_struct *t;
 
 	tx.stage = stage;
 	tx.pass++;
@@ -204,33 +235,8 @@ __noinline int tx_scan_fallers(u32 stage)
 		tx.sequences = 0;
 	}
 	bpf_rcu_read_lock();
-	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct tg_subject *s = subject_stored(t);
-		u64 mm, files, hand;
-
-		if (!s || s->tx != tx.id)
-			continue;
-		tx.async += tx_asynchronous(address(t));
-		tx.was = s->tx_old;
-		tx.payer = payer_of(t);
-		mm = address(UNTRUSTED(t)->mm);
-		files = address(UNTRUSTED(t)->files);
-		if (mm)
-			tx_readers(mm);
-		if (mm && channel_first(mm)) {
-			if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
-				tx_mapped_as(mm, tx.stage == TX_COUNT);
-			if (tx.stage != TX_SAME)
-				tx_mappings(t, s->level);
-		}
-		if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
-			continue;
-		hand = t->pid == me->pid ? 0 : hand_of(t, s);
-		if (hand)
-			tx_hand(hand, s->level, true);
-		if (files)
-			tx_table(files, s->level, true);
-	}
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS)
+		tx_scan_faller(t);
 	bpf_rcu_read_unlock();
 	tx.payer = tx.own;
 	tx.stage = TX_SPREAD;

@@ -88,7 +88,7 @@ static __always_inline u64 tx_shared_undo(struct task_struct *t)
  * The level a task has to fall to by what it shares, and by what it has open. A trusted one treats as data what it hears; but
  * whoever writes its memory, or all that it does by a path, does not speak to it.
  */
-__noinline u8 tx_holds(u64 task, u8 level, bool falls)
+static __always_inline u8 tx_holds(u64 task, u8 level, bool falls)
 {
 	struct task_struct *t = CAST(struct task_struct, task);
 	u32 trusted = tx.trusted;
@@ -142,57 +142,67 @@ static __always_inline bool tx_unsettled(struct tg_subject *s)
 	return s->labelled;
 }
 
+/*
+ * One task of a pass: has it to fall, by what it shares and has open? What a loop over tasks does is a
+ * global function, so that the verifier looks at it once. In the loop 6.12's looks at it a hundred
+ * times.
+ */
+__noinline int tx_spread_to(struct task_struct *t __arg_trusted)
+{
+	struct task_struct *me = bpf_get_current_task_btf(), *fields = UNTRUSTED(t);
+	struct tg_label label;
+	struct tg_subject *s;
+	u8 level, low;
+	u32 waits;
+	u64 hand;
+	bool falls;
+
+	if (!fields->mm || fields->flags & PF_KTHREAD)
+		return 0;
+	label = subject_label(t);
+	s = subject_stored(t);
+	falls = s && s->tx == tx.id;
+	tx.trusted = label.attrs & TG_NODEMOTE;
+	level = falls ? s->tx_level : label.level;
+	tx.was = falls ? s->tx_old : level;
+	tx.makes = falls || (level < policy.top && s && s->labelled && tx_unsettled(s)) ||
+		   (tx.itself && t->tgid == me->tgid);
+	tx.looker = t->start_boottime < tx.since ? address(t) : 0;
+	tx.uncounted |= falls && READ_ONCE(s->opened);
+	hand = t->pid == me->pid ? 0 : hand_of(t, s);
+	low = hand ? tx_hand(hand, level, falls) : level;
+	low = tx_holds(address(t), low, falls);
+	if (fields->io_uring && fields->io_uring->xa.xa_head) {
+		tx.rings += !falls;
+		tx.above += tx.was > tx.level;
+	}
+	if (t->pid == me->pid) {
+		tx.makes = 1;
+		low = tx_joins(low);
+	} else if (s && s->joins)
+		low = tx_file(s->joins, low, falls);
+	waits = fifo_waits(t->pid);
+	if (waits) {
+		tx.fifo_seen |= 1 << (waits - 1);
+		low = channel_level_for_reader(tx.join_key, low);
+		/* once woken it may have left the pipe's count */
+		tx.join_readers += t->__state & TASK_INTERRUPTIBLE;
+	}
+	if (low < level)
+		tx_mark(t, low);
+	return 0;
+}
+
 /* One pass over every task: which have to fall with which. */
 __noinline int tx_spread(void)
 {
-	struct task_struct *t, *me = bpf_get_current_task_btf();
+	struct task_struct *t;
 
 	tx.level = subject_level(subject_current());
 	tx_counts_begin();
 	bpf_rcu_read_lock();
-	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS) {
-		struct task_struct *fields = UNTRUSTED(t);
-		struct tg_subject *s;
-		struct tg_label label;
-		u8 level, low;
-		u32 waits;
-		u64 hand;
-		bool falls;
-
-		if (!fields->mm || fields->flags & PF_KTHREAD)
-			continue;
-		label = subject_label(t);
-		s = subject_stored(t);
-		falls = s && s->tx == tx.id;
-		tx.trusted = label.attrs & TG_NODEMOTE;
-		level = falls ? s->tx_level : label.level;
-		tx.was = falls ? s->tx_old : level;
-		tx.makes = falls || (level < policy.top && s && s->labelled && tx_unsettled(s)) ||
-			   (tx.itself && t->tgid == me->tgid);
-		tx.looker = t->start_boottime < tx.since ? address(t) : 0;
-		tx.uncounted |= falls && READ_ONCE(s->opened);
-		hand = t->pid == me->pid ? 0 : hand_of(t, s);
-		low = hand ? tx_hand(hand, level, falls) : level;
-		low = tx_holds(address(t), low, falls);
-		if (fields->io_uring && fields->io_uring->xa.xa_head) {
-			tx.rings += !falls;
-			tx.above += tx.was > tx.level;
-		}
-		if (t->pid == me->pid) {
-			tx.makes = 1;
-			low = tx_joins(low);
-		} else if (s && s->joins)
-			low = tx_file(s->joins, low, falls);
-		waits = fifo_waits(t->pid);
-		if (waits) {
-			tx.fifo_seen |= 1 << (waits - 1);
-			low = channel_level_for_reader(tx.join_key, low);
-			/* once woken it may have left the pipe's count */
-			tx.join_readers += t->__state & TASK_INTERRUPTIBLE;
-		}
-		if (low < level)
-			tx_mark(t, low);
-	}
+	bpf_for_each(task, t, NULL, BPF_TASK_ITER_ALL_THREADS)
+		tx_spread_to(t);
 	tx.trusted = 0;
 	tx.looker = 0;
 	bpf_rcu_read_unlock();
