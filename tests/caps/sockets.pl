@@ -64,14 +64,15 @@ attack "uses-filled-up-again" => sub {
 };
 
 attack "bound-again" => sub {
+	# 7303 is still taken by what sessions.pl has had connected
 	my $s = Session->begin('one', 0);
-	$s->must("\$at = $tcp; binds(\$at, inet(7303)); sys(50, \$at, 5)");
-	my @clients = client(7303);
+	$s->must("\$at = $tcp; binds(\$at, inet(7304)); sys(50, \$at, 5)");
+	my @clients = client(7304);
 	$s->must('sys(43, $at, 0, 0)');
-	my @said = $s->does('binds($at, inet(7304))');
-	revoked('tcp:127.0.0.1:7303');
-	push @clients, client(7303);
-	push @said, map { $s->does($_) } 'binds($at, inet(7304))', 'sys(43, $at, 0, 0)';
+	my @said = $s->does('binds($at, inet(7303))');
+	revoked('tcp:127.0.0.1:7304');
+	push @clients, client(7304);
+	push @said, map { $s->does($_) } 'binds($at, inet(7303))', 'sys(43, $at, 0, 0)';
 	# the kernel has chosen the port
 	my $t = Session->begin('sockets', 0);
 	my $port = $t->must("\$at = $tcp; binds(\$at, inet(0)); sys(50, \$at, 5); port_of(\$at)");
@@ -105,7 +106,8 @@ attack "port-for-nothing" => sub {
 	# a resolver's way: it sends without connecting, and hears the answer
 	$s->must("\$at = $udp; my \$t = 'x'; my \$n = inet(7305); sys(44, \$at, \$t, 1, 0, \$n, 16)");
 	send($server, 'answer', 0, recv($server, my $text, 9, 0) // failed("recv: $!"));
-	push @said, goes_on($s->does('my $t = "\0" x 9; sys(0, $at, $t, 9); $t') =~ /^ok answer/);
+	# of a sender that it knows: what is received from anybody lowers its reader
+	push @said, goes_on($s->does('connects($at, inet(7305)); my $t = "\0" x 9; sys(0, $at, $t, 9); $t') =~ /^ok answer/);
 	$s->end();
 	return @said;
 };

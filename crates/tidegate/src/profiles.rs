@@ -60,7 +60,7 @@ impl Profiles {
         self.tell_forced(&parsed);
         let rules = self.statements(&parsed)?;
         let linked = match self.strict {
-            true => profile::link(&parsed, &rules),
+            true => profile::link_beside(&parsed, &rules, left_out),
             false => profile::link_usable(parsed, &rules, left_out),
         };
         let set = linked.map_err(|e| Failure::policy(Report::new(e)))?;
@@ -152,13 +152,12 @@ impl Profiles {
         let parser = self.parser(&self.profile_base);
         let (mut parsed, mut faults) = (Vec::new(), Vec::new());
         for path in &self.profile {
-            if self.strict {
-                parsed.extend(parser.parse(path).map_err(failure)?);
-                continue;
-            }
             for one in parser.parse_each(path).map_err(failure)? {
                 match one {
                     Ok(file) => parsed.push(file),
+                    Err(fault) if self.strict && !fault.is_disabled() => {
+                        return Err(failure(fault));
+                    }
                     Err(fault) => faults.push(fault),
                 }
             }
@@ -224,7 +223,8 @@ fn failure(e: ParserError) -> Failure {
 
 /// Whether a policy has all the profiles that were wanted: what ends a command that has done the rest.
 pub fn whole(profiles: &ProfileSet) -> Outcome {
-    match profiles.left_out.len() {
+    let faulty = profiles.left_out.iter().filter(|one| !one.disabled);
+    match faulty.count() {
         0 => Ok(()),
         places => Err(Failure::new(
             Code::Partly,
@@ -337,8 +337,9 @@ mod tests {
         };
         assert_eq!(left_out.profiles, ["a"]);
         assert!(left_out.why.contains(&*disables.to_string_lossy()));
+        assert!(left_out.disabled && whole(&set).is_ok());
         profiles.strict = true;
-        assert_eq!(profiles.load().unwrap_err().code, Code::Policy);
+        assert_eq!(profiles.load().unwrap().left_out, set.left_out);
         fs::remove_file(disables).unwrap();
         assert!(profiles.load().is_ok());
         // it changes nothing of what says so itself

@@ -256,6 +256,10 @@ pub enum BundleError {
     #[error("number {0} of the profiles that were left out has an overlong text")]
     #[diagnostic(code(bundle::left_out))]
     LeftOut(usize),
+    /// A profile that is disabled, and not among those that were left out.
+    #[error("number {0} of the profiles that were left out is disabled, and is not there")]
+    #[diagnostic(code(bundle::disabled))]
+    Disabled(u32),
 
     // The SELinux policy.
     /// A binary policy that cannot be read.

@@ -41,6 +41,8 @@ const LOMAC: &str = "lomac";
 const PROFILE: &str = "profile";
 /// The section of what of the profiles could not be used, in a bundle that lacks some.
 const LEFT_OUT: &str = "left-out";
+/// The section of which of those are disabled and not faulty, in a bundle that lacks such ones.
+const DISABLED: &str = "disabled";
 /// The section of the `te` model, in a bundle that has a SELinux policy.
 const TE: &str = "te";
 /// The section of the options that named the policy, in a bundle that was put in force by some.
@@ -48,7 +50,7 @@ const OPTIONS: &str = "options";
 /// The section of the `capability` model, in a bundle of its own.
 const CAPABILITY: &str = "capability";
 /// Sections in a bundle, at most: `capability` is alone in its own.
-const MAX_SECTIONS: usize = 5;
+const MAX_SECTIONS: usize = 6;
 
 impl Policy {
     /// The bundle that holds this policy.
@@ -59,6 +61,9 @@ impl Policy {
         }
         if !self.profiles.left_out.is_empty() {
             sections.push((LEFT_OUT, profile::write_left_out(&self.profiles)));
+        }
+        if profile::disabled(&self.profiles).next().is_some() {
+            sections.push((DISABLED, profile::write_disabled(&self.profiles)));
         }
         if let Some(te) = &self.te {
             sections.push((TE, te::write(te)));
@@ -75,13 +80,14 @@ impl Policy {
     ///
     /// The first thing wrong with it.
     pub fn from_bundle(bytes: &[u8]) -> Result<Policy, BundleError> {
-        let (mut lomac, mut profile, mut left_out, mut te, mut options) =
-            (None, None, None, None, None);
+        let (mut lomac, mut profile, mut te, mut options) = (None, None, None, None);
+        let (mut left_out, mut disabled) = (None, None);
         for (name, content) in section::read_all(open(bytes)?)? {
             let found = match name {
                 LOMAC => &mut lomac,
                 PROFILE => &mut profile,
                 LEFT_OUT => &mut left_out,
+                DISABLED => &mut disabled,
                 TE => &mut te,
                 OPTIONS => &mut options,
                 _ => return Err(BundleError::UnknownSection(name.to_owned())),
@@ -99,6 +105,9 @@ impl Policy {
         }
         if let Some(content) = left_out {
             policy.profiles.left_out = Reader::new(content, LEFT_OUT).left_out()?;
+        }
+        if let Some(content) = disabled {
+            Reader::new(content, DISABLED).disabled(&mut policy.profiles.left_out)?;
         }
         policy.te = te
             .map(|content| Reader::new(content, TE).te())

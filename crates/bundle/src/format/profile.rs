@@ -31,15 +31,43 @@ pub(super) fn write(set: &ProfileSet) -> Vec<u8> {
 /// The content of the `left-out` section.
 pub(super) fn write_left_out(set: &ProfileSet) -> Vec<u8> {
     let mut out = Writer(Vec::new());
-    out.list(&set.left_out);
+    let each = set.left_out.iter();
+    let each: Vec<_> = each
+        .map(|it| (&it.profiles, &it.file, it.line, &it.why))
+        .collect();
+    out.list(&each);
     out.0
+}
+
+/// The content of the `disabled` section: which of those that were left out are disabled, by their numbers from 0.
+pub(super) fn write_disabled(set: &ProfileSet) -> Vec<u8> {
+    let mut out = Writer(Vec::new());
+    out.list(&disabled(set).collect::<Vec<_>>());
+    out.0
+}
+
+/// The numbers of those that are disabled.
+pub(super) fn disabled(set: &ProfileSet) -> impl Iterator<Item = u32> {
+    let each = (0..).zip(&set.left_out);
+    each.filter_map(|(at, it)| it.disabled.then_some(at))
 }
 
 impl Reader<'_> {
     /// Reads the `left-out` section.
     pub fn left_out(mut self) -> Result<Vec<LeftOut>, BundleError> {
-        let found: Vec<LeftOut> = self.list("profiles that were left out", MAX_PROFILES)?;
+        let found: Vec<(Vec<String>, String, u32, String)> =
+            self.list("profiles that were left out", MAX_PROFILES)?;
         self.finish()?;
+        let each = found.into_iter();
+        let found: Vec<LeftOut> = each
+            .map(|(profiles, file, line, why)| LeftOut {
+                profiles,
+                file,
+                line,
+                why,
+                disabled: false,
+            })
+            .collect();
         let overlong = |it: &LeftOut| {
             let mut texts = it.profiles.iter().chain([&it.file, &it.why]);
             texts.any(|text| text.len() > MAX_LINE)
@@ -48,6 +76,17 @@ impl Reader<'_> {
             Some(index) => Err(BundleError::LeftOut(index)),
             None => Ok(found),
         }
+    }
+
+    /// Reads the `disabled` section, for those that were left out.
+    pub fn disabled(mut self, left_out: &mut [LeftOut]) -> Result<(), BundleError> {
+        let found: Vec<u32> = self.list("profiles that are disabled", MAX_PROFILES)?;
+        self.finish()?;
+        for index in found {
+            let one = left_out.get_mut(index as usize);
+            one.ok_or(BundleError::Disabled(index))?.disabled = true;
+        }
+        Ok(())
     }
 
     /// Reads the `profile` section, whose indices are still to be checked.

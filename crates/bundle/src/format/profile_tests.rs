@@ -59,9 +59,18 @@ fn what_was_left_out_is_kept() {
         file: "g".into(),
         line: 7,
         why: "no such flag".into(),
+        disabled: false,
     }];
     let told = policy.profiles.left_out[0].to_string();
     assert_eq!(told, "g:7: left out `d`, `d//e`: no such flag");
+    assert_eq!(Policy::from_bundle(&policy.to_bundle()), Ok(policy.clone()));
+    policy.profiles.left_out.push(LeftOut {
+        disabled: true,
+        why: "there is a link".into(),
+        ..policy.profiles.left_out[0].clone()
+    });
+    let told = policy.profiles.left_out[1].to_string();
+    assert_eq!(told, "g:7: disabled `d`, `d//e`: there is a link");
     assert_eq!(Policy::from_bundle(&policy.to_bundle()), Ok(policy.clone()));
     policy.profiles.left_out[0].why = "x".repeat(MAX_LINE + 1);
     assert_eq!(

@@ -76,13 +76,13 @@ fn sections() {
         of(&[("lomac", lomac()), ("lomac", lomac())]),
         BundleError::SectionTwice("lomac".into())
     );
-    let six = ["a", "b", "c", "d", "e", "f"].map(|name| (name, Vec::new()));
+    let seven = ["a", "b", "c", "d", "e", "f", "g"].map(|name| (name, Vec::new()));
     assert_eq!(
-        of(&six),
+        of(&seven),
         BundleError::Limit {
             what: "sections",
-            count: 6,
-            max: 5
+            count: 7,
+            max: 6
         }
     );
     let mut long = lomac();

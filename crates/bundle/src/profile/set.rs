@@ -205,7 +205,7 @@ pub struct Unmediated {
 }
 
 /// Profiles of one file that cannot be used, and are not in the policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Their names, as they are written; none, where the file could not be read as far as that.
     pub profiles: Vec<String>,
@@ -213,8 +213,10 @@ pub struct LeftOut {
     pub file: String,
     /// The line of what is wrong, or of the first of them, from 1; 0: it is not known.
     pub line: u32,
-    /// What is wrong.
+    /// What is wrong, or what disables them.
     pub why: String,
+    /// The administrator has disabled the file, by its name in `disable/`: nothing is wrong with it.
+    pub disabled: bool,
 }
 
 impl fmt::Display for LeftOut {
@@ -223,7 +225,10 @@ impl fmt::Display for LeftOut {
         if self.line != 0 {
             write!(f, ":{}", self.line)?;
         }
-        f.write_str(": left out")?;
+        f.write_str(match self.disabled {
+            true => ": disabled",
+            false => ": left out",
+        })?;
         for (at, profile) in self.profiles.iter().enumerate() {
             write!(f, "{} `{profile}`", if at == 0 { "" } else { "," })?;
         }

@@ -122,7 +122,23 @@ impl LinkError {
 ///
 /// The first thing that does not fit together.
 pub fn link(parsed: &[Parsed], statements: &[Statement]) -> Result<ProfileSet, LinkError> {
-    link_all(parsed, statements, &HashSet::new())
+    link_beside(parsed, statements, Vec::new())
+}
+
+/// The same, beside profiles that were left out.
+///
+/// # Errors
+///
+/// The first thing wrong with the others.
+pub fn link_beside(
+    parsed: &[Parsed],
+    statements: &[Statement],
+    left_out: Vec<LeftOut>,
+) -> Result<ProfileSet, LinkError> {
+    let names = left_out.iter().flat_map(|it| &it.profiles);
+    let names = names.map(String::as_str).collect();
+    let set = link_all(parsed, statements, &names)?;
+    Ok(ProfileSet { left_out, ..set })
 }
 
 /// Links the profiles of some files, and leaves out each profile that does not fit, with its
@@ -137,13 +153,8 @@ pub fn link_usable(
     mut left_out: Vec<LeftOut>,
 ) -> Result<ProfileSet, LinkError> {
     loop {
-        let linked = {
-            let names = left_out.iter().flat_map(|it| &it.profiles);
-            let names: HashSet<&str> = names.map(String::as_str).collect();
-            link_all(&parsed, statements, &names)
-        };
-        let fault = match linked {
-            Ok(set) => return Ok(ProfileSet { left_out, ..set }),
+        let fault = match link_beside(&parsed, statements, left_out.clone()) {
+            Ok(set) => return Ok(set),
             Err(fault) => fault,
         };
         let one = fault.profile().and_then(|(name, file)| {

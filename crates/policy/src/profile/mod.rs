@@ -33,7 +33,7 @@ use tidegate_bundle::profile::{Capabilities, Mode, PathFlags, Perms, Rlimit};
 pub use self::automaton::{Automaton, TooLarge};
 pub use self::dfa::Dfa;
 pub use self::error::UnpackError;
-pub use self::link::{LinkError, link, link_usable};
+pub use self::link::{LinkError, link, link_beside, link_usable};
 pub use self::overlay::overlay;
 pub use self::parser::{Parsed, Parser, ParserError};
 pub use self::source::{Block, Says, Source, Statement, source};

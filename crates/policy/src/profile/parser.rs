@@ -102,6 +102,8 @@ pub enum ParserError {
         file: PathBuf,
         /// What is the matter.
         why: String,
+        /// The administrator has disabled it.
+        disabled: bool,
     },
     /// Something that no parser writes.
     #[error("what {program} made of {file} cannot be read")]
@@ -118,6 +120,11 @@ pub enum ParserError {
 }
 
 impl ParserError {
+    /// Whether nothing is wrong with the file, and the administrator has disabled it.
+    pub fn is_disabled(&self) -> bool {
+        matches!(self, ParserError::Skipped { disabled: true, .. })
+    }
+
     /// The file of profiles that it is about, if it is about one of several.
     fn file(&self) -> Option<&Path> {
         match self {
@@ -174,7 +181,7 @@ impl Parser {
         Ok(each)
     }
 
-    /// What to tell of a file that is left out for what is wrong with it.
+    /// What to tell of a file that is left out, for what is wrong with it or as it is disabled.
     pub fn left_out(&self, fault: &ParserError) -> LeftOut {
         let why = fault.why();
         let file = fault.file().unwrap_or(Path::new(""));
@@ -183,7 +190,10 @@ impl Parser {
         // the parser's own place, or else that of the first profile
         let line = line_in(&why).or(of_block).unwrap_or(0);
         let names = blocks.into_iter().map(|block| block.profile);
-        unusable(names, file, line, &why)
+        LeftOut {
+            disabled: fault.is_disabled(),
+            ..unusable(names, file, line, &why)
+        }
     }
 
     /// What has the parser put a file's profiles into complain mode, which they do not say themselves: its name in `force-complain`
@@ -221,11 +231,17 @@ impl Parser {
         // without knowing what is written, one cannot tell what of it is enforced
         let source = source(&file, &self.base).map_err(fault)?;
         if parsed.profiles.is_empty() && !source.blocks.is_empty() {
-            let why = match self.beside("disable", &file) {
+            let disables = self.beside("disable", &file);
+            let disabled = disables.is_some();
+            let why = match disables {
                 Some(disables) => format!("{} has the parser skip it", disables.display()),
                 None => "the parser makes nothing of its profiles".into(),
             };
-            return Err(ParserError::Skipped { file, why });
+            return Err(ParserError::Skipped {
+                file,
+                why,
+                disabled,
+            });
         }
         let is_left_out = |rule: &&Statement| loss::of(rule).iter().any(|loss| loss.is_left_out);
         let rules: Vec<_> = source.statements.iter().filter(is_left_out).collect();

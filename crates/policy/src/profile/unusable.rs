@@ -17,6 +17,7 @@ pub(super) fn unusable(
         file: short(&file.to_string_lossy()),
         line,
         why: short(why),
+        disabled: false,
     }
 }
 
