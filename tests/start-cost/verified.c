@@ -28,7 +28,8 @@ int main(void)
 		attr.info.info_len = sizeof(info);
 		attr.info.info = (uintptr_t)&info;
 		if (!bpf(BPF_OBJ_GET_INFO_BY_FD, &attr))
-			printf("%s %u %u\n", info.name, info.verified_insns, info.xlated_prog_len / 8);
+			printf("%s %u %u\n", info.name, info.verified_insns,
+			       info.xlated_prog_len / 8);
 		close(fd);
 	}
 	return 0;
