@@ -1,7 +1,7 @@
 #!/bin/bash
 # Counts what a start with `lomac` alone costs: the instructions that a processor executes from the command to its end, and the
 # verifier's steps (docs/dev/testing.md). Instructions are no time: how long they take depends on the processor.
-#   start-cost.sh KERNEL [PROGRAM…]    each with its daemon beside it; this tree's release build if none is named
+#   start-cost.sh KERNEL [PROGRAM…]    with a daemon beside it; this tree's release build if none is named
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -16,7 +16,9 @@ trap 'rm -rf "$payload"' EXIT
 gcc -static -O1 -Wall -Wextra -o "$payload/verified" tests/start-cost/verified.c
 cp tests/start-cost/check.sh "$payload"
 for program; do
-	cp "$program" "${program%/*}/tidegated" "$payload"
+	cp "$program" "$payload"
+	# older ones are their own daemon
+	[ ! -e "${program%/*}/tidegated" ] || cp "${program%/*}/tidegated" "$payload"
 	echo "$program, $kernel: $("$LAB" vm --kernel "$kernel" --icount --timeout 3600 --payload "$payload" \
 		-- bash /payload/check.sh 2>"$payload/said" || cat "$payload/said")"
 done
