@@ -19,6 +19,11 @@ for program; do
 	cp "$program" "$payload"
 	# older ones are their own daemon
 	[ ! -e "${program%/*}/tidegated" ] || cp "${program%/*}/tidegated" "$payload"
-	echo "$program, $kernel: $("$LAB" vm --kernel "$kernel" --icount --timeout 3600 --payload "$payload" \
-		-- bash /payload/check.sh 2>"$payload/said" || cat "$payload/said")"
+	said=$("$LAB" vm --kernel "$kernel" --icount --timeout 3600 --payload "$payload" \
+		-- bash /payload/check.sh 2>"$payload/said") || {
+		echo "$program, $kernel: $said" >&2
+		cat "$payload/said" >&2
+		exit 1
+	}
+	echo "$program, $kernel: $said"
 done

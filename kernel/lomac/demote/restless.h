@@ -430,7 +430,6 @@ __noinline int tx_restless_at(struct task_struct *t __arg_trusted)
 {
 	struct task_struct *fields = UNTRUSTED(t);
 	u64 table = address(fields->files);
-	struct tg_label label;
 	struct tg_subject *s;
 	u8 level, low;
 	bool falls;
@@ -441,12 +440,7 @@ __noinline int tx_restless_at(struct task_struct *t __arg_trusted)
 	/* itself moves nothing now, but a thread that has ended since may have */
 	if ((u32)t->pid == (u32)bpf_get_current_pid_tgid() && !tx.moved)
 		return 0;
-	label = subject_label(t);
-	s = subject_stored(t);
-	falls = s && s->tx == tx.id;
-	tx.trusted = label.attrs & TG_NODEMOTE;
-	level = falls ? s->tx_level : label.level;
-	tx.was = falls ? s->tx_old : level;
+	falls = tx_meet(t, &s, &level);
 	tx.makes = falls;
 	if (!tx_may_hide(level, falls) || tx_watched(fields, table))
 		return 0;

@@ -143,6 +143,23 @@ static __always_inline bool tx_unsettled(struct tg_subject *s)
 }
 
 /*
+ * Does the task that a walk is at fall in this transaction? `s` gets its storage, NULL if it has
+ * none, and `level` the level that it has by now. tx.trusted and tx.was are about this task then.
+ */
+static __always_inline bool tx_meet(struct task_struct *t, struct tg_subject **s, u8 *level)
+{
+	struct tg_label label = subject_label(t);
+	bool falls;
+
+	*s = subject_stored(t);
+	falls = *s && (*s)->tx == tx.id;
+	tx.trusted = label.attrs & TG_NODEMOTE;
+	*level = falls ? (*s)->tx_level : label.level;
+	tx.was = falls ? (*s)->tx_old : *level;
+	return falls;
+}
+
+/*
  * One task of a pass: has it to fall, by what it shares and has open? What a loop over tasks does is a
  * global function, so that the verifier looks at it once. In the loop 6.12's looks at it a hundred
  * times.
@@ -150,7 +167,6 @@ static __always_inline bool tx_unsettled(struct tg_subject *s)
 __noinline int tx_spread_to(struct task_struct *t __arg_trusted)
 {
 	struct task_struct *me = bpf_get_current_task_btf(), *fields = UNTRUSTED(t);
-	struct tg_label label;
 	struct tg_subject *s;
 	u8 level, low;
 	u32 waits;
@@ -159,12 +175,7 @@ __noinline int tx_spread_to(struct task_struct *t __arg_trusted)
 
 	if (!fields->mm || fields->flags & PF_KTHREAD)
 		return 0;
-	label = subject_label(t);
-	s = subject_stored(t);
-	falls = s && s->tx == tx.id;
-	tx.trusted = label.attrs & TG_NODEMOTE;
-	level = falls ? s->tx_level : label.level;
-	tx.was = falls ? s->tx_old : level;
+	falls = tx_meet(t, &s, &level);
 	tx.makes = falls || (level < policy.top && s && s->labelled && tx_unsettled(s)) ||
 		   (tx.itself && t->tgid == me->tgid);
 	tx.looker = t->start_boottime < tx.since ? address(t) : 0;

@@ -125,11 +125,12 @@ pub fn link(parsed: &[Parsed], statements: &[Statement]) -> Result<ProfileSet, L
     link_beside(parsed, statements, Vec::new())
 }
 
-/// The same, beside profiles that were left out.
+/// Links the profiles of some files as [`link`] does, where other profiles were left out. A rule that leads
+/// to one of those by its name is refused.
 ///
 /// # Errors
 ///
-/// The first thing wrong with the others.
+/// The first thing that does not fit together.
 pub fn link_beside(
     parsed: &[Parsed],
     statements: &[Statement],

@@ -158,13 +158,10 @@ impl Parser {
     ///
     /// The first file that does not compile.
     pub fn parse(&self, path: &Path) -> Result<Vec<Parsed>, ParserError> {
-        let features = self.features(path)?;
-        let files = files(path)?.into_iter();
-        let parsed = files.map(|file| self.parse_file(file, features.path()));
-        parsed.collect()
+        self.parse_each(path)?.into_iter().collect()
     }
 
-    /// The same, and goes on behind a file that does not compile.
+    /// Compiles as [`parse`](Self::parse) does, and goes on behind a file that does not compile.
     ///
     /// # Errors
     ///
