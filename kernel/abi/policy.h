@@ -12,6 +12,7 @@
 #define TG_CHUNK 52      /* bytes of a path component in one edge key */
 #define TG_PATH 256      /* bytes of a path kept in a record, its end */
 #define TG_DEPTH 128     /* components of a path looked at, from its root */
+#define TG_OLDEST 16     /* of a filesystem's mounts remembered: its oldest */
 #define TG_HISTORY 65536 /* history records kept, a power of two */
 /* for the images of two policies' profiles, and behind them of capability files */
 #define TG_ARENA_PAGES 327680

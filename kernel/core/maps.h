@@ -82,9 +82,14 @@ struct {
 } subjects SEC(".maps");
 
 /* A mount; the address may be another's later, the number never is. */
-struct tg_root {
+struct tg_old_mount {
 	u64 mount;
 	u64 id;
+};
+
+/* A filesystem's oldest mounts in the initial namespace, the oldest first; fewer end with a mount of 0. */
+struct tg_root {
+	struct tg_old_mount oldest[TG_OLDEST];
 };
 
 /* Room to walk a path in, claimed for the walk: a stack has 512 bytes only. */
@@ -95,10 +100,11 @@ struct tg_scratch {
 	u32 node;  /* of the trie, come so far */
 	u32 off;   /* text written, or counted */
 	u32 first; /* components that find room in the text */
-	u64 super; /* filesystem whose mount is looked for, */
-	/* and what a search found; no mount: it was remembered, or there is none */
-	struct tg_root root;
-	u64 oldest; /* and the oldest mount of that filesystem in the initial namespace */
+	u32 met;   /* mounts of the initial namespace that a search has met, */
+	bool is_to_remember;
+	u64 super;             /* of this filesystem, */
+	u64 oldest[TG_OLDEST]; /* the last ones, by turns: canonical_mount() */
+	struct tg_root root;   /* and as they are remembered */
 	u64 up[TG_DEPTH];
 	char text[2 * TG_PATH + 1];
 	struct tg_edge key;
@@ -113,7 +119,7 @@ struct {
 } scratches SEC(".maps");
 
 /*
- * The mount that a filesystem's paths go through, by the filesystem's address: to find it
+ * The mounts that a filesystem's paths go through, by the filesystem's address: to find them
  * takes a look at every mount of it, of which anybody makes as many as he likes.
  */
 struct {

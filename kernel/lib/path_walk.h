@@ -155,7 +155,8 @@ static __always_inline bool mounts_newest_first(void)
 /*
  * The oldest mount in the initial namespace through which the walked object can be reached, be it of its whole filesystem
  * or of a part (a bind mount, a subvolume of btrfs): what is mounted later moves nothing that had a path before.
- * MOUNT_LATER: there are too many. Where the newest come first `w->oldest` is the oldest of all that there are.
+ * MOUNT_LATER: there are too many. Where the newest come first `w->oldest` has the last ones that were met, by turns, which
+ * are the oldest of all that there are.
  */
 #define MOUNT_LATER 1
 __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
@@ -170,7 +171,7 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 		return 0;
 	if (mounts_newest_first()) {
 		/* the last that fits is the oldest */
-		w->oldest = 0;
+		w->met = 0;
 		m = ((struct super_block___6_18 *)sb)->s_mounts;
 		bpf_for(i, 0, TG_MOUNTS) {
 			if (!m) {
@@ -179,7 +180,7 @@ __noinline u64 canonical_mount(u64 super, struct tg_scratch *w)
 			}
 			m = CAST(struct mount, m);
 			if (mount_is_initial(m)) {
-				w->oldest = address(m);
+				w->oldest[w->met++ % TG_OLDEST] = address(m);
 				if (mount_covers(m, w))
 					found = address(m);
 			}

@@ -11,10 +11,10 @@
 /* Room to walk a path in, and to write a line in. */
 struct tg_scratch {
 	u32 busy;
-	u32 n;  /* components seen, from the object up */
-	u32 at; /* text written */
-	u32 pad;
-	u64 oldest; /* mount of the filesystem in the initial namespace, where the newest come first */
+	u32 n;   /* components seen, from the object up */
+	u32 at;  /* text written */
+	u32 met; /* canonical_mount() */
+	u64 oldest[TG_OLDEST];
 	u64 up[TG_DEPTH];
 	struct tr_line line;
 	char text[2 * TR_PATH + 512]; /* behind the line, as it is sent */

@@ -13,8 +13,9 @@ use nix::sys::socket::SockType::Stream;
 
 use super::system::{ROW, bind, tmpfs};
 use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::scenarios::disk::Disk;
 use crate::scenarios::level;
-use crate::scenarios::place::{self, LOW, MOUNT, OPEN_MOUNT, SYSTEM, VAULT, path};
+use crate::scenarios::place::{self, DISK, LOW, MOUNT, OPEN_MOUNT, SYSTEM, VAULT, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass, deny};
 use crate::scenarios::subject::{Child, Level, at, lower, own_namespaces, spawn, start, step};
 use crate::scenarios::sys;
@@ -50,6 +51,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "mount-flood",
         "so many mounts of one's own that the host's is not found among them",
         flood,
+    ),
+    bypass(
+        "mount-flood-parts",
+        "the same of a filesystem that the host has mounted in parts alone, as subvolumes of btrfs are",
+        flood_parts,
     ),
     bypass(
         "mount-flood-secrets",
@@ -321,6 +327,39 @@ fn flood() -> Outcome {
         high_stays()?;
     }
     Ok(())
+}
+
+fn flood_parts() -> Outcome {
+    let _disk = Disk::mount(&[])?;
+    let mut parts = Vec::new();
+    for name in ["one", "two"] {
+        let part = place::directory(SYSTEM, name)?;
+        let on_disk = format!("{DISK}/{name}");
+        fs::create_dir(&on_disk)?;
+        fs::write(format!("{on_disk}/high"), "high")?;
+        bind(&on_disk, &part)?;
+        parts.push(part);
+    }
+    umount2(DISK, MntFlags::MNT_DETACH)?;
+    let high_stays = || {
+        forget_labels()?;
+        at(System, || {
+            for part in &parts {
+                allowed(fs::read(format!("{part}/high")))?;
+            }
+            level::is(System)
+        })
+    };
+    high_stays()?;
+    let floods = many_mounts(&flooded(&parts[1])?)?;
+    let outcome = high_stays();
+    for child in floods {
+        child.kill()?;
+    }
+    for part in &parts {
+        umount2(part.as_str(), MntFlags::MNT_DETACH)?;
+    }
+    outcome
 }
 
 /// A filesystem that came to a place by a mount of which nobody has looked at anything since.
