@@ -3,6 +3,7 @@
 #ifndef TIDEGATE_LOMAC_NET_H
 #define TIDEGATE_LOMAC_NET_H
 
+#include "lib/sockaddr.h"
 #include "lomac/authority.h"
 #include "lomac/guard.h"
 #include "lomac/ioctl.h"
@@ -373,7 +374,7 @@ static __always_inline bool netlink_is_shared(struct sock *sk)
 	return sk->sk_protocol == NETLINK_KOBJECT_UEVENT || sk->sk_protocol == NETLINK_CONNECTOR;
 }
 
-/* TCP Fast Open connects without the connect hook. */
+/* A message that connects passes no hook of connections. */
 static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 {
 	struct net_peer named = { .family = sk->__sk_common.skc_family };
@@ -389,8 +390,7 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	/* the socket does not say which peer an association of SCTP is with */
 	if (sk->sk_protocol == IPPROTO_SCTP)
 		return top_only(TG_OP_SEND);
-	if (subject_level(subject_current()) >= policy.net_highest &&
-	    !(msg->msg_flags & MSG_FASTOPEN))
+	if (subject_level(subject_current()) >= policy.net_highest && !message_connects(sk, msg))
 		return 0;
 	named.elsewhere = net_is_elsewhere(sk);
 	if (msg->msg_name)
@@ -398,7 +398,7 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	err = modify_peers(sk, &named);
 	if (!err && sk->sk_type != SOCK_STREAM)
 		err = modify_source(sk, &named, address(msg->msg_control), msg->msg_controllen);
-	if (err || !(msg->msg_flags & MSG_FASTOPEN))
+	if (err || !message_connects(sk, msg))
 		return err;
 	count_query(TG_C_SOCKET);
 	err = observe_net(&named, TG_OP_CONNECT);
