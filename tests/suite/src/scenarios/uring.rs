@@ -18,9 +18,11 @@ const OFF_SQES: i64 = 0x1000_0000;
 const SIZE: usize = 16384;
 const NEED_WAKEUP: u32 = 1;
 const ACCEPT: u8 = 13;
+const CONNECT: u8 = 16;
 const OPENAT: u8 = 18;
 const READ: u8 = 22;
 const WRITE: u8 = 23;
+const SHUTDOWN: u8 = 34;
 const SOCKET: u8 = 45;
 const BIND: u8 = 56;
 const LISTEN: u8 = 57;
@@ -166,6 +168,25 @@ impl Ring {
         sys::owned(self.one(ACCEPT, FIXED, index, 0, 0, 0, 0)?)
     }
 
+    /// Connects a socket by a worker thread, by an index of the registered descriptors.
+    pub fn connect_fixed(&self, index: i32, to: &impl SockaddrLike) -> Result<(), Errno> {
+        let (address, len) = (to.as_ptr() as u64, u64::from(to.len()));
+        self.one(CONNECT, FIXED | ASYNC, index, len, address, 0, 0)
+            .map(drop)
+    }
+
+    /// Binds a socket, by an index of the registered descriptors.
+    pub fn bind_fixed(&self, index: i32, to: &impl SockaddrLike) -> Result<(), Errno> {
+        let (address, len) = (to.as_ptr() as u64, u64::from(to.len()));
+        self.one(BIND, FIXED, index, len, address, 0, 0).map(drop)
+    }
+
+    /// Has a socket neither send nor receive any more, by an index of the registered descriptors.
+    pub fn shut_fixed(&self, index: i32) -> Result<(), Errno> {
+        let how = libc::SHUT_RDWR as u32;
+        self.one(SHUTDOWN, FIXED, index, 0, 0, how, 0).map(drop)
+    }
+
     /// Makes a listener that no table of descriptors ever has, at an index that is registered as empty (-1).
     pub fn listen_fixed(&self, index: i32, name: &UnixAddr) -> Result<(), Errno> {
         let mut entry = [0u64; 8];
@@ -174,8 +195,7 @@ impl Ring {
         // the index and 1; 0 asks for a descriptor
         entry[5] = (index as u64 + 1) << 32;
         self.submit(entry)?;
-        let (address, len) = (name.as_ptr() as u64, u64::from(name.len()));
-        self.one(BIND, FIXED, index, len, address, 0, 0)?;
+        self.bind_fixed(index, name)?;
         self.one(LISTEN, FIXED, index, 0, 0, 8, 0)?;
         Ok(())
     }

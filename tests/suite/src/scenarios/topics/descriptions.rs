@@ -1,12 +1,13 @@
 //! What is changed of an open description by calls that are not fcntl's flags: ioctl, a pipe's size, a weaker lock, a socket's
 //! options and end. And what is changed of a file that is open for reading alone: a directory's lock, a delegation, a hint.
 
-use std::net::{TcpListener, UdpSocket};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, getsockname, socket};
 use nix::unistd::pipe2;
 
 use super::inherited::{NO, flags, lock_file, stays_above};
@@ -16,6 +17,7 @@ use crate::scenarios::place::{self, SYSTEM};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::subject::{Child, Level, at, start, step};
 use crate::scenarios::sys;
+use crate::scenarios::uring::Ring;
 use crate::sys::syscall;
 
 use Level::System;
@@ -60,6 +62,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "socket-end-shared",
         "a child ends the listener that it shares with its parent (shutdown)",
         ended,
+    ),
+    bypass(
+        "socket-end-by-ring",
+        "a child has a ring end its parent's listener, or give its socket an address, and closes it before",
+        by_ring,
     ),
     bypass(
         "socket-option-shared",
@@ -187,10 +194,34 @@ fn ended() -> Outcome {
         if !stays_above(|| syscall!(libc::SYS_shutdown, fd, how).map(drop))? {
             return Ok(());
         }
-        ensure(
-            std::net::TcpStream::connect(to).is_ok(),
-            "nobody listens any more",
-        )
+        ensure(TcpStream::connect(to).is_ok(), "nobody listens any more")
+    })?
+    .join()
+}
+
+fn by_ring() -> Outcome {
+    fn registered(fd: RawFd) -> Result<Ring, Errno> {
+        let ring = Ring::new(0)?;
+        ring.register(&[fd])?;
+        syscall!(libc::SYS_close, fd)?;
+        Ok(ring)
+    }
+    start(|| {
+        let listener = TcpListener::bind((address(System), 0))?;
+        let (fd, to) = (listener.as_raw_fd(), listener.local_addr()?);
+        if !stays_above(|| registered(fd)?.shut_fixed(0))? {
+            return Ok(());
+        }
+        let listens = TcpStream::connect(to).is_ok();
+        ensure(listens, "nobody listens any more")?;
+        let (family, flags) = (AddressFamily::Inet, SockFlag::SOCK_CLOEXEC);
+        let fresh = socket(family, SockType::Stream, flags, None)?;
+        let (fd, name) = (fresh.as_raw_fd(), SockaddrIn::new(127, 0, 0, 1, 0));
+        if !stays_above(|| registered(fd)?.bind_fixed(0, &name))? {
+            return Ok(());
+        }
+        let has: SockaddrIn = getsockname(fd)?;
+        same("its port", has.port(), 0)
     })?
     .join()
 }

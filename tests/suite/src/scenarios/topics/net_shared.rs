@@ -1,6 +1,7 @@
 //! A socket that two subjects have before it is connected: the one that falls connects it, and the other takes what
 //! comes by calls of which no hook of sockets tells.
 
+use std::mem::ManuallyDrop;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -17,6 +18,7 @@ use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{abstract_name, fresh, named, receive, send};
+use crate::scenarios::uring::Ring;
 use crate::sys::syscall;
 
 use Level::{Untrusted, User};
@@ -36,6 +38,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-connected-by-fast-open",
         "the same, connected by the first message",
         by_fast_open,
+    ),
+    bypass(
+        "net-connected-by-ring",
+        "the same, connected by a ring that alone has the socket in the child",
+        by_ring,
     ),
     bypass(
         "net-connected-by-stranger",
@@ -96,6 +103,14 @@ fn connect_by_message(socket: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
         to.len()
     )
     .map(drop)
+}
+
+/// By a worker of a ring, whose request has no reference of its own to the socket, as nothing else of this process has.
+fn connect_by_ring(socket: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
+    let ring = Ring::new(0)?;
+    ring.register(&[socket.as_raw_fd()])?;
+    syscall!(libc::SYS_close, socket.as_raw_fd())?;
+    ring.connect_fixed(0, &SockaddrStorage::from(to))
 }
 
 /// Whoever has taken what a low server said must have fallen. Nothing comes where it was not connected.
@@ -173,6 +188,18 @@ fn by_child() -> Outcome {
 
 fn by_fast_open() -> Outcome {
     connected_by_child(connect_by_message, by_splice)
+}
+
+fn by_ring() -> Outcome {
+    connected_by_child(connect_by_ring, by_splice)?;
+    // a socket of one's own is connected so
+    let (server, to) = server()?;
+    let played = at(Untrusted, || {
+        let socket = ManuallyDrop::new(tcp()?);
+        allowed(connect_by_ring(&socket, to))
+    });
+    server.kill()?;
+    played
 }
 
 fn by_sendfile() -> Outcome {
