@@ -10,6 +10,7 @@
 #include "lomac/lent.h"
 #include "lomac/own.h"
 #include "lomac/port.h"
+#include "lomac/unseen.h"
 
 /*
  * What connects, sends and receives by the hooks below, with the addresses that they look at (0: the type's own). SCTP
@@ -219,7 +220,7 @@ static __always_inline bool goes_to_others(struct sock *sk, struct msghdr *msg)
 /*
  * Another task that has the socket would read what comes by the new connection by splice(2), or by
  * TCP_ZEROCOPY_RECEIVE, which no hook sees. So no task may have it that would have to fall for that
- * network.
+ * network; and whoever has it unseen might.
  */
 static __noinline int connects_alone(u64 sock, u8 net)
 {
@@ -232,9 +233,14 @@ static __noinline int connects_alone(u64 sock, u8 net)
 	u64 file = address(CAST(struct socket, address(sk->sk_socket))->file);
 
 	if (!sock || sk->sk_type != SOCK_STREAM || net >= policy.top || !file ||
-	    !file_is_shared(file) || !file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
+	    !file_is_shared(file))
 		return 0;
-	return deny(subject_current(), &n, -EPERM);
+	if (file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
+		return deny(subject_current(), &n, -EPERM);
+	if (!is_held_unseen(file))
+		return 0;
+	n.reason = TG_R_BUSY;
+	return deny(subject_current(), &n, -EAGAIN);
 }
 
 /* What is set of a socket, and its end, is set for everybody who has it: a filter tells and hides, an end ends. */

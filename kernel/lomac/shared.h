@@ -68,15 +68,22 @@ __noinline bool table_has(u64 table, u64 what)
 	return false;
 }
 
-/* Is the task above the level, has it the file (as above), and has its program none of the `trusted` attributes? */
-static __always_inline bool task_has_above(struct task_struct *t, u64 what, u32 level, u32 trusted)
+/* A task's table; 0: none of its own. Threads mostly have one table, which their first one shows. */
+static __always_inline u64 table_shown(struct task_struct *t)
 {
 	struct task_struct *fields = UNTRUSTED(t), *leader = fields->group_leader;
 	u64 table = address(fields->files);
+
+	return fields->pid != fields->tgid && address(leader->files) == table ? 0 : table;
+}
+
+/* Is the task above the level, has it the file (as above), and has its program none of the `trusted` attributes? */
+static __always_inline bool task_has_above(struct task_struct *t, u64 what, u32 level, u32 trusted)
+{
+	u64 table = table_shown(t);
 	struct tg_label label;
 
-	/* threads mostly have one table, which their first one shows */
-	if (!table || (fields->pid != fields->tgid && address(leader->files) == table))
+	if (!table)
 		return false;
 	label = subject_label(t);
 	return label.observes > level && !(label.attrs & trusted) && table_has(table, what);

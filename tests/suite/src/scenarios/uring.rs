@@ -22,6 +22,7 @@ const CONNECT: u8 = 16;
 const OPENAT: u8 = 18;
 const READ: u8 = 22;
 const WRITE: u8 = 23;
+const SPLICE: u8 = 30;
 const SHUTDOWN: u8 = 34;
 const SOCKET: u8 = 45;
 const BIND: u8 = 56;
@@ -161,6 +162,18 @@ impl Ring {
             bytes.len() as u32,
             0,
         )
+    }
+
+    /// Moves what is there into a pipe, by an index of the registered descriptors.
+    pub fn splice_fixed(&self, index: i32, to: RawFd, len: u32) -> Result<i32, Errno> {
+        const FD_IN_FIXED: u64 = 1 << 31;
+        let mut entry = [0u64; 8];
+        entry[0] = u64::from(SPLICE) | (to as u32 as u64) << 32;
+        // neither has a position
+        (entry[1], entry[2]) = (u64::MAX, u64::MAX);
+        (entry[3], entry[4]) = (u64::from(len) | FD_IN_FIXED << 32, 1);
+        entry[5] = (index as u32 as u64) << 32;
+        self.submit(entry)
     }
 
     /// Takes a connection that waits for a listener, by an index of the registered descriptors.

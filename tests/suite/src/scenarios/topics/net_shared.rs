@@ -11,11 +11,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrLike, SockaddrStorage, socket};
 use nix::unistd::{pause, pipe2};
 
-use crate::scenarios::check::{Outcome, PATIENCE, allowed, ensure, refused_any};
+use crate::scenarios::check::{Failed, Outcome, PATIENCE, allowed, ensure, refused_any};
 use crate::scenarios::level;
 use crate::scenarios::net::{address, listener};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{abstract_name, fresh, named, receive, send};
 use crate::scenarios::uring::Ring;
@@ -43,6 +43,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-connected-by-ring",
         "the same, connected by a ring that alone has the socket in the child",
         by_ring,
+    ),
+    bypass(
+        "net-connected-unseen",
+        "a child connects a socket that its parent has in a ring alone, or in a splice that waits, and no more in its table",
+        unseen,
     ),
     bypass(
         "net-connected-by-stranger",
@@ -200,6 +205,63 @@ fn by_ring() -> Outcome {
     });
     server.kill()?;
     played
+}
+
+/// A child connects a socket once its parent has hidden it; the parent takes what comes.
+fn hidden<H>(
+    hides: impl FnOnce(OwnedFd) -> Outcome<H>,
+    takes: impl FnOnce(H) -> Outcome<Result<Vec<u8>, Errno>>,
+) -> Outcome {
+    let (server, to) = server()?;
+    let played = start(|| {
+        let socket = tcp()?;
+        let child = start(|| {
+            step()?;
+            if lower(Untrusted).is_ok()
+                && let Err(e) = connect(&socket, to)
+            {
+                refused_any(NO, Err::<(), _>(e))?;
+            }
+            Ok(())
+        })?;
+        child.stands()?;
+        let held = hides(socket)?;
+        child.join_after_step()?;
+        not_above(takes(held)?)
+    })?
+    .join();
+    server.kill()?;
+    played
+}
+
+fn unseen() -> Outcome {
+    let in_ring = |socket: OwnedFd| -> Outcome<Ring> {
+        let ring = Ring::new(0)?;
+        ring.register(&[socket.as_raw_fd()])?;
+        Ok(ring)
+    };
+    hidden(in_ring, |ring| {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        let spliced = ring.splice_fixed(0, write.as_raw_fd(), 16);
+        Ok(spliced.and_then(|_| sys::get(&read)))
+    })?;
+    let in_splice = |socket: OwnedFd| -> Outcome<(_, OwnedFd, OwnedFd)> {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        sys::fcntl(&write, libc::F_SETPIPE_SZ, sys::PAGE as i64)?;
+        sys::put_all(&write, &[0; sys::PAGE])?;
+        let (from, to) = (socket.as_raw_fd(), write.as_raw_fd());
+        let waits = asleep(&[libc::SYS_splice], move || {
+            syscall!(libc::SYS_splice, from, 0, to, 0, 16, 0)
+        })?;
+        Ok((waits, read, write))
+    };
+    hidden(in_splice, |(waits, read, _write)| {
+        // now there is room
+        sys::get(&read)?;
+        let spliced = waits.join();
+        let spliced = spliced.map_err(|_| Failed::because("the thread panicked"))?;
+        Ok(spliced.and_then(|_| sys::get(&read)))
+    })
 }
 
 fn by_sendfile() -> Outcome {
