@@ -312,6 +312,7 @@
 #define PTRACE_MODE_ATTACH 2
 #define LSM_PRLIMIT_WRITE 2
 #define CAP_SETUID 7
+#define CAP_SYS_ADMIN 21
 #define LSM_ID_UNDEF 0 /* attr/current, of whatever module is the first */
 #define LSM_ID_APPARMOR 104
 #define PTRACE_MODE_READ_FLAG 1
