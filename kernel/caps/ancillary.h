@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What a message says besides its content, and a socket of all its messages: where they go, by which way, and what they hand over.
- * A message that connects (TCP Fast Open) is asked about here, too: caps_message_asked(), by caps_socket_sendmsg.
+ * A message that connects is asked about here, too: caps_message_asked(), by caps_socket_sendmsg.
  */
 #ifndef TIDEGATE_CAPS_ANCILLARY_H
 #define TIDEGATE_CAPS_ANCILLARY_H
@@ -119,11 +119,9 @@ static __noinline int caps_message_asked(struct socket *sock, struct msghdr *msg
 	if (q.class == CAPS_UDP)
 		return caps_inet_asked(sk, address(msg->msg_name), msg->msg_namelen, &q,
 				       TG_OP_SEND);
-	/* TCP takes an address with a message that is to connect */
-	return msg->msg_flags & MSG_FASTOPEN ?
-		       caps_inet_connects(sock, address(msg->msg_name), msg->msg_namelen, &q,
-					  TG_OP_SEND) :
-		       0;
+	return message_connects(sk, msg) ? caps_inet_connects(sock, address(msg->msg_name),
+							      msg->msg_namelen, &q, TG_OP_SEND) :
+					   0;
 }
 
 static __always_inline int caps_sends(struct socket *sock, struct msghdr *msg)

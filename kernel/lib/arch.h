@@ -25,4 +25,15 @@
 #define CALL_IS_UNKNOWN(nr) ((s32)(nr) >= CALLS)
 #define CALL_MAY_BE_IN(table, nr) (CALL_IS_UNKNOWN(nr) || CALL_IS_IN(table, nr))
 
+/*
+ * May what the current task does be a request of a ring, and not its call? A task with rings may be about one at the end of any call;
+ * and a worker that was born there says for life that it is in that call.
+ */
+static __always_inline bool may_be_request(void)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+
+	return me->io_uring || me->flags & (PF_IO_WORKER | PF_USER_WORKER);
+}
+
 #endif

@@ -238,6 +238,9 @@ struct mount {
 	struct list_head mnt_child;
 	struct list_head mnt_instance;
 	struct list_head mnt_share;
+	struct list_head mnt_slave_list; /* a struct hlist_head since Linux 6.17, */
+	struct list_head mnt_slave;      /* and its nodes */
+	struct mount *mnt_master;
 	struct mnt_namespace *mnt_ns;
 	u64 mnt_id_unique;
 };

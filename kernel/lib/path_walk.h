@@ -230,7 +230,8 @@ __noinline u64 mount_after(u64 super, u64 mount)
 
 /*
  * Of a filesystem that was not found in the initial namespace: is it only in the making, by a mount that hangs nowhere
- * yet (fsmount(2)), or has it come there meanwhile? Where it will be, other rules may hold for what is in it.
+ * yet (fsmount(2)), whoever has mounted a copy of that, or has it come there meanwhile? Where it will be, other rules may hold
+ * for what is in it.
  */
 __noinline bool is_in_the_making(u64 super)
 {
@@ -241,18 +242,14 @@ __noinline bool is_in_the_making(u64 super)
 	bpf_rcu_read_lock();
 	bpf_for(i, 0, TG_MOUNTS) {
 		m = mount_after(super, m);
-		if (!m)
+		if (!m || mount_is_initial(CAST(struct mount, m)))
 			break;
 		ns = address(CAST(struct mount, m)->mnt_ns);
-		if (!ns)
-			continue;
-		made = mount_is_initial(CAST(struct mount, m));
-		if (made || !mount_ns_is_one(ns) || !mount_ns_is_anonymous(ns))
-			break;
-		made = true;
+		made = made || (mount_ns_is_one(ns) && mount_ns_is_anonymous(ns));
 	}
 	bpf_rcu_read_unlock();
-	return made;
+	/* there is one in the initial namespace, or there may be */
+	return made || m;
 }
 
 /* Notes the dentries from d up to its filesystem's root. False: too deep. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Addresses of sockets, as the kernel has copied them. */
+/* Addresses of sockets, as the kernel has copied them, and messages that name one. */
 #ifndef TIDEGATE_LIB_SOCKADDR_H
 #define TIDEGATE_LIB_SOCKADDR_H
 
@@ -29,6 +29,16 @@ static __always_inline bool read_inet_address(u64 at, int len, struct inet_addre
 	if (a->family != AF_INET6)
 		return !bpf_probe_read_kernel(a->words, 4, (void *)at + 4) && a->family == AF_INET;
 	return len >= 24 && !bpf_probe_read_kernel(a->words, 16, (void *)at + 8);
+}
+
+/*
+ * Does a message connect its socket to the address that it names? TCP connects by a message that asks for it (TCP Fast Open). Each
+ * message of MPTCP may: a connection that TCP_FASTOPEN_CONNECT puts off is still put off once an address of no family has ended it.
+ * The socket's state says nothing, as another thread may end its connection meanwhile.
+ */
+static __always_inline bool message_connects(struct sock *sk, struct msghdr *msg)
+{
+	return msg->msg_name && (msg->msg_flags & MSG_FASTOPEN || sk->sk_protocol == IPPROTO_MPTCP);
 }
 
 #endif

@@ -250,6 +250,7 @@
 #define SCM_RIGHTS 1
 #define NETLINK_CONNECTOR 11
 #define NETLINK_KOBJECT_UEVENT 15
+#define MSG_MORE 0x8000
 #define MSG_FASTOPEN 0x20000000
 #define TCP_ZEROCOPY_RECEIVE 35
 #define SOCK_BINDPORT_LOCK 8
@@ -311,6 +312,7 @@
 #define PTRACE_MODE_ATTACH 2
 #define LSM_PRLIMIT_WRITE 2
 #define CAP_SETUID 7
+#define CAP_SYS_ADMIN 21
 #define LSM_ID_UNDEF 0 /* attr/current, of whatever module is the first */
 #define LSM_ID_APPARMOR 104
 #define PTRACE_MODE_READ_FLAG 1

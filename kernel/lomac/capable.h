@@ -31,7 +31,9 @@ int BPF_PROG(lomac_capable, const struct cred *cred, struct user_namespace *ns, 
 	struct lomac_subject who = {};
 
 	if (ns->level)
-		return NAMESPACE_CAPS >> (cap & 63) & 1 ? namespace_is_own(address(ns), false) : 0;
+		return NAMESPACE_CAPS >> (cap & 63) & 1 ?
+			       namespace_is_own(address(ns), cap == CAP_SYS_ADMIN) :
+			       0;
 	if (!is_privilege(cred, ns, cap))
 		return 0;
 	who.level = level_modifies();

@@ -3,7 +3,7 @@
  * Whose mounts are concerned by what is mounted, moved or taken away. The kernel asks whether the caller may mount in its
  * own namespace. But a mount that hangs nowhere yet (fsmount(2), OPEN_TREE_CLONE) may be taken, and mounted upon, by each
  * task that has a descriptor of it, though its anonymous namespace says whose it is; and what happens at a mount that has
- * peers happens at these, too, in whatever namespaces they are. All of them belong to user namespaces.
+ * peers or slaves happens at these, too, in whatever namespaces they are. All of them belong to user namespaces.
  */
 #ifndef TIDEGATE_LOMAC_MOUNT_OWNER_H
 #define TIDEGATE_LOMAC_MOUNT_OWNER_H
@@ -30,18 +30,51 @@ __noinline u64 owner_with(u64 owner, u64 mount)
 	return owner;
 }
 
-/* The first that has those of all peers of the mount, itself among them; 0: they cannot be told. */
+#define PROPAGATION_LOST 1
+
+/*
+ * Where what happens at a mount happens next, as the kernel goes (next_mnt() of fs/pnode.c): at its slaves, at theirs, and so on with
+ * each of its peers. A list ends at its head, or with 0. 0: everywhere by now; PROPAGATION_LOST: slaves of slaves are too deep.
+ */
+__noinline u64 propagation_next(u64 at, u64 origin)
+{
+	u64 list = bpf_core_field_offset(struct mount, mnt_slave_list);
+	u64 slave = bpf_core_field_offset(struct mount, mnt_slave);
+	u64 share = bpf_core_field_offset(struct mount, mnt_share);
+	u64 top = address(CAST(struct mount, origin)->mnt_master), master, next;
+	u32 i;
+
+	next = address(CAST(struct list_head, at + list)->next);
+	if (next && next != at + list)
+		return next - slave;
+	bpf_for(i, 0, TG_DEPTH) {
+		master = address(CAST(struct mount, at)->mnt_master);
+		if (master == top) {
+			next = address(CAST(struct list_head, at + share)->next) - share;
+			return next == origin ? 0 : next;
+		}
+		if (!master)
+			break;
+		next = address(CAST(struct list_head, at + slave)->next);
+		if (next && next != master + list)
+			return next - slave;
+		at = master;
+	}
+	return PROPAGATION_LOST;
+}
+
+/* The first that has those of all mounts at which happens what happens at this one, itself among them; 0: they cannot be told. */
 __noinline u64 owner_with_peers(u64 owner, u64 mount)
 {
-	u64 off = bpf_core_field_offset(struct mount, mnt_share), at = mount + off;
+	u64 at = mount;
 	u32 i;
 
 	bpf_for(i, 0, TG_MOUNTS) {
-		owner = owner_with(owner, at - off);
-		at = address(CAST(struct list_head, at)->next);
-		if (at == mount + off)
-			return owner;
+		owner = owner_with(owner, at);
+		at = propagation_next(at, mount);
 		if (!at)
+			return owner;
+		if (at == PROPAGATION_LOST)
 			break;
 	}
 	return 0;

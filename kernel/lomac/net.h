@@ -3,12 +3,14 @@
 #ifndef TIDEGATE_LOMAC_NET_H
 #define TIDEGATE_LOMAC_NET_H
 
+#include "lib/sockaddr.h"
 #include "lomac/authority.h"
 #include "lomac/guard.h"
 #include "lomac/ioctl.h"
 #include "lomac/lent.h"
 #include "lomac/own.h"
 #include "lomac/port.h"
+#include "lomac/unseen.h"
 
 /*
  * What connects, sends and receives by the hooks below, with the addresses that they look at (0: the type's own). SCTP
@@ -218,7 +220,7 @@ static __always_inline bool goes_to_others(struct sock *sk, struct msghdr *msg)
 /*
  * Another task that has the socket would read what comes by the new connection by splice(2), or by
  * TCP_ZEROCOPY_RECEIVE, which no hook sees. So no task may have it that would have to fall for that
- * network.
+ * network; and whoever has it unseen might.
  */
 static __noinline int connects_alone(u64 sock, u8 net)
 {
@@ -231,9 +233,14 @@ static __noinline int connects_alone(u64 sock, u8 net)
 	u64 file = address(CAST(struct socket, address(sk->sk_socket))->file);
 
 	if (!sock || sk->sk_type != SOCK_STREAM || net >= policy.top || !file ||
-	    !file_is_shared(file) || !file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
+	    !file_is_shared(file))
 		return 0;
-	return deny(subject_current(), &n, -EPERM);
+	if (file_is_above(file, net, TG_NODEMOTE | TG_NONETDEMOTE))
+		return deny(subject_current(), &n, -EPERM);
+	if (!is_held_unseen(file))
+		return 0;
+	n.reason = TG_R_BUSY;
+	return deny(subject_current(), &n, -EAGAIN);
 }
 
 /* What is set of a socket, and its end, is set for everybody who has it: a filter tells and hides, an end ends. */
@@ -373,7 +380,17 @@ static __always_inline bool netlink_is_shared(struct sock *sk)
 	return sk->sk_protocol == NETLINK_KOBJECT_UEVENT || sk->sk_protocol == NETLINK_CONNECTOR;
 }
 
-/* TCP Fast Open connects without the connect hook. */
+/*
+ * Does a message change what all that have the socket send by it? One that is begun (MSG_MORE) is theirs to go on with: it goes where the
+ * first part was to go, and with that. And the first one that is sent gives the socket an address.
+ */
+static __always_inline bool begins_for_all(struct sock *sk, struct msghdr *msg)
+{
+	return sk->sk_type != SOCK_STREAM &&
+	       (msg->msg_flags & MSG_MORE || !sk->__sk_common.skc_num);
+}
+
+/* A message that connects passes no hook of connections. */
 static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 {
 	struct net_peer named = { .family = sk->__sk_common.skc_family };
@@ -389,8 +406,11 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	/* the socket does not say which peer an association of SCTP is with */
 	if (sk->sk_protocol == IPPROTO_SCTP)
 		return top_only(TG_OP_SEND);
-	if (subject_level(subject_current()) >= policy.net_highest &&
-	    !(msg->msg_flags & MSG_FASTOPEN))
+	if (begins_for_all(sk, msg))
+		err = changes_ends(CAST(struct socket, address(sk->sk_socket)));
+	if (err)
+		return err;
+	if (subject_level(subject_current()) >= policy.net_highest && !message_connects(sk, msg))
 		return 0;
 	named.elsewhere = net_is_elsewhere(sk);
 	if (msg->msg_name)
@@ -398,7 +418,7 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	err = modify_peers(sk, &named);
 	if (!err && sk->sk_type != SOCK_STREAM)
 		err = modify_source(sk, &named, address(msg->msg_control), msg->msg_controllen);
-	if (err || !(msg->msg_flags & MSG_FASTOPEN))
+	if (err || !message_connects(sk, msg))
 		return err;
 	count_query(TG_C_SOCKET);
 	err = observe_net(&named, TG_OP_CONNECT);

@@ -37,9 +37,7 @@ static __always_inline bool is_of_priority(u64 resource)
 
 /*
  * Is a limit of a process set: by setrlimit and prlimit64, in 32-bit calls, too? PAM sets
- * those of a session anew, Debian's to what process 1 has, and sudo ends where it may not. A
- * task with rings may be about one of their requests at the end of any call; and a worker that
- * was born there says for life that it is in that call.
+ * those of a session anew, Debian's to what process 1 has, and sudo ends where it may not.
  */
 static __always_inline bool sets_limit(void)
 {
@@ -47,7 +45,7 @@ static __always_inline bool sets_limit(void)
 	struct pt_regs *regs = call_regs(me);
 	s32 nr = CALL_NUMBER(regs);
 
-	if (me->io_uring || me->flags & (PF_IO_WORKER | PF_USER_WORKER))
+	if (may_be_request())
 		return false;
 	if (CALL_IS_32(me))
 		return (nr == NR32_setrlimit && !is_of_priority(CALL32_FIRST(regs))) ||

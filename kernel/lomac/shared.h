@@ -8,14 +8,35 @@
 #ifndef TIDEGATE_LOMAC_SHARED_H
 #define TIDEGATE_LOMAC_SHARED_H
 
+#include "lib/arch.h"
 #include "lomac/check.h"
 
-/* May somebody else have it? Where threads share a table, the call under way has a reference of its own. */
+/* Is the file the descriptor that is the first argument of the call under way? Of whatever call: the table has it then. */
+static __noinline bool call_names(u64 file)
+{
+	struct task_struct *me = bpf_get_current_task_btf();
+	struct files_struct *files = CAST(struct files_struct, address(me->files));
+	struct fdtable *fdt = CAST(struct fdtable, address(files->fdt));
+	struct pt_regs *regs = call_regs(me);
+	u32 fd = CALL_IS_32(me) ? CALL32_FIRST(regs) : CALL_FIRST(regs);
+	struct file **fds = fdt->fd;
+
+	return fd < fdt->max_fds && read_kernel_u64((u64)(fds + fd)) == file;
+}
+
+/*
+ * May somebody else have it? One reference is the current task's: its table's, or that of a call whose descriptor another thread
+ * has closed meanwhile, or of a ring, whose request by a registered file has none. Where threads share a table that has it, the
+ * call under way has another one. With a ring it could come from there into the table between the two looks.
+ */
 static __always_inline bool file_is_shared(u64 file)
 {
 	struct files_struct *files = UNTRUSTED(bpf_get_current_task_btf())->files;
+	s64 references = file_references(file);
 
-	return file_references(file) > (files && files->count.counter > 1 ? 2 : 1);
+	in_order();
+	return references >
+	       (files && files->count.counter > 1 && !may_be_request() && call_names(file) ? 2 : 1);
 }
 
 /* The open file, or, if `what` is a pipe's inode, one of its ends. */
@@ -47,15 +68,22 @@ __noinline bool table_has(u64 table, u64 what)
 	return false;
 }
 
-/* Is the task above the level, has it the file (as above), and has its program none of the `trusted` attributes? */
-static __always_inline bool task_has_above(struct task_struct *t, u64 what, u32 level, u32 trusted)
+/* A task's table; 0: none of its own. Threads mostly have one table, which their first one shows. */
+static __always_inline u64 table_shown(struct task_struct *t)
 {
 	struct task_struct *fields = UNTRUSTED(t), *leader = fields->group_leader;
 	u64 table = address(fields->files);
+
+	return fields->pid != fields->tgid && address(leader->files) == table ? 0 : table;
+}
+
+/* Is the task above the level, has it the file (as above), and has its program none of the `trusted` attributes? */
+static __always_inline bool task_has_above(struct task_struct *t, u64 what, u32 level, u32 trusted)
+{
+	u64 table = table_shown(t);
 	struct tg_label label;
 
-	/* threads mostly have one table, which their first one shows */
-	if (!table || (fields->pid != fields->tgid && address(leader->files) == table))
+	if (!table)
 		return false;
 	label = subject_label(t);
 	return label.observes > level && !(label.attrs & trusted) && table_has(table, what);

@@ -27,8 +27,12 @@ static __always_inline int lomac_may_mount(u64 mount, u64 tree)
 }
 
 SEC("lsm.s/sb_mount")
-int BPF_PROG(lomac_sb_mount, const char *dev, const struct path *path)
+int BPF_PROG(lomac_sb_mount, const char *dev, const struct path *path, const char *type,
+	     unsigned long flags)
 {
+	/* no hook is told what mount(2) moves, which may be a mount of others that hangs nowhere yet; of move_mount(2) one is */
+	if (flags & MS_MOVE)
+		return top_only(TG_OP_MOUNT);
 	return lomac_may_mount(address(path->mnt), 0);
 }
 

@@ -196,13 +196,13 @@ static __always_inline int message_asked(struct socket *sock, u32 request, u8 op
 	return socket_asked(c, sk, (struct tg_socket_call){ .request = request, .op = op });
 }
 
-/* TCP Fast Open connects by sending. */
 SEC("lsm/socket_sendmsg")
 int BPF_PROG(profile_socket_sendmsg, struct socket *sock, struct msghdr *msg)
 {
+	struct sock *sk = sock->sk;
 	u32 request = MAY_WRITE_;
 
-	if (msg->msg_flags & MSG_FASTOPEN && msg->msg_name)
+	if (sk && message_connects(sk, msg))
 		request |= MAY_CONNECT_;
 	return message_asked(sock, request, TG_OP_SEND);
 }

@@ -347,19 +347,20 @@ int BPF_PROG(te_socket_accept, struct socket *sock, struct socket *newsock)
 	return err || !known ? err : te_socket_label(newsock, known->sid);
 }
 
-/* TCP connects with a first message that asks for it. */
+/* A message that connects is asked about as connect(2) is. */
 static __always_inline int te_first_message(struct socket *sock, struct msghdr *msg)
 {
 	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_SOCKET };
+	struct sock *sk = sock->sk;
 	struct te_sock s;
 	int err;
 
-	if (!(msg->msg_flags & MSG_FASTOPEN) || !msg->msg_name)
+	if (!sk || !message_connects(sk, msg))
 		return 0;
-	err = te_sk_has_perm(sock->sk, SOCKET__CONNECT, &s, &n);
+	err = te_sk_has_perm(sk, SOCKET__CONNECT, &s, &n);
 	return err || !s.class ?
 		       err :
-		       te_connect_asked(sock->sk, &s, address(msg->msg_name), msg->msg_namelen, &n);
+		       te_connect_asked(sk, &s, address(msg->msg_name), msg->msg_namelen, &n);
 }
 
 SEC("lsm/socket_sendmsg")

@@ -143,6 +143,18 @@ attack "client-handed-over" => sub {
 	return @said;
 };
 
+attack "message-put-off" => sub {
+	my ($server, $other) = (server(7306), server(7309));
+	my $s = Session->begin('sockets', 0);
+	# MPTCP, a connection of which is put off (TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_NO_COOKIE), and ended
+	my $ended = 'my $s = sys(41, 2, 1, 262); my $on = pack("L", 1); sys(54, $s, 6, $_, $on, 4) for 30, 34; connects($s, inet(7306)); connects($s, nowhere())';
+	my @said = $s->does("$ended; my (\$t, \$n) = ('x', inet(7309)); sys(44, \$s, \$t, 1, 0, \$n, 16)");
+	push @said, goes_on(map { $s->does("my \$s = sys(41, 2, 1, 262); my (\$t, \$n) = ('x', inet(7306)); $_") =~ /^ok/ }
+		'connects($s, $n); written($s); sys(44, $s, $t, 1, 0, $n, 16)', 'sys(44, $s, $t, 1, 0x20000000, $n, 16)');
+	$s->end();
+	return @said;
+};
+
 attack "sockets-go-on" => sub {
 	my @servers = (server(7306), server(7307), server(7306, SOCK_DGRAM), server(7307, SOCK_DGRAM));
 	my $s = Session->begin('sockets', 0);

@@ -18,9 +18,12 @@ const OFF_SQES: i64 = 0x1000_0000;
 const SIZE: usize = 16384;
 const NEED_WAKEUP: u32 = 1;
 const ACCEPT: u8 = 13;
+const CONNECT: u8 = 16;
 const OPENAT: u8 = 18;
 const READ: u8 = 22;
 const WRITE: u8 = 23;
+const SPLICE: u8 = 30;
+const SHUTDOWN: u8 = 34;
 const SOCKET: u8 = 45;
 const BIND: u8 = 56;
 const LISTEN: u8 = 57;
@@ -161,9 +164,40 @@ impl Ring {
         )
     }
 
+    /// Moves what is there into a pipe, by an index of the registered descriptors.
+    pub fn splice_fixed(&self, index: i32, to: RawFd, len: u32) -> Result<i32, Errno> {
+        const FD_IN_FIXED: u64 = 1 << 31;
+        let mut entry = [0u64; 8];
+        entry[0] = u64::from(SPLICE) | (to as u32 as u64) << 32;
+        // neither has a position
+        (entry[1], entry[2]) = (u64::MAX, u64::MAX);
+        (entry[3], entry[4]) = (u64::from(len) | FD_IN_FIXED << 32, 1);
+        entry[5] = (index as u32 as u64) << 32;
+        self.submit(entry)
+    }
+
     /// Takes a connection that waits for a listener, by an index of the registered descriptors.
     pub fn accept_fixed(&self, index: i32) -> Result<OwnedFd, Errno> {
         sys::owned(self.one(ACCEPT, FIXED, index, 0, 0, 0, 0)?)
+    }
+
+    /// Connects a socket by a worker thread, by an index of the registered descriptors.
+    pub fn connect_fixed(&self, index: i32, to: &impl SockaddrLike) -> Result<(), Errno> {
+        let (address, len) = (to.as_ptr() as u64, u64::from(to.len()));
+        self.one(CONNECT, FIXED | ASYNC, index, len, address, 0, 0)
+            .map(drop)
+    }
+
+    /// Binds a socket, by an index of the registered descriptors.
+    pub fn bind_fixed(&self, index: i32, to: &impl SockaddrLike) -> Result<(), Errno> {
+        let (address, len) = (to.as_ptr() as u64, u64::from(to.len()));
+        self.one(BIND, FIXED, index, len, address, 0, 0).map(drop)
+    }
+
+    /// Has a socket neither send nor receive any more, by an index of the registered descriptors.
+    pub fn shut_fixed(&self, index: i32) -> Result<(), Errno> {
+        let how = libc::SHUT_RDWR as u32;
+        self.one(SHUTDOWN, FIXED, index, 0, 0, how, 0).map(drop)
     }
 
     /// Makes a listener that no table of descriptors ever has, at an index that is registered as empty (-1).
@@ -174,8 +208,7 @@ impl Ring {
         // the index and 1; 0 asks for a descriptor
         entry[5] = (index as u64 + 1) << 32;
         self.submit(entry)?;
-        let (address, len) = (name.as_ptr() as u64, u64::from(name.len()));
-        self.one(BIND, FIXED, index, len, address, 0, 0)?;
+        self.bind_fixed(index, name)?;
         self.one(LISTEN, FIXED, index, 0, 0, 8, 0)?;
         Ok(())
     }

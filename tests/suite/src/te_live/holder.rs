@@ -19,11 +19,11 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn,
-    UnixAddr, recvmsg, sendmsg, sendto, socket,
+    UnixAddr, connect, recvmsg, sendmsg, sendto, socket,
 };
 use nix::unistd::{ForkResult, Pid, fork};
 
-use crate::sys::{answer, send_at_once};
+use crate::sys::{answer, send_at_once, syscall};
 use crate::te_live::place;
 
 const PAGE: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
@@ -266,6 +266,27 @@ impl Held {
                 let socket = made(AddressFamily::Inet, None)?;
                 let flags = MsgFlags::from_bits_retain(libc::MSG_FASTOPEN);
                 sendto(socket.as_raw_fd(), b"x", &to, flags)?;
+            }
+            // of MPTCP, with another connection than the one that was put off (TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_NO_COOKIE)
+            // and ended by an address of no family
+            ["message-put-off", port] => {
+                let port: u16 = port.parse().map_err(io::Error::other)?;
+                let (family, kind) = (libc::AF_INET, libc::SOCK_STREAM);
+                // SAFETY: makes a descriptor, which nobody else has.
+                let socket = unsafe {
+                    let fd = answer(libc::socket(family, kind, libc::IPPROTO_MPTCP))?;
+                    OwnedFd::from_raw_fd(fd)
+                };
+                let (fd, on, nowhere) = (socket.as_raw_fd(), 1i32, [0u8; 16]);
+                for option in [30, 34] {
+                    let (on, size) = (&raw const on, size_of_val(&on));
+                    let tcp = libc::IPPROTO_TCP;
+                    syscall!(libc::SYS_setsockopt, fd, tcp, option, on, size)?;
+                }
+                connect(fd, &SockaddrIn::new(127, 0, 0, 1, 7001))?;
+                syscall!(libc::SYS_connect, fd, nowhere.as_ptr(), nowhere.len())?;
+                let to = SockaddrIn::new(127, 0, 0, 1, port);
+                sendto(fd, b"x", &to, MsgFlags::empty())?;
             }
             // on netlink, of this type
             ["message", kind] => {

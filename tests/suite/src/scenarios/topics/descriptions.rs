@@ -1,24 +1,29 @@
 //! What is changed of an open description by calls that are not fcntl's flags: ioctl, a pipe's size, a weaker lock, a socket's
 //! options and end. And what is changed of a file that is open for reading alone: a directory's lock, a delegation, a hint.
 
-use std::net::{TcpListener, UdpSocket};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, SockaddrStorage, getsockname, sendto,
+    socket,
+};
 use nix::unistd::pipe2;
 
 use super::inherited::{NO, flags, lock_file, stays_above};
-use crate::scenarios::check::{Outcome, ensure, refused_any, same};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused_any, same};
 use crate::scenarios::net::address;
 use crate::scenarios::place::{self, SYSTEM};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::subject::{Child, Level, at, start, step};
 use crate::scenarios::sys;
+use crate::scenarios::uring::Ring;
 use crate::sys::syscall;
 
-use Level::System;
+use Level::{System, Untrusted};
 
 pub const SCENARIOS: &[Scenario] = &[
     bypass(
@@ -60,6 +65,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "socket-end-shared",
         "a child ends the listener that it shares with its parent (shutdown)",
         ended,
+    ),
+    bypass(
+        "socket-end-by-ring",
+        "a child has a ring end its parent's listener, or give its socket an address, and closes it before",
+        by_ring,
+    ),
+    bypass(
+        "datagram-begun-shared",
+        "a child begins a datagram by its parent's socket (MSG_MORE), or is the first to send by it",
+        begun,
     ),
     bypass(
         "socket-option-shared",
@@ -187,12 +202,89 @@ fn ended() -> Outcome {
         if !stays_above(|| syscall!(libc::SYS_shutdown, fd, how).map(drop))? {
             return Ok(());
         }
-        ensure(
-            std::net::TcpStream::connect(to).is_ok(),
-            "nobody listens any more",
-        )
+        ensure(TcpStream::connect(to).is_ok(), "nobody listens any more")
     })?
     .join()
+}
+
+fn by_ring() -> Outcome {
+    fn registered(fd: RawFd) -> Result<Ring, Errno> {
+        let ring = Ring::new(0)?;
+        ring.register(&[fd])?;
+        syscall!(libc::SYS_close, fd)?;
+        Ok(ring)
+    }
+    start(|| {
+        let listener = TcpListener::bind((address(System), 0))?;
+        let (fd, to) = (listener.as_raw_fd(), listener.local_addr()?);
+        if !stays_above(|| registered(fd)?.shut_fixed(0))? {
+            return Ok(());
+        }
+        let listens = TcpStream::connect(to).is_ok();
+        ensure(listens, "nobody listens any more")?;
+        let (family, flags) = (AddressFamily::Inet, SockFlag::SOCK_CLOEXEC);
+        let fresh = socket(family, SockType::Stream, flags, None)?;
+        let (fd, name) = (fresh.as_raw_fd(), SockaddrIn::new(127, 0, 0, 1, 0));
+        if !stays_above(|| registered(fd)?.bind_fixed(0, &name))? {
+            return Ok(());
+        }
+        let has: SockaddrIn = getsockname(fd)?;
+        same("its port", has.port(), 0)
+    })?
+    .join()
+}
+
+fn begun() -> Outcome {
+    let send = |fd: RawFd, bytes: &[u8], to: SocketAddr, flags: MsgFlags| {
+        sendto(fd, bytes, &SockaddrStorage::from(to), flags).map(drop)
+    };
+    let receiver = |level| -> Outcome<(UdpSocket, SocketAddr)> {
+        let socket = UdpSocket::bind((address(level), 0))?;
+        socket.set_read_timeout(Some(Duration::from_secs(10)))?;
+        let name = socket.local_addr()?;
+        Ok((socket, name))
+    };
+    let receive = |socket: &UdpSocket| -> Outcome<Vec<u8>> {
+        let mut bytes = [0u8; 16];
+        let n = socket.recv(&mut bytes)?;
+        Ok(bytes[..n].to_vec())
+    };
+    let (more, whole) = (MsgFlags::MSG_MORE, MsgFlags::empty());
+    start(|| {
+        let ((own, to), (_other, elsewhere)) = (receiver(System)?, receiver(Untrusted)?);
+        let socket = UdpSocket::bind((address(Untrusted), 0))?;
+        let fd = socket.as_raw_fd();
+        if !stays_above(|| send(fd, b"forged", elsewhere, more))? {
+            return Ok(());
+        }
+        send(fd, b"own", to, whole)?;
+        same("what arrives", receive(&own)?, b"own".to_vec())
+    })?
+    .join()?;
+    start(|| {
+        let (_other, elsewhere) = receiver(Untrusted)?;
+        let fresh = datagrams()?;
+        let fd = fresh.as_raw_fd();
+        if !stays_above(|| send(fd, b"x", elsewhere, whole))? {
+            return Ok(());
+        }
+        let has: SockaddrIn = getsockname(fd)?;
+        same("its port", has.port(), 0)
+    })?
+    .join()?;
+    // a socket of one's own
+    at(Untrusted, || {
+        let (own, to) = receiver(Untrusted)?;
+        let socket = datagrams()?;
+        allowed(send(socket.as_raw_fd(), b"be", to, more))?;
+        allowed(send(socket.as_raw_fd(), b"gun", to, whole))?;
+        same("what arrives", receive(&own)?, b"begun".to_vec())
+    })
+}
+
+fn datagrams() -> Result<OwnedFd, Errno> {
+    let (family, flags) = (AddressFamily::Inet, SockFlag::SOCK_CLOEXEC);
+    socket(family, SockType::Datagram, flags, None)
 }
 
 fn option() -> Outcome {

@@ -5,9 +5,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::mount::{MntFlags, umount2};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::CloneFlags;
 use nix::sys::statvfs::{FsFlags, statvfs};
+use nix::unistd::fchdir;
 
 use super::mounts::{attach, detached_tmpfs, move_mount_tmpfs};
 use super::system::tmpfs;
@@ -15,7 +16,7 @@ use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any};
 use crate::scenarios::level;
 use crate::scenarios::place::{self, MOUNT, SYSTEM, VAULT};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Level, at, own_namespaces, start};
+use crate::scenarios::subject::{Level, at, own_namespaces, spawn, start, step};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 
@@ -33,9 +34,24 @@ pub const SCENARIOS: &[Scenario] = &[
         taken,
     ),
     bypass(
+        "mount-detached-moved",
+        "who has fallen takes such a mount by mount(2), as its descriptor's name or its own directory",
+        moved,
+    ),
+    bypass(
         "mount-detached-peers",
         "the same makes it shared, and mounts upon a copy, which is its peer from then on",
         peers,
+    ),
+    bypass(
+        "mount-detached-slaves",
+        "the same makes the mount of the other a slave of the copy, which has no peer then, and mounts that",
+        slaves,
+    ),
+    bypass(
+        "mount-detached-label-copied",
+        "who looks at what is in such a mount has mounted a copy of it, which is in an ordinary namespace",
+        label_copied,
     ),
     bypass(
         "mount-detached-label",
@@ -52,6 +68,7 @@ pub const SCENARIOS: &[Scenario] = &[
 
 const NOSUID: u32 = 2; // MOUNT_ATTR_NOSUID
 const SHARED: u64 = 1 << 20; // MS_SHARED
+const SLAVE: u64 = 1 << 19; // MS_SLAVE
 
 /// What is mounted there, as every call takes it that takes a path.
 fn name(of: &OwnedFd) -> String {
@@ -135,6 +152,27 @@ fn taken() -> Outcome {
     })
 }
 
+fn moved() -> Outcome {
+    let made = detached_tmpfs(0)?;
+    fs::write(format!("{}/own", name(&made)), "own")?;
+    let moves = |from: &str| {
+        let none = None::<&str>;
+        mount(Some(from), MOUNT, none, MsFlags::MS_MOVE, none)
+    };
+    for level in Level::LOWER {
+        at(level, || {
+            own_namespaces(CloneFlags::CLONE_NEWNS)?;
+            refused(Errno::EPERM, moves(&name(&made)))?;
+            fchdir(&made)?;
+            refused(Errno::EPERM, moves("."))
+        })?;
+    }
+    goes_on(&made, |at| {
+        let is = fs::exists(format!("{at}/own"))?;
+        ensure(is, "what it made is elsewhere")
+    })
+}
+
 fn peers() -> Outcome {
     let made = detached_tmpfs(0)?;
     fs::write(format!("{}/own", name(&made)), "own")?;
@@ -154,6 +192,56 @@ fn peers() -> Outcome {
         let is = fs::exists(format!("{at}/own"))?;
         ensure(is, "what it made is covered")
     })
+}
+
+fn slaves() -> Outcome {
+    let made = detached_tmpfs(0)?;
+    fs::write(format!("{}/own", name(&made)), "own")?;
+    at(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        if let Err(e) = sets(&made, 0, SHARED) {
+            return refused(Errno::EPERM, Err::<(), _>(e));
+        }
+        let copy = match copied(&made) {
+            Ok(copy) => copy,
+            Err(e) => return refused_any(&[Errno::EPERM, Errno::EINVAL], Err::<(), _>(e)),
+        };
+        if let Err(e) = sets(&made, 0, SLAVE) {
+            return refused(Errno::EPERM, Err::<(), _>(e));
+        }
+        refused(Errno::EPERM, tmpfs(&name(&copy)))?;
+        refused(Errno::EPERM, attach(&copy, MOUNT))
+    })?;
+    goes_on(&made, |at| {
+        let is = fs::exists(format!("{at}/own"))?;
+        ensure(is, "what it made is covered")
+    })
+}
+
+fn label_copied() -> Outcome {
+    let made = detached_tmpfs(0)?;
+    fs::write(format!("{}/secret", name(&made)), "secret")?;
+    // it keeps the copy until its end
+    let low = spawn(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        match copied(&made) {
+            Ok(copy) => allowed(attach(&copy, MOUNT))?,
+            Err(e) => refused(Errno::EINVAL, Err::<(), _>(e))?,
+        }
+        let early = format!("{}/early", name(&made));
+        allowed(sys::open(early, OFlag::O_CREAT | OFlag::O_WRONLY))?;
+        allowed(sys::reads(format!("{}/secret", name(&made))))?;
+        step()
+    })?;
+    low.stands()?;
+    let vault = place::directory(VAULT, "mounted")?;
+    attach(&made, &vault)?;
+    let seen = at(Untrusted, || {
+        refused(Errno::EPERM, sys::reads(format!("{vault}/secret")))
+    });
+    umount2(vault.as_str(), MntFlags::MNT_DETACH)?;
+    low.kill()?;
+    seen
 }
 
 fn label() -> Outcome {

@@ -1,15 +1,18 @@
 //! Sockets of other kinds: what no rule tells apart is the network's lowest, or nobody's below the top.
 
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{SockaddrStorage, connect};
+use nix::fcntl::OFlag;
+use nix::sys::socket::{SockaddrLike, SockaddrStorage, connect};
+use nix::unistd::pipe2;
 
 use crate::scenarios::check::{Outcome, allowed, refused};
 use crate::scenarios::level;
 use crate::scenarios::net::{address, listener};
-use crate::scenarios::scenario::{Scenario, deny};
-use crate::scenarios::subject::{Level, at, start};
+use crate::scenarios::scenario::{Scenario, bypass, deny};
+use crate::scenarios::subject::{Level, at, lower, start};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 
@@ -25,6 +28,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-multipath",
         "a connection of several paths lowers to its network's level, and none goes up",
         multipath,
+    ),
+    bypass(
+        "net-multipath-put-off",
+        "a connection of several paths is put off and ended, and a message with a name makes another one",
+        put_off,
     ),
     deny(
         "net-smc",
@@ -85,6 +93,85 @@ fn multipath() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+/// Sends a byte to an address, which MPTCP takes for one to connect to.
+fn send_to(socket: &OwnedFd, to: SocketAddr, flags: i32) -> Result<(), Errno> {
+    let to = SockaddrStorage::from(to);
+    syscall!(
+        libc::SYS_sendto,
+        socket.as_raw_fd(),
+        b"x".as_ptr(),
+        1,
+        flags | libc::MSG_NOSIGNAL,
+        to.as_ptr(),
+        to.len()
+    )
+    .map(drop)
+}
+
+/// Has a connection put off until the first message, which needs nothing from the server (TCP_FASTOPEN_CONNECT,
+/// TCP_FASTOPEN_NO_COOKIE).
+fn puts_off(socket: &OwnedFd) -> Result<(), Errno> {
+    let on = 1i32;
+    for option in [30, 34] {
+        syscall!(
+            libc::SYS_setsockopt,
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            &raw const on,
+            size_of_val(&on)
+        )?;
+    }
+    Ok(())
+}
+
+fn put_off() -> Outcome {
+    let (at_low, low) = listener(address(Untrusted))?;
+    let server = start(|| {
+        lower(Untrusted)?;
+        loop {
+            sys::put_all(&at_low.accept()?.0, b"n")?;
+        }
+    })?;
+    let attack = start(|| {
+        let socket = socket(libc::AF_INET, libc::SOCK_STREAM, MULTIPATH)?;
+        let first = SockaddrStorage::from(SocketAddr::new(address(System), 9));
+        allowed(puts_off(&socket))?;
+        allowed(connect(socket.as_raw_fd(), &first))?;
+        let nowhere = [0u8; 16]; // AF_UNSPEC
+        allowed(syscall!(
+            libc::SYS_connect,
+            socket.as_raw_fd(),
+            nowhere.as_ptr(),
+            nowhere.len()
+        ))?;
+        level::is(System)?;
+        if send_to(&socket, low, 0).is_ok() {
+            let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+            sys::splice(&socket, &write, 16)?;
+            sys::get(&read)?;
+        }
+        level::is(Untrusted)
+    })?
+    .join();
+    server.kill()?;
+    attack?;
+    // a name that is allowed, on a connection and before it
+    let (_listener, to) = listener(address(System))?;
+    start(|| {
+        for flags in [0, libc::MSG_FASTOPEN] {
+            let socket = socket(libc::AF_INET, libc::SOCK_STREAM, MULTIPATH)?;
+            if flags == 0 {
+                allowed(connect(socket.as_raw_fd(), &SockaddrStorage::from(to)))?;
+                allowed(sys::put(&socket))?;
+            }
+            allowed(send_to(&socket, to, flags))?;
+        }
+        level::is(System)
+    })?
+    .join()
 }
 
 fn shared_memory() -> Outcome {

@@ -71,6 +71,11 @@ pub const SCENARIOS: &[Scenario] = &[
         entered,
     ),
     bypass(
+        "namespace-entered-mounts",
+        "it makes a mount of its own read-only, in whose namespace a higher process is that has entered only that",
+        entered_mounts,
+    ),
+    bypass(
         "namespace-reboot",
         "who has fallen ends a PID namespace, and so its higher first process (reboot)",
         reboots,
@@ -247,24 +252,27 @@ fn unmounts() -> Outcome {
     victim.join_after_step()
 }
 
+/// Has what is mounted at [`MOUNT`] be read-only, or not, by mount_setattr(2).
+fn read_only(is: bool) -> Result<(), Errno> {
+    let (path, set) = (c(MOUNT), u64::from(is)); // MOUNT_ATTR_RDONLY
+    let attributes = [set, 1 - set, 0, 0];
+    syscall!(
+        libc::SYS_mount_setattr,
+        libc::AT_FDCWD,
+        path.as_ptr(),
+        0,
+        attributes.as_ptr(),
+        32
+    )
+    .map(drop)
+}
+
 fn sets_attributes() -> Outcome {
-    const READ_ONLY: u64 = 1;
     let victim = victim(Who::Root, CloneFlags::CLONE_NEWNS, own_tmpfs, || {
         let is = sys::writes(format!("{MOUNT}/own")).is_ok();
         unless_fallen(is, "what it has mounted cannot be written")
     })?;
-    enters(Who::Root, &victim, "mnt", || {
-        let (path, attributes) = (c(MOUNT), [READ_ONLY, 0, 0, 0]);
-        syscall!(
-            libc::SYS_mount_setattr,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            0,
-            attributes.as_ptr(),
-            32
-        )
-        .map(drop)
-    })?;
+    enters(Who::Root, &victim, "mnt", || read_only(true))?;
     victim.join_after_step()
 }
 
@@ -308,6 +316,31 @@ fn entered() -> Outcome {
     let high = start(|| {
         let host = sys::reads(format!("/proc/{}/ns/uts", low.pid))?;
         setns(&host, CloneFlags::empty())?;
+        step()
+    })?;
+    high.stands()?;
+    low.go()?;
+    low.stands()?;
+    high.kill()?;
+    low.join_after_step()
+}
+
+fn entered_mounts() -> Outcome {
+    let low = spawn(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        allowed(tmpfs(MOUNT))?;
+        allowed(read_only(true))?;
+        allowed(read_only(false))?;
+        step()?;
+        refused(Errno::EPERM, read_only(true))?;
+        step()?;
+        // as long as the other was there
+        allowed(read_only(true))
+    })?;
+    low.stands()?;
+    let high = start(|| {
+        let mounts = sys::reads(format!("/proc/{}/ns/mnt", low.pid))?;
+        setns(&mounts, CloneFlags::empty())?;
         step()
     })?;
     high.stands()?;

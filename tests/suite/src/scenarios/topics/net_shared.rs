@@ -1,6 +1,7 @@
 //! A socket that two subjects have before it is connected: the one that falls connects it, and the other takes what
 //! comes by calls of which no hook of sockets tells.
 
+use std::mem::ManuallyDrop;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
@@ -10,13 +11,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrLike, SockaddrStorage, socket};
 use nix::unistd::{pause, pipe2};
 
-use crate::scenarios::check::{Outcome, PATIENCE, allowed, ensure, refused_any};
+use crate::scenarios::check::{Failed, Outcome, PATIENCE, allowed, ensure, refused_any};
 use crate::scenarios::level;
 use crate::scenarios::net::{address, listener};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
-use crate::scenarios::subject::{Child, Level, at, lower, spawn, start, step};
+use crate::scenarios::subject::{Child, Level, asleep, at, lower, spawn, start, step};
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{abstract_name, fresh, named, receive, send};
+use crate::scenarios::uring::Ring;
 use crate::sys::syscall;
 
 use Level::{Untrusted, User};
@@ -36,6 +38,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-connected-by-fast-open",
         "the same, connected by the first message",
         by_fast_open,
+    ),
+    bypass(
+        "net-connected-by-ring",
+        "the same, connected by a ring that alone has the socket in the child",
+        by_ring,
+    ),
+    bypass(
+        "net-connected-unseen",
+        "a child connects a socket that its parent has in a ring alone, or in a splice that waits, and no more in its table",
+        unseen,
     ),
     bypass(
         "net-connected-by-stranger",
@@ -96,6 +108,14 @@ fn connect_by_message(socket: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
         to.len()
     )
     .map(drop)
+}
+
+/// By a worker of a ring, whose request has no reference of its own to the socket, as nothing else of this process has.
+fn connect_by_ring(socket: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
+    let ring = Ring::new(0)?;
+    ring.register(&[socket.as_raw_fd()])?;
+    syscall!(libc::SYS_close, socket.as_raw_fd())?;
+    ring.connect_fixed(0, &SockaddrStorage::from(to))
 }
 
 /// Whoever has taken what a low server said must have fallen. Nothing comes where it was not connected.
@@ -173,6 +193,75 @@ fn by_child() -> Outcome {
 
 fn by_fast_open() -> Outcome {
     connected_by_child(connect_by_message, by_splice)
+}
+
+fn by_ring() -> Outcome {
+    connected_by_child(connect_by_ring, by_splice)?;
+    // a socket of one's own is connected so
+    let (server, to) = server()?;
+    let played = at(Untrusted, || {
+        let socket = ManuallyDrop::new(tcp()?);
+        allowed(connect_by_ring(&socket, to))
+    });
+    server.kill()?;
+    played
+}
+
+/// A child connects a socket once its parent has hidden it; the parent takes what comes.
+fn hidden<H>(
+    hides: impl FnOnce(OwnedFd) -> Outcome<H>,
+    takes: impl FnOnce(H) -> Outcome<Result<Vec<u8>, Errno>>,
+) -> Outcome {
+    let (server, to) = server()?;
+    let played = start(|| {
+        let socket = tcp()?;
+        let child = start(|| {
+            step()?;
+            if lower(Untrusted).is_ok()
+                && let Err(e) = connect(&socket, to)
+            {
+                refused_any(NO, Err::<(), _>(e))?;
+            }
+            Ok(())
+        })?;
+        child.stands()?;
+        let held = hides(socket)?;
+        child.join_after_step()?;
+        not_above(takes(held)?)
+    })?
+    .join();
+    server.kill()?;
+    played
+}
+
+fn unseen() -> Outcome {
+    let in_ring = |socket: OwnedFd| -> Outcome<Ring> {
+        let ring = Ring::new(0)?;
+        ring.register(&[socket.as_raw_fd()])?;
+        Ok(ring)
+    };
+    hidden(in_ring, |ring| {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        let spliced = ring.splice_fixed(0, write.as_raw_fd(), 16);
+        Ok(spliced.and_then(|_| sys::get(&read)))
+    })?;
+    let in_splice = |socket: OwnedFd| -> Outcome<(_, OwnedFd, OwnedFd)> {
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        sys::fcntl(&write, libc::F_SETPIPE_SZ, sys::PAGE as i64)?;
+        sys::put_all(&write, &[0; sys::PAGE])?;
+        let (from, to) = (socket.as_raw_fd(), write.as_raw_fd());
+        let waits = asleep(&[libc::SYS_splice], move || {
+            syscall!(libc::SYS_splice, from, 0, to, 0, 16, 0)
+        })?;
+        Ok((waits, read, write))
+    };
+    hidden(in_splice, |(waits, read, _write)| {
+        // now there is room
+        sys::get(&read)?;
+        let spliced = waits.join();
+        let spliced = spliced.map_err(|_| Failed::because("the thread panicked"))?;
+        Ok(spliced.and_then(|_| sys::get(&read)))
+    })
 }
 
 fn by_sendfile() -> Outcome {

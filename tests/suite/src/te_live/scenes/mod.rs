@@ -96,6 +96,7 @@ const SCENES: &[Scene] = &[
     ("unspecified", unspecified),
     ("owner", owner),
     ("first-message", objects::first_message),
+    ("message-put-off", objects::message_put_off),
     ("messages", objects::messages),
     ("opener", objects::opener),
     ("at-once", objects::at_once),

@@ -22,6 +22,17 @@ pub fn first_message(c: &mut Checks) {
     c.set(&["may_connect=on"]);
 }
 
+/// MPTCP does so with any message that has a name, after a connection that was put off and ended.
+pub fn message_put_off(c: &mut Checks) {
+    let _listener = TcpListener::bind("127.0.0.1:7001").expect("a port");
+    let _other = TcpListener::bind("127.0.0.1:7002").expect("a port");
+    let mut holder = Holder::new();
+    let came = holder.does("message-put-off 7001");
+    c.same("allowed", came, "ok".into());
+    let came = holder.does("message-put-off 7002");
+    c.same("another port", came, REFUSED.into());
+}
+
 /// What changes routes, and what reads them (RTM_DELROUTE, RTM_GETROUTE), by a socket that may send both.
 pub fn messages(c: &mut Checks) {
     let mut holder = Holder::new();
