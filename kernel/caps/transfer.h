@@ -63,14 +63,13 @@ static __noinline bool caps_inherit(struct caps_active *a, u64 file, u32 own, u3
 	bpf_for(pass, 0, 2) {
 		struct caps_active *at = caps_active_at(file, 0, 0);
 
-		bpf_for(i, 0, CAPS_DOMAINS * 2) {
-			u32 domain, kind;
+		bpf_for(i, 0, CAPS_ACTIVES) {
+			u64 next = at ? at->next : 0;
+			u32 domain = next;
 
-			if (!at || !at->next)
+			if (!next)
 				break;
-			domain = at->next;
-			kind = at->next_kind;
-			at = caps_active_at(file, domain, kind);
+			at = caps_active_at(file, domain, next >> 32);
 			if (!at || domain == own)
 				continue;
 			if (!pass) {
