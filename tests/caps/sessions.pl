@@ -516,3 +516,36 @@ attack "longer-than-a-walk" => sub {
 	shut($_) for @secrets;
 	return @said;
 };
+
+attack "owner-within" => sub {
+	# in a PID namespace, another process has the number there that the session's own process has outside
+	my $own = opened('/proc/self/ns/pid', O_RDONLY);
+	pipe(my $r, my $w) or die;
+	sys(272, 0x20000000);
+	# its first process
+	my $s = eval { Session->begin('one', 0) };
+	my $helper = $s ? fork() : undef;
+	if ($s && !$helper) {
+		my $is = eval {
+			open(my $last, '>', '/proc/sys/kernel/ns_last_pid') or die;
+			syswrite($last, $s->{pid} - 1);
+			close($last);
+			my $pid = fork();
+			sleep(1000) if defined $pid && !$pid;
+			$pid;
+		};
+		syswrite($w, ($is // 0) . "\n");
+		sleep(1000);
+		sys(231, 0);
+	}
+	sys(308, $own, 0x20000000);
+	shut($own);
+	failed("no session: $@") if !$s;
+	push @others, $helper;
+	my $number = readline($r) + 0;
+	failed("$number instead of $s->{pid}") if $number != $s->{pid};
+	$s->must("my \$p = \"\\0\" x 8; sys(53, 1, 1, 0, \$p); (\$at) = unpack('ii', \$p)");
+	my @said = ($s->does("sys(72, \$at, 8, $number)"), goes_on($s->does("sys(72, \$at, 8, sys(39))") =~ /^ok/));
+	$s->end();
+	return @said;
+};
