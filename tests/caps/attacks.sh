@@ -148,11 +148,13 @@ cat >/srv/att.caps <<-END
 	    bind tcp 127.0.0.1 port 7312-7313
 	    bind tcp 198.51.100.9 port 80
 	    bind unix @own
+	    connect unix @attacked
 	}
 	subject serves {
 	$base
 	    program /usr/bin/perl execute
 	    bind tcp any
+	    bind unix @*
 	}
 	subject brief {
 	$base
@@ -215,6 +217,7 @@ expect 0 '^shut' result listens-unnamed
 expect 0 '^shut' result port-for-nothing
 expect 0 '^shut' result unspecified-address
 expect 0 '^shut' result client-handed-over
+expect 0 '^shut' result unix-client-handed-over
 expect 0 '^shut' result sockets-go-on
 expect 0 '^shut' result place-used-again
 expect 0 '^shut' result longer-than-a-walk
