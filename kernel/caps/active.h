@@ -328,6 +328,23 @@ __noinline u32 caps_ended_with(struct caps_active *a __arg_nonnull, u64 file, bo
 	return 0;
 }
 
+/*
+ * One of a domain that is used again is to be filled in as if there were none. It stays revoked if it was, as others may end with it,
+ * and sent, as the file may still be on its way.
+ */
+static __noinline int caps_active_anew(struct caps_active *a)
+{
+	u32 i;
+
+	caps_ended(a);
+	a->until = 0;
+	a->rights = a->wanted = a->beside = a->counted = 0;
+	a->limited = 0;
+	for (i = 0; i < CAPS_ANCESTORS; i++)
+		a->ancestors[i] = 0;
+	return 0;
+}
+
 /* A file is freed: so are all that are on it, however many domains had it. */
 static __noinline int caps_forget(u64 file)
 {

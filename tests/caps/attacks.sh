@@ -222,6 +222,8 @@ expect 0 '^shut' result sockets-go-on
 expect 0 '^shut' result place-used-again
 expect 0 '^shut' result longer-than-a-walk
 expect 0 '^shut' result owner-within
+expect 0 '^shut' result executed-many-times
+expect 0 '^shut' result uses-given-again
 expect 0 '^shut' result asked-of-the-daemon
 expect 0 '^shut' result told-to-the-daemon
 expect 0 '^shut' result connections-to-the-daemon
