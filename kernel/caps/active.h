@@ -44,8 +44,7 @@ struct caps_active {
 	u16 revoked;
 	u16 sent;  /* it was handed over */
 	u16 count; /* layers */
-	u32 next;  /* of the file's list: a domain, */
-	u32 next_kind;
+	u64 next;  /* of the file's list: a domain, and in the upper half a kind; 0: no more */
 	/* domains, whose active capabilities on the same file this one ends with; 0: no more */
 	u32 ancestors[CAPS_ANCESTORS];
 	u32 layers[CAPS_LAYERS];
@@ -111,6 +110,21 @@ static __noinline int caps_hands(u32 domain)
 	return 0;
 }
 
+/* An entry goes, and its session may have another one. */
+static __always_inline void caps_active_gone(struct caps_active_key *key, struct caps_active *a)
+{
+	struct caps_session *s = caps_session_at(a->session);
+
+	/* its place may be another session's by now */
+	if (key->domain && s->number == a->session_number)
+		__sync_fetch_and_sub(&s->actives, 1);
+	/* if the map does not let go of it, it is good for no file that has this address later */
+	a->rights = 0;
+	a->revoked = 1;
+	if (!bpf_map_delete_elem(&caps_actives, key))
+		__sync_fetch_and_sub(&caps_actives_used, 1);
+}
+
 /* An entry of the file's list, made; NULL: no room. What is in it is the caller's to fill in. */
 static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32 kind)
 {
@@ -119,6 +133,8 @@ static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32
 	struct caps_domain *d = caps_domain_at(domain);
 	struct caps_session *s = caps_session_at(d->session);
 	struct caps_active *a = bpf_map_lookup_elem(&caps_actives, &own), *head;
+	u64 next;
+	u32 try;
 
 	if (a)
 		return a;
@@ -143,9 +159,16 @@ static __noinline struct caps_active *caps_active_made(u64 file, u32 domain, u32
 	a->domain = domain;
 	a->session = d->session;
 	a->session_number = s->number;
-	/* both words of the head at once, so that no entry leaves the list */
-	*(u64 *)&a->next = __sync_lock_test_and_set((u64 *)&head->next, domain | (u64)kind << 32);
-	return a;
+	/* it leads to all that are there before the head leads to it, so that no walk misses one */
+	bpf_for(try, 0, 1024) {
+		next = READ_ONCE(head->next);
+		WRITE_ONCE(a->next, next);
+		if (__sync_val_compare_and_swap(&head->next, next, domain | (u64)kind << 32) ==
+		    next)
+			return a;
+	}
+	caps_active_gone(&own, a);
+	return NULL;
 }
 
 /* Fills in what a question found. One that is filled in anew ends no later, and has no more uses, than it had. */
@@ -305,7 +328,24 @@ __noinline u32 caps_ended_with(struct caps_active *a __arg_nonnull, u64 file, bo
 	return 0;
 }
 
-/* A file is freed: so are all that are on it. */
+/*
+ * One of a domain that is used again is to be filled in as if there were none. It stays revoked if it was, as others may end with it,
+ * and sent, as the file may still be on its way.
+ */
+static __noinline int caps_active_anew(struct caps_active *a)
+{
+	u32 i;
+
+	caps_ended(a);
+	a->until = 0;
+	a->rights = a->wanted = a->beside = a->counted = 0;
+	a->limited = 0;
+	for (i = 0; i < CAPS_ANCESTORS; i++)
+		a->ancestors[i] = 0;
+	return 0;
+}
+
+/* A file is freed: so are all that are on it, however many domains had it. */
 static __noinline int caps_forget(u64 file)
 {
 	struct caps_active_key key = { .file = file };
@@ -314,18 +354,14 @@ static __noinline int caps_forget(u64 file)
 
 	if (!a)
 		return 0;
-	bpf_for(i, 0, CAPS_DOMAINS * 2) {
-		u32 domain = a->next, kind = a->next_kind;
+	bpf_for(i, 0, CAPS_ACTIVES) {
+		u64 next = a->next;
 
-		/* its place may be another session's by now */
-		if (i && caps_session_at(a->session)->number == a->session_number)
-			__sync_fetch_and_sub(&caps_session_at(a->session)->actives, 1);
-		if (!bpf_map_delete_elem(&caps_actives, &key))
-			__sync_fetch_and_sub(&caps_actives_used, 1);
-		if (!domain)
+		caps_active_gone(&key, a);
+		if (!next)
 			break;
-		key.domain = domain;
-		key.kind = kind;
+		key.domain = next;
+		key.kind = next >> 32;
 		a = bpf_map_lookup_elem(&caps_actives, &key);
 		if (!a)
 			break;

@@ -204,4 +204,20 @@ static __always_inline bool caps_came_in(u64 sk)
 	return caps_port_is_named(sk);
 }
 
+/*
+ * Is a Unix socket had by its peer's name, not by its own? A client is; it may have an address, and that alone then. A stream that
+ * was accepted shares its listener's.
+ */
+static __always_inline bool caps_is_unix_client(u64 sk)
+{
+	struct unix_sock *u = CAST(struct unix_sock, sk);
+	struct unix_address *addr = CAST(struct unix_address, address(u->addr));
+	u64 peer = address(u->peer);
+
+	if (!peer || !address(addr))
+		return peer;
+	return CAST(struct sock, sk)->sk_type != SOCK_DGRAM && addr->refcnt.refs.counter == 1 &&
+	       CAST(struct unix_sock, peer)->addr;
+}
+
 #endif

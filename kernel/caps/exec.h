@@ -37,9 +37,50 @@ int BPF_PROG(caps_task_free, struct task_struct *task)
 	return 0;
 }
 
+/* Are these two the same, but for the tasks in them? */
+static __noinline bool caps_is_same(struct caps_domain *d, struct caps_domain *other)
+{
+	u32 i;
+
+	if (d->session != other->session || d->session_number != other->session_number ||
+	    d->count != other->count)
+		return false;
+	for (i = 0; i < CAPS_LAYERS; i++)
+		if (i < d->count && d->layers[i] != other->layers[i])
+			return false;
+	return true;
+}
+
+/* The number of a domain that is left and is what a new one is, which nobody has seen yet, and goes; else the new one's. */
+static __noinline u32 caps_again(struct caps_domain *d)
+{
+	struct caps_session *s = caps_session_at(d->session);
+	u32 i;
+
+	bpf_for(i, 0, CAPS_DOMAINS) {
+		struct caps_domain *other = caps_domain_at(i);
+
+		if (other->refs || !caps_is_same(d, other) || !caps_is_left(other) ||
+		    __sync_val_compare_and_swap(&other->refs, 0, 1))
+			continue;
+		/* it may have been another one meanwhile; from now on it stays what it is */
+		if (!caps_is_same(d, other) || !caps_is_left(other)) {
+			__sync_fetch_and_sub(&other->refs, 1);
+			continue;
+		}
+		__sync_fetch_and_add(&s->domains, 1);
+		__sync_fetch_and_add(&caps_domains_used, 1);
+		__sync_fetch_and_add(&s->tasks, 1);
+		d->count = 0;
+		caps_leave(d->number);
+		return other->number;
+	}
+	return d->number;
+}
+
 /*
  * The number of the domain that one becomes by the layers that an answered question brings: its own, if it has them already; 0: they are too many,
- * or there is no room. A new one has one task in it.
+ * or there is no room. Another one has this task alone in it.
  */
 static __noinline u32 caps_brought(struct caps_question *q, u32 number)
 {
@@ -69,7 +110,7 @@ static __noinline u32 caps_brought(struct caps_question *q, u32 number)
 	if (!d)
 		return number;
 	caps_finish(d);
-	return d->number;
+	return caps_again(d);
 }
 
 /*

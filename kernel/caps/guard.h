@@ -4,6 +4,7 @@
 #define TIDEGATE_CAPS_GUARD_H
 
 #include "lib/arch.h"
+#include "lib/number.h"
 #include "caps/use.h"
 
 /* The kernel would send the owner of a descriptor a signal in whoever's name: only one's own process. Appending may not end. */
@@ -12,8 +13,7 @@ int BPF_PROG(caps_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 {
 	if (!caps_me())
 		return 0;
-	if (cmd == F_SETOWN_EX ||
-	    (cmd == F_SETOWN && arg && (u32)arg != bpf_get_current_pid_tgid() >> 32))
+	if (cmd == F_SETOWN_EX || (cmd == F_SETOWN && arg && (u32)arg != own_number()))
 		return caps_deny(CAPS_OTHERS, TG_OP_SIGNAL, TG_C_TASK);
 	if (cmd == F_SETFL && file->f_flags & O_APPEND && !(arg & O_APPEND) &&
 	    !caps_is_nameless(file->f_inode))

@@ -104,30 +104,6 @@ static __noinline struct caps_domain *caps_domain_like(struct caps_domain *old)
 	return d;
 }
 
-/* Has a domain this layer? */
-static __noinline bool caps_has(struct caps_domain *d, u32 layer)
-{
-	u32 i;
-
-	bpf_for(i, 0, d->count)
-		if (d->layers[BOUND(i, CAPS_LAYERS)] == layer)
-			return true;
-	return false;
-}
-
-/* Has a domain all layers that another one of its session has? Then a task that comes from there loses no layer. */
-static __noinline bool caps_is_within(struct caps_domain *d, struct caps_domain *other)
-{
-	u32 i;
-
-	if (d->session != other->session)
-		return false;
-	bpf_for(i, 0, other->count)
-		if (!caps_has(d, other->layers[BOUND(i, CAPS_LAYERS)]))
-			return false;
-	return true;
-}
-
 static __always_inline void caps_exchange(u32 *of, u32 number)
 {
 	u32 old = __sync_lock_test_and_set(of, number);

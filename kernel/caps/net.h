@@ -59,6 +59,15 @@ static __noinline int caps_sock_bound(u64 file, u32 kind, struct caps_question *
 	return 0;
 }
 
+/* A socket's own address was asked about: it is bound, or refused. */
+static __always_inline int caps_own_answered(struct socket *sock, struct caps_question *q, u8 op)
+{
+	struct tg_note n = { .op = op, .class = q->class == CAPS_UNIX ? TG_C_UNIX : TG_C_SOCKET };
+
+	return q->asked.given ? caps_sock_bound(address(sock->file), CAPS_ADDRESSED, q) :
+				verdict_of(caps_refuse(q, &n));
+}
+
 /* An abstract name. */
 __noinline int caps_ask_abstract(u64 text, u32 len, struct caps_question *q __arg_nonnull)
 {
@@ -99,7 +108,7 @@ static __always_inline int caps_ask_unix(u64 sk, struct caps_question *q)
 	return dentry ? caps_ask_path(dentry, q) : -EACCES;
 }
 
-/* The same, and the record of a refusal. */
+/* Asks about what a Unix socket is bound to, with the record of a refusal. */
 static __noinline int caps_unix_asked(u64 sk, struct caps_question *q, u8 op)
 {
 	struct tg_note n = { .op = op, .class = TG_C_UNIX };
@@ -131,14 +140,11 @@ __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 	q.class = sk ? caps_class_of_sock(k) : CAPS_CLASSES;
 	q.asked.wanted = CAPS_CONNECT;
 	if (q.class == CAPS_UNIX) {
-		u64 peer = address(CAST(struct unix_sock, sk)->peer);
+		bool client = caps_is_unix_client(sk);
 
-		/* a client has no name of its own */
-		if (CAST(struct unix_sock, sk)->addr || !peer) {
+		if (!client)
 			q.asked.wanted = CAPS_BIND;
-			peer = sk;
-		}
-		err = caps_ask_unix(peer, &q);
+		err = caps_ask_unix(client ? address(CAST(struct unix_sock, sk)->peer) : sk, &q);
 	} else if (q.class != CAPS_CLASSES) {
 		q.asked.given = q.asked.wanted;
 		if (k->__sk_common.skc_dport)
@@ -166,7 +172,6 @@ __noinline int caps_hand_socket(u64 file, u32 domain, u32 had, bool keeps)
 SEC("lsm/socket_bind")
 int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len)
 {
-	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_UNIX };
 	struct caps_question q = {};
 	struct sock *sk = sock->sk;
 	u64 text = address(at) + 2;
@@ -183,13 +188,12 @@ int BPF_PROG(caps_socket_bind, struct socket *sock, struct sockaddr *at, int len
 		if (address(CAST(struct unix_sock, address(sk))->addr))
 			return -EINVAL;
 		caps_ask_abstract(text + 1, len - 3, &q);
-		err = q.asked.given ? 0 : verdict_of(caps_refuse(&q, &n));
-	} else {
-		/* as the kernel will say */
-		if (sk->__sk_common.skc_num || sk->__sk_common.skc_state != TCP_CLOSE)
-			return -EINVAL;
-		err = caps_inet_asked(sk, address(at), len, &q, TG_OP_SOCKET);
+		return caps_own_answered(sock, &q, TG_OP_SOCKET);
 	}
+	/* as the kernel will say */
+	if (sk->__sk_common.skc_num || sk->__sk_common.skc_state != TCP_CLOSE)
+		return -EINVAL;
+	err = caps_inet_asked(sk, address(at), len, &q, TG_OP_SOCKET);
 	return err ? err : caps_sock_bound(address(sock->file), CAPS_ADDRESSED, &q);
 }
 
@@ -219,7 +223,6 @@ static __noinline int caps_inet_connects(struct socket *sock, u64 at, int len,
  */
 static __noinline int caps_inet_disconnects(struct socket *sock, struct caps_question *q)
 {
-	struct tg_note n = { .op = TG_OP_CONNECT, .class = TG_C_SOCKET };
 	u64 file = address(sock->file), sk = address(sock->sk);
 	struct caps_active *a;
 	u32 kind, names = 0;
@@ -236,8 +239,7 @@ static __noinline int caps_inet_disconnects(struct socket *sock, struct caps_que
 		return 0;
 	q->asked.wanted = CAPS_BIND;
 	caps_ask_sock(sk, false, q);
-	return q->asked.given ? caps_sock_bound(file, CAPS_ADDRESSED, q) :
-				verdict_of(caps_refuse(q, &n));
+	return caps_own_answered(sock, q, TG_OP_CONNECT);
 }
 
 SEC("lsm/socket_connect")
@@ -272,16 +274,13 @@ static __always_inline bool caps_is_daemon(u64 sk)
 static __noinline bool caps_name_is_taken(u64 sk, u32 domain, bool bound)
 {
 	struct caps_question q = { .domain = domain, .class = CAPS_UNIX };
-	u64 peer = address(CAST(struct unix_sock, sk)->peer);
 
 	q.asked.wanted = CAPS_BIND;
-	if (!CAST(struct unix_sock, sk)->addr && peer) {
-		if (bound || caps_is_daemon(sk))
-			return false;
-		q.asked.wanted = CAPS_CONNECT;
-		sk = peer;
-	}
 	caps_ask_unix(sk, &q);
+	if (q.why != CAPS_REVOKED && !bound && caps_is_unix_client(sk) && !caps_is_daemon(sk)) {
+		q.asked.wanted = CAPS_CONNECT;
+		caps_ask_unix(address(CAST(struct unix_sock, sk)->peer), &q);
+	}
 	return q.why == CAPS_REVOKED;
 }
 
@@ -432,15 +431,16 @@ int BPF_PROG(caps_guard_socket_permission, struct file *file, int mask)
 			      CAPS_IS_READ(caps_call()) ? 0 : CAPS_READ, TG_OP_RECEIVE);
 }
 
-/* What gave a domain the address that an inet socket has; NULL: nothing. */
-static __noinline struct caps_active *caps_own_of(u64 file, u64 sk, u32 domain)
+/* What gave a domain the address that a socket has, `object`, or, 0, an inet socket's; NULL: nothing. */
+static __noinline struct caps_active *caps_own_of(u64 file, u64 sk, u32 domain, u64 object)
 {
 	struct caps_active *a = NULL;
 	u32 kind;
 
 	for_each_index(kind, CAPS_ADDRESSED + 1) {
 		a = caps_active_of(file, domain, kind);
-		if (a && a->wanted & CAPS_BIND && caps_own_is(sk, a->object))
+		if (a && a->wanted & CAPS_BIND &&
+		    (object ? a->object == object : caps_own_is(sk, a->object)))
 			break;
 		a = NULL;
 	}
@@ -450,37 +450,28 @@ static __noinline struct caps_active *caps_own_of(u64 file, u64 sk, u32 domain)
 /* An own address that nothing gave is asked for: the kernel chooses one where there is none yet, or somebody else has named it. */
 static __noinline int caps_own_asked(struct socket *sock, u8 op)
 {
-	struct tg_note n = { .op = op, .class = TG_C_SOCKET };
 	u64 file = address(sock->file), sk = address(sock->sk);
 	struct caps_question q = {};
 
-	if (!caps_begin(&q, CAPS_TCP, CAPS_BIND, 0) || caps_own_of(file, sk, q.domain))
+	if (!caps_begin(&q, CAPS_TCP, CAPS_BIND, 0) || caps_own_of(file, sk, q.domain, 0))
 		return 0;
 	caps_ask_sock(sk, false, &q);
-	return q.asked.given ? caps_sock_bound(file, CAPS_ADDRESSED, &q) :
-			       verdict_of(caps_refuse(&q, &n));
+	return caps_own_answered(sock, &q, op);
 }
 
 /* The same of a Unix socket's abstract name. */
 static __noinline int caps_abstract_asked(struct socket *sock)
 {
-	struct tg_note n = { .op = TG_OP_SOCKET, .class = TG_C_UNIX };
 	struct caps_question q = {};
-	struct caps_active *a;
 	u64 addr = address(CAST(struct unix_sock, address(sock->sk))->addr);
-	u32 kind;
 
 	if (!addr || (u8)read_kernel_u64(unix_text(addr)) ||
 	    !caps_begin(&q, CAPS_UNIX, CAPS_BIND, 0))
 		return 0;
 	caps_ask_abstract(unix_text(addr) + 1, CAST(struct unix_address, addr)->len - 3, &q);
-	for_each_index(kind, CAPS_ADDRESSED + 1) {
-		a = caps_active_of(address(sock->file), q.domain, kind);
-		if (a && a->wanted & CAPS_BIND && a->object == q.object)
-			return 0;
-	}
-	return q.asked.given ? caps_sock_bound(address(sock->file), CAPS_ADDRESSED, &q) :
-			       verdict_of(caps_refuse(&q, &n));
+	return caps_own_of(address(sock->file), address(sock->sk), q.domain, q.object) ?
+		       0 :
+		       caps_own_answered(sock, &q, TG_OP_SOCKET);
 }
 
 SEC("lsm/socket_listen")
@@ -531,7 +522,7 @@ int BPF_PROG(caps_socket_accept, struct socket *sock, struct socket *newsock)
 		err = caps_own_asked(sock, TG_OP_ACCEPT);
 		if (err)
 			return err;
-		own = caps_own_of(file, sk, domain);
+		own = caps_own_of(file, sk, domain, 0);
 		if (own)
 			from = own;
 	}

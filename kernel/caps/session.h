@@ -50,7 +50,9 @@ struct caps_domain {
 	u32 services; /* any layer describes services */
 	/* whatever it has may have been handed over, not always by a domain that can be seen */
 	u32 hands;
-	u64 serial;              /* no other domain has it */
+	u32 spent;  /* it is not used again: others end with what it has */
+	u64 serial; /* no other domain has it */
+	u64 session_number;
 	u32 layers[CAPS_LAYERS]; /* struct caps_subject each, rising */
 	u32 control[CAPS_CLASSES];
 };
@@ -135,6 +137,41 @@ static __always_inline struct caps_domain *caps_me(void)
 	return t && t->domain ? caps_domain_at(t->domain) : NULL;
 }
 
+/* Has a domain this layer? */
+static __noinline bool caps_has(struct caps_domain *d, u32 layer)
+{
+	u32 i;
+
+	bpf_for(i, 0, d->count)
+		if (d->layers[BOUND(i, CAPS_LAYERS)] == layer)
+			return true;
+	return false;
+}
+
+/* Has a domain all layers that another one of its session has? Then a task that comes from there loses no layer. */
+static __noinline bool caps_is_within(struct caps_domain *d, struct caps_domain *other)
+{
+	u32 i;
+
+	if (d->session != other->session)
+		return false;
+	bpf_for(i, 0, other->count)
+		if (!caps_has(d, other->layers[BOUND(i, CAPS_LAYERS)]))
+			return false;
+	return true;
+}
+
+/*
+ * May a domain be used again that no task is in any more? What was bound by it is there still, so the next task that comes to have
+ * these layers leaves no further entries on what it inherits. One that was narrowed from another is not, as that may be gone.
+ */
+static __always_inline bool caps_is_left(struct caps_domain *d)
+{
+	struct caps_session *s = caps_session_at(d->session);
+
+	return d->count && !d->before && !d->spent && s->tasks && s->number == d->session_number;
+}
+
 /* One more task is in a domain, unless that has been freed meanwhile. */
 static __noinline bool caps_enter(u32 number)
 {
@@ -196,10 +233,12 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 		__sync_fetch_and_sub(&s->domains, 1);
 		return NULL;
 	}
-	bpf_for(i, 0, CAPS_DOMAINS) {
+	/* those that may be used again come last */
+	bpf_for(i, 0, CAPS_DOMAINS * 2) {
 		struct caps_domain *d = caps_domain_at(first + i);
 
-		if (d->refs || __sync_val_compare_and_swap(&d->refs, 0, 1))
+		if (d->refs || (i < CAPS_DOMAINS && caps_is_left(d)) ||
+		    __sync_val_compare_and_swap(&d->refs, 0, 1))
 			continue;
 		/* 0 is no number */
 		d->number += 1 << CAPS_NUMBER_BITS;
@@ -209,7 +248,8 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 		__sync_fetch_and_add(&caps_domains_used, 1);
 		d->serial = __sync_fetch_and_add(&caps_domains_made, 1) + 1;
 		d->session = session;
-		d->before = d->hands = 0;
+		d->session_number = s->number;
+		d->before = d->hands = d->spent = 0;
 		__sync_fetch_and_add(&s->tasks, 1);
 		return d;
 	}

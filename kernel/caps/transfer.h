@@ -13,6 +13,20 @@ enum caps_handed {
 };
 
 /*
+ * What a domain, `heir`, has of a file comes to end with what another one has. If that one were used again, it would have that anew, and
+ * nothing would end with it any more. It may be used again where nothing of it `ends` by itself and the heir has all its layers: by
+ * these it loses itself what they lose.
+ */
+static __noinline int caps_spend(u32 number, u32 heir, bool ends)
+{
+	struct caps_domain *d = caps_domain_at(number);
+
+	if (d->number == number && (ends || !caps_is_within(caps_domain_at(heir), d)))
+		d->spent = 1;
+	return 0;
+}
+
+/*
  * One that handed it over: what it has bounds what there is to be had, and says whether a socket was connected or bound. False: it has ended,
  * or there are too many.
  */
@@ -29,6 +43,7 @@ static __always_inline bool caps_from(struct caps_active *a, u64 file, struct ca
 
 		if (!one)
 			break;
+		caps_spend(one, a->domain, from->until || from->limited);
 		bpf_for(k, 0, CAPS_ANCESTORS) {
 			u32 have = a->ancestors[BOUND(k, CAPS_ANCESTORS)];
 
@@ -63,14 +78,13 @@ static __noinline bool caps_inherit(struct caps_active *a, u64 file, u32 own, u3
 	bpf_for(pass, 0, 2) {
 		struct caps_active *at = caps_active_at(file, 0, 0);
 
-		bpf_for(i, 0, CAPS_DOMAINS * 2) {
-			u32 domain, kind;
+		bpf_for(i, 0, CAPS_ACTIVES) {
+			u64 next = at ? at->next : 0;
+			u32 domain = next;
 
-			if (!at || !at->next)
+			if (!next)
 				break;
-			domain = at->next;
-			kind = at->next_kind;
-			at = caps_active_at(file, domain, kind);
+			at = caps_active_at(file, domain, next >> 32);
 			if (!at || domain == own)
 				continue;
 			if (!pass) {
@@ -160,12 +174,15 @@ __noinline int caps_hand(u64 file, u32 domain, u32 from)
 	if (caps_is_queue(inode))
 		return -EACCES;
 	a = caps_active_at(file, domain, CAPS_OPENED);
-	if (a) {
+	if (a && !keeps) {
 		if (socket ? !a->rights : caps_mode_of(f, a->class) & ~a->rights)
-			return keeps ? CAPS_HANDED_PART : -EACCES;
+			return -EACCES;
 		return CAPS_HANDED;
 	}
-	a = caps_active_made(file, domain, CAPS_OPENED);
+	if (a)
+		caps_active_anew(a);
+	else
+		a = caps_active_made(file, domain, CAPS_OPENED);
 	if (!a)
 		return -ENOMEM;
 	if (!(from ? caps_inherit_from(a, file, from, &had) :

@@ -143,6 +143,7 @@ struct sockaddr_un {
 	char sun_path[108];
 };
 struct unix_address {
+	refcount_t refcnt;
 	int len;
 	struct sockaddr_un name[0];
 };

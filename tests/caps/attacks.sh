@@ -68,6 +68,10 @@ mkdir -p /srv/att/{given/bound,own,run/given,secret/deep,lower,upper,work,merged
 cp /usr/bin/echo /srv/att/given/program
 cp /lib64/ld-linux-x86-64.so.2 /srv/att/given/loader
 cp /usr/bin/perl /srv/att/perl
+# a program that ends at once: an ELF header, one segment, exit(0)
+perl -e 'print pack("H32 S2 L Q3 L S6", "7f454c46020101", 2, 62, 1, 0x400078, 64, 0, 0, 64, 56, 1, 0, 0, 0),
+	pack("L2 Q6", 1, 5, 0, 0x400000, 0x400000, 129, 129, 4096), "\xb8\x3c\0\0\0\x31\xff\x0f\x05"' >/srv/att/brief-program
+chmod +x /srv/att/brief-program
 printf '#!/srv/att/given/script2\n' >/srv/att/given/script
 printf '#!/srv/att/given/program\n' >/srv/att/given/script2
 chmod +x /srv/att/given/script*
@@ -111,7 +115,7 @@ cat >/srv/att.caps <<-END
 	    file /srv/att/** read write create unlink
 	    file /proc/[0-9]*/** read write
 	    program /usr/bin/perl execute
-	    program /srv/att/perl execute as small
+	    program /srv/att/{perl,brief-program} execute as small
 	    connect tcp 127.0.0.1 port 7302
 	    connect tcp 127.0.0.1 port 7306
 	    bind tcp loopback port 7303
@@ -144,11 +148,13 @@ cat >/srv/att.caps <<-END
 	    bind tcp 127.0.0.1 port 7312-7313
 	    bind tcp 198.51.100.9 port 80
 	    bind unix @own
+	    connect unix @attacked
 	}
 	subject serves {
 	$base
 	    program /usr/bin/perl execute
 	    bind tcp any
+	    bind unix @*
 	}
 	subject brief {
 	$base
@@ -212,8 +218,13 @@ expect 0 '^shut' result port-for-nothing
 expect 0 '^shut' result unspecified-address
 expect 0 '^shut' result client-handed-over
 expect 0 '^shut' result message-put-off
+expect 0 '^shut' result unix-client-handed-over
 expect 0 '^shut' result sockets-go-on
 expect 0 '^shut' result place-used-again
+expect 0 '^shut' result longer-than-a-walk
+expect 0 '^shut' result owner-within
+expect 0 '^shut' result executed-many-times
+expect 0 '^shut' result uses-given-again
 expect 0 '^shut' result asked-of-the-daemon
 expect 0 '^shut' result told-to-the-daemon
 expect 0 '^shut' result connections-to-the-daemon

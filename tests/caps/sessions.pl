@@ -491,3 +491,91 @@ attack "place-used-again" => sub {
 	$_->end() for $b, @later;
 	return @said;
 };
+
+# so many executions of a program that brings a layer, each with some of what the session holds
+sub runs { my ($times, $closes) = @_; return "for (1 .. $times) { my \$pid = fork(); if (!\$pid) { $closes; eval { sys(59, '$S/brief-program', 0, 0) }; sys(231, 1) } waitpid(\$pid, 0); die \"ended by \$?\" if \$? }" }
+
+attack "longer-than-a-walk" => sub {
+	# a file comes to be of more domains than a walk once saw; then another one has its address, which is its processor's next
+	my $all = "\0" x 128;
+	sys(204, 0, 128, $all);
+	my $one = pack('Q', 1);
+	sys(203, 0, 8, $one);
+	my ($here, $there) = pair(SOCK_STREAM);
+	my $s = Session->begin('wide', 0);
+	$s->must("\$held = opened('$S/given/f', O_RDWR)");
+	$s->must(runs(8250, 'sys(436, 0, $held - 1, 0); sys(436, $held + 1, 0xffffffff, 0)'));
+	$s->must('shut($held)');
+	my @secrets = map { opened('/etc/shadow', O_RDONLY) } 1 .. 64;
+	gives($here, $_) for @secrets;
+	my @said = map { $s->does("taken($there)") } @secrets;
+	gives($here, opened("$S/given/f", O_RDONLY));
+	push @said, goes_on($s->does("content(taken($there))") =~ /^ok/);
+	$s->end();
+	sys(203, 0, 128, $all);
+	shut($_) for @secrets;
+	return @said;
+};
+
+attack "owner-within" => sub {
+	# in a PID namespace, another process has the number there that the session's own process has outside
+	my $own = opened('/proc/self/ns/pid', O_RDONLY);
+	pipe(my $r, my $w) or die;
+	sys(272, 0x20000000);
+	# its first process
+	my $s = eval { Session->begin('one', 0) };
+	my $helper = $s ? fork() : undef;
+	if ($s && !$helper) {
+		my $is = eval {
+			open(my $last, '>', '/proc/sys/kernel/ns_last_pid') or die;
+			syswrite($last, $s->{pid} - 1);
+			close($last);
+			my $pid = fork();
+			sleep(1000) if defined $pid && !$pid;
+			$pid;
+		};
+		syswrite($w, ($is // 0) . "\n");
+		sleep(1000);
+		sys(231, 0);
+	}
+	sys(308, $own, 0x20000000);
+	shut($own);
+	failed("no session: $@") if !$s;
+	push @others, $helper;
+	my $number = readline($r) + 0;
+	failed("$number instead of $s->{pid}") if $number != $s->{pid};
+	$s->must("my \$p = \"\\0\" x 8; sys(53, 1, 1, 0, \$p); (\$at) = unpack('ii', \$p)");
+	my @said = ($s->does("sys(72, \$at, 8, $number)"), goes_on($s->does("sys(72, \$at, 8, sys(39))") =~ /^ok/));
+	$s->end();
+	return @said;
+};
+
+attack "executed-many-times" => sub {
+	# what each execution inherits is bound once more; more often than a session may have anything
+	my $s = Session->begin('wide', 0);
+	$s->must("push \@held, opened('$S/given/f', O_RDONLY) for 1 .. 300");
+	my @said = goes_on(map { $_ =~ /^ok/ } $s->does(runs(60, '1')), $s->does("seen('$S/given/f')"), $s->does('content($held[299])'));
+	# of those that run at once each has its own
+	push @said, goes_on($s->does("my \@all = map { my \$pid = fork(); if (!\$pid) { eval { sys(59, '$S/brief-program', 0, 0) }; sys(231, 1) } \$pid } 1 .. 4; for (\@all) { waitpid(\$_, 0); die \"ended by \$?\" if \$? }") =~ /^ok/);
+	$s->end();
+	return @said;
+};
+
+attack "uses-given-again" => sub {
+	# a program that brings a layer is executed again: it has its uses anew, and a process that it handed the file to has none
+	my ($here, $there) = pair(SOCK_STREAM);
+	my ($a, $b, $c) = map { Session->begin('wide', 0) } 1 .. 3;
+	my ($few, $handed) = map { $_->must("\$held = opened('$S/few', O_RDONLY)") } $a, $b;
+	my $runs = sub {
+		my ($s, $code) = @_;
+		my $all = "require '/payload/session.pl'; eval { $code }; sys(231, \$@ ? 1 : 0)";
+		return $s->does("my \$pid = fork(); if (!\$pid) { exec('$S/perl', '-e', q{$all}) } waitpid(\$pid, 0); die \"EACCES\\n\" if \$?");
+	};
+	my @said = goes_on(map { $runs->($a, "content($few) for 1 .. 2") =~ /^ok/ } 1, 2);
+	push @said, $runs->($a, "content($few) for 1 .. 3");
+	$runs->($b, "gives($here, $handed)") =~ /^ok/ or failed('it is not handed over');
+	$c->must("\$at = taken($there); content(\$at) for 1 .. 2");
+	push @said, $c->does('content($at)'), goes_on($runs->($b, "content($handed)") =~ /^ok/), $c->does('content($at)');
+	$_->end() for $a, $b, $c;
+	return @said;
+};

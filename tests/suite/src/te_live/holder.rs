@@ -14,14 +14,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::cmsg_space;
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, unshare};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn,
     UnixAddr, connect, recvmsg, sendmsg, sendto, socket,
 };
-use nix::unistd::{ForkResult, Pid, fork};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork, getpid, pause};
 
 use crate::sys::{answer, send_at_once, syscall};
 use crate::te_live::place;
@@ -137,6 +138,25 @@ fn links_after_failure(dir: &str) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The number, in a PID namespace, of its first process, this one, or of another one that is made. No process outside has that.
+fn within(whom: &str) -> io::Result<String> {
+    const BEFORE: &str = "31233";
+    let pid = match whom {
+        "itself" => getpid(),
+        _ => {
+            fs::write("/proc/sys/kernel/ns_last_pid", BEFORE)?;
+            // SAFETY: this process has one thread.
+            match unsafe { fork() }? {
+                ForkResult::Child => loop {
+                    pause();
+                },
+                ForkResult::Parent { child } => child,
+            }
+        }
+    };
+    Ok(pid.to_string())
 }
 
 /// Does as each line says until there are no more.
@@ -327,6 +347,24 @@ impl Held {
                 answer(unsafe { libc::fcntl(end.as_raw_fd(), libc::F_SETOWN, pid) })?;
             }
             ["own-itself"] => return self.does(&["own", &std::process::id().to_string()]),
+            // the same by its first process, in a PID namespace of its own
+            ["own-within", whom] => {
+                unshare(CloneFlags::CLONE_NEWPID)?;
+                // SAFETY: this process has one thread.
+                let child = match unsafe { fork() }? {
+                    ForkResult::Child => {
+                        let became = within(whom).and_then(|pid| self.does(&["own", &pid]));
+                        let number = became.map_err(|e| e.raw_os_error().unwrap_or(255));
+                        std::process::exit(number.err().unwrap_or(0));
+                    }
+                    ForkResult::Parent { child } => child,
+                };
+                return match waitpid(child, None)? {
+                    WaitStatus::Exited(_, 0) => Ok(()),
+                    WaitStatus::Exited(_, number) => Err(io::Error::from_raw_os_error(number)),
+                    status => Err(io::Error::other(format!("{status:?}"))),
+                };
+            }
             ["command", ref args @ ..] => {
                 let status = Command::new("/payload/tidegate")
                     .args(args)

@@ -95,6 +95,7 @@ const SCENES: &[Scene] = &[
     ("noted", labels::noted),
     ("unspecified", unspecified),
     ("owner", owner),
+    ("owner-within", owner_within),
     ("first-message", objects::first_message),
     ("message-put-off", objects::message_put_off),
     ("messages", objects::messages),
@@ -291,6 +292,14 @@ fn owner(c: &mut Checks) {
         REFUSED.into(),
     );
     c.same("a process group", holder.does("own -1"), REFUSED.into());
+}
+
+/// In a PID namespace a number is another process's than outside, where nobody may have it.
+fn owner_within(c: &mut Checks) {
+    for (whom, became) in [("itself", "ok"), ("another", REFUSED)] {
+        let said = Holder::new().does(&format!("own-within {whom}"));
+        c.same(whom, said, became.into());
+    }
 }
 
 /// A process that is governed does not administer what governs it, root or not.
