@@ -52,8 +52,9 @@ static __noinline bool caps_is_same(struct caps_domain *d, struct caps_domain *o
 }
 
 /* The number of a domain that is left and is what a new one is, which nobody has seen yet, and goes; else the new one's. */
-static __noinline u32 caps_again(struct caps_domain *d)
+__noinline u32 caps_again(u32 number)
 {
+	struct caps_domain *d = caps_domain_at(number);
 	struct caps_session *s = caps_session_at(d->session);
 	u32 i;
 
@@ -72,10 +73,10 @@ static __noinline u32 caps_again(struct caps_domain *d)
 		__sync_fetch_and_add(&caps_domains_used, 1);
 		__sync_fetch_and_add(&s->tasks, 1);
 		d->count = 0;
-		caps_leave(d->number);
+		caps_leave(number);
 		return other->number;
 	}
-	return d->number;
+	return number;
 }
 
 /*
@@ -110,7 +111,7 @@ static __noinline u32 caps_brought(struct caps_question *q, u32 number)
 	if (!d)
 		return number;
 	caps_finish(d);
-	return caps_again(d);
+	return caps_again(d->number);
 }
 
 /*

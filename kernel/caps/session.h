@@ -163,13 +163,15 @@ static __noinline bool caps_is_within(struct caps_domain *d, struct caps_domain 
 
 /*
  * May a domain be used again that no task is in any more? What was bound by it is there still, so the next task that comes to have
- * these layers leaves no further entries on what it inherits. One that was narrowed from another is not, as that may be gone.
+ * these layers leaves no further entries on what it inherits. One that was narrowed from another is not, as that may be gone; nor
+ * one of which others may have been handed anything unseen.
  */
 static __always_inline bool caps_is_left(struct caps_domain *d)
 {
 	struct caps_session *s = caps_session_at(d->session);
 
-	return d->count && !d->before && !d->spent && s->tasks && s->number == d->session_number;
+	return d->count && !d->before && !d->hands && !d->spent && s->tasks &&
+	       s->number == d->session_number;
 }
 
 /* One more task is in a domain, unless that has been freed meanwhile. */

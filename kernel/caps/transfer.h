@@ -17,7 +17,7 @@ enum caps_handed {
  * nothing would end with it any more. It may be used again where nothing of it `ends` by itself and the heir has all its layers: by
  * these it loses itself what they lose.
  */
-static __noinline int caps_spend(u32 number, u32 heir, bool ends)
+__noinline int caps_spend(u32 number, u32 heir, bool ends)
 {
 	struct caps_domain *d = caps_domain_at(number);
 
@@ -203,8 +203,12 @@ static __noinline int caps_sent(u64 file, u32 domain)
 	bpf_for(kind, CAPS_OPENED, CAPS_ADDRESSED + 1) {
 		struct caps_active *a = caps_active_of(file, domain, kind);
 
-		if (a)
-			a->sent = 1;
+		if (!a)
+			continue;
+		a->sent = 1;
+		/* it may be received once it has ended, and must have ended then */
+		if (a->until || a->limited)
+			caps_domain_at(a->domain)->spent = 1;
 	}
 	return 0;
 }

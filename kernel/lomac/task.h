@@ -7,6 +7,7 @@
 #define TIDEGATE_LOMAC_TASK_H
 
 #include "lib/arch.h"
+#include "lib/number.h"
 #include "lib/signals.h"
 #include "lomac/shared.h"
 #include "lomac/terminal.h"
@@ -124,12 +125,9 @@ SEC("lsm/file_fcntl")
 int BPF_PROG(lomac_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
 {
 	struct tg_subject *s = subject_current();
-	struct task_struct *me = bpf_get_current_task_btf();
 	struct tg_note n = {
 		.op = TG_OP_SIGNAL, .class = TG_C_TASK, .source = ~0u, .reason = TG_R_TOP_ONLY
 	};
-	struct pid *pid;
-	u32 own = 0;
 
 	if (subject_level(s) >= policy.top)
 		return 0;
@@ -151,11 +149,7 @@ int BPF_PROG(lomac_file_fcntl, struct file *file, unsigned int cmd, unsigned lon
 		return terminal_is_higher(file, subject_level(s), false) ? deny(s, &n, -EPERM) : 0;
 	if (cmd != F_SETOWN && cmd != F_SETOWN_EX)
 		return 0;
-	pid = me->thread_pid;
-	bpf_probe_read_kernel(&own, sizeof(own),
-			      (void *)address(pid) + bpf_core_field_offset(struct pid, numbers) +
-				      (pid->level & 31) * bpf_core_type_size(struct upid));
-	if (cmd == F_SETOWN && (!arg || (u32)arg == own))
+	if (cmd == F_SETOWN && (!arg || (u32)arg == own_number()))
 		return 0;
 	return deny(s, &n, -EPERM);
 }

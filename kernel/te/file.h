@@ -141,7 +141,10 @@ static __noinline int te_owner_asked(unsigned long pid)
 	if (!owner)
 		return -ESRCH;
 	n.peer = owner->tgid;
-	err = te_avc_has_perm(who.sid, te_sid_of(owner), SECCLASS_PROCESS, every, &n);
+	/* a thread of its own */
+	err = owner->tgid == bpf_get_current_pid_tgid() >> 32 ?
+		      0 :
+		      te_avc_has_perm(who.sid, te_sid_of(owner), SECCLASS_PROCESS, every, &n);
 	bpf_task_release(owner);
 	return err;
 }

@@ -495,28 +495,6 @@ attack "place-used-again" => sub {
 # so many executions of a program that brings a layer, each with some of what the session holds
 sub runs { my ($times, $closes) = @_; return "for (1 .. $times) { my \$pid = fork(); if (!\$pid) { $closes; eval { sys(59, '$S/brief-program', 0, 0) }; sys(231, 1) } waitpid(\$pid, 0); die \"ended by \$?\" if \$? }" }
 
-attack "longer-than-a-walk" => sub {
-	# a file comes to be of more domains than a walk once saw; then another one has its address, which is its processor's next
-	my $all = "\0" x 128;
-	sys(204, 0, 128, $all);
-	my $one = pack('Q', 1);
-	sys(203, 0, 8, $one);
-	my ($here, $there) = pair(SOCK_STREAM);
-	my $s = Session->begin('wide', 0);
-	$s->must("\$held = opened('$S/given/f', O_RDWR)");
-	$s->must(runs(8250, 'sys(436, 0, $held - 1, 0); sys(436, $held + 1, 0xffffffff, 0)'));
-	$s->must('shut($held)');
-	my @secrets = map { opened('/etc/shadow', O_RDONLY) } 1 .. 64;
-	gives($here, $_) for @secrets;
-	my @said = map { $s->does("taken($there)") } @secrets;
-	gives($here, opened("$S/given/f", O_RDONLY));
-	push @said, goes_on($s->does("content(taken($there))") =~ /^ok/);
-	$s->end();
-	sys(203, 0, 128, $all);
-	shut($_) for @secrets;
-	return @said;
-};
-
 attack "owner-within" => sub {
 	# in a PID namespace, another process has the number there that the session's own process has outside
 	my $own = opened('/proc/self/ns/pid', O_RDONLY);
