@@ -148,7 +148,6 @@
 #define F2FS_IOCTL_MAGIC 0xf5
 #define F2FS_MOVE_RANGE 9 /* its number among those; in a 32-bit call its argument is shorter */
 #define IOC_WRITE (1u << 30)
-#define IOC_READ (1u << 31)
 #define EXT4_IOC_MOVE_EXT 0xc028660f
 #define EXT4_IOC_MIGRATE 0x6609
 #define PAGEMAP_SCAN 0x6610 /* of a size that may grow */

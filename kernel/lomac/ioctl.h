@@ -29,10 +29,23 @@ static __always_inline bool changes_filesystem(u32 cmd, bool named)
 	return cmd == EXT4_IOC_MOVE_EXT;
 }
 
-/* F2FS has a file pinned to its blocks by a descriptor for reading: of its calls what does not only tell changes the file. */
+/*
+ * F2FS has a file pinned to its blocks, or takes from a compressed one the blocks that it spares, by a descriptor for reading. What
+ * only tells is let through. The direction in a call's number does not say so: that of the second of these reads.
+ */
 static __always_inline bool changes_file(u32 cmd)
 {
-	return (cmd >> 8 & 0xff) == F2FS_IOCTL_MAGIC && (cmd & (IOC_READ | IOC_WRITE)) != IOC_READ;
+	if ((cmd >> 8 & 0xff) != F2FS_IOCTL_MAGIC)
+		return false;
+	switch (cmd & 0xff) {
+	case 12: /* features */
+	case 14: /* whether it is pinned */
+	case 17: /* how many blocks are spared */
+	case 21: /* how it is compressed */
+	case 26: /* whether it is a device */
+		return false;
+	}
+	return true;
 }
 
 /*

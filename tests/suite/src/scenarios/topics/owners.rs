@@ -43,6 +43,11 @@ pub const SCENARIOS: &[Scenario] = &[
         pinned,
     ),
     bypass(
+        "file-compressed-blocks",
+        "the blocks that a compressed file of F2FS spares are taken from it, by a descriptor for reading",
+        compressed,
+    ),
+    bypass(
         "subvolume-of-bcachefs",
         "a subvolume is made, copied to a higher place or removed by an ioctl, which asks nobody about names",
         subvolume,
@@ -151,6 +156,24 @@ fn pinned() -> Outcome {
             let own = place::file(home(level), level.name())?;
             refused(Errno::ENOTTY, asks(&own, PIN))?;
             refused(Errno::ENOTTY, asks(&high, IS_PINNED))
+        })?;
+    }
+    Ok(())
+}
+
+fn compressed() -> Outcome {
+    const SPARED: u64 = 0x8008_f511;
+    const RELEASE: u64 = 0x8008_f512;
+    const RESERVE: u64 = 0x8008_f513;
+    let high = place::file(SYSTEM, "high")?;
+    for level in Level::LOWER {
+        at(level, || {
+            let own = place::file(home(level), level.name())?;
+            for request in [RELEASE, RESERVE] {
+                refused(Errno::EPERM, asks(&high, request))?;
+                refused(Errno::ENOTTY, asks(&own, request))?;
+            }
+            refused(Errno::ENOTTY, asks(&high, SPARED))
         })?;
     }
     Ok(())
