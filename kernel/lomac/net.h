@@ -67,12 +67,15 @@ int BPF_PROG(lomac_socket_accept, struct socket *sock, struct socket *newsock)
 {
 	struct sock *sk = sock->sk;
 	struct net_peer p = {};
+	int err;
 
 	if (!sk)
 		return 0;
 	p.family = sk->__sk_common.skc_family;
-	if (p.family != AF_INET && p.family != AF_INET6)
-		return newsock->file ? verdict_of(hand_note(address(newsock->file))) : 0;
+	if (p.family != AF_INET && p.family != AF_INET6) {
+		err = family_is_told(p.family) ? 0 : observe_net(&p, TG_OP_ACCEPT);
+		return err || !newsock->file ? err : verdict_of(hand_note(address(newsock->file)));
+	}
 	count_query(TG_C_SOCKET);
 	net_bound(sk, &p);
 	return observe_net(&p, TG_OP_ACCEPT);
@@ -88,11 +91,13 @@ static __always_inline bool is_of_kernel(struct sock *sk)
 
 static __noinline int lomac_net_receive(struct sock *sk)
 {
-	struct net_peer p = {};
-	u16 family = sk->__sk_common.skc_family;
+	struct net_peer p = { .family = sk->__sk_common.skc_family };
 
-	if ((family != AF_INET && family != AF_INET6) || is_of_kernel(sk))
+	if (is_of_kernel(sk))
 		return 0;
+	/* a socket of TCP becomes one of SMC by an option (TCP_ULP), so that it is told neither as it is made nor as it is received */
+	if (p.family != AF_INET && p.family != AF_INET6)
+		return family_is_told(p.family) ? 0 : observe_net(&p, TG_OP_RECEIVE);
 	count_query(TG_C_SOCKET);
 	net_peer_of(sk, &p);
 	/* what was queued before a datagram socket connected came from anywhere, and SCTP's peer has more addresses */
@@ -401,6 +406,12 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	if (is_of_kernel(sk))
 		return 0;
 	err = use_socket(sk);
+	/* SMC hands a message that connects to the TCP socket behind it */
+	if (!err && msg->msg_flags & MSG_FASTOPEN && !family_is_told(named.family)) {
+		err = observe_net(&named, TG_OP_CONNECT);
+		if (!err)
+			err = use_authority(sk, policy.net_highest);
+	}
 	if (err || (named.family != AF_INET && named.family != AF_INET6))
 		return err;
 	/* the socket does not say which peer an association of SCTP is with */

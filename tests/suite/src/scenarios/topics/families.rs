@@ -5,14 +5,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::sys::socket::{SockaddrLike, SockaddrStorage, connect};
+use nix::sys::socket::{
+    Backlog, SockaddrLike, SockaddrStorage, bind, connect, getsockname, listen,
+};
 use nix::unistd::pipe2;
 
 use crate::scenarios::check::{Outcome, allowed, refused};
 use crate::scenarios::level;
 use crate::scenarios::net::{address, listener};
 use crate::scenarios::scenario::{Scenario, bypass, deny};
-use crate::scenarios::subject::{Level, at, lower, start};
+use crate::scenarios::subject::{Level, at, lower, spawn, start};
 use crate::scenarios::sys;
 use crate::sys::syscall;
 
@@ -38,6 +40,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "net-smc",
         "sockets of SMC, which connect and send so, too, are nobody's above the lowest level",
         shared_memory,
+    ),
+    bypass(
+        "net-smc-by-option",
+        "a listener of TCP becomes one of SMC by an option, and what it accepts is read by splice",
+        by_option,
     ),
 ];
 
@@ -186,4 +193,42 @@ fn shared_memory() -> Outcome {
         })?;
     }
     Ok(())
+}
+
+fn by_option() -> Outcome {
+    const SHARED_MEMORY: i32 = 43; // AF_SMC
+    const BY_NAME: i32 = 31; // TCP_ULP
+    // whoever asks for one has the kernel bring in the module, and falls
+    start(|| {
+        let _ = socket(SHARED_MEMORY, libc::SOCK_STREAM, 0);
+        Ok(())
+    })?
+    .join()?;
+    start(|| {
+        let socket = socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+        let (fd, kind) = (socket.as_raw_fd(), b"smc");
+        let (tcp, name) = (libc::IPPROTO_TCP, kind.as_ptr());
+        if syscall!(libc::SYS_setsockopt, fd, tcp, BY_NAME, name, kind.len()).is_err() {
+            // 7.2 has no such sockets
+            return Ok(());
+        }
+        bind(
+            fd,
+            &SockaddrStorage::from(SocketAddr::new(address(Untrusted), 0)),
+        )?;
+        listen(&socket, Backlog::new(1)?)?;
+        let to: SockaddrStorage = getsockname(fd)?;
+        let client = spawn(Untrusted, || {
+            let client = self::socket(libc::AF_INET, libc::SOCK_STREAM, 0)?;
+            connect(client.as_raw_fd(), &to)?;
+            allowed(sys::put(&client))
+        })?;
+        let connection = sys::owned(syscall!(libc::SYS_accept4, fd, 0, 0, libc::SOCK_CLOEXEC)?)?;
+        let (read, write) = pipe2(OFlag::O_CLOEXEC)?;
+        sys::splice(&connection, &write, 16)?;
+        sys::get(&read)?;
+        level::is(Untrusted)?;
+        client.join()
+    })?
+    .join()
 }
