@@ -267,6 +267,7 @@
 #define BTPROTO_HCI 1
 #define AF_ALG 38
 #define AF_VSOCK 40
+#define AF_SMC 43
 #define AF_XDP 44
 #define IPPROTO_IP 0
 #define IPPROTO_SCTP 132

@@ -16,12 +16,12 @@ static __always_inline bool socket_sets(struct sock *sk)
 	return family == AF_KEY || (family == AF_BLUETOOTH && sk->sk_protocol == BTPROTO_HCI);
 }
 
-/* Does it speak from any address? */
+/* Does it speak from any address? Of SMC a socket behind it has the address. */
 static __always_inline bool socket_forges(struct sock *sk)
 {
 	u16 family = sk->__sk_common.skc_family;
 
-	return family == AF_PACKET || family == AF_XDP ||
+	return family == AF_PACKET || family == AF_XDP || family == AF_SMC ||
 	       ((family == AF_INET || family == AF_INET6) && sk->sk_type == SOCK_RAW);
 }
 

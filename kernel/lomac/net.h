@@ -406,13 +406,8 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	if (is_of_kernel(sk))
 		return 0;
 	err = use_socket(sk);
-	/* SMC hands a message that connects to the TCP socket behind it */
-	if (!err && msg->msg_flags & MSG_FASTOPEN && !family_is_told(named.family)) {
-		err = observe_net(&named, TG_OP_CONNECT);
-		if (!err)
-			err = use_authority(sk, policy.net_highest);
-	}
-	if (err || (named.family != AF_INET && named.family != AF_INET6))
+	/* SMC hands a message that connects on to the TCP socket behind it */
+	if (err || (named.family != AF_INET && named.family != AF_INET6 && named.family != AF_SMC))
 		return err;
 	/* the socket does not say which peer an association of SCTP is with */
 	if (sk->sk_protocol == IPPROTO_SCTP)
