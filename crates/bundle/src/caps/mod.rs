@@ -6,12 +6,14 @@
 //! has bytes, however many capabilities there are.
 
 mod class;
+mod name_table;
 mod object;
 mod pattern;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::class::{Class, Word, permission};
+pub use self::name_table::{NameTable, ServiceNames};
 pub use self::object::{Object, Objects, address_key};
 pub use self::pattern::{Names, Part, Pattern, PatternProblem, literal};
 use crate::automaton::Automaton;
