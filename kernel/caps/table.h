@@ -14,6 +14,7 @@ struct caps_held_image {
 	u64 since;   /* ns of CLOCK_BOOTTIME; 0: the entry is free */
 	u32 at;      /* its place in the arena, */
 	u32 pages;   /* and how much it takes */
+	u32 names;   /* how many pages what its parts are called takes in user space */
 	u32 uid;     /* the user that brought it */
 	u32 number;  /* of the table's images, never used again */
 	u8 hash[32]; /* of the files that it was laid out from */

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidegate_bundle::caps::{Class, Service};
+use tidegate_bundle::caps::{Class, ServiceNames};
 use tidegate_lava::Place;
 use tidegate_monitor::{CapsAsked, CapsWhy, Event};
 
@@ -71,20 +71,24 @@ impl OfCaps {
     /// What the record has of it.
     pub fn record(&self, event: &Event) -> CapsRecord {
         let subject = self.subject.as_ref();
-        let subject = subject.and_then(|(placed, at)| placed.caps.subjects.get(*at as usize));
+        let subject = subject.and_then(|(placed, at)| placed.names.subject(*at));
         let service = match self.class {
             Some(Class::Service(number)) => self.service(number),
             _ => None,
         };
-        let operation = |service: &Service| {
+        let operation = |service: &ServiceNames| {
             let number = self.asked.operation;
-            let known = service.operations.iter().find(|it| it.number == number);
-            known.map_or_else(|| number.to_string(), |it| it.name.clone())
+            let known = service.operation(number);
+            known.map_or_else(|| number.to_string(), str::to_owned)
+        };
+        let (subject, file) = match subject {
+            Some((name, source)) => (Some(name.to_owned()), Some(source.to_string())),
+            None => (None, None),
         };
         CapsRecord {
             session: self.asked.session,
-            subject: subject.map(|subject| subject.name.clone()),
-            file: subject.map(|subject| subject.source.to_string()),
+            subject,
+            file,
             why: self.asked.why.map_or("unknown", CapsWhy::word).to_owned(),
             service: service.map(|service| service.name.clone()),
             // of a connection there is none yet
@@ -95,8 +99,8 @@ impl OfCaps {
         }
     }
 
-    fn service(&self, number: u16) -> Option<&Service> {
+    fn service(&self, number: u16) -> Option<&ServiceNames> {
         let (placed, _) = self.subject.as_ref()?;
-        placed.caps.services.get(usize::from(number))
+        placed.names.services().get(usize::from(number))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_bundle::Policy;
-use tidegate_bundle::caps::Capabilities;
+use tidegate_bundle::caps::NameTable;
 use tidegate_flask::Sid;
 use tidegate_lava::{Place, Places};
 
@@ -15,15 +15,15 @@ pub trait PolicyNames {
     /// Returns the context that a SID stands for, or `None` if it is not known.
     fn context(&self, sid: Sid) -> Option<String>;
 
-    /// Returns the capability files at a place of the kernel's images, or `None` if they are gone.
+    /// Returns the names of the capability files at a place of the kernel's images, or `None` if they are gone.
     fn capability(&self, place: u32) -> Option<(Arc<Placed>, Place)>;
 }
 
-/// Capability files and where their image is.
+/// The names of capability files, and where their image is.
 #[derive(Debug)]
 pub struct Placed {
-    /// What they say.
-    pub caps: Capabilities,
+    /// What they call their parts.
+    pub names: NameTable,
     /// The places of their subjects and capabilities in the arena.
     pub places: Places,
 }

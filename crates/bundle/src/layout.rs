@@ -2,12 +2,14 @@
 
 use crate::automaton::Automaton;
 
-/// An image being laid out. Places are offsets in the arena, of which it begins at `base`.
+/// An image being laid out, or measured. Places are offsets in the arena, of which it begins at `base`.
 #[derive(Debug)]
 pub struct Layout {
     base: u32,
-    /// What there is so far.
-    pub bytes: Vec<u8>,
+    /// Its bytes so far.
+    len: usize,
+    /// What they are; none: it is measured alone.
+    bytes: Option<Vec<u8>>,
 }
 
 /// What can be written into an image, as C has it.
@@ -44,21 +46,59 @@ impl Layout {
     pub fn new(base: u32, head: usize) -> Layout {
         Layout {
             base,
-            bytes: vec![0; 4 * head],
+            len: 4 * head,
+            bytes: Some(vec![0; 4 * head]),
+        }
+    }
+
+    /// One that is measured: it has a length and no bytes.
+    pub fn measured(base: u32, head: usize) -> Layout {
+        Layout {
+            bytes: None,
+            ..Layout::new(base, head)
+        }
+    }
+
+    /// How many bytes there are so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All that there is; of one that is measured, nothing.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes.unwrap_or_default()
+    }
+
+    /// Adds zeros up to this length.
+    fn extend(&mut self, len: usize) {
+        self.len = len;
+        if let Some(bytes) = &mut self.bytes {
+            bytes.resize(len, 0);
         }
     }
 
     /// The place of what comes next, where any word may be.
     pub fn here(&mut self) -> u32 {
-        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
-        self.base + self.bytes.len() as u32
+        self.extend(self.len.next_multiple_of(8));
+        self.base + self.len as u32
     }
 
     /// Writes values; the place of the first.
     pub fn list<W: Word>(&mut self, values: impl IntoIterator<Item = W>) -> u32 {
         let place = self.here();
-        for value in values {
-            value.put(&mut self.bytes);
+        match &mut self.bytes {
+            Some(bytes) => {
+                for value in values {
+                    value.put(bytes);
+                }
+                self.len = bytes.len();
+            }
+            None => self.len += W::SIZE * values.into_iter().count(),
         }
         place
     }
@@ -75,16 +115,19 @@ impl Layout {
     /// Room for so many values, of zeros; its place.
     pub fn room<W: Word>(&mut self, count: usize) -> u32 {
         let place = self.here();
-        self.bytes.resize(self.bytes.len() + count * W::SIZE, 0);
+        self.extend(self.len + count * W::SIZE);
         place
     }
 
     /// Writes a value in a place that there is room in.
     pub fn put<W: Word>(&mut self, place: u32, value: W) {
+        let Some(bytes) = &mut self.bytes else {
+            return;
+        };
         let at = (place - self.base) as usize;
-        let mut bytes = Vec::with_capacity(W::SIZE);
-        value.put(&mut bytes);
-        self.bytes[at..at + bytes.len()].copy_from_slice(&bytes);
+        let mut word = Vec::with_capacity(W::SIZE);
+        value.put(&mut word);
+        bytes[at..at + word.len()].copy_from_slice(&word);
     }
 
     /// Writes an automaton (`struct tg_automaton` of kernel/abi/automaton.h), whose answers are at a place.
@@ -92,7 +135,11 @@ impl Layout {
         let next = self.list(a.next.iter().copied());
         let accepts = self.list(a.accepts.iter().copied());
         let place = self.list([a.width.into(), a.start.into(), next, accepts, answers]);
-        self.bytes.extend_from_slice(&a.classes[..]);
+        // right behind its words, where the next list would begin later
+        if let Some(bytes) = &mut self.bytes {
+            bytes.extend_from_slice(&a.classes[..]);
+        }
+        self.len += a.classes.len();
         place
     }
 

@@ -9,6 +9,7 @@
 
 mod attrs;
 pub mod automaton;
+mod bounded;
 pub mod builtin;
 pub mod caps;
 pub mod escape;

@@ -89,8 +89,13 @@ pub const MAX_OPERANDS: usize = 8;
 pub const MAX_VECTOR: usize = 64;
 /// Bytes that the automata of capability files take, at most.
 pub const MAX_CAPS_BYTES: usize = 64 << 20;
+/// Bytes that all the rest of them takes in memory, at most: the lines' texts, patterns and files' names, and services.
+pub const MAX_CAPS_REST: usize = 4 * MAX_TEXT;
 /// Bytes in a bundle of capability files, header included, at most: their automata, and the lines' texts and names.
 pub const MAX_CAPS_BUNDLE: usize = MAX_CAPS_BYTES + 2 * MAX_TEXT;
+/// Bytes in memory that a byte of such a bundle comes to, at most: two bytes are an answer of an automaton that gives nothing, in a
+/// list that has as much room again.
+pub const MAX_CAPS_GROWTH: usize = 32;
 /// Subjects that a process can be limited by at once: as many layers as Landlock has.
 pub const MAX_LAYERS: usize = 16;
 /// Seconds that something bound can be good for, at most, where it does not last.

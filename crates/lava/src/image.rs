@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use tidegate_bundle::automaton::Automaton;
 use tidegate_bundle::caps::{
-    Allowed, Capabilities, Capability, Class, Needs, Operation, Rights, Service, SocketType,
-    Subject,
+    Allowed, Capabilities, Capability, Class, NameTable, Needs, Operation, Rights, Service,
+    SocketType, Subject,
 };
 use tidegate_bundle::layout::Layout;
 
@@ -60,6 +60,15 @@ impl Places {
         }
     }
 
+    /// Of the files that have these names.
+    pub fn named(names: &NameTable, base: u32) -> Places {
+        Places {
+            base,
+            subjects: names.subjects().len() as u32,
+            capabilities: names.capabilities().len() as u32,
+        }
+    }
+
     /// The place of a subject, by its number.
     pub fn subject(&self, number: u32) -> u32 {
         self.base + (4 * (HEAD + SUBJECT * number as usize)) as u32
@@ -88,45 +97,25 @@ impl Places {
 impl Image {
     /// Lays capability files out for a place.
     pub fn of(caps: &Capabilities, base: u32) -> Image {
-        let places = Places::of(caps, base);
         let mut writer = Writer {
             out: Layout::new(base, HEAD),
-            places,
+            places: Places::of(caps, base),
         };
-        // these are where `Places` has them: nothing comes before
-        let subjects = writer.out.room::<[u32; SUBJECT]>(places.subjects as usize);
-        let capabilities = caps.capabilities.iter();
-        let capabilities = capabilities.map(|it| writer.places.words(it));
-        let capabilities: Vec<_> = capabilities.collect();
-        let capabilities = writer.out.list(capabilities);
-        debug_assert_eq!(subjects, places.subject(0));
-        debug_assert_eq!(capabilities, places.capability(0));
-        for (number, subject) in (0..).zip(&caps.subjects) {
-            let words = writer.subject(subject, caps);
-            writer.out.put(places.subject(number), words);
-        }
-        let services: Vec<_> = caps.services.iter().map(|it| writer.service(it)).collect();
-        let count = services.len() as u32;
-        let services = writer.out.list(services);
-        let sockets = match count {
-            0 => 0,
-            _ => writer.sockets(&caps.sockets),
-        };
-        let head: [u32; HEAD] = [
-            writer.out.bytes.len() as u32,
-            subjects,
-            places.subjects,
-            capabilities,
-            places.capabilities,
-            services,
-            count,
-            sockets,
-        ];
-        writer.out.put(base, head);
+        writer.write(caps);
         Image {
-            bytes: writer.out.bytes,
-            places,
+            bytes: writer.out.into_bytes(),
+            places: writer.places,
         }
+    }
+
+    /// How many bytes the image of capability files has at any place, which takes no room for them.
+    pub fn length(caps: &Capabilities) -> usize {
+        let mut writer = Writer {
+            out: Layout::measured(0, HEAD),
+            places: Places::of(caps, 0),
+        };
+        writer.write(caps);
+        writer.out.len()
     }
 }
 
@@ -149,6 +138,39 @@ struct Writer {
 }
 
 impl Writer {
+    /// Writes all of it, behind the room for its head.
+    fn write(&mut self, caps: &Capabilities) {
+        let places = self.places;
+        // these are where `Places` has them: nothing comes before
+        let subjects = self.out.room::<[u32; SUBJECT]>(places.subjects as usize);
+        let capabilities = caps.capabilities.iter();
+        let capabilities = self.out.list(capabilities.map(|it| places.words(it)));
+        debug_assert_eq!(subjects, places.subject(0));
+        debug_assert_eq!(capabilities, places.capability(0));
+        for (number, subject) in (0..).zip(&caps.subjects) {
+            let words = self.subject(subject, caps);
+            self.out.put(places.subject(number), words);
+        }
+        let services: Vec<_> = caps.services.iter().map(|it| self.service(it)).collect();
+        let count = services.len() as u32;
+        let services = self.out.list(services);
+        let sockets = match count {
+            0 => 0,
+            _ => self.sockets(&caps.sockets),
+        };
+        let head: [u32; HEAD] = [
+            self.out.len() as u32,
+            subjects,
+            places.subjects,
+            capabilities,
+            places.capabilities,
+            services,
+            count,
+            sockets,
+        ];
+        self.out.put(places.base, head);
+    }
+
     /// Writes a text; its place and its length.
     fn text(&mut self, text: &str) -> [u32; 2] {
         [self.out.list(text.bytes()), text.len() as u32]

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_bundle::caps::{Capabilities, Class, Object};
+use tidegate_bundle::caps::{Capabilities, Class, NameTable, Object};
 use tidegate_policy::caps;
 use tidegate_policy::caps::decide::{self, Layer, Withdrawn};
 
@@ -149,6 +149,8 @@ proptest! {
     ) {
         let caps = compiled(&text);
         let image = Image::of(&caps, BASE);
+        prop_assert_eq!(Image::length(&caps), image.bytes.len());
+        prop_assert_eq!(Places::named(&NameTable::of(&caps), BASE), image.places);
         let list: Vec<Taken> = taken.iter()
             .map(|(&at, &by)| Taken { capability: image.places.capability(at), by })
             .collect();

@@ -59,7 +59,9 @@ mod turn;
 
 pub use abi::{CapsWhy, Class, Kind, Op, Reason, Refusals};
 pub use adopt::Adopted;
-pub use caps::{Begun, Capabilities, Domain, HeldImage, Layer, Session, When, Withdraw, Withdrawn};
+pub use caps::{
+    Begun, Capabilities, Domain, HeldImage, Layer, Room, Session, Spot, When, Withdraw, Withdrawn,
+};
 pub use error::{Error, Result};
 pub use event::{Asked, CapsAsked, Event, Events, Request, boottime};
 pub use floor::Floor;

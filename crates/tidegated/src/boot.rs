@@ -207,6 +207,7 @@ fn take_over(
     let monitor = Monitor::open()?;
     monitor.forget_turn();
     let policies = Policies::new();
+    policies.caps.take_over(&monitor.images()?);
     let disks = Disks::read(&monitor, &policies)?;
     let shared = share(monitor, queue, policies, disks, how)?;
     let enforcement = &*shared.enforcement;

@@ -1,22 +1,32 @@
 //! Bundles that come with questions. They are sealed memory, their length and header are looked at before there is room for the
-//! rest, and users have only so many bytes of them in here at once.
+//! rest, and users have only so many bytes of them in here at once: as they come, and as what they become when they are read.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tidegate_bundle::limits::{MAX_BUNDLE, MAX_CAPS_BUNDLE};
+use tidegate_bundle::limits::{
+    MAX_BUNDLE, MAX_CAPS_BUNDLE, MAX_CAPS_BYTES, MAX_CAPS_GROWTH, MAX_CAPS_REST,
+};
 use tidegate_bundle::{BUNDLE_HEADER, check_bundle_header};
 use tidegate_protocol::{Code, Sealed};
 
 use crate::error::{DaemonError, Outcome};
 
 /// Bytes of one user's that are in here at once: the largest one, or many small ones.
-const OF_ONE: usize = MAX_CAPS_BUNDLE;
+const OF_ONE: usize = MAX_CAPS_BUNDLE + MAX_READ;
+
+/// Bytes that a bundle becomes at most.
+const MAX_READ: usize = MAX_CAPS_BYTES + MAX_CAPS_REST;
 
 /// Bytes of all users who are not root.
 const OF_USERS: usize = 2 * OF_ONE;
+
+/// Bytes that a bundle of this length takes while it is here.
+fn taken(len: usize) -> usize {
+    len + MAX_READ.min(len.saturating_mul(MAX_CAPS_GROWTH))
+}
 
 /// How long a bundle waits for others to go.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,7 +70,7 @@ impl Bundles {
     /// Reads the capability files that came with a user's question.
     pub fn take(&self, descriptor: Option<OwnedFd>, uid: u32) -> Outcome<Bundle<'_>> {
         let sealed = sealed(descriptor, MAX_CAPS_BUNDLE)?;
-        let room = self.room(uid, sealed.len(), PATIENCE)?;
+        let room = self.room(uid, taken(sealed.len()), PATIENCE)?;
         Ok(Bundle {
             bytes: read(&sealed)?,
             _room: room,
@@ -145,7 +155,11 @@ mod tests {
             .take(Some(seal("b", &bytes).unwrap()), 1000)
             .unwrap();
         assert_eq!(taken.bytes, bytes);
-        assert_eq!(bundles.held()[&1000], bytes.len());
+        assert_eq!(
+            bundles.held()[&1000],
+            bytes.len() * (1 + MAX_CAPS_GROWTH),
+            "also what it becomes"
+        );
         drop(taken);
         assert!(bundles.held().is_empty());
     }
@@ -172,6 +186,12 @@ mod tests {
         let sealed = |most| sealed(Some(seal("b", &bytes).unwrap()), most).map(|it| it.len());
         assert_eq!(sealed(bytes.len()).unwrap(), bytes.len());
         assert_eq!(sealed(bytes.len() - 1).unwrap_err().code(), Code::Policy);
+    }
+
+    #[test]
+    fn the_largest_one_has_all_room_of_its_user() {
+        assert_eq!(taken(MAX_CAPS_BUNDLE), OF_ONE);
+        assert!(taken(MAX_CAPS_BUNDLE - 1) < OF_ONE);
     }
 
     #[test]

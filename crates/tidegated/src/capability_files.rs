@@ -1,114 +1,138 @@
-//! The capability files whose images are in the kernel: what their subjects and lines are called. A file's name in the directory is
-//! the place of its image and the image's number, which no other has.
+//! What the capability files whose images are in the kernel call their subjects and lines. The names are in memory as long as their
+//! image is, so that no record waits for a file; their room is counted with the image's. For the next daemon there is a file of
+//! them, which is called by the place of the image and its number, which no other has.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use tidegate_audit::Placed;
-use tidegate_bundle::caps::Capabilities;
+use tidegate_bundle::caps::NameTable;
 use tidegate_lava::{Place, Places};
+use tidegate_monitor::HeldImage;
 
 use crate::error::Outcome;
 use crate::instance::{directory, write_whole};
 use crate::locks::{CAPS_FILES, Ordered};
+use crate::messages::complain;
 use crate::paths;
 
-/// Files held in memory; others are read again when they are asked for.
-const HELD: usize = 8;
-
-/// The place of an image and its number.
-type Key = (u32, u32);
-
-/// The files in `/run/tidegate/policy/caps`.
+/// The names, by the places of their images.
 #[derive(Debug, Default)]
 pub struct CapsFiles {
-    read: Ordered<CAPS_FILES, BTreeMap<Key, Arc<Placed>>>,
+    known: Ordered<CAPS_FILES, BTreeMap<u32, Arc<Placed>>>,
 }
 
 impl CapsFiles {
-    /// Keeps the bundle of an image.
-    pub fn keep(&self, at: u32, number: u32, bundle: &[u8]) -> Outcome {
-        directory(paths::CAPS, 0o700)?;
-        let path = path((at, number));
-        if Path::new(&path).exists() {
+    /// Keeps the names of an image, unless they are kept.
+    pub fn keep(&self, image: &HeldImage, names: NameTable) -> Outcome {
+        if self.known.lock().contains_key(&image.at) {
             return Ok(());
         }
-        write_whole(&path, bundle, 0o600)
+        directory(paths::CAPS, 0o700)?;
+        write_whole(&path(image), &names.to_bytes(), 0o600)?;
+        self.know(image.at, names);
+        Ok(())
+    }
+
+    /// Reads the names that the daemon before kept of these images.
+    pub fn take_over(&self, images: &[HeldImage]) {
+        for image in images {
+            let bytes = fs::read(path(image)).ok();
+            match bytes.and_then(|bytes| NameTable::from_bytes(&bytes)) {
+                Some(names) => self.know(image.at, names),
+                None => complain(&format!(
+                    "{} cannot be read: what it names is not taken back by name",
+                    path(image)
+                )),
+            }
+        }
+    }
+
+    fn know(&self, at: u32, names: NameTable) {
+        let places = Places::named(&names, at);
+        let placed = Arc::new(Placed { names, places });
+        self.known.lock().insert(at, placed);
     }
 
     /// Forgets all: their images are gone.
     pub fn forget_all(&self) {
         let _ = fs::remove_dir_all(paths::CAPS);
-        self.read.lock().clear();
+        self.known.lock().clear();
     }
 
     /// All of them.
     pub fn all(&self) -> Vec<Arc<Placed>> {
-        keys().into_iter().filter_map(|key| self.get(key)).collect()
+        self.known.lock().values().cloned().collect()
     }
 
-    /// The file that a place is of, and what is there.
+    /// The files that a place is of, and what is there.
     pub fn at(&self, place: u32) -> Option<(Arc<Placed>, Place)> {
-        let keys = keys();
-        let key = keys.range(..=(place, u32::MAX)).next_back()?;
-        let placed = self.get(*key)?;
+        let known = self.known.lock();
+        let (_, placed) = known.range(..=place).next_back()?;
         let what = placed.places.at(place)?;
-        Some((placed, what))
+        Some((Arc::clone(placed), what))
     }
 
     /// What a subject is called: its name and its file's.
     pub fn subject_name(&self, place: u32) -> String {
-        match self.at(place) {
-            Some((placed, Place::Subject(number))) => {
-                let subject = &placed.caps.subjects[number as usize];
-                format!("{} ({})", subject.name, subject.source.file)
+        let subject = |(placed, what): (Arc<Placed>, Place)| match what {
+            Place::Subject(number) => {
+                let (name, source) = placed.names.subject(number)?;
+                Some(format!("{name} ({})", source.file))
             }
-            _ => format!("subject at {place:#x}"),
-        }
+            Place::Capability(_) => None,
+        };
+        let name = self.at(place).and_then(subject);
+        name.unwrap_or_else(|| format!("subject at {place:#x}"))
     }
 
     /// What a capability is called: its line's place and text.
     pub fn capability_name(&self, place: u32) -> String {
-        match self.at(place) {
-            Some((placed, Place::Capability(number))) => {
-                let source = &placed.caps.capabilities[number as usize].source;
-                format!("{source}: {}", source.text)
+        let capability = |(placed, what): (Arc<Placed>, Place)| match what {
+            Place::Capability(number) => {
+                let source = placed.names.capability(number)?;
+                Some(format!("{source}: {}", source.text))
             }
-            _ => format!("capability at {place:#x}"),
-        }
-    }
-
-    fn get(&self, key: Key) -> Option<Arc<Placed>> {
-        let mut read = self.read.lock();
-        if let Some(known) = read.get(&key) {
-            return Some(Arc::clone(known));
-        }
-        let bytes = fs::read(path(key)).ok()?;
-        let caps = Capabilities::from_bundle(&bytes).ok()?;
-        let places = Places::of(&caps, key.0);
-        let placed = Arc::new(Placed { caps, places });
-        while read.len() >= HELD {
-            read.pop_first();
-        }
-        read.insert(key, Arc::clone(&placed));
-        Some(placed)
+            Place::Subject(_) => None,
+        };
+        let name = self.at(place).and_then(capability);
+        name.unwrap_or_else(|| format!("capability at {place:#x}"))
     }
 }
 
-fn path((at, number): Key) -> String {
-    format!("{}/{at}-{number}.bundle", paths::CAPS)
+fn path(image: &HeldImage) -> String {
+    format!("{}/{}-{}.names", paths::CAPS, image.at, image.number)
 }
 
-/// The images that there are bundles of.
-fn keys() -> std::collections::BTreeSet<Key> {
-    let entries = fs::read_dir(paths::CAPS).into_iter().flatten().flatten();
-    let key = |name: &str| {
-        let (at, number) = name.strip_suffix(".bundle")?.split_once('-')?;
-        Some((at.parse().ok()?, number.parse().ok()?))
-    };
-    entries
-        .filter_map(|entry| key(entry.file_name().to_str()?))
-        .collect()
+#[cfg(test)]
+mod tests {
+    use tidegate_policy::caps::compile_str;
+
+    use super::*;
+
+    const IMAGES: u32 = 1024;
+    const APART: u32 = 1 << 16;
+
+    #[test]
+    fn however_many_there_are_a_name_takes_no_file() {
+        let files = CapsFiles::default();
+        for number in 0..IMAGES {
+            let text = format!("subject s{number} {{\n file /a read\n}}\n");
+            let caps = compile_str("t.caps", &text).unwrap().capabilities;
+            files.know(number * APART, NameTable::of(&caps));
+        }
+        // there is no directory of them here
+        for number in (0..IMAGES).chain((0..IMAGES).rev()) {
+            let (placed, what) = files.at(number * APART + 32).unwrap();
+            assert_eq!(what, Place::Subject(0));
+            assert_eq!(placed.places.base, number * APART);
+            let of_subject = format!("s{number} (t.caps)");
+            assert_eq!(files.subject_name(placed.places.subject(0)), of_subject);
+            let line = files.capability_name(placed.places.capability(0));
+            assert_eq!(line, "t.caps:2: file /a read");
+        }
+        assert_eq!(files.all().len(), IMAGES as usize);
+        assert_eq!(files.subject_name(3), "subject at 0x3");
+    }
 }

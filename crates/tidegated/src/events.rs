@@ -136,15 +136,11 @@ fn write(shared: &Shared, log: Log, mut rate: Rate, waiting: &Receiver<Event>) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        for dropped in rate.end(Instant::now()) {
-            writer.tell_dropped(dropped);
-        }
+        writer.tell_dropped(rate.end(Instant::now()));
         writer.tell_managers();
         writer.tell_lost();
     }
-    for dropped in rate.close() {
-        writer.tell_dropped(dropped);
-    }
+    writer.tell_dropped(rate.close());
     writer.tell_managers();
     writer.tell_lost();
 }
@@ -176,16 +172,20 @@ impl Writer<'_> {
         }
     }
 
-    /// Tells how many of one kind were left out, and what the last of them was.
-    fn tell_dropped(&mut self, (count, last): (u64, Event)) {
-        self.shared.records.counts.dropped(count);
-        let last = Record::of(&last, &self.shared.enforcement.policies);
-        let record = Record {
-            kind: "dropped".into(),
-            count: Some(count),
-            ..last
-        };
-        self.put(&record, count);
+    /// Tells of each kind how many were left out, and what the last of them was.
+    fn tell_dropped(&mut self, dropped: Vec<(u64, Event)>) {
+        for (count, last) in dropped {
+            // there may be so many that they take longer than the watchdog waits
+            self.shared.threads.beat(Who::Log);
+            self.shared.records.counts.dropped(count);
+            let last = Record::of(&last, &self.shared.enforcement.policies);
+            let record = Record {
+                kind: "dropped".into(),
+                count: Some(count),
+                ..last
+            };
+            self.put(&record, count);
+        }
     }
 
     /// Tells how many were lost since the last time; where that cannot be written, later.

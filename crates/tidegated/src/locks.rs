@@ -9,10 +9,11 @@
 //! | [`DISKS`] | what is known of disks | writing the given levels down; giving a disk that has come its levels |
 //! | [`MOUNTS`] | what is mounted | reading the table of mounts |
 //! | [`CHANGE`] | putting a policy in force | laying it out, the store of its number, writing its bundle |
-//! | `Monitor::capabilities` | sessions of capability files | laying an image out, loading the model, entering what is taken back, writing a bundle |
-//! | [`TAKEN_BACK`] | names of objects that were taken back | reading the names of a session's layers |
+//! | [`PLACING`] | the place that an image of capability files is laid out for | laying it out, and what `Monitor::capabilities` is held over |
+//! | `Monitor::capabilities` | sessions of capability files | loading the model, writing an image and its names, entering what is taken back |
 //! | [`MANAGERS`] | records of object managers | reading the policy in force |
-//! | [`CAPS_FILES`] | capability files in memory | reading one of them |
+//! | [`CAPS_FILES`] | names of capability files | nothing |
+//! | [`TAKEN_BACK`] | names of objects that were taken back | nothing |
 //! | [`CONTEXTS`] | names of contexts in memory | reading their file |
 //! | [`POLICIES`] | policies in memory | nothing |
 //! | [`PAGE`] | the status page | writing it |
@@ -41,20 +42,22 @@ pub const DISKS: u8 = 1;
 pub const MOUNTS: u8 = 2;
 /// Putting a policy in force.
 pub const CHANGE: u8 = 3;
-/// Names of objects that were taken back.
-pub const TAKEN_BACK: u8 = 4;
+/// The place that an image of capability files is laid out for.
+pub const PLACING: u8 = 4;
 /// Records of object managers.
 pub const MANAGERS: u8 = 5;
-/// Capability files in memory.
+/// Names of capability files.
 pub const CAPS_FILES: u8 = 6;
+/// Names of objects that were taken back.
+pub const TAKEN_BACK: u8 = 7;
 /// Names of contexts in memory.
-pub const CONTEXTS: u8 = 7;
+pub const CONTEXTS: u8 = 8;
 /// Policies in memory.
-pub const POLICIES: u8 = 8;
+pub const POLICIES: u8 = 9;
 /// The status page.
-pub const PAGE: u8 = 9;
+pub const PAGE: u8 = 10;
 /// The one file that is being written whole.
-pub const FILES: u8 = 10;
+pub const FILES: u8 = 11;
 
 /// A lock with its place in the order.
 #[derive(Debug, Default)]
@@ -167,7 +170,7 @@ mod tests {
 
     #[cfg(debug_assertions)]
     #[test]
-    #[should_panic(expected = "lock 1 is taken while [10] are held")]
+    #[should_panic(expected = "lock 1 is taken while [11] are held")]
     fn a_lock_out_of_order_is_refused() {
         let (outer, inner) = (
             Ordered::<DISKS, ()>::default(),

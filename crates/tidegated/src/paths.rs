@@ -16,7 +16,7 @@ pub const PID: &str = "/run/tidegate/pid";
 pub const BUNDLES: &str = "/run/tidegate/policy";
 /// The names of the contexts that SIDs stand for since the monitor was loaded; 0600.
 pub const CONTEXTS: &str = "/run/tidegate/policy/contexts";
-/// The capability files whose images are in the kernel, by their places; 0700.
+/// The names of the capability files whose images are in the kernel, by their places; 0700.
 pub const CAPS: &str = "/run/tidegate/policy/caps";
 /// The audit log.
 pub const LOG: &str = "/var/log/tidegate/audit.jsonl";

@@ -9,15 +9,17 @@ use std::sync::Arc;
 
 use tidegate_audit::{Placed, wall_clock};
 use tidegate_bundle::RuleSource;
-use tidegate_bundle::caps::{Capabilities, Class, Object, Service, SocketType, permission};
-use tidegate_lava::{Image, object_id};
-use tidegate_monitor::{When, Withdrawn};
+use tidegate_bundle::caps::{
+    Capabilities, Class, NameTable, Object, Service, SocketType, permission,
+};
+use tidegate_lava::{Image, Places, object_id};
+use tidegate_monitor::{HeldImage, Layer, Room, Spot, When, Withdrawn};
 use tidegate_protocol::{Code, Session, Withdraw};
 
 use crate::bundles::Bundles;
 use crate::enforcement::Enforcement;
 use crate::error::{DaemonError, Outcome};
-use crate::locks::{Ordered, TAKEN_BACK};
+use crate::locks::{Ordered, PLACING, TAKEN_BACK};
 use crate::peer::Peer;
 
 /// Names of objects that are remembered, at most.
@@ -32,6 +34,8 @@ pub struct Sessions {
     objects: Ordered<TAKEN_BACK, HashMap<u64, String>>,
     /// Bundles of capability files that are being looked at.
     bundles: Bundles,
+    /// Held while an image is laid out: the next would be laid out for the same place.
+    placing: Ordered<PLACING, ()>,
 }
 
 /// Has the caller be limited by a subject of the capability files whose bundle came along.
@@ -55,6 +59,7 @@ pub fn limit(
         Some(name) => caps.subject(name).ok_or_else(|| no_subject(name, &caps))?,
     };
     let subject = &caps.subjects[number as usize];
+    let name = format!("{} ({})", subject.name, subject.source.file);
     let when = match now {
         true => When::Now,
         false => When::Executed,
@@ -64,16 +69,13 @@ pub fn limit(
     // not locked: it is the one that asked from here on, and not another of the same number
     let process = peer.found(monitor)?;
     let (layer, begun) = {
-        let mut sessions = monitor.capabilities();
-        let image = sessions.place(hash, peer.uid, |at| Image::of(&caps, at))?;
-        let files = &enforcement.policies.caps;
-        files.keep(image.at, image.number, &bundle.bytes)?;
+        let (mut sessions, image) = placed(known, enforcement, hash, peer.uid, &caps)?;
         let begun = match process.domain {
             None => Some(sessions.begin(peer.uid)?),
             Some(_) => None,
         };
-        let layer = tidegate_monitor::Layer {
-            place: tidegate_lava::Places::of(&caps, image.at).subject(number),
+        let layer = Layer {
+            place: Places::of(&caps, image.at).subject(number),
             image: image.index,
             is_watched: is_watched(&caps),
             has_services: !caps.services.is_empty(),
@@ -82,8 +84,8 @@ pub fn limit(
         sessions.prepare(layer)?;
         (layer, begun)
     };
-    let name = format!("{} ({})", subject.name, subject.source.file);
-    // the client may delay this, and nobody else waits for it
+    drop((caps, bundle));
+    // the client may delay this, and nobody else waits for it, nor for the bundle's room
     if let Some(begun) = begun
         && begun.give(layer, &process, peer.uid, when)?
     {
@@ -91,6 +93,32 @@ pub fn limit(
     }
     monitor.narrow(layer, &process, peer.uid, when)?;
     Ok(format!("limited by {name}, too"))
+}
+
+/// Has the image of capability files be in the kernel, and its names here. An image is laid out while those alone wait that bring
+/// files, too, and once its user may bring it. Sessions stand still from then on, so that it does not go again.
+fn placed<'e>(
+    known: &Sessions,
+    enforcement: &'e Enforcement,
+    hash: [u8; 32],
+    uid: u32,
+    caps: &Capabilities,
+) -> Outcome<(tidegate_monitor::Capabilities<'e>, HeldImage)> {
+    let names = NameTable::of(caps);
+    let room = Room::of(Image::length(caps), names.bytes());
+    let _one = known.placing.lock();
+    let mut sessions = enforcement.monitor.capabilities();
+    let image = match sessions.spot(hash, uid, room)? {
+        Spot::Held(image) => image,
+        Spot::Free(at) => {
+            drop(sessions);
+            let image = Image::of(caps, at);
+            sessions = enforcement.monitor.capabilities();
+            sessions.place(hash, uid, &image, room)?
+        }
+    };
+    enforcement.policies.caps.keep(&image, names)?;
+    Ok((sessions, image))
 }
 
 fn may_be_stream(service: &Service) -> bool {
@@ -138,7 +166,6 @@ pub fn list(
 ) -> Outcome<Vec<Session>> {
     let monitor = &enforcement.monitor;
     let (domains, mut taken) = (monitor.domains()?, monitor.withdrawn()?);
-    let objects = known.objects.lock();
     let files = &enforcement.policies.caps;
     let told = |what: &tidegate_monitor::Withdraw| match *what {
         tidegate_monitor::Withdraw::Session(_) => "all".to_owned(),
@@ -146,10 +173,10 @@ pub fn list(
             format!("subject {}", files.subject_name(place))
         }
         tidegate_monitor::Withdraw::Capability(place) => files.capability_name(place),
-        tidegate_monitor::Withdraw::Object(id, _) => match objects.get(&id) {
-            Some(name) => name.clone(),
-            None => format!("object {id:016x}"),
-        },
+        tidegate_monitor::Withdraw::Object(id, _) => {
+            let name = known.objects.lock().get(&id).cloned();
+            name.unwrap_or_else(|| format!("object {id:016x}"))
+        }
     };
     let sessions = monitor.sessions()?.into_iter();
     let wanted = sessions.filter(|s| s.tasks > 0 && only.is_none_or(|uid| uid == s.uid));
@@ -179,19 +206,19 @@ pub fn list(
     Ok(all)
 }
 
-/// Takes capabilities back.
+/// Takes capabilities back. Nothing is waited for before the kernel is told, and no file is read.
 pub fn withdraw(
     known: &Sessions,
     enforcement: &Enforcement,
-    what: &Withdraw,
+    asked: &Withdraw,
 ) -> Outcome<Withdrawn> {
     use tidegate_monitor::Withdraw as Kernel;
     let no = |text: String| DaemonError::new(Code::No, text);
-    let files = enforcement.policies.caps.all();
+    let files = || enforcement.policies.caps.all();
     let is_of = |source: &RuleSource, file: &str| {
         source.file == file || source.file.ends_with(&format!("/{file}"))
     };
-    let what = match what {
+    let what = match asked {
         Withdraw::Session { number } => {
             let sessions = enforcement.monitor.sessions()?;
             let is_it = |s: &tidegate_monitor::Session| s.number == *number && s.tasks > 0;
@@ -202,10 +229,10 @@ pub fn withdraw(
         }
         Withdraw::Subject { file, name } => {
             let mut found = Vec::new();
-            for placed in &files {
-                for (number, subject) in (0..).zip(&placed.caps.subjects) {
-                    let is_file = |file: &String| is_of(&subject.source, file);
-                    if subject.name == *name && file.as_ref().is_none_or(is_file) {
+            for placed in files() {
+                for (number, (subject, source)) in (0..).zip(placed.names.subjects()) {
+                    let is_file = |file: &String| is_of(&source, file);
+                    if subject == name && file.as_ref().is_none_or(is_file) {
                         found.push(Kernel::Subject(placed.places.subject(number)));
                     }
                 }
@@ -217,10 +244,9 @@ pub fn withdraw(
         }
         Withdraw::Capability { file, line } => {
             let mut found = Vec::new();
-            for placed in &files {
-                for (number, capability) in (0..).zip(&placed.caps.capabilities) {
-                    let source = &capability.source;
-                    if source.line == *line && is_of(source, file) {
+            for placed in files() {
+                for (number, source) in (0..).zip(placed.names.capabilities()) {
+                    if source.line == *line && is_of(&source, file) {
                         found.push(Kernel::Capability(placed.places.capability(number)));
                     }
                 }
@@ -233,22 +259,29 @@ pub fn withdraw(
         }
         Withdraw::Object { class, name } => {
             let ids = match class.as_str() {
-                "service" => of_services(name, &files)?,
+                "service" => of_services(name, &files())?,
                 _ => {
                     let object =
                         object(class, name).map_err(|e| DaemonError::new(Code::Usage, e))?;
                     vec![(object_id(&object, 0), None)]
                 }
             };
-            let mut objects = known.objects.lock();
-            for &(id, _) in ids.iter().take(NAMES.saturating_sub(objects.len())) {
-                objects.insert(id, format!("{class} {name}"));
-            }
             let of = |(id, files)| Kernel::Object(id, files);
             ids.into_iter().map(of).collect()
         }
     };
-    Ok(enforcement.monitor.withdraw(&what)?)
+    let done = enforcement.monitor.withdraw(&what);
+    if let Withdraw::Object { class, name } = asked {
+        let mut objects = known.objects.lock();
+        for what in &what {
+            if let Kernel::Object(id, _) = what
+                && objects.len() < NAMES
+            {
+                objects.insert(*id, format!("{class} {name}"));
+            }
+        }
+    }
+    Ok(done?)
 }
 
 /// The numbers of `SERVICE:NAME`, an object of a service of that name: one for each file that describes such a service, and that file's
@@ -264,7 +297,7 @@ fn of_services(name: &str, files: &[Arc<Placed>]) -> Outcome<Vec<(u64, Option<u3
     })?;
     let mut found = Vec::new();
     for placed in files {
-        let services = (0..).zip(&placed.caps.services);
+        let services = (0..).zip(placed.names.services());
         let named = services.filter(|(_, known)| known.name == service);
         let base = placed.places.base;
         found.extend(named.map(|(number, _)| {
@@ -332,8 +365,9 @@ mod tests {
     fn objects_of_services_are_found_in_each_file_that_has_one_of_that_name() {
         let placed = |text: &str, base| {
             let caps = caps::compile_str("t.caps", text).unwrap().capabilities;
-            let places = tidegate_lava::Places::of(&caps, base);
-            Arc::new(Placed { caps, places })
+            let names = NameTable::of(&caps);
+            let places = Places::named(&names, base);
+            Arc::new(Placed { names, places })
         };
         let service = "service notes on /run/n {\n permission read\n operation 1 ping free\n}\n";
         let subject = "subject a {\n file /a read\n}\n";
@@ -357,6 +391,15 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "is taken while")]
+    fn no_files_name_is_looked_up_while_names_of_objects_are_held() {
+        let known = Sessions::default();
+        let _objects = known.objects.lock();
+        crate::capability_files::CapsFiles::default().subject_name(0);
     }
 
     #[test]

@@ -6,15 +6,21 @@
 //! has bytes, however many capabilities there are.
 
 mod class;
+mod name_table;
 mod object;
 mod pattern;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::class::{Class, Word, permission};
+pub use self::name_table::{NameTable, ServiceNames};
 pub use self::object::{Object, Objects, address_key};
 pub use self::pattern::{Names, Part, Pattern, PatternProblem, literal};
 use crate::automaton::Automaton;
+use crate::bounded::list;
+use crate::limits::{
+    MAX_CAPABILITIES, MAX_OPERANDS, MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_VECTOR,
+};
 use crate::policy::RuleSource;
 
 /// Compiled capability files: one, and what it includes.
@@ -50,6 +56,7 @@ pub struct Allowed {
     pub rights: u32,
     /// The capabilities, as indices into [`Capabilities::capabilities`]: those that last first, and then as they are written.
     /// The first that gives a permission is the one that gives it.
+    #[serde(deserialize_with = "list::<MAX_CAPABILITIES, _, _>")]
     pub by: Vec<u32>,
 }
 
@@ -91,8 +98,10 @@ pub struct Service {
     /// Of which type that is; `None`: of either.
     pub socket_type: Option<SocketType>,
     /// The names of its permissions; the bit of each is its index.
+    #[serde(deserialize_with = "list::<MAX_SERVICE_PERMISSIONS, _, _>")]
     pub permissions: Vec<String>,
     /// Its operations, by rising number.
+    #[serde(deserialize_with = "list::<MAX_OPERATIONS, _, _>")]
     pub operations: Vec<Operation>,
     /// Where it was written.
     pub source: RuleSource,
@@ -133,9 +142,9 @@ pub enum Needs {
     /// Nothing.
     Free,
     /// A bind operation: operands name objects, which authorization capabilities are asked about.
-    Bind(Vec<Need>),
+    Bind(#[serde(deserialize_with = "list::<MAX_OPERANDS, _, _>")] Vec<Need>),
     /// An active operation: operands are descriptors, whose active capabilities are asked.
-    Active(Vec<Need>),
+    Active(#[serde(deserialize_with = "list::<MAX_OPERANDS, _, _>")] Vec<Need>),
 }
 
 /// An operand, and which permissions it takes.
@@ -158,6 +167,7 @@ pub enum Rights {
         /// The operand, from 1.
         operand: u8,
         /// Permissions by rising value.
+        #[serde(deserialize_with = "list::<MAX_VECTOR, _, _>")]
         vector: Vec<(u64, u32)>,
     },
 }
@@ -210,13 +220,17 @@ impl Capabilities {
     pub fn bytes(&self) -> usize {
         let automata = self.subjects.iter().flat_map(|subject| &subject.automata);
         let of_one = |(_, automaton): &(Class, Automaton<Allowed>)| {
-            let by = automaton
-                .answers
-                .iter()
-                .map(|said| size_of_val(&said.by[..]));
-            automaton.bytes() + by.sum::<usize>()
+            let own = automaton.answers.iter().map(Allowed::own_bytes);
+            automaton.bytes() + own.sum::<usize>()
         };
         automata.map(of_one).sum::<usize>() + self.sockets.bytes()
+    }
+}
+
+impl Allowed {
+    /// The bytes that it takes besides its place in an automaton.
+    pub(crate) fn own_bytes(&self) -> usize {
+        size_of_val(&self.by[..])
     }
 }
 

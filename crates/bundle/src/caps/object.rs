@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Class;
 use super::pattern::Pattern;
+use crate::bounded::list;
+use crate::limits::MAX_LINE;
 use crate::network::{Cidr, masked};
 
 /// An object, by the name under which it is bound.
@@ -52,7 +54,8 @@ pub enum Objects {
     Named(Pattern),
     /// Those in one of the networks, by an address and a prefix length, whose port is in the range.
     Network {
-        /// The networks.
+        /// The networks: a line has no more of them than bytes.
+        #[serde(deserialize_with = "list::<MAX_LINE, _, _>")]
         networks: Vec<(IpAddr, u8)>,
         /// The first and the last port.
         ports: (u16, u16),

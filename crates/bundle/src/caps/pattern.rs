@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::escape::{Byte, unescape};
-use crate::limits::MAX_NESTING;
+use crate::limits::{MAX_LINE, MAX_NESTING};
 
 /// What `\` may stand before.
 const ESCAPED: &[u8] = b"\\\"*?[]{},^-@";
@@ -26,11 +26,10 @@ pub enum Names {
     Objects,
 }
 
-/// A pattern of names.
+/// A pattern of names. It is kept as it was written: each of its pieces would take 32 times the byte that it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
-    parts: Vec<Part>,
 }
 
 /// A piece of a pattern.
@@ -153,21 +152,9 @@ impl Pattern {
     ///
     /// The first thing wrong with it.
     pub fn parse(written: &str, names: Names) -> Result<Pattern, PatternProblem> {
-        let inner = written.strip_prefix('"');
-        let inner = inner.map_or(written, |rest| rest.strip_suffix('"').unwrap_or(rest));
-        let bytes = unescape(inner, ESCAPED).map_err(PatternProblem::Escape)?;
-        check_beginning(&bytes, names)?;
-        if names != Names::Objects && !bytes.starts_with(&[Byte::Plain(b'@')]) {
-            check_components(&bytes)?;
-        }
-        let parts = Parser {
-            bytes: &bytes,
-            at: 0,
-        }
-        .sequence(0)?;
+        read(written, names)?;
         Ok(Pattern {
             text: written.to_owned(),
-            parts,
         })
     }
 
@@ -176,29 +163,52 @@ impl Pattern {
         &self.text
     }
 
-    /// Its pieces, in their order.
-    pub fn parts(&self) -> &[Part] {
-        &self.parts
+    /// Its pieces, in their order, which are read anew each time.
+    pub fn parts(&self) -> Vec<Part> {
+        // whatever any other sort of names is checked for, this one is, too
+        read(&self.text, Names::Objects).expect("it was read when it was made")
     }
 
     /// Whether it matches a name: slowly, and by another way than automata do.
     pub fn matches(&self, name: &[u8]) -> bool {
-        ends(&self.parts, name, BTreeSet::from([0])).contains(&name.len())
+        ends(&self.parts(), name, BTreeSet::from([0])).contains(&name.len())
     }
 
     /// What it begins with, as far as that is written out.
     pub fn literal(&self) -> Vec<u8> {
-        let byte = |part: &Part| match part {
-            Part::Byte(byte) => Some(*byte),
-            _ => None,
-        };
-        self.parts.iter().map_while(byte).collect()
+        self.parts().iter().map_while(Part::byte).collect()
     }
 
     /// The one name that it matches, if there are no more.
     pub fn single(&self) -> Option<Vec<u8>> {
-        Some(self.literal()).filter(|name| name.len() == self.parts.len())
+        self.parts().iter().map(Part::byte).collect()
     }
+}
+
+impl Part {
+    /// The byte that is written out.
+    fn byte(&self) -> Option<u8> {
+        match self {
+            Part::Byte(byte) => Some(*byte),
+            _ => None,
+        }
+    }
+}
+
+/// The pieces of a pattern as it is written.
+fn read(written: &str, names: Names) -> Result<Vec<Part>, PatternProblem> {
+    let inner = written.strip_prefix('"');
+    let inner = inner.map_or(written, |rest| rest.strip_suffix('"').unwrap_or(rest));
+    let bytes = unescape(inner, ESCAPED).map_err(PatternProblem::Escape)?;
+    check_beginning(&bytes, names)?;
+    if names != Names::Objects && !bytes.starts_with(&[Byte::Plain(b'@')]) {
+        check_components(&bytes)?;
+    }
+    Parser {
+        bytes: &bytes,
+        at: 0,
+    }
+    .sequence(0)
 }
 
 /// A path as a pattern that matches it and nothing else. It has no quotation marks, control characters or line breaks, so that it
@@ -227,11 +237,16 @@ impl Serialize for Pattern {
     }
 }
 
-/// A pattern whose sort is checked by the code that knows it: see [`Pattern::parse`].
+/// A pattern whose sort is checked by the code that knows it: see [`Pattern::parse`]. It is as long as a line at most, as its pieces
+/// take far more room than its text while they are looked at.
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Pattern, D::Error> {
         let text = String::deserialize(from)?;
-        Pattern::parse(&text, Names::Objects).map_err(serde::de::Error::custom)
+        if text.len() > MAX_LINE {
+            return Err(serde::de::Error::invalid_length(text.len(), &"a pattern"));
+        }
+        read(&text, Names::Objects).map_err(serde::de::Error::custom)?;
+        Ok(Pattern { text })
     }
 }
 
@@ -499,6 +514,25 @@ mod tests {
             PatternProblem::Nesting
         );
         assert!(matches!(of("/[é]"), PatternProblem::Class(_)));
+    }
+
+    #[test]
+    fn only_its_text_is_kept() {
+        assert_eq!(size_of::<Pattern>(), size_of::<String>());
+        let pattern = Pattern::parse("/a/b", Names::Paths).unwrap();
+        assert_eq!(pattern.single().unwrap(), b"/a/b");
+        assert_eq!(pattern.text.capacity(), 4);
+        let many = Pattern::parse("/a/*", Names::Paths).unwrap();
+        assert_eq!((many.literal(), many.single()), (b"/a/".to_vec(), None));
+    }
+
+    #[test]
+    fn one_that_is_longer_than_a_line_is_not_looked_at() {
+        let of = |length: usize| {
+            let written = postcard::to_allocvec(&"a".repeat(length)).unwrap();
+            postcard::from_bytes::<Pattern>(&written).is_ok()
+        };
+        assert!(of(MAX_LINE) && !of(MAX_LINE + 1));
     }
 
     #[test]

@@ -5,16 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use super::section::{Reader, Writer};
+use super::section::{Reader, Room, Writer};
 use super::{BundleError, CAPABILITY, automaton, open, seal, section};
-use crate::automaton::Automaton;
 use crate::caps::{
     Allowed, Capabilities, Capability, Class, Names, Need, Needs, Objects, Operation, Pattern,
     Rights, Service, Subject,
 };
 use crate::limits::{
-    MAX_CAPABILITIES, MAX_CAPS_BUNDLE, MAX_CAPS_BYTES, MAX_EXPIRY, MAX_LINE, MAX_OPERANDS,
-    MAX_OPERATIONS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS, MAX_VECTOR,
+    MAX_CAPABILITIES, MAX_CAPS_BUNDLE, MAX_CAPS_BYTES, MAX_CAPS_REST, MAX_EXPIRY, MAX_LINE,
+    MAX_OPERANDS, MAX_SERVICE_PERMISSIONS, MAX_SERVICES, MAX_SUBJECTS,
 };
 use crate::names::is_capability_name;
 use crate::network::masked;
@@ -76,24 +75,29 @@ fn write(caps: &Capabilities) -> Vec<u8> {
 impl Reader<'_> {
     /// Reads the section, which is still to be checked.
     fn capabilities(mut self) -> Result<Capabilities, BundleError> {
-        let services = self.list("services", MAX_SERVICES)?;
+        let mut automata = Room::new("bytes of automata", MAX_CAPS_BYTES);
+        let mut rest = Room::new("bytes of texts and services", MAX_CAPS_REST);
+        let services = self.list_within("services", MAX_SERVICES, &mut rest, service_bytes)?;
         let count = self.count("subjects", MAX_SUBJECTS)?;
-        let mut bytes = 0;
         let subjects = (0..count)
-            .map(|_| self.subject(&mut bytes))
+            .map(|_| self.subject(&mut automata))
             .collect::<Result<_, _>>()?;
         let caps = Capabilities {
             services,
             subjects,
-            capabilities: self.list("capabilities", MAX_CAPABILITIES)?,
-            sockets: self.answering_automaton()?,
+            capabilities: self.list_within(
+                "capabilities",
+                MAX_CAPABILITIES,
+                &mut rest,
+                capability_bytes,
+            )?,
+            sockets: self.answering_automaton(&mut automata, |_| 0)?,
         };
         self.finish()?;
-        fits(caps.bytes())?;
         Ok(caps)
     }
 
-    fn subject(&mut self, bytes: &mut usize) -> Result<Subject, BundleError> {
+    fn subject(&mut self, room: &mut Room) -> Result<Subject, BundleError> {
         let name = self.value("subjects")?;
         let source = self.value("subjects")?;
         let control = self.list("controlled classes", MAX_CLASSES)?;
@@ -101,9 +105,7 @@ impl Reader<'_> {
         let mut automata = Vec::new();
         for _ in 0..count {
             let class = self.value("automata")?;
-            let automaton: Automaton<Allowed> = self.answering_automaton()?;
-            *bytes += automaton.bytes();
-            fits(*bytes)?;
+            let automaton = self.answering_automaton(room, Allowed::own_bytes)?;
             automata.push((class, automaton));
         }
         Ok(Subject {
@@ -115,15 +117,37 @@ impl Reader<'_> {
     }
 }
 
-fn fits(bytes: usize) -> Result<(), BundleError> {
-    match bytes > MAX_CAPS_BYTES {
-        true => Err(BundleError::Limit {
-            what: "bytes of automata",
-            count: bytes,
-            max: MAX_CAPS_BYTES,
-        }),
-        false => Ok(()),
-    }
+/// The bytes that a capability takes in memory.
+fn capability_bytes(it: &Capability) -> usize {
+    let objects = match &it.objects {
+        Objects::Named(pattern) => pattern.text().len(),
+        Objects::Network { networks, .. } => size_of_val(&networks[..]),
+    };
+    size_of::<Capability>() + objects + source_bytes(&it.source)
+}
+
+/// The bytes that a service takes in memory.
+fn service_bytes(it: &Service) -> usize {
+    let permissions = it.permissions.iter();
+    let permissions = permissions.map(|name| size_of::<String>() + name.len());
+    let operations = it.operations.iter().map(|operation| {
+        let needs: &[Need] = match &operation.needs {
+            Needs::Free => &[],
+            Needs::Bind(needs) | Needs::Active(needs) => needs,
+        };
+        let vectors = needs.iter().map(|need| match &need.rights {
+            Rights::Fixed(_) => 0,
+            Rights::By { vector, .. } => size_of_val(&vector[..]),
+        });
+        let own = operation.name.len() + size_of_val(needs);
+        size_of::<Operation>() + own + vectors.sum::<usize>()
+    });
+    let names = it.name.len() + it.socket.text().len() + source_bytes(&it.source);
+    size_of::<Service>() + names + permissions.sum::<usize>() + operations.sum::<usize>()
+}
+
+fn source_bytes(source: &RuleSource) -> usize {
+    source.file.len() + source.text.len()
 }
 
 /// What of capability files cannot be, if anything.
@@ -173,8 +197,7 @@ fn check_source(source: &RuleSource) -> Result<(), &'static str> {
 
 /// A pattern is read as one of any names: here it is known which.
 fn check_pattern(pattern: &Pattern, names: Names) -> Result<(), &'static str> {
-    let is_good = pattern.text().len() <= MAX_LINE && Pattern::parse(pattern.text(), names).is_ok();
-    match is_good {
+    match Pattern::parse(pattern.text(), names).is_ok() {
         true => Ok(()),
         false => Err("a pattern that no such object can have"),
     }
@@ -183,13 +206,10 @@ fn check_pattern(pattern: &Pattern, names: Names) -> Result<(), &'static str> {
 fn check_service(service: &Service) -> Result<(), &'static str> {
     check_source(&service.source)?;
     check_pattern(&service.socket, Names::Sockets)?;
-    if service.permissions.len() > MAX_SERVICE_PERMISSIONS {
-        return Err("a service with too many permissions");
-    }
     check_names(&service.permissions.iter().collect::<Vec<_>>())?;
     let operations = &service.operations;
-    if operations.len() > MAX_OPERATIONS || !operations.is_sorted_by(|a, b| a.number < b.number) {
-        return Err("too many operations, or out of order");
+    if !operations.is_sorted_by(|a, b| a.number < b.number) {
+        return Err("operations out of order");
     }
     check_names(
         &operations
@@ -228,7 +248,7 @@ fn check_operation(operation: &Operation, all: u32) -> Result<(), &'static str> 
             Rights::Fixed(rights) => is_some(*rights),
             Rights::By { operand, vector } => {
                 is_operand(*operand)
-                    && (1..=MAX_VECTOR).contains(&vector.len())
+                    && !vector.is_empty()
                     && vector.is_sorted_by(|a, b| a.0 < b.0)
                     && vector.iter().all(|&(_, rights)| is_some(rights))
             }

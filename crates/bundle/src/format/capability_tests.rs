@@ -1,7 +1,11 @@
 //! Capability files that no compiler makes.
 
 use super::*;
-use crate::caps::{Allowed, Capabilities, Class, Needs, Object, Objects, Rights};
+use crate::caps::{
+    Allowed, Capabilities, Capability, Class, Names, Need, Needs, Object, Objects, Operation,
+    Pattern, Rights, Service,
+};
+use crate::limits::{MAX_CAPABILITIES, MAX_CAPS_BYTES, MAX_CAPS_GROWTH, MAX_CAPS_REST, MAX_LINE};
 
 const TEXT: &str = r#"
 subject a {
@@ -120,12 +124,8 @@ fn names_and_services() {
         "a name twice"
     );
     assert_eq!(
-        changed(|c| c.services[0].permissions = (0..33).map(|at| format!("p{at}")).collect()),
-        "a service with too many permissions"
-    );
-    assert_eq!(
         changed(|c| c.services[0].operations.reverse()),
-        "too many operations, or out of order"
+        "operations out of order"
     );
     let needs = |needs: fn(&mut Vec<crate::caps::Need>)| {
         changed(move |c| match &mut c.services[0].operations[1].needs {
@@ -169,6 +169,126 @@ fn names_and_services() {
         changed(|c| c.sockets.answers[0] = 1),
         "an answer in state 0"
     );
+}
+
+/// What cannot be read of a bundle with such a service.
+fn unread(change: impl FnOnce(&mut Service)) -> BundleError {
+    let mut caps = good();
+    change(&mut caps.services[0]);
+    Capabilities::from_bundle(&caps.to_bundle()).unwrap_err()
+}
+
+#[test]
+fn lists_of_services_end_where_the_compilers_do() {
+    let services = BundleError::Malformed {
+        section: "capability",
+        what: "services",
+    };
+    assert_eq!(
+        unread(|s| s.permissions = (0..33).map(|at| format!("p{at}")).collect()),
+        services
+    );
+    let need = |operand| Need {
+        operand,
+        rights: Rights::Fixed(1),
+    };
+    assert_eq!(
+        unread(|s| s.operations[1].needs = Needs::Active((1..=9).map(need).collect())),
+        services
+    );
+    let by = |values| Rights::By {
+        operand: 1,
+        vector: (0..values).map(|value| (value, 1)).collect(),
+    };
+    assert_eq!(
+        unread(|s| match &mut s.operations[0].needs {
+            Needs::Bind(all) => all[0].rights = by(65),
+            _ => unreachable!("operation 1 binds"),
+        }),
+        services
+    );
+    let operation = |number| Operation {
+        number,
+        name: format!("o{number}"),
+        needs: Needs::Free,
+    };
+    assert_eq!(
+        unread(|s| s.operations = (0..257).map(operation).collect()),
+        services
+    );
+}
+
+/// Capabilities whose texts and patterns are as long as they may be.
+fn of_long_lines(count: usize) -> Capabilities {
+    let mut caps = good();
+    let mut long = caps.capabilities[0].clone();
+    let path = format!("/{}", "a".repeat(MAX_LINE - 1));
+    long.source.text = path.clone();
+    long.objects = Objects::Named(Pattern::parse(&path, Names::Paths).unwrap());
+    caps.capabilities.splice(0..0, vec![long; count]);
+    caps
+}
+
+#[test]
+fn texts_and_patterns_are_counted_as_they_are_read() {
+    let each = 2 * MAX_LINE + size_of::<Capability>() + "a.caps".len();
+    let fit = (MAX_CAPS_REST - 4_096) / each;
+    // the automata are those of others: it is read as a whole, and refused only then
+    let read = Capabilities::from_bundle(&of_long_lines(fit).to_bundle());
+    assert!(
+        matches!(read, Err(BundleError::Capabilities(_))),
+        "{read:?}"
+    );
+    let limit = |count| match Capabilities::from_bundle(&of_long_lines(count).to_bundle()) {
+        Err(BundleError::Limit { what, count, max }) => (what, count - max, max),
+        other => panic!("{other:?}"),
+    };
+    let (what, over, max) = limit(fit + 100);
+    assert_eq!((what, max), ("bytes of texts and services", MAX_CAPS_REST));
+    assert!(
+        over <= each,
+        "{over}: the first that has no room is the last that is read"
+    );
+}
+
+#[test]
+fn answers_are_counted_as_they_are_read() {
+    let mut caps = good();
+    let automaton = &mut caps.subjects[0].automata[0].1;
+    let long = Allowed {
+        rights: 1,
+        by: vec![0; MAX_CAPABILITIES],
+    };
+    automaton.answers.extend(vec![long; 300]);
+    match Capabilities::from_bundle(&caps.to_bundle()) {
+        Err(BundleError::Limit { what, count, max }) => {
+            assert_eq!((what, max), ("bytes of automata", MAX_CAPS_BYTES));
+            assert!(count - max <= 4 * MAX_CAPABILITIES + size_of::<Allowed>());
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_bundle_becomes_is_a_multiple_of_its_bytes() {
+    let growth = |bytes: usize, value: &[u8]| bytes <= MAX_CAPS_GROWTH * value.len();
+    // a list has room for as many again at most, and the allocator adds 32 bytes to a text
+    let nothing = postcard::to_allocvec(&Allowed::default()).unwrap();
+    assert!(growth(2 * size_of::<Allowed>(), &nothing));
+    let free = Operation {
+        number: 1,
+        name: "o".into(),
+        needs: Needs::Free,
+    };
+    let written = postcard::to_allocvec(&free).unwrap();
+    assert!(growth(size_of::<Operation>() + 32, &written));
+    let name = postcard::to_allocvec("p").unwrap();
+    assert!(growth(size_of::<String>() + 32, &name));
+    let mut least = good().capabilities[0].clone();
+    least.source.file.clear();
+    least.source.text.clear();
+    let written = postcard::to_allocvec(&least).unwrap();
+    assert!(growth(2 * size_of::<Capability>() + 32, &written));
 }
 
 #[test]

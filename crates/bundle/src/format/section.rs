@@ -64,6 +64,33 @@ impl Writer {
     }
 }
 
+/// How much of something there is so far, and may be at most.
+pub(super) struct Room {
+    what: &'static str,
+    taken: usize,
+    max: usize,
+}
+
+impl Room {
+    pub fn new(what: &'static str, max: usize) -> Room {
+        let taken = 0;
+        Room { what, taken, max }
+    }
+
+    /// So much of it is taken.
+    pub fn take(&mut self, count: usize) -> Result<(), BundleError> {
+        self.taken = self.taken.saturating_add(count);
+        match self.taken > self.max {
+            true => Err(BundleError::Limit {
+                what: self.what,
+                count: self.taken,
+                max: self.max,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// What is left to read of a section.
 pub(super) struct Reader<'b> {
     rest: &'b [u8],
@@ -123,6 +150,24 @@ impl<'b> Reader<'b> {
     ) -> Result<Vec<T>, BundleError> {
         let count = self.count(what, max)?;
         (0..count).map(|_| self.value(what)).collect()
+    }
+
+    /// The same of what takes room in memory, so many bytes each.
+    pub fn list_within<T: Deserialize<'b>>(
+        &mut self,
+        what: &'static str,
+        max: usize,
+        room: &mut Room,
+        bytes: impl Fn(&T) -> usize,
+    ) -> Result<Vec<T>, BundleError> {
+        let count = self.count(what, max)?;
+        (0..count)
+            .map(|_| {
+                let value = self.value(what)?;
+                room.take(bytes(&value))?;
+                Ok(value)
+            })
+            .collect()
     }
 
     /// How many of something follow.

@@ -2,10 +2,11 @@
 //!
 //! As with profiles, automata are most of it.
 
-use super::section::{Reader, Writer};
+use super::section::{Reader, Room, Writer};
 use super::{BundleError, automaton};
 use crate::limits::{
-    MAX_CONTEXT, MAX_FILE_AUTOMATA, MAX_FILE_CONTEXTS_LINES, MAX_FILES_OF_CONTEXTS, MAX_LINE,
+    MAX_BUNDLE, MAX_CONTEXT, MAX_FILE_AUTOMATA, MAX_FILE_CONTEXTS_LINES, MAX_FILES_OF_CONTEXTS,
+    MAX_LINE,
 };
 use crate::te::contexts::{Automaton, FileContexts, Said};
 
@@ -53,8 +54,10 @@ impl Reader<'_> {
             lines: self.list("lines of file contexts", MAX_FILE_CONTEXTS_LINES)?,
             automata: {
                 let count = self.count("automata of file contexts", MAX_FILE_AUTOMATA)?;
+                // in memory they are as long as here
+                let mut room = Room::new("bytes of automata", MAX_BUNDLE);
                 (0..count)
-                    .map(|_| self.answering_automaton())
+                    .map(|_| self.answering_automaton(&mut room, |_| 0))
                     .collect::<Result<_, _>>()?
             },
         };

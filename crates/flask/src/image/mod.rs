@@ -99,15 +99,16 @@ impl Image {
             lines: vec![0],
         };
         // what lines of file contexts are numbered by comes first
-        let before = writer.out.bytes.len();
+        let before = writer.out.len();
         if let Some(files) = files {
             writer.files(files, &contexts);
         }
-        let files = writer.out.bytes.len() - before;
+        let files = writer.out.len() - before;
         writer.write(&rows)?;
         writer.head[part::LINES] = writer.out.list(std::mem::take(&mut writer.lines));
         let (mut head, mut out) = (writer.head, writer.out);
-        head[part::SIZE] = out.bytes.len() as u32;
+        let bytes = out.len();
+        head[part::SIZE] = bytes as u32;
         for (at, word) in head.into_iter().enumerate() {
             out.put(base + 4 * at as u32, word);
         }
@@ -115,11 +116,11 @@ impl Image {
             rows: rows.rows.len(),
             columns: rows.columns,
             cells: rows.cells.len(),
-            bytes: out.bytes.len(),
+            bytes,
             files,
         };
         Ok(Image {
-            bytes: out.bytes,
+            bytes: out.into_bytes(),
             base,
             classes,
             numbering,

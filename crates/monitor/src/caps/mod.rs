@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 pub use self::change::{Begun, Layer, When};
 pub use self::revoke::{Withdraw, Withdrawn};
-pub use self::table::HeldImage;
+pub use self::table::{HeldImage, Room, Spot};
 use crate::attach::Model;
 use crate::error::{Result, Trying};
 use crate::globals::Section;

@@ -17,7 +17,7 @@ pub(super) fn of_objects(objects: &Objects) -> Hir {
 
 /// Returns the names that a pattern matches.
 pub(super) fn of_pattern(pattern: &Pattern) -> Hir {
-    of_parts(pattern.parts())
+    of_parts(&pattern.parts())
 }
 
 fn of_parts(parts: &[Part]) -> Hir {
