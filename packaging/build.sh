@@ -51,13 +51,10 @@ trees() {
 	install -D -m 644 packaging/etc/policy.plm "$tree/etc/tidegate/policy.plm"
 	install -D -m 644 packaging/etc/default "$tree/etc/default/tidegate"
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE LICENSE-GPL-3 LICENSE-LGPL crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
-	# as in the tree, so that what links to one another does so there; what it costs comes with the lab
+	# as in the tree, so that what links to one another does so there
 	find docs -name '*.md' -exec cp --parents -t "$tree/usr/share/doc/tidegate" {} +
 	chmod -R u=rwX,go=rX "$tree/usr/share/doc/tidegate"
-	install -m 644 docs/dev/lab.md docs/dev/cost.* "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
-	for page in docs/dev/cost.*; do
-		ln -sf "../../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
-	done
+	install -m 644 docs/dev/lab.md docs/dev/cost.md "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-avc" avc
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-service" service
 	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/reference/object-managers.md examples/check-access/check-access.c
