@@ -82,6 +82,10 @@ install: ## The libraries for C (libtidegate-avc, -restrict, -service, headers, 
 man: ## Manual pages and shell completions, into target/man and target/completions
 	@scripts/build.sh man
 
+.PHONY: docs
+docs: ## The documentation as a site with search, manual, libraries and the report of cost, into target/site
+	@python3 scripts/site.py
+
 .PHONY: deb
 deb: ## Debian packages, into target/package
 	@packaging/build.sh deb
