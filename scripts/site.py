@@ -242,7 +242,7 @@ def main():
     SOURCE.mkdir(parents=True)
     parts = chapters()
     known = {page for _, pages in parts for page in pages} | {MAP, Path("README.md")}
-    summary = ["# Summary", "", "[Tidegate](index.md)", "[All documentation](docs/index.md)"]
+    summary = ["# Summary", "", "[Tidegate](index.md)", f"[All documentation]({placed(MAP)})"]
     for part, pages in parts:
         summary += ["", f"# {part}", *(f"- [{title(page)}]({placed(page)})" for page in pages)]
     for page in known:
