@@ -35,7 +35,7 @@ pub struct SelinuxPolicy {
     /// Give a boolean of the SELinux policy another value; may be given several times
     #[arg(long, value_name = "NAME=on|off", value_parser = assignment, requires = "te")]
     pub te_boolean: Vec<(String, bool)>,
-    /// Decide about stat(2) and the search of each directory of a path, too: costs everybody a fifth of each
+    /// Decide also about stat(2) and the search of each directory of a path; each then costs every process a fifth more
     #[arg(long, requires = "te")]
     pub te_lookups: bool,
     /// SELinux's own compiler of CIL
@@ -311,7 +311,7 @@ fn unknown(e: UnknownBoolean, te: &Te, place: &str) -> Failure {
 pub fn assignment(text: &str) -> Result<(String, bool), String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| format!("`{text}` is no NAME=on or NAME=off"))?;
+        .ok_or_else(|| format!("`{text}` is not NAME=on or NAME=off"))?;
     let value = match value.trim().to_ascii_lowercase().as_str() {
         "on" | "1" | "true" => true,
         "off" | "0" | "false" => false,
