@@ -492,6 +492,9 @@ pub struct Start {
     pub foreground: bool,
 }
 
+/// The heading of the daemon's options on the log and on tables.
+const TABLES: &str = "Log and tables";
+
 /// How the daemon runs.
 #[derive(Debug, Clone, Args)]
 pub struct Daemon {
@@ -503,16 +506,16 @@ pub struct Daemon {
     #[arg(long)]
     pub te_system: bool,
     /// Size of the kernel's tables of labels and of given levels, in entries
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS.given_entries, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
+    #[arg(long, help_heading = TABLES, value_name = "N", default_value_t = DEFAULTS.given_entries, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub given_entries: u32,
     /// Size in bytes at which the audit log is rotated
-    #[arg(long, value_name = "BYTES", default_value_t = DEFAULTS.log_size, value_parser = clap::value_parser!(u64).range(4096..))]
+    #[arg(long, help_heading = TABLES, value_name = "BYTES", default_value_t = DEFAULTS.log_size, value_parser = clap::value_parser!(u64).range(4096..))]
     pub log_size: u64,
     /// Rotated audit logs to keep
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS.log_keep)]
+    #[arg(long, help_heading = TABLES, value_name = "N", default_value_t = DEFAULTS.log_keep)]
     pub log_keep: u32,
     /// Refusals of one subject, object and operation that are recorded in a second; the rest is counted
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS.log_rate)]
+    #[arg(long, help_heading = TABLES, value_name = "N", default_value_t = DEFAULTS.log_rate)]
     pub log_rate: u32,
     /// Milliseconds for which nobody must have needed the guard of revoked descriptors before it is detached, and of the beat
     /// that looks for that, if it is shorter than a second: tests wait for it
