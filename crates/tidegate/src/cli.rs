@@ -49,18 +49,31 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say whether this machine can enforce, and what is missing
+    ///
+    /// A line that begins with `no` is something missing, and the line below it has the fix. A `?` is something that could not be
+    /// found out. Run it as root: only root may try whether a program is attached.
     Doctor,
     /// List what this kernel offers, and the decision on each
     ///
     /// System calls, hooks, ioctls, filesystems and the rest of the census: each row names the decision.
     Census(Census),
     /// Check a policy without putting it in force
+    ///
+    /// Reports all errors at once, each with its place and a fix, and warns of lines that have no effect. Takes no privilege.
     Check(Check),
     /// Make a bundle of a policy, which is loaded without a compiler
+    ///
+    /// Takes no privilege. The profiles and the SELinux policy that are named go into the bundle as well.
     Compile(Compile),
     /// Put a policy in force, or take over from a daemon that died
+    ///
+    /// Takes root at the top level. Without the name of a policy it takes /etc/tidegate/policy.plm. The daemon stays in the
+    /// background: it writes the audit log and answers questions. Enforcement goes on without it.
     Start(Start),
     /// Take the monitor out of the kernel
+    ///
+    /// Takes root at the top level. sudo keeps the level of your shell, so use a root login or `run0`. The levels that files
+    /// were given stay on disk, and count again at the next start.
     Stop,
     /// Put another policy in force, in one step
     ///
@@ -83,7 +96,7 @@ pub enum Command {
     /// Run a command with less trust
     ///
     /// At a level, confined by a profile, in a security context, or with the capabilities of a file. Several of these may be
-    /// given at once.
+    /// given at once. Every user may do that. Nothing that the command does takes a restriction away again.
     Run(Run),
     /// Take capabilities back from the sessions that run
     ///
@@ -91,18 +104,35 @@ pub enum Command {
     /// it may no longer use is killed. These sessions never get them back. Sessions that begin later go by their files.
     Revoke(Revoke),
     /// List the sessions that capability files limit
+    ///
+    /// Users see their own, root sees all.
     Sessions,
     /// List processes and their levels
+    ///
+    /// Takes root.
     Ps(Ps),
     /// List files and their levels
+    ///
+    /// Takes root. A line has the level, where it comes from (a rule, or given to the file), the line of the map, and the path.
     Ls(Ls),
     /// Give a file a level: the trusted way up
+    ///
+    /// Takes root at the top level. Descriptors by which lower processes have the file open for writing are revoked, and the
+    /// audit log gets a record. It is refused while a lower process has the file mapped for writing.
     Promote(Promote),
     /// Read the audit log
+    ///
+    /// Takes root, as it names the files of all users. `why` explains a record.
     Log(Log),
     /// Watch subjects, demotions and refusals as they come
+    ///
+    /// Takes root.
     Top(Top),
     /// Explain a refusal, or a process's level
+    ///
+    /// The line has the process, its level, the operation, the object, and the line of the policy that gives the object its
+    /// level. What lowered the process stands behind each arrow, the newest first. A fix is the narrowest statement under which
+    /// this would have been allowed; it was checked. Users see refusals of their own processes, root sees all.
     Why(Why),
     /// Propose statements that would allow what was refused
     ///
