@@ -37,7 +37,7 @@ fuzz: ## Fuzz the map parser, the bundle loader and the decision core (FUZZ_SECO
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: cost
-cost: ## What each MAC costs, in instructions: measures and writes docs/dev/cost.md (three quarters of an hour on two cores)
+cost: ## What each MAC costs, in instructions: measures, and writes a report with plots into target/cost, in short docs/dev/cost.md (three quarters of an hour on two cores)
 	@scripts/cost.sh $(KERNEL)
 
 .PHONY: days
@@ -81,6 +81,10 @@ install: ## The libraries for C (libtidegate-avc, -restrict, -service, headers, 
 .PHONY: man
 man: ## Manual pages and shell completions, into target/man and target/completions
 	@scripts/build.sh man
+
+.PHONY: docs
+docs: ## The documentation as a site with search, manual, libraries and the report of cost, into target/site
+	@python3 scripts/site.py
 
 .PHONY: deb
 deb: ## Debian packages, into target/package

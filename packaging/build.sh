@@ -16,34 +16,6 @@ need() {
 	}
 }
 
-# The pages of the manual that are documents of their own.
-documents() {
-	local man=$1
-	mkdir -p "$man/man5" "$man/man7"
-	page reference/map-language 5 tidegate-map "$man/man5"
-	page reference/capability-files 5 tidegate-caps "$man/man5"
-	page reference/audit-log 5 tidegate-audit "$man/man5"
-	page reference/lomac 7 tidegate-lomac "$man/man7"
-	page reference/capability 7 tidegate-capability "$man/man7"
-	page reference/object-managers 7 tidegate-object-managers "$man/man7"
-	page start/install 7 tidegate-install "$man/man7"
-	page start/before-you-enforce 7 tidegate-enforcing "$man/man7"
-	page how-to/fix-a-refusal 7 tidegate-refusals "$man/man7"
-	page how-to/troubleshooting 7 tidegate-troubleshooting "$man/man7"
-}
-
-# page DOCUMENT SECTION NAME DIRECTORY: its title is the page's description. A link is left with its text, as the page
-# that it leads to has another name in the manual, or none. Comments are for tests/pages.
-page() {
-	{
-		echo "% $3 $2 \"Tidegate $VERSION\""
-		echo "# NAME"
-		echo "$3 - $(sed -n '1s/^# //p' "docs/$1.md")"
-		sed '/^ *<!-- .* -->$/d; 1s/^# .*/# DESCRIPTION/; s/^## /# /; s/^### /## /; s/\[\([^]]*\)\]([^)]*)/\1/g' "docs/$1.md"
-		printf '\n# SEE ALSO\n**tidegate**(1), and all documents: /usr/share/doc/tidegate/docs/README.md\n'
-	} | go-md2man | gzip -9n >"$4/$3.$2.gz"
-}
-
 # trees LIBDIR: everything a package has, where it is installed.
 trees() {
 	local tree program
@@ -56,20 +28,21 @@ trees() {
 		install -D -m 644 "$TARGET/completions/$program.bash" "$tree/usr/share/bash-completion/completions/$program"
 		install -D -m 644 "$TARGET/completions/$program.zsh" "$tree/usr/share/zsh/vendor-completions/_$program"
 		install -D -m 644 "$TARGET/completions/$program.fish" "$tree/usr/share/fish/vendor_completions.d/$program.fish"
-		mkdir -p "$tree/usr/share/man/man1" "$tree/usr/share/doc/$program"
+		mkdir -p "$tree/usr/share/doc/$program"
 	done
-	for page in "$TARGET"/man/*.1; do
+	for page in "$TARGET"/man/*; do
 		case ${page##*/} in
 		tidegate-lab*) program=tidegate-lab ;;
 		tidegate-exporter*) program=tidegate-exporter ;;
 		*) program=tidegate ;;
 		esac
-		gzip -9nc "$page" >"$OUT/trees/$program/usr/share/man/man1/${page##*/}.gz"
+		tree=$OUT/trees/$program/usr/share/man/man${page##*.}
+		mkdir -p "$tree"
+		gzip -9nc "$page" >"$tree/${page##*/}.gz"
 	done
 	tree=$OUT/trees/tidegate
 	# the command line starts the daemon from the directory that it lies in itself
 	install -s -m 755 "$TARGET/x86_64-unknown-linux-gnu/release/tidegated" "$tree/usr/bin/tidegated"
-	documents "$tree/usr/share/man"
 	for program in tidegate tidegate-exporter; do
 		mkdir -p "$OUT/trees/$program/usr/lib/systemd/system"
 	done
@@ -78,13 +51,10 @@ trees() {
 	install -D -m 644 packaging/etc/policy.plm "$tree/etc/tidegate/policy.plm"
 	install -D -m 644 packaging/etc/default "$tree/etc/default/tidegate"
 	install -m 644 README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE LICENSE-GPL-3 LICENSE-LGPL crates/policy/presets/*.plm "$tree/usr/share/doc/tidegate"
-	# as in the tree, so that what links to one another does so there; what it costs comes with the lab
+	# as in the tree, so that what links to one another does so there
 	find docs -name '*.md' -exec cp --parents -t "$tree/usr/share/doc/tidegate" {} +
 	chmod -R u=rwX,go=rX "$tree/usr/share/doc/tidegate"
-	install -m 644 docs/dev/lab.md docs/dev/cost.* "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
-	for page in docs/dev/cost.*; do
-		ln -sf "../../../tidegate-lab/${page##*/}" "$tree/usr/share/doc/tidegate/$page"
-	done
+	install -m 644 docs/dev/lab.md docs/dev/cost.md "$OUT/trees/tidegate-lab/usr/share/doc/tidegate-lab"
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-avc" avc
 	LIBDIR=$1 scripts/build.sh install "$OUT/trees/libtidegate-service" service
 	install -D -m 644 -t "$OUT/trees/libtidegate-avc/usr/share/doc/libtidegate-avc" docs/reference/object-managers.md examples/check-access/check-access.c
@@ -136,7 +106,6 @@ date_of_tree() {
 	git log -1 --format=%ct 2>/dev/null || stat -c %Y Cargo.toml
 }
 
-need go-md2man go-md2man
 # one at a time: a day beside another builds here, too
 mkdir -p "$OUT"
 exec 9>"$OUT/lock"

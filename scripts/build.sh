@@ -4,7 +4,7 @@
 #   build.sh lab                 the lab's program, static too; beside the other
 #   build.sh install DIR [NAME]  the libraries for C (avc, restrict, service) or one, with header and what pkg-config reads, as in DIR;
 #                                PREFIX=/usr, LIBDIR=PREFIX/lib. ARCHIVES=DIR takes those that are built there
-#   build.sh man                 manual pages and completions
+#   build.sh man                 the manual's pages, of commands and of documents, and completions
 #   build.sh clean               all of target/ but target/lab
 set -eu
 
@@ -18,7 +18,17 @@ static() {
 	cargo build --release --workspace --locked --bin "$1"
 }
 
+# The version that the workspace says.
+version() {
+	sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml
+}
+
 man() {
+	command -v go-md2man >/dev/null || {
+		echo "build: there is no go-md2man: \`make setup\` installs it" >&2
+		exit 1
+	}
+	rm -rf "$TARGET/man"
 	mkdir -p "$TARGET/man" "$TARGET/completions"
 	# it has no page of its own: `tidegate start` starts it
 	static tidegated
@@ -30,6 +40,7 @@ man() {
 			"$program" completions "$shell" >"$TARGET/completions/$name.$shell"
 		done
 	done
+	python3 scripts/man.py "$(version)" "$TARGET/man"
 	echo "$TARGET/man and $TARGET/completions"
 }
 
@@ -47,7 +58,7 @@ install_library() {
 	root=$1 name=$2
 	prefix=${PREFIX:-/usr}
 	libdir=${LIBDIR:-$prefix/lib}
-	version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
+	version=$(version)
 	archives=${ARCHIVES:-$RELEASE}
 	[ -n "${ARCHIVES:-}" ] || cargo build --release --workspace --locked --lib
 	install -D -m 644 "include/tidegate/$name.h" "$root$prefix/include/tidegate/$name.h"

@@ -4,6 +4,7 @@
 - A link leads to a file of the tree, and to a heading that is there.
 - A page that a file of the tree names (`docs/DIR/PAGE.md`) exists.
 - Each page below docs/ is in the map of pages, docs/README.md.
+- The figures of cost that README.md and docs/explain/cost.md name are those of docs/dev/cost.md.
 - No line is longer than WIDTH, but tables, code, and words that cannot be broken. README.md has no exceptions.
 - No sentence has a headless `who` as its subject or object: "a process that …" says which.
 - Each block of commands of README.md, docs/start and docs/how-to is one that tests/pages runs, or says why it is not run.
@@ -22,8 +23,17 @@ import pages as commands
 
 WIDTH = 88
 README_LINES = 90
-# The lab writes it.
-GENERATED = Path("docs/dev/cost.md")
+# The page of cost that the lab writes, and what other pages say of it.
+COST = Path("docs/dev/cost.md")
+COST_NAMED = [
+    (Path("README.md"), "median {} %, at most {} %", ["Tidegate, governed"]),
+    (Path("README.md"), "{} and {}", ["SELinux, unconfined_t", "AppArmor, confined"]),
+    (
+        Path("docs/explain/cost.md"),
+        "| {} % | {} % |",
+        ["Tidegate, governed", "Tidegate, guard attached", "SELinux, unconfined_t", "AppArmor, confined", "Landlock"],
+    ),
+]
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w/-])docs/(?:[a-z-]+/)*[a-z-]+\.(?:md|html|json)")
@@ -169,11 +179,23 @@ def unrun(page):
         yield f"{page}: there is no tests/pages/{page.stem}.sh, which prepares what its reader has"
 
 
+def costs():
+    """Figures of cost that are not those of the page that the lab writes."""
+    rows = re.findall(r"^\| ([^|]+) \| \d+ \| [^|]+ \| \+([\d.]+) \| \+([\d.]+) \|", COST.read_text(encoding="utf-8"), re.M)
+    measured = {name.replace("\\", ""): [f"{float(figure):.1f}".removesuffix(".0") for figure in both] for name, *both in rows}
+    for page, form, systems in COST_NAMED:
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        for system in systems:
+            words = form.format(*measured[system])
+            if words not in text:
+                yield f"{page}: does not say `{words}`, as {COST} has it of {system}"
+
+
 def main():
     """Prints what is wrong, and ends with 1 if anything is."""
     files = tracked()
-    pages = [file for file in files if file.suffix == ".md" and file != GENERATED]
-    wrong = [*broken_links(pages), *missing_pages(files), *unmapped(pages)]
+    pages = [file for file in files if file.suffix == ".md"]
+    wrong = [*broken_links(pages), *missing_pages(files), *unmapped(pages), *costs()]
     for page in pages:
         wrong += [*too_long(page), *headless(page), *unrun(page)]
     sources = [file for file in files if file.parts[0] in COMMENTED and file.suffix in COMMENTS]

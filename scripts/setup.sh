@@ -18,8 +18,8 @@ BUILD="clang-19 llvm-19 gcc make pkg-config libc6-dev libelf-dev zlib1g-dev auto
 CHECK="libclang-rt-19-dev clang-format-19 shellcheck apparmor patch perl python3 python3-venv secilc"
 # Virtual machines: Debian trees, images, and Debian's keys where they are foreign.
 LAB="mmdebstrap debian-archive-keyring gpg uidmap e2fsprogs cpio zstd xz-utils"
-# Packages and the manual's longer pages.
-PACKAGE="debhelper rpm go-md2man"
+# Packages, the manual's longer pages, and the manual in the documentation's site.
+PACKAGE="debhelper rpm go-md2man mandoc"
 NET="curl ca-certificates"
 # What checks the crates' licences, sources and advisories (deny.toml): a Python package that holds the program alone,
 # for x86-64, as neither Debian nor Ubuntu packages it.

@@ -257,7 +257,7 @@ for kind in packets stream; do
 	both=$(ask host open c x:a 2) both=${both#ok }
 	second=$(ask host open c x:b 2) second=${second#ok }
 	public=$(ask host open c pub:a 0) public=${public#ok }
-	expect 2 'is no SERVICE:NAME' "$T" revoke --object service:notes
+	expect 2 'is not SERVICE:NAME' "$T" revoke --object service:notes
 	expect 1 'no session.s files have a service .none' "$T" revoke --object service:none:x:a
 	expect 0 '^ok' ask host put c "$both" text
 	# a request that waits for its answer

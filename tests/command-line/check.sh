@@ -78,7 +78,7 @@ expect 3 'wrong.caps:2:5' "$T" check --caps /tmp/wrong.caps
 expect 3 'did you mean `file`' "$T" check --caps /tmp/wrong.caps
 expect 2 'nothing.caps: No such file' "$T" check --caps /tmp/nothing.caps
 expect 2 'cannot be used with' "$T" check --caps /tmp/tools.caps --preset server
-expect 2 'no canonical path' "$T" check --caps /tmp/tools.caps --path srv
+expect 2 'not a canonical path' "$T" check --caps /tmp/tools.caps --path srv
 
 echo "# SELinux policies that are none"
 expect 3 'this is not a binary SELinux policy' "$T" check --preset server --te /etc/passwd

@@ -50,7 +50,7 @@ metrics() {
 manual() {
 	local dir=/tmp/manual
 	dpkg-deb -x ./tidegate_0.1.0_amd64.deb "$dir"
-	man -P cat -l "$dir/usr/share/man/man5/tidegate-map.5.gz" | grep -q child-of &&
+	man -P cat -l "$dir/usr/share/man/man5/tidegate.plm.5.gz" | grep -q child-of &&
 		man -P cat -l "$dir/usr/share/man/man1/tidegate-why.1.gz" | grep -q refusal
 }
 

@@ -29,7 +29,7 @@ restore() {
 echo "# the command line"
 expect 7 'takes root' alice "$T record -o /tmp/x.jsonl"
 expect 2 'required' "$T" record
-expect 2 'no time like' "$T" record -o $W/x.jsonl --for nonsense
+expect 2 'not a time' "$T" record -o $W/x.jsonl --for nonsense
 expect 2 'No such file' "$T" replay $W/nothing --preset workstation
 expect 2 'not a recording' "$T" replay /etc/passwd --preset workstation
 

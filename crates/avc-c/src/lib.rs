@@ -57,7 +57,7 @@ unsafe fn put_text(at: *mut *mut c_char, value: &str) -> Result<(), Failed> {
 
 fn sid(handle: &Handle, number: u32) -> Result<Sid, Fault> {
     let known = handle.avc.sid_of_number(number);
-    known.ok_or_else(|| Fault::invalid(&format!("{number} is no SID of this cache")))
+    known.ok_or_else(|| Fault::invalid(&format!("{number} is not a SID of this cache")))
 }
 
 #[unsafe(no_mangle)]
@@ -327,7 +327,7 @@ pub unsafe extern "C" fn tg_security_canonicalize_context(
 /// A descriptor of C's.
 fn descriptor<'a>(fd: c_int) -> Result<BorrowedFd<'a>, Fault> {
     if fd < 0 {
-        return Err(Fault::invalid("a negative number is no descriptor"));
+        return Err(Fault::invalid("a negative number is not a descriptor"));
     }
     // SAFETY: C keeps it open during the call; one that is not is told by the kernel.
     Ok(unsafe { BorrowedFd::borrow_raw(fd) })

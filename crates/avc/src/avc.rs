@@ -399,7 +399,7 @@ impl Avc {
     }
 
     fn text(&self, sid: Sid) -> Result<Arc<str>, AvcError> {
-        let unknown = || AvcError::Invalid(format!("{} is no SID of this cache", sid.number()));
+        let unknown = || AvcError::Invalid(format!("{} is not a SID of this cache", sid.number()));
         self.context(sid).ok_or_else(unknown)
     }
 

@@ -116,7 +116,7 @@ pub unsafe fn text<'a>(text: *const c_char) -> Result<&'a str, Fault> {
     // SAFETY: as the caller has it.
     let text = unsafe { CStr::from_ptr(there(text)?) };
     text.to_str()
-        .map_err(|_| Fault::invalid("what is no UTF-8 is no name"))
+        .map_err(|_| Fault::invalid("a name has to be UTF-8"))
 }
 
 /// Puts a result where C wants it.

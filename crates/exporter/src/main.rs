@@ -26,7 +26,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use tidegate_manual::{Manual, Page};
 
 /// Tidegate's metrics for Prometheus and OpenTelemetry: asks the daemon, and serves what
 /// it answers at /metrics.
@@ -58,6 +59,33 @@ struct Cli {
     command: Option<Command>,
 }
 
+/// What the help and the manual say beside the options.
+const MANUAL: Manual = Manual {
+    tasks: &[],
+    pages: &[Page {
+        command: "",
+        examples: &[
+            ("tidegate-exporter", "serve http://127.0.0.1:9478/metrics"),
+            (
+                "tidegate-exporter --textfile /var/lib/prometheus/node-exporter/tidegate.prom",
+                "write the metrics once, for node_exporter",
+            ),
+            (
+                "tidegate-exporter --otlp http://127.0.0.1:4318/v1/metrics --interval 30",
+                "push them every 30 seconds",
+            ),
+        ],
+        files: &["/run/tidegate/tidegate.sock"],
+        see: &["tidegate-status(1)", "tidegate-stats(1)"],
+    }],
+    files: &[("/run/tidegate/tidegate.sock", "the daemon's socket")],
+    codes: &[
+        ("0", "done"),
+        ("1", "it cannot listen, write, or push at all"),
+        ("2", "the command line is wrong"),
+    ],
+};
+
 /// What packaging asks.
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -76,7 +104,8 @@ enum Command {
 }
 
 fn main() -> Result<()> {
-    let cli = Cli::parse();
+    let matches = MANUAL.help(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     match (cli.command, cli.textfile, cli.otlp) {
         (Some(Command::Completions { shell }), ..) => {
             let mut command = Cli::command();
@@ -85,11 +114,22 @@ fn main() -> Result<()> {
         }
         (Some(Command::Man { dir }), ..) => {
             let failed = || format!("cannot write the manual to {}", dir.display());
-            std::fs::create_dir_all(&dir).with_context(failed)?;
-            clap_mangen::generate_to(Cli::command(), &dir).with_context(failed)
+            MANUAL.write(Cli::command(), &dir).with_context(failed)
         }
         (None, Some(path), _) => textfile::write(&path),
         (None, None, Some(url)) => otlp::push(&url, Duration::from_secs(cli.interval)),
         (None, None, None) => server::run(cli.listen),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_has_examples_that_hold() {
+        let others = ["tidegate-status(1)", "tidegate-stats(1)"];
+        let faults = MANUAL.faults(&Cli::command(), &others);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }

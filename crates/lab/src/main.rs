@@ -1,8 +1,8 @@
 //! `tidegate-lab`: machines with stock Debian kernels.
 
 mod commands;
+mod manual;
 
-use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,15 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tidegate_lab::artefact::{Image, Kernel, Lab};
 use tidegate_lab::monitor;
 use tidegate_lab::report;
 use tidegate_lab::report::published::Source;
 use tidegate_lab::results::Run;
 use tidegate_lab::vm::{End, Machine, Outcome, Passthrough, choose};
+
+use crate::manual::MANUAL;
 
 /// The kernel complained, whatever the command returned.
 const KERNEL_COMPLAINED: u8 = 123;
@@ -34,7 +36,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build everything a machine needs: QEMU, kernels, the root image
+    /// Build what machines need: QEMU, kernels, the root image
     Setup {
         /// Remove what is there and build it anew, from today's packages
         #[arg(long)]
@@ -43,18 +45,13 @@ enum Command {
         #[arg(long, value_name = "SERIES")]
         kernel: Option<Kernel>,
     },
-    /// Boot a machine, run a command in it as root, and pass on its exit status
-    ///
-    /// Exit status: the command's own; 123 if the kernel printed BUG, Oops or
-    /// WARNING; 124 after the timeout; 125 if the machine itself failed.
+    /// Boot a machine, and run a command in it as root
     Vm(Vm),
-    /// Measure what mandatory access control costs: systems, each booted on one kernel,
-    /// by workloads
+    /// Measure what mandatory access control costs
     ///
-    /// Exit status: 0; 1 if a workload or a system failed, other than for not being there;
-    /// 125 if it could not be measured.
+    /// Systems, each booted on one kernel, by workloads.
     Run(commands::run::Options),
-    /// Measure what enforcement costs on this machine itself, in time
+    /// Measure what enforcement costs on this machine, in time
     Bench(commands::bench::Options),
     /// List the systems and the workloads
     List,
@@ -142,7 +139,9 @@ struct Vm {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let matches = MANUAL.help(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    let result = match cli.command {
         Command::Setup { rebuild, kernel } => setup(rebuild, kernel),
         Command::Vm(options) => vm(options),
         Command::Run(options) => {
@@ -180,8 +179,8 @@ fn shown(run: &Run, like: Option<Source>) -> Result<ExitCode> {
 }
 
 fn pages(dir: &Path) -> Result<ExitCode> {
-    fs::create_dir_all(dir)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), dir))
+    MANUAL
+        .write(Cli::command(), dir)
         .with_context(|| format!("cannot write the manual to {}", dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }

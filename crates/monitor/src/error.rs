@@ -28,7 +28,7 @@ pub enum Error {
         source: io::Error,
     },
     /// One program could not be attached; everything was undone.
-    #[error("this kernel has no use for the hook of {program}: {source}; nothing stays attached")]
+    #[error("this kernel refused to attach {program}: {source}; nothing stays attached")]
     Hook {
         /// The program, named after its hook.
         program: String,

@@ -106,7 +106,7 @@ impl Page {
         if !about.is_file() || about.uid() != rustix::process::geteuid().as_raw() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("{} is no file of the daemon's", path.display()),
+                format!("{} is not a file of the daemon", path.display()),
             ));
         }
         file.set_permissions(fs::Permissions::from_mode(0o444))?;

@@ -44,7 +44,7 @@ unsafe fn own<'a, T>(handle: *mut T) -> Result<&'a mut T, Fault> {
 /// A descriptor that C gives up.
 fn given(fd: c_int) -> Result<OwnedFd, Fault> {
     if fd < 0 {
-        return Err(Fault::invalid("a negative number is no descriptor"));
+        return Err(Fault::invalid("a negative number is not a descriptor"));
     }
     // SAFETY: C has given it up, and does not use it any more.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })

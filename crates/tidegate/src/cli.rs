@@ -1,12 +1,14 @@
 //! The command line.
 
 mod caps;
+mod manual;
+mod pages;
 mod selinux;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use tidegated::{DEFAULTS, Options, paths};
 
 use crate::profiles::Profiles;
@@ -15,6 +17,7 @@ use crate::source::Source;
 use crate::te::SelinuxPolicy;
 
 pub use self::caps::{Revoke, RunCaps};
+pub use self::manual::MANUAL;
 pub use self::selinux::{Getsebool, Setsebool};
 
 /// Mandatory access control through BPF LSM: what has touched untrusted data
@@ -30,20 +33,47 @@ pub struct Cli {
     pub command: Command,
 }
 
+impl Cli {
+    /// Reads a command line. Its help has the commands by task, and examples.
+    ///
+    /// # Errors
+    /// If it is wrong, or asks for help.
+    pub fn read(args: impl Iterator<Item = OsString>) -> Result<Cli, clap::Error> {
+        let mut command = MANUAL.help(Cli::command());
+        let matches = command.try_get_matches_from_mut(args)?;
+        Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+    }
+}
+
 /// What `tidegate` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Say whether this machine can enforce, and what is missing
+    ///
+    /// A line that begins with `no` is something missing, and the line below it has the fix. A `?` is something that could not be
+    /// found out. Run it as root: only root may try whether a program is attached.
     Doctor,
-    /// List what this kernel offers: system calls, hooks, filesystems and the rest of the census
+    /// List what this kernel offers, and the decision on each
+    ///
+    /// System calls, hooks, ioctls, filesystems and the rest of the census: each row names the decision.
     Census(Census),
     /// Check a policy without putting it in force
+    ///
+    /// Reports all errors at once, each with its place and a fix, and warns of lines that have no effect. Takes no privilege.
     Check(Check),
-    /// Turn a map into a bundle, which needs no compiler where it is loaded
+    /// Make a bundle of a policy, which is loaded without a compiler
+    ///
+    /// Takes no privilege. The profiles and the SELinux policy that are named go into the bundle as well.
     Compile(Compile),
     /// Put a policy in force, or take over from a daemon that died
+    ///
+    /// Takes root at the top level. Without the name of a policy it takes /etc/tidegate/policy.plm. The daemon stays in the
+    /// background: it writes the audit log and answers questions. Enforcement goes on without it.
     Start(Start),
     /// Take the monitor out of the kernel
+    ///
+    /// Takes root at the top level. sudo keeps the level of your shell, so use a root login or `run0`. The levels that files
+    /// were given stay on disk, and count again at the next start.
     Stop,
     /// Put another policy in force, in one step
     ///
@@ -61,9 +91,12 @@ pub enum Command {
     Setsebool(Setsebool),
     /// Say what is in force
     Status,
-    /// Say how the object managers' queries were resolved
+    /// Say how the questions of object managers were answered
     Stats,
-    /// Run a command at a level, confined by a profile, in a security context, or with the capabilities of a file
+    /// Run a command with less trust
+    ///
+    /// At a level, confined by a profile, in a security context, or with the capabilities of a file. Several of these may be
+    /// given at once. Every user may do that. Nothing that the command does takes a restriction away again.
     Run(Run),
     /// Take capabilities back from the sessions that run
     ///
@@ -71,20 +104,37 @@ pub enum Command {
     /// it may no longer use is killed. These sessions never get them back. Sessions that begin later go by their files.
     Revoke(Revoke),
     /// List the sessions that capability files limit
+    ///
+    /// Users see their own, root sees all.
     Sessions,
     /// List processes and their levels
+    ///
+    /// Takes root.
     Ps(Ps),
     /// List files and their levels
+    ///
+    /// Takes root. A line has the level, where it comes from (a rule, or given to the file), the line of the map, and the path.
     Ls(Ls),
     /// Give a file a level: the trusted way up
+    ///
+    /// Takes root at the top level. Descriptors by which lower processes have the file open for writing are revoked, and the
+    /// audit log gets a record. It is refused while a lower process has the file mapped for writing.
     Promote(Promote),
     /// Read the audit log
+    ///
+    /// Takes root, as it names the files of all users. `why` explains a record.
     Log(Log),
     /// Watch subjects, demotions and refusals as they come
+    ///
+    /// Takes root.
     Top(Top),
     /// Explain a refusal, or a process's level
+    ///
+    /// The line has the process, its level, the operation, the object, and the line of the policy that gives the object its
+    /// level. What lowered the process stands behind each arrow, the newest first. A fix is the narrowest statement under which
+    /// this would have been allowed; it was checked. Users see refusals of their own processes, root sees all.
     Why(Why),
-    /// Propose statements for the map, so that refused operations are allowed
+    /// Propose statements that would allow what was refused
     ///
     /// Reads the audit log and prints a map that includes the policy. It adds the fewest and
     /// narrowest statements under which the refusals, also those that were only recorded, do not
@@ -129,7 +179,7 @@ pub enum Command {
 /// What the lab's own program, `tidegate-lab`, takes.
 #[derive(Debug, Args)]
 pub struct Lab {
-    /// `tidegate lab --help` tells
+    /// Options and arguments, as `tidegate lab --help` lists them
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
@@ -141,7 +191,7 @@ pub struct Lab {
 /// What of the census to list.
 #[derive(Debug, Args)]
 pub struct Census {
-    /// Only rows without a decision
+    /// Show only rows without a decision
     #[arg(long)]
     pub undecided: bool,
 }
@@ -158,7 +208,7 @@ pub struct Check {
     /// A capability file, instead of a policy: say what is wrong with it, or what each subject may do. `run --caps` runs a command with it
     #[arg(long, value_name = "FILE.caps", conflicts_with_all = ["file", "preset", "policy", "bundle", "profile", "te"])]
     pub caps: Option<PathBuf>,
-    /// Say also what the policy says of this path, its file contexts too, or what subjects of the capability file may do there and
+    /// Say also which level and context the policy gives to this path, or what subjects of the capability file may do there and
     /// by which line; may be given several times
     #[arg(long, value_name = "PATH")]
     pub path: Vec<PathBuf>,
@@ -237,16 +287,16 @@ pub struct Run {
 /// Which processes.
 #[derive(Debug, Args)]
 pub struct Ps {
-    /// Only those at this level
+    /// Show only processes at this level
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
-    /// Only those that have a label
+    /// Show only processes that have a label
     #[arg(long)]
     pub governed: bool,
-    /// Those that the policy's SELinux rules govern, and their contexts
+    /// Show the processes that the policy's SELinux rules govern, and their contexts
     #[arg(short = 'Z', long)]
     pub context: bool,
-    /// Those that capability files limit, by their sessions and subjects
+    /// Show the processes that capability files limit, by their sessions and subjects
     #[arg(long, conflicts_with = "context")]
     pub caps: bool,
 }
@@ -257,10 +307,10 @@ pub struct Ls {
     /// Files and directories
     #[arg(default_value = ".")]
     pub paths: Vec<PathBuf>,
-    /// Directories themselves, not what is in them
+    /// Show directories themselves, not what is in them
     #[arg(short, long)]
     pub directory: bool,
-    /// The contexts that the policy's SELinux rules have them in, too
+    /// Show also the contexts that the policy's SELinux rules give them
     #[arg(short = 'Z', long)]
     pub context: bool,
 }
@@ -270,12 +320,12 @@ pub struct Ls {
 pub struct Promote {
     /// The file
     pub path: PathBuf,
-    /// To which level; without it, to the top
+    /// The level to give; without it, the top one
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
 }
 
-/// What a record may be of, as docs/reference/audit-log.md tells.
+/// The kinds of records, as in docs/reference/audit-log.md.
 const KINDS: [&str; 12] = [
     "denied",
     "would",
@@ -294,37 +344,37 @@ const KINDS: [&str; 12] = [
 /// Which records.
 #[derive(Debug, Args)]
 pub struct Log {
-    /// Go on as records are written
+    /// Wait for more records, and show them as they are written
     #[arg(short, long)]
     pub follow: bool,
-    /// Since a time (2026-01-31T12:00Z) or so long ago (10m, 2h, 1d)
+    /// Show only records since a time (2026-01-31T12:00Z), or of the last 10m, 2h, 1d
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Of this process
+    /// Show only records of this process
     #[arg(long)]
     pub pid: Option<u32>,
-    /// Of subjects at this level
+    /// Show only records of processes at this level
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
-    /// By this profile
+    /// Show only records of this profile's rules
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// Of programs with this name
+    /// Show only records of programs with this name
     #[arg(long, value_name = "NAME")]
     pub comm: Option<String>,
-    /// About paths that begin so
+    /// Show only records of paths that begin with this
     #[arg(long, value_name = "PREFIX")]
     pub path: Option<String>,
-    /// Of this kind
+    /// Show only records of this kind
     #[arg(long, value_parser = KINDS)]
     pub kind: Option<String>,
-    /// Only refusals, done or only recorded
+    /// Show only refusals, also those that a permissive policy only recorded
     #[arg(long)]
     pub denied: bool,
-    /// The newest so many
+    /// Show only the last N records
     #[arg(short = 'n', long, value_name = "N")]
     pub last: Option<usize>,
-    /// Another file than the machine's own log
+    /// Read this log instead of the machine's own
     #[arg(long, value_name = "FILE", default_value = paths::LOG)]
     pub file: PathBuf,
 }
@@ -332,7 +382,7 @@ pub struct Log {
 /// How to watch.
 #[derive(Debug, Args)]
 pub struct Top {
-    /// Print what one second shows, as where standard output is no terminal
+    /// Print once what happens within a second, as when standard output is not a terminal
     #[arg(long)]
     pub once: bool,
 }
@@ -340,14 +390,14 @@ pub struct Top {
 /// What to explain.
 #[derive(Debug, Args)]
 pub struct Why {
-    /// `last`: the newest refusal; a process id: its level; @N: record N of the log
+    /// `last` for the newest refusal, @N for record N of the log, or a process id for that process's level
     #[arg(value_name = "@ID|PID|last", default_value = "last")]
     pub of: String,
     /// List everything that would fix the refusal, the narrowest first
     #[arg(long)]
     pub fixes: bool,
-    /// Of a profile's refusal: the profiles' files, to name the rule that refuses by its place, and
-    /// to try the rule that would allow it
+    /// For a profile's refusal: the profiles' files. The place of the rule that refuses is named, and the rule that
+    /// would allow it is tried
     #[command(flatten)]
     pub profiles: Profiles,
 }
@@ -359,23 +409,23 @@ pub struct Learn {
     /// The policy to start from
     #[command(flatten)]
     pub source: Source,
-    /// From refusals since a time (2026-01-31T12:00Z) or so long ago (10m, 2h, 1d)
+    /// Take only refusals since a time (2026-01-31T12:00Z), or of the last 10m, 2h, 1d
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// From those of programs with this name
+    /// Take only refusals of programs with this name
     #[arg(long, value_name = "NAME")]
     pub comm: Option<String>,
-    /// From those of subjects at this level
+    /// Take only refusals of processes at this level
     #[arg(long, value_name = "NAME")]
     pub level: Option<String>,
-    /// From those about paths that begin so
+    /// Take only refusals of paths that begin with this
     #[arg(long, value_name = "PREFIX")]
     pub path: Option<String>,
-    /// Another file than the machine's own log
+    /// Read this log instead of the machine's own
     #[arg(long, value_name = "FILE", default_value = paths::LOG)]
     pub file: PathBuf,
-    /// Propose fixes for refusals that look like an attack, too: a process that had heard the
-    /// network reached for secrets, dotfiles, other processes or the system
+    /// Propose fixes also for refusals that look like an attack: a process that had read from the network reached for
+    /// secrets, dotfiles, other processes or the system
     #[arg(long)]
     pub include_untrusted: bool,
     /// Write the map to a file, which is not there yet
@@ -445,8 +495,8 @@ pub struct Replay {
     /// The proposed policy
     #[command(flatten)]
     pub source: Source,
-    /// What to hold it against: a preset, a map (`.plm`), a bundle, or `nothing`. Without
-    /// it: what was in force during the recording
+    /// The policy to compare with: a preset, a map (`.plm`), a bundle, or `nothing`. Without
+    /// it, the policy that was in force during the recording
     #[arg(long, value_name = "BASE")]
     pub against: Option<String>,
     /// The context that the recorded command begins in, by its first execution, as with `run --context`. Without a command,
@@ -472,27 +522,30 @@ pub struct Start {
     pub foreground: bool,
 }
 
+/// The heading of the daemon's options on the log and on tables.
+const TABLES: &str = "Log and tables";
+
 /// How the daemon runs.
 #[derive(Debug, Clone, Args)]
 pub struct Daemon {
     /// Record what the policy forbids, but let it through
     #[arg(long)]
     pub permissive: bool,
-    /// Bring all that runs under the SELinux policy, by the contexts that it would have had from the machine's
+    /// Bring all running processes under the SELinux policy, in the contexts that they would have had from the machine's
     /// start; best with --permissive at first
     #[arg(long)]
     pub te_system: bool,
-    /// Objects whose level no path rule gives back: room in the kernel's table, and as much in that of labels
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS.given_entries, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
+    /// Size of the kernel's tables of labels and of given levels, in entries
+    #[arg(long, help_heading = TABLES, value_name = "N", default_value_t = DEFAULTS.given_entries, value_parser = clap::value_parser!(u32).range(512..=1 << 24))]
     pub given_entries: u32,
-    /// Bytes after which the audit log is rotated
-    #[arg(long, value_name = "BYTES", default_value_t = DEFAULTS.log_size, value_parser = clap::value_parser!(u64).range(4096..))]
+    /// Size in bytes at which the audit log is rotated
+    #[arg(long, help_heading = TABLES, value_name = "BYTES", default_value_t = DEFAULTS.log_size, value_parser = clap::value_parser!(u64).range(4096..))]
     pub log_size: u64,
     /// Rotated audit logs to keep
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS.log_keep)]
+    #[arg(long, help_heading = TABLES, value_name = "N", default_value_t = DEFAULTS.log_keep)]
     pub log_keep: u32,
-    /// Denials of one subject, object and operation to record a second; the rest is counted
-    #[arg(long, value_name = "N", default_value_t = DEFAULTS.log_rate)]
+    /// Refusals of one subject, object and operation that are recorded in a second; the rest is counted
+    #[arg(long, help_heading = TABLES, value_name = "N", default_value_t = DEFAULTS.log_rate)]
     pub log_rate: u32,
     /// Milliseconds for which nobody must have needed the guard of revoked descriptors before it is detached, and of the beat
     /// that looks for that, if it is shorter than a second: tests wait for it

@@ -298,7 +298,7 @@ fn attempt() -> Check {
     match KernelTypes::read().and_then(|kernel| kernel.try_lsm_program()) {
         Ok(()) => Check::new("LSM program", true, "was loaded and attached"),
         Err(e) => Check::new("LSM program", false, format!("is refused: {e}"))
-            .fix("see the lines above; if all are well, this machine's owner forbids it"),
+            .fix("see the lines above; if all are ok, the kernel refused it for another reason: see dmesg"),
     }
 }
 

@@ -72,7 +72,7 @@ impl Failure {
             Code::CannotEnforce,
             format!(
                 "this machine cannot enforce ({}: {}); `tidegate doctor` tells how to fix it, \
-                 `make run` shows Tidegate in a VM",
+                 `make run` in the source tree shows Tidegate in a virtual machine",
                 lacks.what, lacks.found
             ),
         )

@@ -280,7 +280,7 @@ fn no_compiler_is_linked_into_the_daemon_or_the_exporter() {
             "recording"
         ]
     );
-    assert_eq!(own("exporter"), ["protocol"]);
+    assert_eq!(own("exporter"), ["manual", "protocol"]);
     assert!(own("bundle").is_empty());
     // What reads policies as text, and what reads command lines.
     let others = all_linked("tidegated");

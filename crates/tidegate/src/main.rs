@@ -20,13 +20,12 @@ mod upgrade;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
 use tidegated::paths;
 
 use crate::output::{say, tell};
 
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse_from(setools::Sesearch::in_long(std::env::args_os())) {
+    let cli = match cli::Cli::read(setools::Sesearch::in_long(std::env::args_os())) {
         Ok(cli) => cli,
         Err(e) => return unparsed(&e),
     };

@@ -26,15 +26,19 @@ const BASE: &str = "/etc/apparmor.d";
 /// AppArmor's own compiler of profiles, unless the command line names another.
 const PARSER: &str = "apparmor_parser";
 
+/// The heading of these options.
+const HEADING: &str = "AppArmor profiles";
+
 /// The profiles to use.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Profiles {
     /// AppArmor profiles: a file, or all files of a directory; may be given several times
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE|DIR")]
     pub profile: Vec<PathBuf>,
     /// Where profiles include from
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "DIR",
         default_value = BASE,
         requires = "profile"
@@ -43,13 +47,14 @@ pub struct Profiles {
     /// AppArmor's own compiler of profiles
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "PROGRAM",
         default_value = PARSER,
         requires = "profile"
     )]
     pub apparmor_parser: PathBuf,
     /// Take none of the profiles if one of them cannot be used; without it that one is named and left out
-    #[arg(long, requires = "profile")]
+    #[arg(long, help_heading = HEADING, requires = "profile")]
     pub strict: bool,
 }
 

@@ -22,25 +22,29 @@ use crate::output::{tell, waiting};
 /// SELinux's own compiler of CIL, unless the command line names another.
 const SECILC: &str = "secilc";
 
+/// The heading of these options.
+const HEADING: &str = "SELinux policy";
+
 /// The SELinux policy to use.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SelinuxPolicy {
     /// A SELinux policy: a directory such as /etc/selinux/default, a binary policy, or CIL (a file that
     /// ends in .cil; may be given several times)
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE|DIR")]
     pub te: Vec<PathBuf>,
     /// File contexts, instead of the directory's; with FILE.homedirs, .local, .subs and .subs_dist, where they are
-    #[arg(long, value_name = "FILE", requires = "te")]
+    #[arg(long, help_heading = HEADING, value_name = "FILE", requires = "te")]
     pub file_contexts: Option<PathBuf>,
     /// Give a boolean of the SELinux policy another value; may be given several times
-    #[arg(long, value_name = "NAME=on|off", value_parser = assignment, requires = "te")]
+    #[arg(long, help_heading = HEADING, value_name = "NAME=on|off", value_parser = assignment, requires = "te")]
     pub te_boolean: Vec<(String, bool)>,
-    /// Decide about stat(2) and the search of each directory of a path, too: costs everybody a fifth of each
-    #[arg(long, requires = "te")]
+    /// Decide also about stat(2) and the search of each directory of a path; each then costs every process a fifth more
+    #[arg(long, help_heading = HEADING, requires = "te")]
     pub te_lookups: bool,
     /// SELinux's own compiler of CIL
     #[arg(
         long,
+        help_heading = HEADING,
         value_name = "PROGRAM",
         default_value = SECILC,
         requires = "te"
@@ -311,7 +315,7 @@ fn unknown(e: UnknownBoolean, te: &Te, place: &str) -> Failure {
 pub fn assignment(text: &str) -> Result<(String, bool), String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| format!("`{text}` is no NAME=on or NAME=off"))?;
+        .ok_or_else(|| format!("`{text}` is not NAME=on or NAME=off"))?;
     let value = match value.trim().to_ascii_lowercase().as_str() {
         "on" | "1" | "true" => true,
         "off" | "0" | "false" => false,

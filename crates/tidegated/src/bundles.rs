@@ -114,7 +114,7 @@ pub fn policy(descriptor: Option<OwnedFd>) -> Outcome<Vec<u8>> {
 fn sealed(descriptor: Option<OwnedFd>, most: usize) -> Outcome<Sealed> {
     let none = || DaemonError::new(Code::Usage, "no bundle came along");
     let open = || {
-        let message = "the bundle is no sealed memory (memfd_create(2) with F_SEAL_WRITE, F_SEAL_GROW and F_SEAL_SHRINK)";
+        let message = "the bundle is not sealed memory (memfd_create(2) with F_SEAL_WRITE, F_SEAL_GROW and F_SEAL_SHRINK)";
         DaemonError::new(Code::Usage, message)
     };
     let sealed = Sealed::of(descriptor.ok_or_else(none)?).ok_or_else(open)?;

@@ -291,7 +291,7 @@ fn of_services(name: &str, files: &[Arc<Placed>]) -> Outcome<Vec<(u64, Option<u3
     let parts = parts.filter(|(_, object)| (1..=MAX_NAME).contains(&object.len()));
     let (service, object) = parts.ok_or_else(|| {
         let text = format!(
-            "`{name}` is no SERVICE:NAME of an object of a service, whose name has 1 to {MAX_NAME} bytes"
+            "`{name}` is not SERVICE:NAME, the object of a service, whose name has 1 to {MAX_NAME} bytes"
         );
         DaemonError::new(Code::Usage, text)
     })?;
@@ -322,7 +322,7 @@ fn object(class: &str, name: &str) -> Result<Object, String> {
     match class {
         Class::Tcp | Class::Udp => {
             let address: SocketAddr = name.parse().map_err(|_| {
-                format!("`{name}` is no ADDRESS:PORT, as 192.0.2.1:443 and [::1]:80 are")
+                format!("`{name}` is not ADDRESS:PORT, for example 192.0.2.1:443 or [::1]:80")
             })?;
             Ok(Object::Inet(
                 class,
@@ -332,7 +332,7 @@ fn object(class: &str, name: &str) -> Result<Object, String> {
         }
         _ if name.starts_with('/') => Ok(Object::Path(class, name.into())),
         Class::Unix if name.starts_with('@') => Ok(Object::Unix(name.into())),
-        _ => Err(format!("`{name}` is no absolute path")),
+        _ => Err(format!("`{name}` is not an absolute path")),
     }
 }
 

@@ -52,10 +52,11 @@ pub fn checks(target: &Path) -> Vec<Check> {
     ]
 }
 
-/// The manual has a page for every program, once they are built.
+/// The manual has a page for every program, once they are built, and for each format.
 pub fn manual(programs: &Path, target: &Path) -> Check {
     let script = r#"for name in tidegate tidegate-exporter tidegate-lab; do "$0/$name" man "$1" || exit 1; done
-        [ -s "$1/tidegate-why.1" ] && [ -s "$1/tidegate-exporter.1" ] && [ -s "$1/tidegate-lab-run.1" ]"#;
+        [ -s "$1/tidegate-why.1" ] && [ -s "$1/tidegate-exporter.1" ] && [ -s "$1/tidegate-lab-run.1" ] &&
+        python3 scripts/man.py 0 "$1" && [ -s "$1/tidegate.plm.5" ] && [ -s "$1/tidegate.caps.5" ]"#;
     let mut command = shell(script);
     command.arg(programs).arg(target.join("lint-man"));
     Check {

@@ -16,7 +16,7 @@ use super::policydb::OBJECT_R_NUMBER;
 #[non_exhaustive]
 pub enum ContextError {
     /// Fewer parts than a context has, or more.
-    #[error("`{0}` is no context")]
+    #[error("`{0}` is not a context: USER:ROLE:TYPE, and :RANGE where the policy has MLS")]
     #[diagnostic(
         code(te::context),
         help(

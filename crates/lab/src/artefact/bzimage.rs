@@ -35,7 +35,7 @@ pub(super) fn unpack(tools: &Tools, bzimage: &Path, vmlinux: &Path) -> Result<()
     let compressed = vmlinux.with_extension("zst");
     fs::write(
         &compressed,
-        payload(&image).context("vmlinuz is no bzImage")?,
+        payload(&image).context("vmlinuz is not a bzImage")?,
     )?;
     run(tools
         .command("usr/bin/zstd", "zstd")

@@ -1,14 +1,23 @@
-//! Tables and the whole report in Markdown.
+//! Tables, the whole report and its summary in Markdown.
 
 use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::document::Document;
+use super::document::{Document, Part};
 use super::sheet::{Sheet, Text};
+use super::terminal::filled;
 
 /// Columns of a table besides its fixed ones.
 const COLUMNS: usize = 5;
+/// Columns of a line of words.
+const WIDTH: u16 = 88;
+
+/// What stands above a summary, which is a page of this project's documentation.
+const ABOUT: &str = "A summary of the last whole measurement, which `make cost` writes. The whole report has \
+    plots, intervals, all workloads and the tables of published papers. `make cost` writes it to `target/cost`, to be \
+    published with a release: `cost.html`, `cost.md`, and the figures in `cost.json`. [What it costs](../explain/cost.md) \
+    interprets the figures, and [lab.md](lab.md) says how they are measured.";
 
 /// The whole report; `page` is the HTML file's name, if there is one.
 ///
@@ -20,18 +29,7 @@ pub fn document(document: &Document, page: Option<&str>) -> Result<String> {
         let _ = writeln!(text, "With plots: [{}]({page}).\n", escape(page));
     }
     for part in &document.parts {
-        let _ = writeln!(
-            text,
-            "## {}\n\n{}\n",
-            escape(&part.title),
-            escape(&part.about)
-        );
-        for (name, version) in &part.made_with {
-            let _ = writeln!(text, "- {}: {}", escape(name), escape(version));
-        }
-        if !part.made_with.is_empty() {
-            text.push('\n');
-        }
+        text += &head(part);
         text += &sheet(&part.summary, 3);
         let failures = part.failures.iter();
         for one in part.versus.iter().chain(failures).chain(&part.workloads) {
@@ -44,18 +42,55 @@ pub fn document(document: &Document, page: Option<&str>) -> Result<String> {
                 text += &sheet(one, 4);
             }
         }
-        text.push_str("### How it is measured, and what that does not see\n\n");
-        for point in &part.method {
-            let _ = writeln!(
-                text,
-                "- **{}** {}",
-                escape(&point.head),
-                escape(&point.text)
-            );
-        }
-        text.push('\n');
+        text += &method(part);
     }
     Ok(text.trim_end().to_owned() + "\n")
+}
+
+/// A page of the report's headline and its single operations, without intervals.
+#[must_use]
+pub fn summary(document: &Document) -> String {
+    let mut text = format!(
+        "# What mandatory access control costs\n\n{}\n",
+        filled(ABOUT, "", WIDTH)
+    );
+    for part in &document.parts {
+        text += &head(part);
+        let sheets = [&part.summary].into_iter().chain(&part.versus);
+        for one in sheets.chain(part.workloads.first()).chain(&part.failures) {
+            let mut short = one.clone();
+            for cell in short.rows.iter_mut().flat_map(|row| &mut row.cells) {
+                cell.below.clear();
+            }
+            text += &sheet(&short, 3);
+        }
+        text += &method(part);
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+/// What was measured in a part, and with what.
+fn head(part: &Part) -> String {
+    let about = filled(&escape(&part.about), "", WIDTH);
+    let mut text = format!("## {}\n\n{about}\n", escape(&part.title));
+    for (name, version) in &part.made_with {
+        let _ = writeln!(text, "- {}: {}", escape(name), escape(version));
+    }
+    if !part.made_with.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// How a part was measured.
+fn method(part: &Part) -> String {
+    let mut text = "### How it is measured, and what that does not see\n\n".to_owned();
+    for point in &part.method {
+        let words = format!("- **{}** {}", escape(&point.head), escape(&point.text));
+        text += &filled(&words, "  ", WIDTH);
+    }
+    text.push('\n');
+    text
 }
 
 /// A table under a heading of this level.
@@ -63,7 +98,7 @@ pub fn document(document: &Document, page: Option<&str>) -> Result<String> {
 pub fn sheet(sheet: &Sheet, level: usize) -> String {
     let mut text = format!("{} {}\n\n", "#".repeat(level), escape(&sheet.title));
     if !sheet.about.is_empty() {
-        let _ = writeln!(text, "{}\n", escape(&sheet.about));
+        let _ = writeln!(text, "{}", filled(&escape(&sheet.about), "", WIDTH));
     }
     for part in sheet.split(COLUMNS) {
         let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
@@ -123,6 +158,22 @@ fn escape(words: &str) -> String {
 mod tests {
     use super::super::sample;
     use super::*;
+
+    #[test]
+    fn a_summary_is_a_page() {
+        let document = sample::document();
+        let (text, whole) = (
+            summary(&document),
+            super::document(&document, None).unwrap(),
+        );
+        assert!(text.contains("### In short") && text.contains("### How it is measured"));
+        assert!(
+            text.len() * 3 < whole.len(),
+            "{} of {}",
+            text.len(),
+            whole.len()
+        );
+    }
 
     #[test]
     fn the_whole_report_is_there() {

@@ -55,6 +55,9 @@ pub struct Args {
     /// Write Markdown here
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Write a page of Markdown here, with the headline and the single operations alone
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
     /// Write a row for each system and item here
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -92,6 +95,9 @@ pub fn run(args: &Args) -> Result<()> {
         let page = args.html.as_deref().and_then(Path::file_name);
         let page = page.map(|name| name.to_string_lossy());
         write(file, &markdown::document(&document, page.as_deref())?)?;
+    }
+    if let Some(file) = &args.summary {
+        write(file, &markdown::summary(&document))?;
     }
     if let Some(file) = &args.csv {
         let mut text = Vec::new();
@@ -268,6 +274,7 @@ mod tests {
             like: None,
             html: Some(file("cost.html")),
             markdown: Some(file("cost.md")),
+            summary: Some(file("summary.md")),
             csv: Some(file("cost.csv")),
             baseline: "none".into(),
             json: false,
@@ -277,6 +284,7 @@ mod tests {
         for name in ["cost.html", "cost.md", "cost.csv"] {
             assert!(fs::metadata(file(name)).unwrap().len() > 10_000, "{name}");
         }
+        assert!(fs::metadata(file("summary.md")).unwrap().len() > 1_000);
         assert!(
             fs::read_to_string(file("cost.md"))
                 .unwrap()

@@ -104,7 +104,7 @@ pub enum CapsProblem {
         word: String,
     },
     /// A number that is none, or out of range.
-    #[error("`{word}` is no {what}")]
+    #[error("`{word}` is not a valid {what}")]
     #[diagnostic(code(caps::number))]
     Number {
         /// What was needed.

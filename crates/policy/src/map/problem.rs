@@ -93,7 +93,7 @@ pub enum Problem {
     )]
     LevelsTwice,
     /// One level only.
-    #[error("one level parts nothing")]
+    #[error("a policy needs at least two levels")]
     #[diagnostic(
         code(plm::levels_few),
         help("name two or more, as `levels high > low`")

@@ -43,7 +43,7 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "close its shared and writable mappings before it reads this, or read it in a process of its own"
         }
         Reason::Async => {
-            "read this in a process without io_uring, AIO and the like (docs/how-to/developer.md)"
+            "do this in a process without io_uring, AIO and the like; `sysctl kernel.io_uring_disabled=1` takes rings from Node (tidegate-troubleshooting(7))"
         }
         Reason::Busy if matches!(refusal.op, Op::Rename | Op::Unlink | Op::Link) => {
             "somebody has it open: close it, and try again"
@@ -52,7 +52,7 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
             "try again: another thread was inside a call that could not be waited for; read this in a process of its own if it lasts"
         }
         Reason::NoLabel => {
-            "it has no label: its filesystem is mounted in another namespace only, or its tree is too deep (docs/how-to/compatibility.md)"
+            "it has no label: its filesystem is mounted in another namespace only, or its tree is too deep (tidegate-troubleshooting(7))"
         }
         Reason::Channel => {
             "it would read data that a lower process writes: have it opened by the process that is to read it"

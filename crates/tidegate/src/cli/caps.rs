@@ -12,7 +12,7 @@ pub struct RunCaps {
     /// already is then limited by both. Unless root runs it, the command gains no privileges from setuid programs
     #[arg(long, value_name = "FILE.caps")]
     pub caps: Option<PathBuf>,
-    /// Which subject of the file it is; without it, the first
+    /// The subject of the file that the command is; without it, the first
     #[arg(long, value_name = "NAME", requires = "caps")]
     pub caps_subject: Option<String>,
 }
@@ -30,8 +30,8 @@ pub struct Revoke {
     /// What a line of a capability file gives
     #[arg(long, value_name = "FILE:LINE", value_parser = of_line)]
     pub capability: Option<(String, u32)>,
-    /// All that any file gives of an object: file:PATH, tcp:ADDRESS:PORT, udp:ADDRESS:PORT, unix:PATH or unix:@NAME; or of
-    /// a service's object, by the service's name in capability files: service:SERVICE:NAME
+    /// What any file gives of an object: file:PATH, tcp:ADDRESS:PORT, udp:ADDRESS:PORT, unix:PATH or unix:@NAME. A
+    /// service's object is service:SERVICE:NAME, by the service's name in capability files
     #[arg(long, value_name = "CLASS:NAME")]
     pub object: Option<OfObject>,
 }
@@ -77,7 +77,7 @@ impl FromStr for OfObject {
 
     fn from_str(text: &str) -> Result<OfObject, String> {
         let parts = text.split_once(':').filter(|(_, name)| !name.is_empty());
-        let (class, name) = parts.ok_or("it is no CLASS:NAME, as file:/srv/data is")?;
+        let (class, name) = parts.ok_or("it is not CLASS:NAME, for example file:/srv/data")?;
         Ok(OfObject {
             class: class.to_owned(),
             name: name.to_owned(),
@@ -86,7 +86,7 @@ impl FromStr for OfObject {
 }
 
 fn of_line(text: &str) -> Result<(String, u32), String> {
-    let wrong = || "it is no FILE:LINE, as tools.caps:4 is".to_owned();
+    let wrong = || "it is not FILE:LINE, for example tools.caps:4".to_owned();
     let (file, line) = text.rsplit_once(':').ok_or_else(wrong)?;
     let line = line.parse().map_err(|_| wrong())?;
     Ok((file.to_owned(), line))

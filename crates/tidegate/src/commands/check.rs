@@ -125,7 +125,7 @@ pub fn run(args: &Check, json: bool) -> Outcome {
         return Err(Failure::new(
             Code::Usage,
             format!(
-                "`{}` is no canonical path: begin it with /",
+                "`{}` is not a canonical path: begin it with /",
                 relative.display()
             ),
         ));

@@ -50,10 +50,12 @@ pub fn run(json: bool) -> Outcome<ExitCode> {
     }
     if can_enforce {
         say!(
-            "this machine can enforce: `tidegate start --preset workstation --permissive` only records at first"
+            "this machine can enforce: `tidegate start --preset workstation --permissive` only records at first (`server` on a server)"
         );
     } else {
-        say!("this machine cannot enforce as it is; `make run` shows Tidegate in a VM");
+        say!(
+            "this machine cannot enforce as it is; `make run` in the source tree shows Tidegate in a virtual machine"
+        );
     }
     Ok(code)
 }

@@ -1,11 +1,10 @@
 //! `completions` and `man`: made from the command line's own definition.
 
-use std::fs;
 use std::path::Path;
 
 use clap::CommandFactory;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, MANUAL};
 use crate::exit::{Failure, Outcome};
 use crate::output::say;
 
@@ -18,6 +17,5 @@ pub fn completions(shell: clap_complete::Shell) -> Outcome {
 
 pub fn pages(dir: &Path) -> Outcome {
     let failed = |e| Failure::io(format!("write the manual to {}", dir.display()), e);
-    fs::create_dir_all(dir).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), dir).map_err(failed)
+    MANUAL.write(Cli::command(), dir).map_err(failed)
 }

@@ -111,7 +111,7 @@ fn span(text: &str) -> Outcome<Duration> {
     let wrong = || {
         Failure::new(
             Code::Usage,
-            format!("`{text}` is no time like 90s, 10m or 1h"),
+            format!("`{text}` is not a time, for example 90s, 10m or 1h"),
         )
     };
     let span: Span = text.parse().map_err(|_| wrong())?;

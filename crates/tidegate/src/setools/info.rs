@@ -364,7 +364,7 @@ fn ports(text: &str) -> Outcome<Option<(u16, u16)>> {
         (Ok(low), Ok(high)) if low <= high => Ok(Some((low, high))),
         _ => Err(Failure::new(
             Code::Usage,
-            format!("`{text}` is no port and no range of ports such as 6000-6020"),
+            format!("`{text}` is not a port or a range of ports, for example 6000-6020"),
         )),
     }
 }

@@ -444,7 +444,7 @@ fn chosen(text: Option<&str>, is_pattern: bool, of: &[&str], what: &str) -> Outc
 }
 
 fn pattern(text: &str) -> Outcome<Regex> {
-    Regex::new(text).map_err(|e| usage(&format!("`{text}` is no regular expression: {e}")))
+    Regex::new(text).map_err(|e| usage(&format!("`{text}` is not a regular expression: {e}")))
 }
 
 fn unknown(what: &str, name: &str) -> Failure {

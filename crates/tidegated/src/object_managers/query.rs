@@ -61,7 +61,8 @@ pub fn answer(
 /// have none, nor have those that connected, as a rule.
 fn accepted(connection: BorrowedFd<'_>) -> Outcome {
     let name = rustix::net::getsockname(connection);
-    let name = name.map_err(|e| DaemonError::new(Code::Usage, format!("it is no socket: {e}")))?;
+    let name =
+        name.map_err(|e| DaemonError::new(Code::Usage, format!("it is not a socket: {e}")))?;
     let is_named = rustix::net::SocketAddrUnix::try_from(name).is_ok_and(|name| {
         name.path_bytes()
             .or(name.abstract_name())
@@ -131,8 +132,9 @@ fn process_sid(enforcement: &Enforcement, process: BorrowedFd<'_>) -> Outcome<Op
     let about = fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd()));
     let about = about.map_err(|e| DaemonError::io("read about a process", e))?;
     let line = about.lines().find_map(|line| line.strip_prefix("Pid:"));
-    let number =
-        line.ok_or_else(|| DaemonError::new(Code::Usage, "what came along is no pidfd"))?;
+    let number = line.ok_or_else(|| {
+        DaemonError::new(Code::Usage, "the descriptor that came along is not a pidfd")
+    })?;
     // for a process that has ended it is -1, and 0 for one in a namespace of which nothing is seen
     // here
     let pid = number.trim().parse().ok().filter(|pid: &u32| *pid != 0);

@@ -32,7 +32,7 @@ pub enum ContextsProblem {
     )]
     Fields,
     /// A second word that is no type of file.
-    #[error("`{0}` is no type of file")]
+    #[error("`{0}` is not a type of file")]
     #[diagnostic(
         code(file_contexts::kind),
         help(

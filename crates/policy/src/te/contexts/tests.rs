@@ -153,7 +153,7 @@ fn substitutions_apply_once_each_the_first_that_fits() {
 fn what_is_wrong_is_told_with_its_line() {
     for (line, message) in [
         ("/a", "a pattern without a context"),
-        ("/a -x u:r:t", "`-x` is no type of file"),
+        ("/a -x u:r:t", "`-x` is not a type of file"),
         ("/a u:r", "`u:r` has not the form of a context"),
         ("/a u:r:t:", "`u:r:t:` has not the form of a context"),
         ("/é u:r:t", "a character that is not ASCII"),
