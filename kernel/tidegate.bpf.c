@@ -46,6 +46,7 @@
 #include "lomac/demote/spread.h"
 #include "lomac/demote/scan.h"
 #include "lomac/demote/transaction.h"
+#include "lomac/demote/steps.h"
 #include "lomac/check.h"
 #include "lomac/privilege.h"
 #include "lomac/shared.h"

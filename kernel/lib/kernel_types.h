@@ -382,7 +382,9 @@ struct kernel_siginfo;
 struct rlimit {
 	unsigned long rlim_max;
 };
-struct bpf_map;
+struct bpf_map {
+	u32 id;
+};
 struct bpf_prog;
 struct iattr {
 	unsigned int ia_valid;

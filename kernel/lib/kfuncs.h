@@ -9,6 +9,7 @@ extern void bpf_preempt_disable(void) __ksym __weak;
 extern void bpf_preempt_enable(void) __ksym __weak;
 extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
 
+extern s64 bpf_map_sum_elem_count(const struct bpf_map *map) __ksym;
 extern int bpf_path_d_path(struct path *path, char *buf, unsigned long buf__sz) __ksym;
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 extern void bpf_task_release(struct task_struct *p) __ksym;

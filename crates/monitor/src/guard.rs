@@ -3,7 +3,7 @@
 //! Its programs sit on hooks that every read and write passes, so they are
 //! attached only while somebody holds a descriptor through which it could still
 //! change something above it. The kernel side is `tx_guard` in
-//! kernel/lomac/demote/transaction.h; the two agree on `guard_armed`:
+//! kernel/lomac/demote/steps.h; the two agree on `guard_armed`:
 //!
 //! - it is 1 only while every guard is attached: set after the last is attached,
 //!   cleared before the first is detached;

@@ -253,6 +253,7 @@ mod tests {
             "nodes_empty",
             "roots",
             "scratches",
+            "serves",
             "socks",
             "stats",
             "subjects",

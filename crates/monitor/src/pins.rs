@@ -10,7 +10,7 @@ use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use crate::abi::BUILD;
-use crate::attach::Set;
+use crate::attach::{STEPS, Set};
 use crate::error::{Error, Result, Trying};
 use crate::sys;
 
@@ -154,7 +154,7 @@ pub(crate) fn create() -> Result<()> {
 }
 
 /// Takes every link away, so that nothing is attached: the guards first, and what keeps others
-/// from the monitor last.
+/// from the monitor, and what other programs need, last.
 pub(crate) fn remove_links() -> Result<()> {
     let mut links = Pinned::Links.names()?;
     links.sort_by_key(|name| detach_rank(name));
@@ -215,7 +215,7 @@ fn remove_dir(dir: &Path) -> io::Result<()> {
 fn detach_rank(link: &str) -> u8 {
     if Set::of(link) == Some(Set::Guard) {
         0
-    } else if link.contains("bpf") {
+    } else if link.contains("bpf") || link == STEPS {
         2
     } else {
         1

@@ -17,6 +17,7 @@
 #include "lib/preempt.h"
 #include "core/wait.h"
 #include "lomac/budget.h"
+#include "lomac/demote/serve.h"
 #include "lomac/demote/state.h"
 
 #define TX_KERNEL (1u << 31)
@@ -51,14 +52,6 @@ static __always_inline void tx_leave(u32 mine)
 {
 	__sync_lock_test_and_set(&tx.lock, mine);
 	work_end();
-}
-
-/* Puts back what a task began that has lost the turn. */
-static __always_inline void tx_close(void)
-{
-	if (tx.open)
-		tx_each(TX_BACK, 0);
-	tx.open = 0;
 }
 
 /*
@@ -228,14 +221,23 @@ static __always_inline void tx_unlock(void)
 	work_end();
 }
 
-/* Gives back a turn in which nothing has been begun. */
+/* The same where what was begun is neither ended nor put back: the next turn begins with that. */
+static __always_inline void tx_abandon(void)
+{
+	__sync_lock_test_and_set(&tx.lock, 0);
+	work_end();
+}
+
+/* Gives back a turn in which nothing has been begun. Somebody else who lost the turn may have left something to be put back. */
 static __always_inline void tx_let_go(u32 mine)
 {
 	if (!tx_enter(mine))
 		return;
-	tx_close();
-	__sync_lock_test_and_set(&tx.lock, 0);
-	work_end();
+	if (tx.open) {
+		tx.at = TX_AT_BACK;
+		tx_serve();
+	}
+	tx_abandon();
 }
 
 static __always_inline bool tx_is_recent(void)

@@ -485,36 +485,4 @@ __noinline int tx_restless(void)
 	return 0;
 }
 
-/*
- * Does that change which tasks fall (tx.changed)? Waits for children that may have a copy, and are
- * in no list yet. As all that waits.
- */
-static __always_inline int tx_seek(bool may_sleep, u32 mine)
-{
-	u64 wait = may_sleep ? TX_LOOK_NS : TX_SPIN_NS, until = bpf_ktime_get_ns() + wait, next;
-	int err;
-	u32 i, k;
-
-	/* it has found somebody: others run before it is made again, and what cannot wait ends soon */
-	if (tx.walks) {
-		err = may_sleep || tx.walks < 4 ? tx_rest(until, may_sleep, mine) : -EAGAIN;
-		if (err)
-			return err;
-	}
-	bpf_for(i, 0, TX_WALKS) {
-		tx_restless();
-		if (tx.changed || tx.failed || !tx.births)
-			return 0;
-		next = bpf_ktime_get_ns() + wait / TX_WALKS;
-		bpf_for(k, 0, WAIT_ROUNDS) {
-			err = tx_rest(until, may_sleep, mine);
-			if (err)
-				return err;
-			if (bpf_ktime_get_ns() > next)
-				break;
-		}
-	}
-	return -EAGAIN;
-}
-
 #endif

@@ -10,6 +10,7 @@
 #define TX_SETTLE_NS 2000000000ull /* for the other threads to come to rest */
 #define TX_LOOK_NS 250000000ull    /* for the holder of something to come into sight */
 #define TX_SPIN_NS 5000000ull      /* for any of these, where the hook may not sleep */
+#define TX_STAY 0xff               /* no level, but the one that it has */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 
 /* What a pass over descriptors and mappings is for. */
@@ -107,6 +108,21 @@ struct tg_tx {
 	struct tg_fifo_open fifo_waits[TG_FIFO_OPENS];
 	u64 deadline;
 	u64 ended; /* the last one, by the boot clock */
+	/* of serve.h and steps.h */
+	u64 asks;      /* the task that asks for a step, */
+	u32 served;    /* and it has been taken */
+	u32 at;        /* enum tx_at: the step that is next, */
+	u32 rests;     /* after a wait, */
+	u64 until;     /* for as long as this, */
+	u32 over;      /* that ended in vain */
+	int verdict;   /* what comes of all steps, once they are done; the reason is in tx_cause */
+	u32 to;        /* the level that the current subject has to fall to, or TX_STAY */
+	u32 may_sleep; /* its hook may */
+	u32 alone;     /* nobody else can be touched */
+	u32 round;     /* rounds so far, */
+	u32 passes;    /* passes of this round, */
+	u32 seeks;     /* and walks of this look for what is moved about, */
+	u64 seek_next; /* of which the next is due then */
 } tx;
 
 /*
@@ -127,8 +143,6 @@ static __always_inline u32 held_now(void)
 
 /* What a step over all tasks does for those that fall. */
 enum tx_step { TX_PUBLISH, TX_COMMIT, TX_BACK };
-
-int tx_each(u32 step, u64 cause);
 
 /*
  * What a pass met and could not look up so deep in the stack: named sockets,
@@ -151,5 +165,6 @@ static __always_inline void tx_defer_lookup(u64 key)
 
 /* The transaction's own records are written here: a stack is too small for them. */
 struct tg_note tx_note;
+struct tg_note tx_cause; /* what is observed, or joined; and, once it was refused, why */
 
 #endif
