@@ -228,7 +228,7 @@ static __always_inline void tx_abandon(void)
 	work_end();
 }
 
-/* Gives back a turn in which nothing has been begun. Somebody else who lost the turn may have left something to be put back. */
+/* Gives back a turn in which nothing has been begun. What an earlier turn left, which was lost, is put back. */
 static __always_inline void tx_let_go(u32 mine)
 {
 	if (!tx_enter(mine))
