@@ -39,16 +39,16 @@ static __always_inline bool file_is_shared(u64 file)
 	       (files && files->count.counter > 1 && !may_be_request() && call_names(file) ? 2 : 1);
 }
 
-/* The open file, or, if `what` is a pipe's inode, one of its ends. */
-__noinline bool table_has(u64 table, u64 what)
+/* How many descriptors are of the open file, or, if `what` is a pipe's inode, of its ends? 1 where there are too many to look at. */
+__noinline u32 table_has(u64 table, u64 what)
 {
 	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, table)->fdt);
-	u32 max = fdt->max_fds, i, j;
+	u32 max = fdt->max_fds, found = 0, i, j;
 	struct file **fds = fdt->fd;
 	unsigned long *open = fdt->open_fds;
 
 	if (max > FDTABLE_MAX)
-		return true;
+		return 1;
 	bpf_for(i, 0, max / 64) {
 		u64 word = 0;
 
@@ -61,11 +61,10 @@ __noinline bool table_has(u64 table, u64 what)
 			if (!(word >> j & 1))
 				continue;
 			bpf_probe_read_kernel(&f, sizeof(f), fds + i * 64 + j);
-			if (f && (f == what || address(CAST(struct file, f)->f_inode) == what))
-				return true;
+			found += f && (f == what || address(CAST(struct file, f)->f_inode) == what);
 		}
 	}
-	return false;
+	return found;
 }
 
 /* A task's table; 0: none of its own. Threads mostly have one table, which their first one shows. */

@@ -38,7 +38,7 @@ __noinline int holder_look(struct holders *h __arg_nonnull, struct task_struct *
 		if (h->tables[BOUND(i, HOLDERS)] != table)
 			continue;
 		h->met += again && h->tasks[BOUND(i, HOLDERS)] == address(t) &&
-			  table_has(table, h->file);
+			  table_has(table, h->file) > 0;
 		return 0;
 	}
 	if (again || h->noted == HOLDERS || !table_has(table, h->file))
@@ -62,6 +62,16 @@ static __always_inline bool call_refers(u64 file)
 	       (may_be_request() && !CALL_IS_32(me) && !call_names(file));
 }
 
+/* Further descriptors that the current task has of the file: while nobody else has its table, they stay. */
+static __always_inline u32 own_further(u64 file)
+{
+	struct files_struct *files =
+		CAST(struct files_struct, address(bpf_get_current_task_btf()->files));
+	u32 n = files->count.counter > 1 ? 0 : table_has(address(files), file);
+
+	return n ? n - 1 : 0;
+}
+
 static __noinline bool is_unseen_now(u64 file)
 {
 	struct holders h = { .file = file };
@@ -71,7 +81,7 @@ static __noinline bool is_unseen_now(u64 file)
 	references = file_references(file);
 	in_order();
 	ANY_TASK(t, holder_look(&h, t, true));
-	return references > h.met + call_refers(file);
+	return references > h.met + call_refers(file) + own_further(file);
 }
 
 /* Is the file held by somebody whom no table shows? */

@@ -26,7 +26,7 @@ use Level::{Untrusted, User};
 pub const SCENARIOS: &[Scenario] = &[
     allow(
         "net-connected-own",
-        "a socket of one's own is connected, by its first message too, and one that an equal has",
+        "a socket of one's own is connected, by its first message too, also with a second descriptor, and one that an equal has",
         own,
     ),
     bypass(
@@ -163,7 +163,9 @@ fn own() -> Outcome {
     for connects in [connect as Connects, connect_by_message] {
         let (server, to) = server()?;
         let played = at(User, || {
-            allowed(connects(&tcp()?, to))?;
+            let socket = tcp()?;
+            let _again = socket.try_clone()?;
+            allowed(connects(&socket, to))?;
             level::is(Untrusted)
         });
         server.kill()?;
