@@ -13,7 +13,7 @@
  */
 static __always_inline u32 place_in_memory(struct inode *inode)
 {
-	u64 magic = inode->i_sb->s_magic;
+	u64 magic = fs_magic(inode);
 
 	if (!fs_is_memory(magic) && !fs_is_anonymous(magic) && magic != PIPEFS_MAGIC &&
 	    magic != SOCKFS_MAGIC)
@@ -25,7 +25,7 @@ static __always_inline struct tg_given_key given_key(struct inode *inode)
 {
 	struct tg_given_key k = {
 		.ino = inode->i_ino,
-		.dev = inode->i_sb->s_dev,
+		.dev = UNTRUSTED(inode)->i_sb->s_dev,
 		.generation = inode->i_generation,
 	};
 

@@ -7,7 +7,7 @@
 
 static __always_inline u64 file_dentry(struct file *file)
 {
-	return address(file->f_path.dentry);
+	return address(UNTRUSTED(file)->f_path.dentry);
 }
 
 #endif

@@ -179,6 +179,12 @@ static __always_inline bool inode_state(struct inode *inode, bool linkable)
 	       (linkable ? I_LINKABLE_6_12 : I_NEW | I_CREATING_6_12);
 }
 
+/* What kind of filesystem an inode is on. */
+static __always_inline u64 fs_magic(struct inode *inode)
+{
+	return UNTRUSTED(inode)->i_sb->s_magic;
+}
+
 /*
  * Memory that descriptors and mappings share and no path names: memfd, System V
  * shared memory, shared anonymous mappings, unlinked tmpfs files. A channel. Not
@@ -186,7 +192,7 @@ static __always_inline bool inode_state(struct inode *inode, bool linkable)
  */
 static __always_inline bool inode_is_memory(struct inode *inode)
 {
-	u64 magic = inode->i_sb->s_magic;
+	u64 magic = fs_magic(inode);
 
 	if (inode->i_nlink)
 		return magic == SECRETMEM_MAGIC;
@@ -203,14 +209,13 @@ static __always_inline bool opened_to_execute(struct file *file)
 	struct inode *inode = CAST(struct inode, address(file->f_inode));
 
 	return file->f_flags & FMODE_EXEC_FLAG && !(file->f_mode & FMODE_WRITE) &&
-	       (inode->i_mode & S_IFMT) == S_IFREG && inode->i_sb->s_magic != MQUEUE_MAGIC;
+	       (inode->i_mode & S_IFMT) == S_IFREG && fs_magic(inode) != MQUEUE_MAGIC;
 }
 
 /* A message that is received from a POSIX queue is gone: to read there is to write. */
 static __always_inline u32 mode_bound(struct inode *inode, u32 mode)
 {
-	return mode & FMODE_READ && inode->i_sb->s_magic == MQUEUE_MAGIC ? mode | FMODE_WRITE :
-									   mode;
+	return mode & FMODE_READ && fs_magic(inode) == MQUEUE_MAGIC ? mode | FMODE_WRITE : mode;
 }
 
 /*
@@ -220,7 +225,7 @@ static __always_inline u32 mode_bound(struct inode *inode, u32 mode)
  */
 static __always_inline bool inode_is_new(struct inode *inode)
 {
-	u64 magic = inode->i_sb->s_magic;
+	u64 magic = fs_magic(inode);
 
 	if (fs_is_memory(magic))
 		return true;

@@ -25,7 +25,7 @@ static __noinline int modify_owned(struct dentry *dentry, struct inode *inode, u
 {
 	struct tg_subject *s = subject_current();
 
-	if (inode->i_sb->s_magic == DEVPTS_MAGIC && dentry->d_fsdata)
+	if (fs_magic(inode) == DEVPTS_MAGIC && dentry->d_fsdata)
 		return session_is_higher(address(dentry->d_fsdata), subject_level(s), false) ?
 			       refuse(inode, address(dentry), label, op, TG_C_FILE) :
 			       0;
@@ -72,9 +72,9 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 
 	if (!s || !inode)
 		return 0;
-	if (inode->i_sb->s_magic == SOCKFS_MAGIC)
+	if (fs_magic(inode) == SOCKFS_MAGIC)
 		return modify_socket(inode, op, what);
-	if (inode->i_sb->s_magic == PIPEFS_MAGIC)
+	if (fs_magic(inode) == PIPEFS_MAGIC)
 		return what == HOLDS ? 0 : modify_pipe(inode, op);
 	/*
 	 * memory that no path names is a channel for tasks that may have written to it; others come
@@ -189,7 +189,7 @@ int BPF_PROG(lomac_inode_readlink, struct dentry *dentry)
 {
 	struct inode *inode = dentry->d_inode;
 
-	if (inode && fs_is_kernel(inode->i_sb->s_magic))
+	if (inode && fs_is_kernel(fs_magic(inode)))
 		return 0;
 	return observe_dentry(dentry, TG_OP_READLINK);
 }

@@ -38,7 +38,7 @@ static __noinline int refuse_authority(u8 needs)
 /* May the current subject use what it needs this level for? In a user namespace's network as its capabilities there. */
 static __noinline int use_authority(struct sock *sk, u8 needs)
 {
-	struct net *net = CAST(struct net, address(sk->__sk_common.skc_net.net));
+	struct net *net = CAST(struct net, address(UNTRUSTED(sk)->__sk_common.skc_net.net));
 	u64 user_ns = address(net->user_ns);
 
 	if (level_modifies() >= needs)

@@ -317,7 +317,7 @@ static __always_inline int join_decide(struct file *file, u8 op)
 	struct tg_subject *s = subject_current();
 	struct tg_note n = { .op = op, .class = TG_C_FILE, .source = ~0u };
 	struct inode *inode = file->f_inode;
-	u64 key = address(inode), magic = inode->i_sb->s_magic;
+	u64 key = address(inode), magic = fs_magic(inode);
 	bool named = (inode->i_mode & S_IFMT) == S_IFIFO && magic != PIPEFS_MAGIC;
 	bool memory = !named && inode_is_memory(inode), by_name = op == TG_OP_OPEN_READ && !named;
 	bool received = op == TG_OP_RECEIVE_FD;

@@ -57,7 +57,7 @@ static __always_inline int create(struct inode *dir, struct dentry *dentry, bool
 	s->create_opens = opens;
 	s->create_gives = level != place.rule.level;
 	s->create_dentry = address(dentry);
-	s->create_parent = address(dentry->d_parent);
+	s->create_parent = address(UNTRUSTED(dentry)->d_parent);
 	return 0;
 }
 
@@ -82,7 +82,7 @@ static __noinline int queues_full(struct inode *dir)
 SEC("lsm.s/inode_create")
 int BPF_PROG(lomac_inode_create, struct inode *dir, struct dentry *dentry)
 {
-	int err = dir->i_sb->s_magic == MQUEUE_MAGIC ? verdict_of(queues_full(dir)) : 0;
+	int err = fs_magic(dir) == MQUEUE_MAGIC ? verdict_of(queues_full(dir)) : 0;
 
 	return err ? err : create(dir, dentry, false, true);
 }
@@ -115,7 +115,7 @@ int BPF_PROG(lomac_d_instantiate, struct dentry *dentry, struct inode *inode)
 	u8 level;
 
 	/* a socket's inode has no level */
-	if (!inode || inode->i_sb->s_magic == SOCKFS_MAGIC)
+	if (!inode || fs_magic(inode) == SOCKFS_MAGIC)
 		return 0;
 	s = subject_current();
 	if (!s)
@@ -136,10 +136,10 @@ int BPF_PROG(lomac_d_instantiate, struct dentry *dentry, struct inode *inode)
 	if (!s->creating)
 		return 0;
 	/* an overlay's own inode is neutral; the level belongs to the one behind it */
-	if (fs_is_neutral(inode->i_sb->s_magic))
+	if (fs_is_neutral(fs_magic(inode)))
 		return 0;
-	if (s->create_dentry != address(dentry) || s->create_parent != address(dentry->d_parent) ||
-	    !inode_is_new(inode))
+	if (s->create_dentry != address(dentry) ||
+	    s->create_parent != address(UNTRUSTED(dentry)->d_parent) || !inode_is_new(inode))
 		return 0;
 	/* what is linked had a name before */
 	if ((inode->i_mode & S_IFMT) != S_IFDIR && inode->i_nlink != 1)
@@ -170,11 +170,11 @@ int BPF_PROG(lomac_inode_free_security, struct inode *inode)
 	u64 label;
 
 	/* a socket's floor is its sock's */
-	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(inode->i_sb->s_magic) ||
-	    inode->i_sb->s_magic == SECRETMEM_MAGIC)
+	if ((inode->i_mode & S_IFMT) == S_IFIFO || fs_is_memory(fs_magic(inode)) ||
+	    fs_magic(inode) == SECRETMEM_MAGIC)
 		floor_forget(address(inode));
 	/* what is in memory goes with its filesystem, too, and has its names then */
-	if (inode->i_nlink && !fs_is_memory(inode->i_sb->s_magic))
+	if (inode->i_nlink && !fs_is_memory(fs_magic(inode)))
 		return 0;
 	/* of what has no label at the moment it is not known that it has no entry */
 	label = label_hint(inode);

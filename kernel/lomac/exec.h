@@ -49,7 +49,7 @@ int BPF_PROG(lomac_task_alloc, struct task_struct *task, unsigned long clone_fla
 /* Does the kernel start it to feed it what a process left, a core dump? */
 static __noinline bool reads_a_core(void)
 {
-	struct task_struct *me = bpf_get_current_task_btf();
+	struct task_struct *me = UNTRUSTED(bpf_get_current_task_btf());
 	struct file **fds;
 	u64 f = 0;
 

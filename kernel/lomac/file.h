@@ -11,7 +11,7 @@ static __noinline int create_unnamed(struct file *file)
 	struct tg_note n = { .op = TG_OP_CREATE, .class = TG_C_FILE };
 	struct tg_subject *s = subject_current();
 	struct inode *inode = file->f_inode;
-	struct dentry *dir = file->f_path.dentry->d_parent;
+	struct dentry *dir = UNTRUSTED(file)->f_path.dentry->d_parent;
 	struct lomac_object place;
 	u64 label;
 	u8 level;
@@ -83,7 +83,7 @@ static __always_inline u64 exec_label(struct file *file)
 {
 	struct inode *inode = file->f_inode;
 
-	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC) {
+	if (fs_magic(inode) == OVERLAYFS_MAGIC) {
 		struct tg_subject *s = subject_current();
 
 		if (s && s->exec_behind)
@@ -114,7 +114,7 @@ static __noinline int open_executed(struct file *file)
 	u64 label;
 	u8 level;
 
-	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC) {
+	if (fs_magic(inode) == OVERLAYFS_MAGIC) {
 		if (s)
 			s->exec_behind = 0;
 		return 0;
@@ -147,7 +147,7 @@ static __always_inline int binds_place(struct file *file, u8 op)
 {
 	struct inode *inode = file->f_inode;
 
-	if ((inode->i_mode & S_IFMT) != S_IFIFO || inode->i_sb->s_magic == PIPEFS_MAGIC)
+	if ((inode->i_mode & S_IFMT) != S_IFIFO || fs_magic(inode) == PIPEFS_MAGIC)
 		return 0;
 	return bind(file, 0, op, TG_C_FILE);
 }
@@ -204,7 +204,7 @@ int BPF_PROG(lomac_file_open, struct file *file)
 		if (err)
 			return err;
 	}
-	if (inode->i_sb->s_magic == PROC_MAGIC && is_process_memory(address(file->f_path.dentry))) {
+	if (fs_magic(inode) == PROC_MAGIC && is_process_memory(file_dentry(file))) {
 		int err = open_process(file);
 
 		if (err)

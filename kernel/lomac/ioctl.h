@@ -54,7 +54,7 @@ static __always_inline bool changes_file(u32 cmd)
  */
 static __always_inline bool scans_pages(struct inode *inode, u32 cmd)
 {
-	return (u16)cmd == PAGEMAP_SCAN && inode->i_sb->s_magic == PROC_MAGIC;
+	return (u16)cmd == PAGEMAP_SCAN && fs_magic(inode) == PROC_MAGIC;
 }
 
 /* By a descriptor, whatever it was opened for. */

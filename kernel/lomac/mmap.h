@@ -105,9 +105,9 @@ int BPF_PROG(lomac_mmap_file, struct file *file, unsigned long reqprot, unsigned
 	if (!mode)
 		return 0;
 	count_query(TG_C_MMAP);
-	if (inode->i_sb->s_magic == SOCKFS_MAGIC && mode & FMODE_WRITE)
+	if (fs_magic(inode) == SOCKFS_MAGIC && mode & FMODE_WRITE)
 		return map_socket(file);
-	if (inode->i_sb->s_magic == OVERLAYFS_MAGIC)
+	if (fs_magic(inode) == OVERLAYFS_MAGIC)
 		return map_overlay(file, mode & FMODE_WRITE, prot & PROT_EXEC);
 	if (inode_is_memory(inode))
 		return bind_memory(file, mode);

@@ -19,7 +19,7 @@ static __always_inline int name_rule(struct tg_inode *dir, u64 label, struct den
 	if (at >> 32 != label_seqno(label))
 		return place_rule(address(dentry), place);
 	if ((u32)at == NODE_NONE) {
-		err = place_unmounted(dentry->d_sb->s_magic, place);
+		err = place_unmounted(UNTRUSTED(dentry)->d_sb->s_magic, place);
 	} else if (label & LABEL_FULL || label_origin(label) != TG_FROM_RULE) {
 		err = child_rule(at, label & LABEL_FULL ? 1 : 0, address(dentry), place);
 	} else {
@@ -41,7 +41,7 @@ static __always_inline int lomac_check_dir_change(struct lomac_subject who, stru
 						  struct tg_found *place, struct tg_inode **memo)
 {
 	struct tg_note n = { .op = op, .class = TG_C_DIR };
-	u64 parent = address(dentry->d_parent), label;
+	u64 parent = address(UNTRUSTED(dentry)->d_parent), label;
 	struct lomac_object d;
 	int err;
 
@@ -100,7 +100,7 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 	if (label)
 		return label;
 	if (!parent || !above || label_origin(above) == TG_FROM_KIND ||
-	    fs_is_foreign(inode->i_sb->s_magic))
+	    fs_is_foreign(fs_magic(inode)))
 		return label_find(inode, address(dentry), TG_C_DIR, true);
 	/* its filesystem is the directory's, whose kind has decided nothing */
 	if ((inode->i_mode & S_IFMT) == S_IFCHR)
@@ -134,7 +134,7 @@ static __noinline u64 label_named_for(struct inode *inode, u64 dentry, u64 label
 	if (type == S_IFREG || type == S_IFDIR || type == S_IFLNK || !opened)
 		return label;
 	/* of an overlay's object what is behind it is asked about */
-	if (fs_is_neutral(inode->i_sb->s_magic))
+	if (fs_is_neutral(fs_magic(inode)))
 		return label;
 	if (label_origin(label) != TG_FROM_KIND)
 		return label & ~((u64)opened << 8);
@@ -243,7 +243,7 @@ static __always_inline int lomac_check_last_unlink(struct inode *inode, u64 dent
 	struct lomac_object o;
 	u64 label;
 
-	if (inode->i_sb->s_magic != TMPFS_MAGIC || (inode->i_mode & S_IFMT) != S_IFREG ||
+	if (fs_magic(inode) != TMPFS_MAGIC || (inode->i_mode & S_IFMT) != S_IFREG ||
 	    inode->i_nlink != 1)
 		return 0;
 	label = label_of(inode, dentry, TG_C_DIR);

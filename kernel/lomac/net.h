@@ -262,7 +262,7 @@ static __noinline int modify_ends(u64 file)
 /* A ring's own socket has no file, and nobody else. */
 static __always_inline int changes_ends(struct socket *sock)
 {
-	u64 file = address(sock->file);
+	u64 file = address(UNTRUSTED(sock)->file);
 
 	if (!file || !file_is_shared(file) || level_modifies() >= policy.top)
 		return 0;

@@ -20,7 +20,7 @@ struct net_peer {
  */
 static __always_inline bool net_is_elsewhere(struct sock *sk)
 {
-	struct net *net = CAST(struct net, address(sk->__sk_common.skc_net.net));
+	struct net *net = CAST(struct net, address(UNTRUSTED(sk)->__sk_common.skc_net.net));
 
 	return CAST(struct user_namespace, address(net->user_ns))->level;
 }

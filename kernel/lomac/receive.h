@@ -31,7 +31,7 @@ static __noinline int receive_socket(struct file *file)
 static __noinline bool daemon_takes(struct file *file)
 {
 	struct inode *inode = CAST(struct inode, address(file->f_inode));
-	u64 magic = inode->i_sb->s_magic;
+	u64 magic = fs_magic(inode);
 	struct socket *sock;
 
 	if (file->f_mode & FMODE_PATH || magic == PIDFS_MAGIC)
