@@ -218,37 +218,24 @@ fn lists_of_services_end_where_the_compilers_do() {
     );
 }
 
-/// Capabilities whose texts and patterns are as long as they may be.
-fn of_long_lines(count: usize) -> Capabilities {
+#[test]
+fn texts_and_patterns_are_counted_as_they_are_read() {
     let mut caps = good();
     let mut long = caps.capabilities[0].clone();
     let path = format!("/{}", "a".repeat(MAX_LINE - 1));
-    long.source.text = path.clone();
     long.objects = Objects::Named(Pattern::parse(&path, Names::Paths).unwrap());
-    caps.capabilities.splice(0..0, vec![long; count]);
-    caps
-}
-
-#[test]
-fn texts_and_patterns_are_counted_as_they_are_read() {
-    let each = 2 * MAX_LINE + size_of::<Capability>() + "a.caps".len();
-    let fit = (MAX_CAPS_REST - 4_096) / each;
-    // the automata are those of others: it is read as a whole, and refused only then
-    let read = Capabilities::from_bundle(&of_long_lines(fit).to_bundle());
-    assert!(
-        matches!(read, Err(BundleError::Capabilities(_))),
-        "{read:?}"
-    );
-    let limit = |count| match Capabilities::from_bundle(&of_long_lines(count).to_bundle()) {
-        Err(BundleError::Limit { what, count, max }) => (what, count - max, max),
+    long.source.file.clone_from(&path);
+    long.source.text = path;
+    let each = 3 * MAX_LINE + size_of::<Capability>();
+    caps.capabilities = vec![long; MAX_CAPS_REST / each + 100];
+    match Capabilities::from_bundle(&caps.to_bundle()) {
+        Err(BundleError::Limit { what, count, max }) => {
+            assert_eq!((what, max), ("bytes of texts and services", MAX_CAPS_REST));
+            // the first that has no room is the last that is read
+            assert!(count - max <= each);
+        }
         other => panic!("{other:?}"),
-    };
-    let (what, over, max) = limit(fit + 100);
-    assert_eq!((what, max), ("bytes of texts and services", MAX_CAPS_REST));
-    assert!(
-        over <= each,
-        "{over}: the first that has no room is the last that is read"
-    );
+    }
 }
 
 #[test]

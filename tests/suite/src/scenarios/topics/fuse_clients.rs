@@ -54,8 +54,8 @@ const FLUSH: u32 = 25;
 /// How long the daemon may take to end when it is killed.
 const END: Duration = Duration::from_secs(20);
 
-/// Asks the daemon something with a descriptor, and waits for the answer.
-fn ask_with(question: &Value, file: &OwnedFd) -> Outcome {
+/// Asks the daemon something with a descriptor; what it answers, if it does.
+pub(super) fn ask_with(question: &Value, file: &OwnedFd) -> Outcome<String> {
     let mut stream = UnixStream::connect(level::SOCKET)?;
     let (line, fds) = (format!("{question}\n"), [file.as_raw_fd()]);
     sendmsg::<()>(
@@ -65,8 +65,9 @@ fn ask_with(question: &Value, file: &OwnedFd) -> Outcome {
         MsgFlags::empty(),
         None,
     )?;
-    let _ = stream.read_to_string(&mut String::new());
-    Ok(())
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    Ok(answer)
 }
 
 /// Serves a filesystem that never answers one kind of request, and has a low child ask the daemon with its file. It

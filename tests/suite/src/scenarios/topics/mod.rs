@@ -9,6 +9,7 @@ mod clones;
 mod commands;
 mod counted;
 mod creations;
+mod daemon_files;
 mod descriptions;
 mod detached;
 mod dirs;
@@ -163,6 +164,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     counted::SCENARIOS,
     identity::SCENARIOS,
     fuse_clients::SCENARIOS,
+    daemon_files::SCENARIOS,
     commands::SCENARIOS,
     life::SCENARIOS,
 ];
