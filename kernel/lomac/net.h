@@ -386,13 +386,14 @@ static __always_inline bool netlink_is_shared(struct sock *sk)
 }
 
 /*
- * Does a message change what all that have the socket send by it? One that is begun (MSG_MORE) is theirs to go on with: it goes where the
- * first part was to go, and with that. And the first one that is sent gives the socket an address.
+ * What a message changes for all that have the socket. One that is begun (MSG_MORE) is theirs to go on with: it goes where the first
+ * part was to go, and with that. And the first one that is sent gives the socket an address.
  */
-static __always_inline bool begins_for_all(struct sock *sk, struct msghdr *msg)
+static __noinline int begins_for_all(struct sock *sk, struct msghdr *msg)
 {
-	return sk->sk_type != SOCK_STREAM &&
-	       (msg->msg_flags & MSG_MORE || !sk->__sk_common.skc_num);
+	if (sk->sk_type == SOCK_STREAM || (!(msg->msg_flags & MSG_MORE) && sk->__sk_common.skc_num))
+		return 0;
+	return changes_ends(CAST(struct socket, address(sk->sk_socket)));
 }
 
 /* A message that connects passes no hook of connections. */
@@ -412,8 +413,7 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	/* the socket does not say which peer an association of SCTP is with */
 	if (sk->sk_protocol == IPPROTO_SCTP)
 		return top_only(TG_OP_SEND);
-	if (begins_for_all(sk, msg))
-		err = changes_ends(CAST(struct socket, address(sk->sk_socket)));
+	err = verdict_of(begins_for_all(sk, msg));
 	if (err)
 		return err;
 	if (subject_level(subject_current()) >= policy.net_highest && !message_connects(sk, msg))
