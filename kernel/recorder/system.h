@@ -33,9 +33,10 @@ static __noinline int tell_system(u8 op, s32 refused)
 }
 
 SEC("fexit/security_sb_mount")
-int BPF_PROG(sb_mount, const char *dev, const struct path *path)
+int BPF_PROG(sb_mount, const char *dev, const struct path *path, const char *type,
+	     unsigned long flags)
 {
-	return tell_system(lomac_sb_mount(dev, path), RESULT(ctx));
+	return tell_system(lomac_sb_mount(dev, path, type, flags), RESULT(ctx));
 }
 
 SEC("fexit/security_sb_umount")
