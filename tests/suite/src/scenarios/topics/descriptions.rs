@@ -249,7 +249,10 @@ fn begun() -> Outcome {
         let n = socket.recv(&mut bytes)?;
         Ok(bytes[..n].to_vec())
     };
-    let (more, whole) = (MsgFlags::MSG_MORE, MsgFlags::empty());
+    let (more, whole) = (
+        MsgFlags::from_bits_retain(libc::MSG_MORE),
+        MsgFlags::empty(),
+    );
     start(|| {
         let ((own, to), (_other, elsewhere)) = (receiver(System)?, receiver(Untrusted)?);
         let socket = UdpSocket::bind((address(Untrusted), 0))?;
