@@ -46,13 +46,15 @@ pub const SCENARIOS: &[Scenario] = &[
         "what the daemon keeps of a user's capability files fills /run",
         kept,
     )
-    .last(),
+    .last()
+    .slow(),
     bypass(
         "daemon-files-without-end",
         "files that are too large are brought without end, and a revocation waits behind them",
         without_end,
     )
-    .last(),
+    .last()
+    .slow(),
 ];
 
 /// Where the daemon keeps what it keeps of capability files.
@@ -231,7 +233,7 @@ fn patterns() -> Outcome {
     let pid = daemon::pid().ok_or_else(|| Failed::because("no daemon"))?;
     let pattern = format!("/{}", "a".repeat(2_049));
     let bundle = Brought {
-        count: 12_000,
+        count: 1_500,
         pattern: &pattern,
         ..Brought::small("a")
     };
