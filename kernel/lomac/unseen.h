@@ -72,7 +72,8 @@ static __always_inline u32 own_further(u64 file)
 	return n ? n - 1 : 0;
 }
 
-static __noinline bool is_unseen_now(u64 file)
+/* `own` of the references are known to be the current call's, and its further descriptors'. */
+static __noinline bool is_unseen_now(u64 file, s64 own)
 {
 	struct holders h = { .file = file };
 	s64 references;
@@ -81,18 +82,36 @@ static __noinline bool is_unseen_now(u64 file)
 	references = file_references(file);
 	in_order();
 	ANY_TASK(t, holder_look(&h, t, true));
-	return references > h.met + call_refers(file) + own_further(file);
+	return references > h.met + own;
 }
 
-/* Is the file held by somebody whom no table shows? */
-static __noinline bool is_held_unseen(u64 file)
+static __noinline bool is_unseen(u64 file, s64 own)
 {
 	u32 i;
 
 	bpf_for(i, 0, UNSEEN_TRIES)
-		if (!is_unseen_now(file))
+		if (!is_unseen_now(file, own))
 			return false;
 	return true;
+}
+
+/* Has the current call's file a holder that no table shows? */
+static __always_inline bool is_held_unseen(u64 file)
+{
+	return is_unseen(file, call_refers(file) + own_further(file));
+}
+
+static __always_inline bool task_has_below(struct task_struct *t, u64 file, u32 level)
+{
+	u64 table = table_shown(t);
+
+	return table && subject_label(t).level < level && table_has(table, file);
+}
+
+/* Has somebody below the level a file that is being received, by the message's reference, or may somebody have it unseen? */
+static __noinline bool is_in_lower_hands(u64 file, u32 level)
+{
+	return ANY_TASK(t, task_has_below(t, file, level)) || is_unseen(file, 1);
 }
 
 #endif
