@@ -287,6 +287,7 @@ fn written(run: &Path, broken: &[(&str, &str, &str)]) {
         baseline: "plain".into(),
         json: false,
         width: 100,
+        summary: None,
     })
     .unwrap();
     let page = fs::read_to_string(page).unwrap();
