@@ -55,7 +55,7 @@ static __noinline bool caps_is_same(struct caps_domain *d, struct caps_domain *o
 __noinline u32 caps_again(u32 number)
 {
 	struct caps_domain *d = caps_domain_at(number);
-	struct caps_session *s = caps_session_at(d->session);
+	struct caps_session *s;
 	u32 i;
 
 	bpf_for(i, 0, CAPS_DOMAINS) {
@@ -64,15 +64,17 @@ __noinline u32 caps_again(u32 number)
 		if (other->refs || !caps_is_same(d, other) || !caps_is_left(other) ||
 		    __sync_val_compare_and_swap(&other->refs, 0, 1))
 			continue;
-		/* it may have been another one meanwhile; from now on it stays what it is */
-		if (!caps_is_same(d, other) || !caps_is_left(other)) {
-			__sync_fetch_and_sub(&other->refs, 1);
-			continue;
-		}
+		/* from now on it stays what it is, and whoever enters it leaves it */
+		s = caps_session_at(other->session);
 		__sync_fetch_and_add(&s->domains, 1);
 		__sync_fetch_and_add(&caps_domains_used, 1);
 		__sync_fetch_and_add(&s->tasks, 1);
-		d->count = 0;
+		/* it may have been another one meanwhile */
+		if (!caps_is_same(d, other) || !caps_is_left(other)) {
+			caps_leave(other->number);
+			continue;
+		}
+		d->whole = 0;
 		caps_leave(number);
 		return other->number;
 	}

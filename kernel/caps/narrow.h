@@ -64,6 +64,7 @@ static __noinline int caps_finish(struct caps_domain *d)
 			d->control[k] |= s->control[k];
 		d->services |= ARENA_PTR(struct caps_image, s->image)->services_count;
 	}
+	d->whole = 1;
 	return 0;
 }
 

@@ -56,6 +56,9 @@ static __noinline int caps_sock_bound(u64 file, u32 kind, struct caps_question *
 		return -ENOMEM;
 	caps_active_fill(a, q);
 	a->rights |= CAPS_READ | CAPS_WRITE;
+	/* the next life of the domain would inherit a socket whose address has ended */
+	if (a->until || a->limited)
+		caps_domain_at(q->domain)->spent = 1;
 	return 0;
 }
 

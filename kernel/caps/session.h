@@ -51,6 +51,7 @@ struct caps_domain {
 	/* whatever it has may have been handed over, not always by a domain that can be seen */
 	u32 hands;
 	u32 spent;  /* it is not used again: others end with what it has */
+	u32 whole;  /* it came to be one, and was not given up before */
 	u64 serial; /* no other domain has it */
 	u64 session_number;
 	u32 layers[CAPS_LAYERS]; /* struct caps_subject each, rising */
@@ -170,7 +171,7 @@ static __always_inline bool caps_is_left(struct caps_domain *d)
 {
 	struct caps_session *s = caps_session_at(d->session);
 
-	return d->count && !d->before && !d->hands && !d->spent && s->tasks &&
+	return d->whole && !d->before && !d->hands && !d->spent && s->tasks &&
 	       s->number == d->session_number;
 }
 
@@ -251,7 +252,7 @@ static __noinline struct caps_domain *caps_domain_made(u32 session)
 		d->serial = __sync_fetch_and_add(&caps_domains_made, 1) + 1;
 		d->session = session;
 		d->session_number = s->number;
-		d->before = d->hands = d->spent = 0;
+		d->before = d->hands = d->spent = d->whole = 0;
 		__sync_fetch_and_add(&s->tasks, 1);
 		return d;
 	}

@@ -32,14 +32,18 @@ static __noinline bool call_names(u64 file)
 static __always_inline bool file_is_shared(u64 file)
 {
 	struct files_struct *files = UNTRUSTED(bpf_get_current_task_btf())->files;
-	s64 references = file_references(file);
+	s64 before = file_references(file), after;
+	u32 own;
 
 	in_order();
-	return references >
-	       (files && files->count.counter > 1 && !may_be_request() && call_names(file) ? 2 : 1);
+	own = files && files->count.counter > 1 && !may_be_request() && call_names(file) ? 2 : 1;
+	in_order();
+	after = file_references(file);
+	return before > own || after > own;
 }
 
-/* How many descriptors are of the open file, or, if `what` is a pipe's inode, of its ends? 1 where there are too many to look at. */
+/* How many descriptors are of the open file, or, if `what` is a pipe's inode, of its ends? TABLE_LARGE: they are too many to look at. */
+#define TABLE_LARGE ~0u
 __noinline u32 table_has(u64 table, u64 what)
 {
 	struct fdtable *fdt = CAST(struct fdtable, CAST(struct files_struct, table)->fdt);
@@ -48,7 +52,7 @@ __noinline u32 table_has(u64 table, u64 what)
 	unsigned long *open = fdt->open_fds;
 
 	if (max > FDTABLE_MAX)
-		return 1;
+		return TABLE_LARGE;
 	bpf_for(i, 0, max / 64) {
 		u64 word = 0;
 

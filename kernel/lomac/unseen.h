@@ -11,11 +11,11 @@
 #ifndef TIDEGATE_LOMAC_UNSEEN_H
 #define TIDEGATE_LOMAC_UNSEEN_H
 
+#include "lib/preempt.h"
+#include "core/wait.h"
 #include "lomac/shared.h"
 
 #define HOLDERS 8 /* where there are more of them, the rest count as unseen */
-#define UNSEEN_TRIES \
-	3 /* a look at /proc/PID/fd has a reference for an instant, and so has a birth */
 
 struct holders {
 	u64 file;
@@ -24,6 +24,14 @@ struct holders {
 	u64 tasks[HOLDERS];
 	u64 tables[HOLDERS];
 };
+
+/* One that is too large to be looked at shows nothing. */
+static __always_inline u32 table_shows(u64 table, u64 file)
+{
+	u32 n = table_has(table, file);
+
+	return n == TABLE_LARGE ? 0 : n;
+}
 
 /* Notes a task that has the file, or, in the second pass, meets it again. */
 __noinline int holder_look(struct holders *h __arg_nonnull, struct task_struct *t __arg_trusted,
@@ -38,10 +46,10 @@ __noinline int holder_look(struct holders *h __arg_nonnull, struct task_struct *
 		if (h->tables[BOUND(i, HOLDERS)] != table)
 			continue;
 		h->met += again && h->tasks[BOUND(i, HOLDERS)] == address(t) &&
-			  table_has(table, h->file) > 0;
+			  table_shows(table, h->file);
 		return 0;
 	}
-	if (again || h->noted == HOLDERS || !table_has(table, h->file))
+	if (again || h->noted == HOLDERS || !table_shows(table, h->file))
 		return 0;
 	at = BOUND(h->noted++, HOLDERS);
 	h->tasks[at] = address(t);
@@ -67,7 +75,7 @@ static __always_inline u32 own_further(u64 file)
 {
 	struct files_struct *files =
 		CAST(struct files_struct, address(bpf_get_current_task_btf()->files));
-	u32 n = files->count.counter > 1 ? 0 : table_has(address(files), file);
+	u32 n = files->count.counter > 1 ? 0 : table_shows(address(files), file);
 
 	return n ? n - 1 : 0;
 }
@@ -76,22 +84,34 @@ static __always_inline u32 own_further(u64 file)
 static __noinline bool is_unseen_now(u64 file, s64 own)
 {
 	struct holders h = { .file = file };
-	s64 references;
+	s64 references, after;
 
 	ANY_TASK(t, holder_look(&h, t, false));
+	/* a table that lost the file cannot have it back by then: to receive it takes passes of a transaction */
+	work_begin();
 	references = file_references(file);
 	in_order();
 	ANY_TASK(t, holder_look(&h, t, true));
-	return references > h.met + own;
+	after = file_references(file);
+	work_end();
+	return references > h.met + own || after > h.met + own;
 }
 
+/*
+ * Is it so for as long as such a moment lasts? A look at /proc/PID/fd has a reference for an instant, and a birth has a table's until the
+ * child is in the list. For hooks that may sleep.
+ */
 static __noinline bool is_unseen(u64 file, s64 own)
 {
+	u64 until = bpf_ktime_get_ns() + TX_LOOK_NS;
 	u32 i;
 
-	bpf_for(i, 0, UNSEEN_TRIES)
+	bpf_for(i, 0, WAIT_ROUNDS) {
 		if (!is_unseen_now(file, own))
 			return false;
+		if (!wait_again(until, true))
+			break;
+	}
 	return true;
 }
 

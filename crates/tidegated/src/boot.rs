@@ -206,8 +206,7 @@ fn take_over(
 ) -> Outcome<(Shared, Report)> {
     let monitor = Monitor::open()?;
     monitor.forget_turn();
-    let policies = Policies::new();
-    policies.caps.take_over(&monitor.images()?);
+    let policies = Policies::of(&monitor)?;
     let disks = Disks::read(&monitor, &policies)?;
     let shared = share(monitor, queue, policies, disks, how)?;
     let enforcement = &*shared.enforcement;

@@ -85,6 +85,16 @@ impl Policies {
         Policies::default()
     }
 
+    /// The same, with the names of the capability files whose images this monitor has.
+    ///
+    /// # Errors
+    /// What the monitor says, if it cannot be asked for these.
+    pub fn of(monitor: &Monitor) -> Result<Policies, tidegate_monitor::Error> {
+        let policies = Policies::new();
+        policies.caps.take_over(&monitor.images()?);
+        Ok(policies)
+    }
+
     fn read(&self) -> Held<'_, BTreeMap<u32, Arc<Policy>>> {
         self.read.lock()
     }

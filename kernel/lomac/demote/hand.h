@@ -55,8 +55,7 @@ __noinline int hand_let_end(void)
 	mine = tx_lock_sleepable();
 	if (!mine)
 		return -EAGAIN;
-	tx_let_go(mine);
-	return 0;
+	return tx_let_go(mine) ? 0 : -EAGAIN;
 }
 
 /* What a task has in hand; 0: nothing. A task that is stopped on its way back to user space has it in its table. */

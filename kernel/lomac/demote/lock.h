@@ -228,16 +228,20 @@ static __always_inline void tx_abandon(void)
 	work_end();
 }
 
-/* Gives back a turn in which nothing has been begun. What an earlier turn left, which was lost, is put back. */
-static __always_inline void tx_let_go(u32 mine)
+/* Gives back a turn in which nothing has been begun. What an earlier turn left, which was lost, is put back; false: it is not. */
+static __always_inline bool tx_let_go(u32 mine)
 {
+	bool whole;
+
 	if (!tx_enter(mine))
-		return;
+		return true;
 	if (tx.open) {
 		tx.at = TX_AT_BACK;
 		tx_serve();
 	}
+	whole = !tx.open;
 	tx_abandon();
+	return whole;
 }
 
 static __always_inline bool tx_is_recent(void)
@@ -281,8 +285,7 @@ __noinline bool tx_let_end(void)
 	mine = tx_lock_sleepable();
 	if (!mine)
 		return false;
-	tx_let_go(mine);
-	return true;
+	return tx_let_go(mine);
 }
 
 #endif

@@ -400,6 +400,9 @@ __noinline int tx_at_end(void)
 	struct task_struct *me = bpf_get_current_task_btf();
 	struct tg_subject *s;
 
+	/* somebody has no room for a level */
+	if (tx.failed)
+		return tx_fail(TG_R_BUSY);
 	if (tx.born || tx.restless || tx_hidden())
 		return tx_fail(TG_R_BUSY);
 	/* a ring may read memory by a descriptor that no table shows */

@@ -88,10 +88,12 @@ static __always_inline int tx_demote(u8 to, u64 join, u64 join_unix, u64 join_se
 				     struct tg_fifo *fifo, bool reopen, struct tg_note *n,
 				     bool may_sleep)
 {
-	u32 mine = may_sleep ? tx_lock_sleepable() : tx_lock_atomic();
-	u32 failing, i;
+	u32 mine = 0, failing, i;
 	int err = 0;
 
+	/* made here: where others make one at the same moment, the steps' program is given none by 6.12 */
+	if (to == TX_STAY || subject_made(bpf_get_current_task_btf()))
+		mine = may_sleep ? tx_lock_sleepable() : tx_lock_atomic();
 	if (!mine) {
 		n->reason = TG_R_BUSY;
 		return -EAGAIN;

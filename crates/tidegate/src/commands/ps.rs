@@ -36,7 +36,7 @@ struct Line {
 
 pub fn run(args: &Ps, json: bool) -> Outcome {
     let monitor = Monitor::open()?;
-    let policies = Policies::new();
+    let policies = Policies::of(&monitor)?;
     let policy = policies.get(monitor.status()?.seqno);
     if let (Some(policy), Some(level)) = (&policy, &args.level)
         && policy.level(level).is_none()

@@ -31,7 +31,8 @@ pub fn run(args: &cli::Why, json: bool) -> Outcome {
             return Err(Failure::new(Code::No, message));
         }
         Err(failure) if failure.code == Code::NotRunning && geteuid().is_root() => {
-            tidegated::explain(&Monitor::open()?, &Policies::new(), of, None)?.into()
+            let monitor = Monitor::open()?;
+            tidegated::explain(&monitor, &Policies::of(&monitor)?, of, None)?.into()
         }
         Err(failure) => return Err(failure),
     };

@@ -82,9 +82,10 @@ pub struct Source {
 impl Source {
     /// Finds the monitor; it takes root at the top level.
     pub fn open() -> Outcome<Source> {
+        let monitor = Monitor::open()?;
         Ok(Source {
-            monitor: Monitor::open()?,
-            policies: Policies::new(),
+            policies: Policies::of(&monitor)?,
+            monitor,
             log: Tail::open_near_end(Path::new(paths::LOG), BEFORE).ok(),
             records: VecDeque::new(),
             falls: HashMap::new(),
