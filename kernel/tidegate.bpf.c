@@ -47,6 +47,7 @@
 #include "lomac/demote/scan.h"
 #include "lomac/demote/transaction.h"
 #include "lomac/demote/steps.h"
+#include "lomac/path.h"
 #include "lomac/check.h"
 #include "lomac/privilege.h"
 #include "lomac/shared.h"

@@ -7,6 +7,7 @@
 #ifndef TIDEGATE_CORE_RECORD_H
 #define TIDEGATE_CORE_RECORD_H
 
+#include "lib/kfuncs.h"
 #include "core/mounts.h"
 #include "core/payer.h"
 #include "core/stats.h"
@@ -104,7 +105,7 @@ __noinline u32 path_text(u64 dentry, struct tg_scratch *w)
  * Writes a record's path, as it is in a moment at which nothing is moved or mounted; none if there is no such moment. A
  * record without a path still has the inode, and one with a path that never was would mislead.
  */
-static __always_inline void record_path(struct tg_event *e, u64 dentry)
+static __always_inline void record_path_written(struct tg_event *e, u64 dentry)
 {
 	struct tg_scratch *w;
 	u32 try, len;
@@ -124,6 +125,69 @@ static __always_inline void record_path(struct tg_event *e, u64 dentry)
 		if (len != PATH_MOVED)
 			break;
 	}
+}
+
+/*
+ * A path is written by one program, `lomac_record_path`, and not by each that may record something: to walk through directories
+ * and mounts took the verifier longer than all else of a record. It is attached to a function of the kernel's that counts a map's
+ * elements, as lomac_transaction is (lomac/demote/serve.h). What is asked stands in a place of the processor, which a program does
+ * not leave. If a task writes there that runs between, or the program is not attached, the record has no path.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} paths SEC(".maps");
+
+#define PATH_ASKS 1024 /* processors */
+struct tg_path_ask {
+	u64 dentry;
+	u64 record; /* its number */
+	u64 tag;    /* of both, as the task wrote them */
+} path_asks[PATH_ASKS];
+
+static __always_inline struct tg_path_ask *path_ask(void)
+{
+	return &path_asks[BOUND(bpf_get_smp_processor_id(), PATH_ASKS)];
+}
+
+/* Tells what the current task asks from what others do, and from a mixture. */
+static __always_inline u64 path_ask_tag(u64 dentry, u64 record)
+{
+	return address(bpf_get_current_task_btf()) ^ dentry ^ record * 0x9e3779b97f4a7c15ull;
+}
+
+static __always_inline struct tg_event *record_at(u64 id)
+{
+	u32 slot = id & (TG_HISTORY - 1);
+
+	return bpf_map_lookup_elem(&history, &slot);
+}
+
+/* Writes the path that the current task asks for; of lomac_record_path. */
+static __always_inline void record_path_asked(struct bpf_map *map)
+{
+	struct tg_path_ask *asks = path_ask();
+	u64 dentry = READ_ONCE(asks->dentry), record = READ_ONCE(asks->record);
+	struct tg_event *e;
+
+	if (address(map) != address(&paths) || READ_ONCE(asks->tag) != path_ask_tag(dentry, record))
+		return;
+	e = record_at(record);
+	if (e)
+		record_path_written(e, dentry);
+}
+
+static __always_inline void record_path(u64 id, u64 dentry)
+{
+	struct tg_path_ask *asks = path_ask();
+
+	WRITE_ONCE(asks->dentry, dentry);
+	WRITE_ONCE(asks->record, id);
+	WRITE_ONCE(asks->tag, path_ask_tag(dentry, id));
+	bpf_map_sum_elem_count((struct bpf_map *)&paths);
+	WRITE_ONCE(asks->tag, 0);
 }
 
 /*
@@ -164,11 +228,9 @@ static __always_inline bool records_have_room(struct tg_note *n, u32 user)
 static __always_inline struct tg_event *record_begin(u64 *id)
 {
 	struct tg_event *e;
-	u32 slot;
 
 	*id = __sync_fetch_and_add(&records, 1) + 1;
-	slot = *id & (TG_HISTORY - 1);
-	e = bpf_map_lookup_elem(&history, &slot);
+	e = record_at(*id);
 	if (!e)
 		return NULL;
 	e->id = 0;
@@ -231,7 +293,7 @@ static __always_inline u64 record_end(struct tg_event *e, u64 id, struct tg_note
 		if (!bpf_probe_read_kernel(e->path, BOUND(n->text_len, TG_PATH), (void *)n->dentry))
 			e->path_len = n->text_len;
 	} else if (!n->family && n->dentry) {
-		record_path(e, n->dentry);
+		record_path(id, n->dentry);
 	}
 	e->id = id;
 	if ((n->kind == TG_E_DENIED || n->kind == TG_E_WOULD) && !records_have_room(n, e->payer)) {

@@ -156,8 +156,9 @@ impl Model {
 
 const MOVES: &str = "profile_d_move";
 
-/// What takes the steps of a fall for all hooks (kernel/lomac/demote/serve.h): without it each fall is refused.
-pub(crate) const STEPS: &str = "lomac_transaction";
+/// What others have work done by: the steps of a fall (kernel/lomac/demote/serve.h), and the path of a record
+/// (kernel/core/record.h). Without the first each fall is refused, and without the second no record has a path.
+pub(crate) const SERVERS: [&str; 2] = ["lomac_transaction", "lomac_record_path"];
 
 /// What is asked of each message: a program of the service monitor's, and which others it does the work of.
 const MESSAGES_OF_SERVICES: [(&str, &[&str]); 2] = [
@@ -294,7 +295,7 @@ impl Monitor {
     /// [`Error::Hook`] for the first that this kernel refuses; the caller then
     /// takes the monitor out again.
     pub fn attach(&self) -> Result<()> {
-        attach_late(|p| p == STEPS)?;
+        attach_late(|p| SERVERS.contains(&p))?;
         attach_late(|p| is_in(p, &[Set::Base]))
     }
 

@@ -251,6 +251,7 @@ mod tests {
             "nets_empty",
             "nodes",
             "nodes_empty",
+            "paths",
             "roots",
             "scratches",
             "serves",

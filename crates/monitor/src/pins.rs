@@ -10,7 +10,7 @@ use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
 use crate::abi::BUILD;
-use crate::attach::{STEPS, Set};
+use crate::attach::{SERVERS, Set};
 use crate::error::{Error, Result, Trying};
 use crate::sys;
 
@@ -215,7 +215,7 @@ fn remove_dir(dir: &Path) -> io::Result<()> {
 fn detach_rank(link: &str) -> u8 {
     if Set::of(link) == Some(Set::Guard) {
         0
-    } else if link.contains("bpf") || link == STEPS {
+    } else if link.contains("bpf") || SERVERS.contains(&link) {
         2
     } else {
         1
