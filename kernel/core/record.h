@@ -8,6 +8,7 @@
 #define TIDEGATE_CORE_RECORD_H
 
 #include "lib/kfuncs.h"
+#include "lib/preempt.h"
 #include "core/mounts.h"
 #include "core/payer.h"
 #include "core/stats.h"
@@ -175,8 +176,12 @@ static __always_inline void record_path_asked(struct bpf_map *map)
 	if (address(map) != address(&paths) || READ_ONCE(asks->tag) != path_ask_tag(dentry, record))
 		return;
 	e = record_at(record);
-	if (e)
-		record_path_written(e, dentry);
+	if (!e)
+		return;
+	/* a kernel skips a program that a preempted task is in the middle of */
+	work_begin();
+	record_path_written(e, dentry);
+	work_end();
 }
 
 static __always_inline void record_path(u64 id, u64 dentry)
