@@ -20,10 +20,10 @@ fn pages(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The blocks of code of a page: between fences, or indented by four blanks. Some are empty.
+/// The blocks of code of a page: between fences, or indented by four blanks. Some are empty; a synopsis, as `text`, is none.
 fn blocks(page: &str) -> Vec<String> {
     let mut blocks = vec![String::new()];
-    let mut fenced = false;
+    let (mut fenced, mut is_text) = (false, false);
     for line in page.lines() {
         let is_fence = line.trim_start().starts_with("```");
         let code = if fenced {
@@ -31,7 +31,10 @@ fn blocks(page: &str) -> Vec<String> {
         } else {
             line.strip_prefix("    ")
         };
-        if let Some(code) = code.filter(|_| !is_fence) {
+        if is_fence {
+            is_text = line.trim() == "```text";
+        }
+        if let Some(code) = code.filter(|_| !is_fence && !is_text) {
             let block = blocks.last_mut().expect("there is always one");
             block.push_str(code);
             block.push('\n');

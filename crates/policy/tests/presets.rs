@@ -169,7 +169,8 @@ fn no_preset_trusts_a_network() {
 #[test]
 fn the_manuals_examples_compile() {
     let manual = include_str!("../../../docs/reference/map-language.md");
-    let maps: Vec<_> = manual.split("```").skip(1).step_by(2).collect();
+    let blocks = manual.split("```").skip(1).step_by(2);
+    let maps: Vec<_> = blocks.filter(|it| !it.starts_with("text")).collect();
     assert_eq!(maps.len(), 2);
     for map in maps {
         let compiled = map::compile_str("manual", map)

@@ -14,7 +14,7 @@ type Graph = BTreeMap<String, BTreeSet<String>>;
 /// SELinux policy in it: so these two are below it, and capability files above. The format of bundles has them all, so nothing
 /// uses it.
 const BUNDLE: [&[&str]; 7] = [
-    &["attrs", "automaton", "escape", "limits"],
+    &["attrs", "automaton", "bounded", "escape", "limits"],
     &["builtin", "layout", "names", "profile", "te"],
     &["policy"],
     &["lookup"],
