@@ -6,16 +6,6 @@
 #include "lomac/file.h"
 #include "lomac/net.h"
 
-/*
- * Is it a stream that a process below may connect? As the hook of that connection was asked, the current task may not have had it yet.
- * What comes by a connection is read by splice(2), too, which no hook sees.
- */
-static __always_inline bool comes_to_connect(struct sock *sk, u64 file)
-{
-	return sk->sk_type == SOCK_STREAM && sk->__sk_common.skc_state == TCP_CLOSE &&
-	       is_in_lower_hands(file, subject_level(subject_current()));
-}
-
 /* A connection handed over: to a network, its data is read without any further hook; to a higher server, it is a connect. */
 static __noinline int receive_socket(struct file *file)
 {
@@ -31,8 +21,7 @@ static __noinline int receive_socket(struct file *file)
 	if (!protocol_is_known(sk->sk_type, sk->sk_protocol))
 		return observe_net(&p, TG_OP_RECEIVE_FD);
 	net_peer_of(sk, &p);
-	return p.known || comes_to_connect(sk, address(file)) ? observe_net(&p, TG_OP_RECEIVE_FD) :
-								0;
+	return p.known ? observe_net(&p, TG_OP_RECEIVE_FD) : 0;
 }
 
 /*

@@ -98,11 +98,12 @@ static __noinline bool is_unseen_now(u64 file, s64 own)
 }
 
 /*
- * Is it so for as long as such a moment lasts? A look at /proc/PID/fd has a reference for an instant, and a birth has a table's until the
- * child is in the list. For hooks that may sleep.
+ * Has the current call's file a holder that no table shows, for longer than a moment? A look at /proc/PID/fd has a reference for an
+ * instant, and a birth has a table's until the child is in the list. For hooks that may sleep.
  */
-static __noinline bool is_unseen(u64 file, s64 own)
+static __noinline bool is_held_unseen(u64 file)
 {
+	s64 own = call_refers(file) + own_further(file);
 	u64 until = bpf_ktime_get_ns() + TX_LOOK_NS;
 	u32 i;
 
@@ -113,25 +114,6 @@ static __noinline bool is_unseen(u64 file, s64 own)
 			break;
 	}
 	return true;
-}
-
-/* Has the current call's file a holder that no table shows? */
-static __always_inline bool is_held_unseen(u64 file)
-{
-	return is_unseen(file, call_refers(file) + own_further(file));
-}
-
-static __always_inline bool task_has_below(struct task_struct *t, u64 file, u32 level)
-{
-	u64 table = table_shown(t);
-
-	return table && subject_label(t).level < level && table_has(table, file);
-}
-
-/* Has somebody below the level a file that is being received, by the message's reference, or may somebody have it unseen? */
-static __noinline bool is_in_lower_hands(u64 file, u32 level)
-{
-	return ANY_TASK(t, task_has_below(t, file, level)) || is_unseen(file, 1);
 }
 
 #endif

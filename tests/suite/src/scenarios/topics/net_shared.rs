@@ -45,11 +45,6 @@ pub const SCENARIOS: &[Scenario] = &[
         by_ring,
     ),
     bypass(
-        "net-handed-up-early",
-        "a stream is handed up before it is connected: what its reader splices comes from the network later",
-        handed_up_early,
-    ),
-    bypass(
         "net-connected-unseen",
         "a child connects a socket that its parent has in a ring alone, or in a splice that waits, and no more in its table",
         unseen,
@@ -269,35 +264,6 @@ fn unseen() -> Outcome {
         let spliced = spliced.map_err(|_| Failed::because("the thread panicked"))?;
         Ok(spliced.and_then(|_| sys::get(&read)))
     })
-}
-
-/// A process of a level that has a stream, not connected yet, as descriptor 100.
-fn holder(level: Level) -> Outcome<Child> {
-    let holder = spawn(level, || {
-        let socket = sys::owned(syscall!(
-            libc::SYS_socket,
-            libc::AF_INET,
-            libc::SOCK_STREAM,
-            0
-        )?)?;
-        sys::keep_as(&socket, 100)?;
-        step()
-    })?;
-    holder.stands()?;
-    Ok(holder)
-}
-
-fn handed_up_early() -> Outcome {
-    for (level, then) in [(Untrusted, Untrusted), (User, User)] {
-        let holder = holder(level)?;
-        at(User, || {
-            let process = sys::pidfd_open(holder.pid.as_raw())?;
-            allowed(sys::pidfd_getfd(&process, 100))?;
-            level::is(then)
-        })?;
-        holder.kill()?;
-    }
-    Ok(())
 }
 
 fn by_sendfile() -> Outcome {
