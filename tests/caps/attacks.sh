@@ -164,10 +164,7 @@ cat >/srv/att.caps <<-END
 END
 chmod 644 /srv/att.caps
 # a bundle of it, which a limited process may have itself limited by
-"$T" run --caps /srv/att.caps --caps-subject one -- /usr/bin/perl -e 1
-for bundle in /run/tidegate/policy/caps/*.bundle; do
-	if grep -q att.caps "$bundle"; then cp "$bundle" /srv/att/given/bundle; fi
-done
+bundle_of /srv/att.caps one /srv/att/given/bundle
 (ulimit -n 20000 && TIDEGATE=$T perl sessions.pl >/tmp/sessions.out)
 # by sockets (sockets.pl)
 TIDEGATE=$T perl sockets.pl >>/tmp/sessions.out

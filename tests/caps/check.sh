@@ -13,6 +13,30 @@ T=$PWD/tidegate
 OPS=/payload/ops.py
 # shellcheck source=tests/ask.sh
 . ./ask.sh
+# bundle_of FILE SUBJECT TO: what `tidegate run` makes of a file, as it has it while the daemon does not answer
+bundle_of() {
+	kill -STOP "$(cat /run/tidegate/pid)"
+	"$T" run --caps "$1" --caps-subject "$2" -- /bin/true >/dev/null 2>&1 &
+	python3 -IBSc '
+import fcntl, os, sys
+fds = f"/proc/{sys.argv[1]}/fd"
+while True:
+    for fd in os.listdir(fds):
+        try:
+            if "memfd:" not in os.readlink(f"{fds}/{fd}"):
+                continue
+            with open(f"{fds}/{fd}", "rb") as bundle:
+                # F_GET_SEALS, F_SEAL_WRITE: it is whole
+                if fcntl.fcntl(bundle, 1034) & 8:
+                    open(sys.argv[2], "wb").write(bundle.read())
+                    sys.exit()
+        except FileNotFoundError:
+            pass
+' $! "$3"
+	kill $!
+	wait $! 2>/dev/null
+	kill -CONT "$(cat /run/tidegate/pid)"
+}
 # once NAME OP…: in a session of its own
 once() {
 	local subject=$1
@@ -267,10 +291,7 @@ soon 0 "^ *$child +$number python3 +host \\(/srv/t.caps\\), wide \\(/srv/wide.ca
 kill "$child"
 expect 0 '^ok exit 7 .*it may narrow itself, and ask for nothing else' ask host exec /payload/tidegate status
 # by itself, at once, with another thread
-# of all the files that there are, the one that has the subject
-for bundle in /run/tidegate/policy/caps/*.bundle; do
-	if grep -q counted "$bundle"; then cp "$bundle" /srv/tool.bundle; fi
-done
+bundle_of /srv/t.caps host /srv/tool.bundle
 begin self --caps /srv/t.caps
 expect 0 '^ok' ask self open n /srv/out/newer r
 expect 0 '^ok' ask self thread
