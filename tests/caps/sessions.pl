@@ -504,6 +504,8 @@ attack "owner-within" => sub {
 	my $s = eval { Session->begin('one', 0) };
 	my $helper = $s ? fork() : undef;
 	if ($s && !$helper) {
+		# the session ends with its channel
+		close($s->{here});
 		my $is = eval {
 			open(my $last, '>', '/proc/sys/kernel/ns_last_pid') or die;
 			syswrite($last, $s->{pid} - 1);
