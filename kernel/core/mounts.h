@@ -9,7 +9,7 @@
 /*
  * Of a filesystem's mounts that were the oldest when it was last searched, the first through which the walked object can
  * be reached; no mount that is older has come since, but for one that the top level kept detached. 0: it is to be searched
- * again, and `w->root` says whether to remember what is found.
+ * again, and `w->is_to_remember` says whether what is found then is to be remembered.
  */
 __noinline u64 mount_remembered(u64 super, struct tg_scratch *w)
 {

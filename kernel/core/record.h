@@ -7,8 +7,8 @@
 #ifndef TIDEGATE_CORE_RECORD_H
 #define TIDEGATE_CORE_RECORD_H
 
-#include "lib/kfuncs.h"
 #include "lib/preempt.h"
+#include "lib/served.h"
 #include "core/mounts.h"
 #include "core/payer.h"
 #include "core/stats.h"
@@ -130,16 +130,10 @@ static __always_inline void record_path_written(struct tg_event *e, u64 dentry)
 
 /*
  * A path is written by one program, `lomac_record_path`, and not by each that may record something: to walk through directories
- * and mounts took the verifier longer than all else of a record. It is attached to a function of the kernel's that counts a map's
- * elements, as lomac_transaction is (lomac/demote/serve.h). What is asked stands in a place of the processor, which a program does
- * not leave. If a task writes there that runs between, or the program is not attached, the record has no path.
+ * and mounts took the verifier longer than all else of a record (lib/served.h). What is asked stands in a place of the processor,
+ * which a program does not leave. If a task writes there that runs between, or the program is not attached, the record has no path.
  */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} paths SEC(".maps");
+SERVED_BY(paths);
 
 #define PATH_ASKS 1024 /* processors */
 struct tg_path_ask {
@@ -173,7 +167,7 @@ static __always_inline void record_path_asked(struct bpf_map *map)
 	u64 dentry = READ_ONCE(asks->dentry), record = READ_ONCE(asks->record);
 	struct tg_event *e;
 
-	if (address(map) != address(&paths) || READ_ONCE(asks->tag) != path_ask_tag(dentry, record))
+	if (!IS_SERVED(map, paths) || READ_ONCE(asks->tag) != path_ask_tag(dentry, record))
 		return;
 	e = record_at(record);
 	if (!e)
@@ -191,7 +185,7 @@ static __always_inline void record_path(u64 id, u64 dentry)
 	WRITE_ONCE(asks->dentry, dentry);
 	WRITE_ONCE(asks->record, id);
 	WRITE_ONCE(asks->tag, path_ask_tag(dentry, id));
-	bpf_map_sum_elem_count((struct bpf_map *)&paths);
+	SERVE(paths);
 	WRITE_ONCE(asks->tag, 0);
 }
 

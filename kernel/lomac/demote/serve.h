@@ -1,29 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a hook's program has a step of the transaction taken, without having the transaction in it. A global function is verified, and
- * compiled, once for each program that calls it; the transaction takes the verifier longer than all else that lomac has, and
- * 16 hooks may begin one.
- *
- * So one program has it (steps.h). It is attached to a function of the kernel's that BPF programs may call, which counts the elements
- * of a map. A hook's program has it count those of a map that is there for nothing else. So the call leads to the steps, in
- * the same task, before the next instruction. They run where they ran before, in the turn of the task that has the lock.
+ * How a hook's program has a step of the transaction taken, without having the transaction in it: it takes the verifier longer than
+ * all else that lomac has, and 16 hooks may begin one. So one program has it (steps.h), as lib/served.h explains. The steps run in
+ * the turn of the task that has the lock.
  *
  * Invariant: a step that was not taken is known not to have been (tx.served), and what asked for it is refused: the program may be
- * detached. Others may call the function, too: with another map, or while their task asks for nothing.
+ * detached. A task that calls it and asks for nothing gets nothing.
  */
 #ifndef TIDEGATE_LOMAC_DEMOTE_SERVE_H
 #define TIDEGATE_LOMAC_DEMOTE_SERVE_H
 
-#include "lib/kfuncs.h"
-#include "lib/verifier.h"
+#include "lib/served.h"
 #include "lomac/demote/state.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u32);
-} serves SEC(".maps");
+SERVED_BY(serves);
 
 /* What is to be done next. */
 enum tx_at {
@@ -57,7 +47,7 @@ __noinline bool tx_serve(void)
 	tx.served = tx.rests = 0;
 	WRITE_ONCE(tx.asks, address(bpf_get_current_task_btf()));
 	bpf_for(i, 0, TX_SERVES) {
-		bpf_map_sum_elem_count((struct bpf_map *)&serves);
+		SERVE(serves);
 		if (READ_ONCE(tx.served))
 			break;
 	}

@@ -480,8 +480,7 @@ static __always_inline int tx_at_step(void)
 SEC("fentry/bpf_map_sum_elem_count")
 int BPF_PROG(lomac_transaction, struct bpf_map *map)
 {
-	if (address(map) != address(&serves) ||
-	    READ_ONCE(tx.asks) != address(bpf_get_current_task_btf()))
+	if (!IS_SERVED(map, serves) || READ_ONCE(tx.asks) != address(bpf_get_current_task_btf()))
 		return 0;
 	tx.at = tx_at_step();
 	WRITE_ONCE(tx.served, 1);
