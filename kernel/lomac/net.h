@@ -95,7 +95,7 @@ static __noinline int lomac_net_receive(struct sock *sk)
 
 	if (is_of_kernel(sk))
 		return 0;
-	/* a socket of TCP becomes one of SMC by an option (TCP_ULP), so that it is told neither as it is made nor as it is received */
+	/* an option (TCP_ULP) makes a TCP socket one of SMC; the hooks of its creation and of its receipt saw a TCP socket */
 	if (p.family != AF_INET && p.family != AF_INET6)
 		return family_is_told(p.family) ? 0 : observe_net(&p, TG_OP_RECEIVE);
 	count_query(TG_C_SOCKET);

@@ -30,7 +30,7 @@ SEC("lsm.s/sb_mount")
 int BPF_PROG(lomac_sb_mount, const char *dev, const struct path *path, const char *type,
 	     unsigned long flags)
 {
-	/* no hook is told what mount(2) moves, which may be a mount of others that hangs nowhere yet; of move_mount(2) one is */
+	/* mount(2) may move a mount of others that hangs nowhere yet. This hook is not told which; the one of move_mount(2) is */
 	if (flags & MS_MOVE)
 		return top_only(TG_OP_MOUNT);
 	return lomac_may_mount(address(path->mnt), 0);

@@ -85,7 +85,7 @@ impl Policies {
         Policies::default()
     }
 
-    /// The same, with the names of the capability files whose images this monitor has.
+    /// None read yet, but the names of the capability files whose images this monitor has.
     ///
     /// # Errors
     /// What the monitor says, if it cannot be asked for these.

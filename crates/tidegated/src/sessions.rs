@@ -206,7 +206,7 @@ pub fn list(
     Ok(all)
 }
 
-/// Takes capabilities back. Nothing is waited for before the kernel is told, and no file is read.
+/// Takes capabilities back. It reads no file, and waits for no lock of names before it has told the kernel.
 pub fn withdraw(
     known: &Sessions,
     enforcement: &Enforcement,

@@ -1,5 +1,5 @@
-//! What capability files call their parts: all that is told of them once their image is in the kernel. It takes a small part of the
-//! room that the files themselves do, is read once, and its room is counted beforehand.
+//! The names in capability files. Once the image of a file is in the kernel, the daemon keeps nothing else of the file: records and
+//! lists need only names. A table of them is a small part of the file, and is read once. Its room is counted beforehand.
 
 use std::collections::HashMap;
 

@@ -152,7 +152,7 @@ impl<'b> Reader<'b> {
         (0..count).map(|_| self.value(what)).collect()
     }
 
-    /// The same of what takes room in memory, so many bytes each.
+    /// Reads such a list of elements that take room in memory, of which each takes as many bytes as `bytes` says.
     pub fn list_within<T: Deserialize<'b>>(
         &mut self,
         what: &'static str,
