@@ -128,11 +128,17 @@ impl Manual {
         for task in self.tasks {
             let _ = writeln!(text, "\n{header}{}:{header:#}", task.name);
             for name in task.commands {
-                let sub = command.find_subcommand(name);
-                let about = sub.and_then(|sub| sub.get_about()).unwrap_or_default();
+                let about = about(command, name);
                 let _ = writeln!(text, "  {literal}{name:<width$}{literal:#} {about}");
             }
         }
         text
     }
+}
+
+/// Returns the first line of what a command of the program is about.
+fn about(program: &Command, command: &str) -> String {
+    let sub = program.find_subcommand(command);
+    let about = sub.and_then(|sub| sub.get_about());
+    about.map(ToString::to_string).unwrap_or_default()
 }

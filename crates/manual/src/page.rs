@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
-use crate::Manual;
+use crate::{Manual, about};
 
 /// Writes the page of a command, whose name is the empty string if it is the program itself.
 pub fn write(
@@ -101,12 +101,10 @@ fn commands(manual: &Manual, command: &Command) -> Roff {
     for task in manual.tasks {
         roff.control("SS", [task.name]);
         for name in task.commands {
-            let sub = command.find_subcommand(name);
-            let about = sub.and_then(|sub| sub.get_about()).unwrap_or_default();
             let page = format!("{}-{name}", command.get_name());
             roff.control("TP", []);
             roff.text([bold(page), roman("(1)")]);
-            roff.text([roman(about.to_string())]);
+            roff.text([roman(about(command, name))]);
         }
     }
     roff
