@@ -214,8 +214,12 @@ expect 0 '^shut' result listens-unnamed
 expect 0 '^shut' result port-for-nothing
 expect 0 '^shut' result unspecified-address
 expect 0 '^shut' result client-handed-over
+expect 0 '^shut' result message-put-off
+expect 0 '^shut' result unix-client-handed-over
 expect 0 '^shut' result sockets-go-on
 expect 0 '^shut' result place-used-again
+expect 0 '^shut' result executed-many-times
+expect 0 '^shut' result uses-given-again
 expect 0 '^shut' result asked-of-the-daemon
 expect 0 '^shut' result told-to-the-daemon
 expect 0 '^shut' result connections-to-the-daemon

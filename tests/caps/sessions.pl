@@ -491,3 +491,36 @@ attack "place-used-again" => sub {
 	$_->end() for $b, @later;
 	return @said;
 };
+
+# so many executions of a program that brings a layer, each with some of what the session holds
+sub runs { my ($times, $closes) = @_; return "for (1 .. $times) { my \$pid = fork(); if (!\$pid) { $closes; eval { sys(59, '$S/brief-program', 0, 0) }; sys(231, 1) } waitpid(\$pid, 0); die \"ended by \$?\" if \$? }" }
+
+attack "executed-many-times" => sub {
+	# what each execution inherits is bound once more; more often than a session may have anything
+	my $s = Session->begin('wide', 0);
+	$s->must("push \@held, opened('$S/given/f', O_RDONLY) for 1 .. 300");
+	my @said = goes_on(map { $_ =~ /^ok/ } $s->does(runs(60, '1')), $s->does("seen('$S/given/f')"), $s->does('content($held[299])'));
+	# of those that run at once each has its own
+	push @said, goes_on($s->does("my \@all = map { my \$pid = fork(); if (!\$pid) { eval { sys(59, '$S/brief-program', 0, 0) }; sys(231, 1) } \$pid } 1 .. 4; for (\@all) { waitpid(\$_, 0); die \"ended by \$?\" if \$? }") =~ /^ok/);
+	$s->end();
+	return @said;
+};
+
+attack "uses-given-again" => sub {
+	# a program that brings a layer is executed again: it has its uses anew, and a process that it handed the file to has none
+	my ($here, $there) = pair(SOCK_STREAM);
+	my ($a, $b, $c) = map { Session->begin('wide', 0) } 1 .. 3;
+	my ($few, $handed) = map { $_->must("\$held = opened('$S/few', O_RDONLY)") } $a, $b;
+	my $runs = sub {
+		my ($s, $code) = @_;
+		my $all = "require '/payload/session.pl'; eval { $code }; sys(231, \$@ ? 1 : 0)";
+		return $s->does("my \$pid = fork(); if (!\$pid) { exec('$S/perl', '-e', q{$all}) } waitpid(\$pid, 0); die \"EACCES\\n\" if \$?");
+	};
+	my @said = goes_on(map { $runs->($a, "content($few) for 1 .. 2") =~ /^ok/ } 1, 2);
+	push @said, $runs->($a, "content($few) for 1 .. 3");
+	$runs->($b, "gives($here, $handed)") =~ /^ok/ or failed('it is not handed over');
+	$c->must("\$at = taken($there); content(\$at) for 1 .. 2");
+	push @said, $c->does('content($at)'), goes_on($runs->($b, "content($handed)") =~ /^ok/), $c->does('content($at)');
+	$_->end() for $a, $b, $c;
+	return @said;
+};

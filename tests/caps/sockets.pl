@@ -143,6 +143,43 @@ attack "client-handed-over" => sub {
 	return @said;
 };
 
+attack "message-put-off" => sub {
+	my ($server, $other) = (server(7306), server(7309));
+	my $s = Session->begin('sockets', 0);
+	# MPTCP, a connection of which is put off (TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_NO_COOKIE), and ended
+	my $ended = 'my $s = sys(41, 2, 1, 262); my $on = pack("L", 1); sys(54, $s, 6, $_, $on, 4) for 30, 34; connects($s, inet(7306)); connects($s, nowhere())';
+	my @said = $s->does("$ended; my (\$t, \$n) = ('x', inet(7309)); sys(44, \$s, \$t, 1, 0, \$n, 16)");
+	push @said, goes_on(map { $s->does("my \$s = sys(41, 2, 1, 262); my (\$t, \$n) = ('x', inet(7306)); $_") =~ /^ok/ }
+		'connects($s, $n); written($s); sys(44, $s, $t, 1, 0, $n, 16)', 'sys(44, $s, $t, 1, 0x20000000, $n, 16)');
+	$s->end();
+	return @said;
+};
+
+attack "unix-client-handed-over" => sub {
+	my ($here, $there) = pair(SOCK_STREAM);
+	my ($unix, $any) = ('my $s = sys(41, 1, 1, 0); my $n = pack("S", 1) . "\0attacked";', 'my $none = pack("S", 1); sys(49, $s, $none, 2);');
+	my $listens = sub { my $s = sys(41, 1, 1, 0); my $n = pack('S', 1) . "\0$_[0]"; binds($s, $n); sys(50, $s, 9); return $s };
+	my $client = sub { my ($name, $named) = @_; my $s = sys(41, 1, 1, 0); binds($s, pack('S', 1)) if $named; connects($s, pack('S', 1) . "\0$name"); return $s };
+	my ($server, $own) = map { $listens->($_) } 'attacked', 'own';
+	my ($a, $b) = (Session->begin('sockets', 0), Session->begin('serves', 0));
+	# by somebody governed, and by nobody governed, with a name of the kernel's choice and without
+	$a->must("$unix $_ connects(\$s, \$n); gives($here, \$s)") for '', $any;
+	gives($here, $client->('attacked', $_)) for 0, 1;
+	my @said = map { $b->does("written(taken($there))") } 1 .. 4;
+	# what was accepted is had by its own name, and by that alone once nobody listens
+	my @clients = map { $client->('own', $_) } 1, 0, 0;
+	my @accepted = map { sys(43, $own, 0, 0) } @clients;
+	gives($here, $_) for @accepted[0, 1];
+	my $uses = "my \$s = taken($there); written(\$s); shut(\$s)";
+	push @said, goes_on(map { $b->does($uses) =~ /^ok/ } 1, 2);
+	shut($_) for $own, @accepted[0, 1], @clients[0, 1];
+	gives($here, $accepted[2]);
+	push @said, goes_on($b->does($uses) =~ /^ok/);
+	$_->end() for $a, $b;
+	shut($_) for $server, $clients[2], $accepted[2];
+	return @said;
+};
+
 attack "sockets-go-on" => sub {
 	my @servers = (server(7306), server(7307), server(7306, SOCK_DGRAM), server(7307, SOCK_DGRAM));
 	my $s = Session->begin('sockets', 0);
