@@ -327,10 +327,10 @@ case $0 in
 esac
 for kind in packets stream; do
 	echo "# what comes through, $kind"
-	timeout 900 "$T" run --caps /srv/s.caps -- /usr/bin/python3 -IBSu /payload/play.py "$kind" >"/tmp/play.$kind" 2>&1
+	timeout 300 "$T" run --caps /srv/s.caps -- /usr/bin/python3 -IBSu /payload/play.py "$kind" >"/tmp/play.$kind" 2>&1
 	played "/tmp/play.$kind"
 	# the log is full of refusals then; on one processor the two threads take turns for long: enough tries for all that can happen
-	"$T" run --caps /srv/s.caps -- /payload/race "$kind" "/srv/run/notes-race" "$tries" >"/tmp/race.$kind" 2>&1
+	timeout "$((tries * 3 / 100))" "$T" run --caps /srv/s.caps -- /payload/race "$kind" "/srv/run/notes-race" "$tries" >"/tmp/race.$kind" 2>&1
 	played "/tmp/race.$kind"
 done
 

@@ -286,7 +286,7 @@ def threads(pair):
             except BlockingIOError:
                 busy.append(1)
 
-    own = [threading.Thread(target=writer, args=(ident,)) for ident in (1, 2, 3)]
+    own = [threading.Thread(target=writer, args=(ident,), daemon=True) for ident in (1, 2, 3)]
     for thread in own:
         thread.start()
     got = bad = 0
@@ -294,7 +294,11 @@ def threads(pair):
     while quiet < 300:
         if pair.is_stream:
             head = pair.service.recv(16)
-            whole = head + pair.service.whole(6000) if not isinstance(head, str) else head
+            rest = pair.service.whole(6000) if not isinstance(head, str) else head
+            if isinstance(rest, str) and rest.startswith("stalled"):
+                check("each comes whole", rest, "")
+                return
+            whole = rest if isinstance(rest, str) else head + rest
         else:
             whole = pair.service.recv(6016)
         if isinstance(whole, str):

@@ -4,6 +4,10 @@ import os
 import select
 import socket
 import struct
+import time
+
+# seconds without a byte after which a stream brings no more
+STALLED = 60
 
 OPEN, GET, PUT, PING, MOVE, COPY = 1, 2, 3, 4, 5, 6
 TO_READ, TO_WRITE, BOTH = 0, 1, 2
@@ -66,12 +70,14 @@ class End:
 
     def whole(self, size):
         """So many bytes of a stream, as a service reads them that knows how many there are: fewer at once, then polled for."""
-        got, most = b"", 65536
+        got, most, since = b"", 65536, time.monotonic()
         while len(got) < size:
             some = self.recv(min(size - len(got), most))
             if some == "EAGAIN" and most > 1:
                 most = max(most // 8, 1)
             elif some == "EAGAIN":
+                if time.monotonic() - since > STALLED:
+                    return f"stalled after {len(got)} of {size} bytes"
                 # it is another's turn, or nothing is there yet
                 select.select([self.s], [], [], 0.01)
                 most = 65536
@@ -79,6 +85,7 @@ class End:
                 return some
             else:
                 got += some
+                since = time.monotonic()
         return got
 
     def close(self):

@@ -236,8 +236,15 @@ impl Report {
         for place in shown.into_iter().take(EVIDENCE) {
             self.say(&format!("    {}: {}", place + 1, lines[place]));
         }
+        self.ending(log, 15);
+    }
+
+    /// The last lines of a log: where a part was that did not come to its end.
+    fn ending(&self, log: &Path, most: usize) {
+        let text = fs::read_to_string(log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
         self.say("    …");
-        for line in &lines[lines.len().saturating_sub(15)..] {
+        for line in &lines[lines.len().saturating_sub(most)..] {
             self.say(&format!("    {line}"));
         }
     }
@@ -262,6 +269,7 @@ impl Report {
             }
             if let Some(why) = &part.why {
                 self.say(&format!("FAILED {}: {why}", part.name));
+                self.ending(&part.log, 4);
             }
         }
         let passed = parts.iter().map(|part| part.counts.passed).sum();

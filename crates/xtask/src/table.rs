@@ -143,7 +143,7 @@ pub const SUITES: &[Suite] = &[
     ),
     machine(
         "caps-service",
-        20,
+        30,
         Guest {
             files: CAPS_SERVICE,
             prepare: Some("tests/caps-service/prepare.sh"),
