@@ -38,13 +38,14 @@ soon() {
 	say $? "$WHAT"
 }
 
-# until_ COMMAND…: until it succeeds, for ten minutes: an emulated processor may be slow.
+# until_ COMMAND…: until it succeeds, for five minutes of the clock: an emulated processor may be slow, and a part has to come to its
+# end within its limit, so that it tells what did not come.
 until_() {
-	for _ in $(seq 6000); do
-		"$@" >/dev/null 2>&1 && return
+	local end=$((SECONDS + 300))
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $end ] || return 1
 		sleep 0.1
 	done
-	return 1
 }
 
 # listens PATH: does somebody take connections there? SO_ACCEPTCON in /proc/net/unix: a server that has bound a socket may not listen yet, and
