@@ -524,3 +524,21 @@ attack "uses-given-again" => sub {
 	$_->end() for $a, $b, $c;
 	return @said;
 };
+
+attack "half-made" => sub {
+	# a domain is given up, as it would have a layer too many; what is to have the layers that it has by then is checked at each use
+	local $Session::file = '/srv/many.caps';
+	my ($fifteen, $full, $again) = map { Session->of() } 1 .. 3;
+	my $s = Session->begin('first', 0, map { $_->{there} } $fifteen, $full, $again);
+	my @fds = map { fileno $_->{there} } $full, $again;
+	my $p = executed($s, "$S/perl15", $fifteen);
+	$s->must("shut($_)") for @fds;
+	my $one = executed($p, "$S/perl16", $full);
+	# from fifteen it has room
+	my @said = (goes_on($p->does(runs(1, '1')) =~ /^ok/), $one->does("sys(59, '$S/brief-program', 0, 0)"));
+	my $two = executed($p, "$S/perl16", $again);
+	$two->must("\$held = opened('$S/few', O_RDONLY); content(\$held) for 1 .. 2");
+	push @said, $two->does('content($held)');
+	$_->end() for $two, $one, $p, $s;
+	return @said;
+};
