@@ -239,6 +239,7 @@ expect 0 '^shut' result message-put-off
 expect 0 '^shut' result unix-client-handed-over
 expect 0 '^shut' result sockets-go-on
 expect 0 '^shut' result place-used-again
+expect 0 '^shut' result owner-within
 expect 0 '^shut' result executed-many-times
 expect 0 '^shut' result uses-given-again
 expect 0 '^shut' result half-made
