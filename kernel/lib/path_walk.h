@@ -231,11 +231,10 @@ __noinline u64 mount_after(u64 super, u64 mount)
 /*
  * Of a filesystem that was not found in the initial namespace: is it only in the making, by a mount that hangs nowhere
  * yet (fsmount(2)), whoever has mounted a copy of that, or has it come there meanwhile? Where it will be, other rules may hold
- * for what is in it.
+ * for what is in it. The first such mount answers it. Where none is among as many as a path is looked for, it may be.
  */
 __noinline bool is_in_the_making(u64 super)
 {
-	bool made = false;
 	u64 m = 0, ns;
 	u32 i;
 
@@ -245,11 +244,11 @@ __noinline bool is_in_the_making(u64 super)
 		if (!m || mount_is_initial(CAST(struct mount, m)))
 			break;
 		ns = address(CAST(struct mount, m)->mnt_ns);
-		made = made || (mount_ns_is_one(ns) && mount_ns_is_anonymous(ns));
+		if (mount_ns_is_one(ns) && mount_ns_is_anonymous(ns))
+			break;
 	}
 	bpf_rcu_read_unlock();
-	/* there is one in the initial namespace, or there may be */
-	return made || m;
+	return m != 0;
 }
 
 /* Notes the dentries from d up to its filesystem's root. False: too deep. */

@@ -118,6 +118,16 @@ int BPF_PROG(te_file_lock, struct file *file)
 	return te_me().subject ? te_file_asked(file, FILE__LOCK, TG_OP_LOCK) : 0;
 }
 
+/* An owner whose context cannot be asked for: refused, and the record of it. */
+static __noinline int te_owner_unknown(void)
+{
+	struct tg_note n = {
+		.op = TG_OP_SIGNAL, .class = TG_C_TASK, .source = ~0u, .reason = TG_R_NO_LABEL
+	};
+
+	return deny(NULL, &n, -EACCES);
+}
+
 /*
  * Whoever is ready first has the kernel send the owner of a descriptor a signal, in whose name cannot be told then. So a governed task
  * makes nobody an owner but its own process, and those that it may send every signal. In a PID namespace below the first no
@@ -135,7 +145,7 @@ static __noinline int te_owner_asked(unsigned long pid)
 		return 0;
 	/* a process group, whoever comes to be in it */
 	if ((int)pid < 0 || !numbers_are_first())
-		return -EACCES;
+		return te_owner_unknown();
 	owner = bpf_task_from_pid(pid);
 	/* as the kernel will say, or it is born by then */
 	if (!owner)
@@ -162,7 +172,7 @@ int BPF_PROG(te_file_fcntl, struct file *file, unsigned int cmd, unsigned long a
 	}
 	/* the owner that it is about stands in memory, which may change meanwhile */
 	if (cmd == F_SETOWN_EX)
-		return -EACCES;
+		return te_owner_unknown();
 	if (cmd == F_SETFL && file->f_flags & O_APPEND && !(arg & O_APPEND))
 		return te_file_asked(file, FILE__WRITE, TG_OP_OPEN_WRITE);
 	if ((cmd >= F_GETLK && cmd <= F_SETLKW) || (cmd >= F_OFD_GETLK && cmd <= F_OFD_SETLKW))

@@ -61,7 +61,7 @@ static __always_inline int te_ioctl_asked(struct file *file, u32 cmd)
 	if (!who.subject || !p)
 		return 0;
 	if (cmd == FIOSETOWN || cmd == SIOCSPGRP)
-		return -EACCES;
+		return te_owner_unknown();
 	if (cmd == KDSKBENT || cmd == KDSKBSENT)
 		return te_avc_has_perm(who.sid, who.sid, SECCLASS_CAPABILITY,
 				       CAPABILITY__SYS_TTY_CONFIG, &n);

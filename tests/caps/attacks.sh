@@ -165,6 +165,27 @@ END
 chmod 644 /srv/att.caps
 # a bundle of it, which a limited process may have itself limited by
 bundle_of /srv/att.caps one /srv/att/given/bundle
+# a program that brings fourteen layers, and two that bring one more each
+cp /usr/bin/perl /srv/att/perl15
+cp /usr/bin/perl /srv/att/perl16
+everything='    file /** read
+    dir /** read
+    library /** load
+    program /** execute'
+{
+	printf 'subject first {\n%s\n' "$everything"
+	printf '    program /srv/att/perl15 execute as f%s\n' {1..14}
+	printf '    program /srv/att/perl16 execute as last\n    program /srv/att/brief-program execute as fmore\n}\n'
+	for i in {1..14} more; do printf 'subject f%s {\n%s\n}\n' "$i" "$everything"; done
+	cat <<-END
+		subject last {
+		$base
+		    file /srv/att/few read uses 2
+		    control file read
+		    program /srv/att/* execute
+		}
+	END
+} >/srv/many.caps
 (ulimit -n 20000 && TIDEGATE=$T perl sessions.pl >/tmp/sessions.out)
 # by sockets (sockets.pl)
 TIDEGATE=$T perl sockets.pl >>/tmp/sessions.out
@@ -218,8 +239,10 @@ expect 0 '^shut' result message-put-off
 expect 0 '^shut' result unix-client-handed-over
 expect 0 '^shut' result sockets-go-on
 expect 0 '^shut' result place-used-again
+expect 0 '^shut' result owner-within
 expect 0 '^shut' result executed-many-times
 expect 0 '^shut' result uses-given-again
+expect 0 '^shut' result half-made
 expect 0 '^shut' result asked-of-the-daemon
 expect 0 '^shut' result told-to-the-daemon
 expect 0 '^shut' result connections-to-the-daemon

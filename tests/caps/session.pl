@@ -138,7 +138,7 @@ if (@ARGV && $ARGV[0] eq 'within') {
 
 package Session {
 	use Socket;
-	our %started;
+	our $file = '/srv/att.caps';
 	# as a subject of the file, with descriptors beside
 	sub begin {
 		my ($class, $subject, $uid, @fds) = @_;
@@ -147,7 +147,7 @@ package Session {
 		if (!$self->{pid}) {
 			open(STDIN, '<', '/dev/null');
 			if ($uid) { $) = "$uid $uid"; $( = $uid; $< = $> = $uid }
-			exec($ENV{TIDEGATE}, 'run', '--caps', '/srv/att.caps', '--caps-subject', $subject, '--', '/usr/bin/perl', '/payload/session.pl', 'within', fileno $self->{there}) or die;
+			exec($ENV{TIDEGATE}, 'run', '--caps', $file, '--caps-subject', $subject, '--', '/usr/bin/perl', '/payload/session.pl', 'within', fileno $self->{there}) or die;
 		}
 		close($self->{there});
 		# it begins, or ends the channel
@@ -185,11 +185,12 @@ END { kill('KILL', @others) }
 
 sub failed { die "failed: $_[0]\n" }
 
-# A program that brings a layer, executed by a session with what that holds: it has a channel of its own, that was given to the session.
+# A program that brings a layer, executed by a session with what that holds: it has a channel of its own, that was given to the session
+# and ends with the program.
 sub executed {
 	my ($session, $program, $channel) = @_;
 	my $fd = fileno $channel->{there};
-	$session->must("my \$pid = fork(); if (!\$pid) { no warnings; exec('$program', '/payload/session.pl', 'within', $fd); sys(231, 1) } \$pid");
+	$session->must("my \$pid = fork(); if (!\$pid) { no warnings; exec('$program', '/payload/session.pl', 'within', $fd); sys(231, 1) } shut($fd); \$pid");
 	close($channel->{there});
 	my $made = bless { here => $channel->{here} }, 'Session';
 	$made->must('1');

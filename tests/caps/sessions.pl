@@ -492,6 +492,46 @@ attack "place-used-again" => sub {
 	return @said;
 };
 
+attack "owner-within" => sub {
+	# in a PID namespace, another process has the number there that the session's own process has outside
+	my $own = opened('/proc/self/ns/pid', O_RDONLY);
+	socketpair(my $here, my $there, AF_UNIX, SOCK_STREAM, 0) or die;
+	sys(272, 0x20000000);
+	# its first process, with which all others there end. It ends with its channel, and only once all others have been waited for: the session
+	# is another one, which is waited for before.
+	my $first = fork();
+	if (defined $first && !$first) {
+		close($here);
+		my $is = eval {
+			my $wanted = readline($there) // die;
+			open(my $last, '>', '/proc/sys/kernel/ns_last_pid') or die;
+			syswrite($last, $wanted - 1);
+			close($last);
+			my $pid = fork() // die;
+			if (!$pid) { sleep; sys(231, 0) }
+			$pid;
+		};
+		syswrite($there, ($is // 0) . "\n");
+		readline($there);
+		sys(231, 0);
+	}
+	close($there);
+	my $s = eval { Session->begin('one', 0) };
+	my $why = $@;
+	sys(308, $own, 0x20000000);
+	shut($own);
+	failed("no session: $why") if !$s;
+	syswrite($here, "$s->{pid}\n");
+	my $number = (readline($here) // 0) + 0;
+	failed("$number instead of $s->{pid}") if $number != $s->{pid};
+	$s->must("my \$p = \"\\0\" x 8; sys(53, 1, 1, 0, \$p); (\$at) = unpack('ii', \$p)");
+	my @said = ($s->does("sys(72, \$at, 8, $number)"), goes_on($s->does("sys(72, \$at, 8, sys(39))") =~ /^ok/));
+	$s->end();
+	close($here);
+	waitpid($first, 0);
+	return @said;
+};
+
 # so many executions of a program that brings a layer, each with some of what the session holds
 sub runs { my ($times, $closes) = @_; return "for (1 .. $times) { my \$pid = fork(); if (!\$pid) { $closes; eval { sys(59, '$S/brief-program', 0, 0) }; sys(231, 1) } waitpid(\$pid, 0); die \"ended by \$?\" if \$? }" }
 
@@ -522,5 +562,23 @@ attack "uses-given-again" => sub {
 	$c->must("\$at = taken($there); content(\$at) for 1 .. 2");
 	push @said, $c->does('content($at)'), goes_on($runs->($b, "content($handed)") =~ /^ok/), $c->does('content($at)');
 	$_->end() for $a, $b, $c;
+	return @said;
+};
+
+attack "half-made" => sub {
+	# a domain is given up, as it would have a layer too many; what is to have the layers that it has by then is checked at each use
+	local $Session::file = '/srv/many.caps';
+	my ($fifteen, $full, $again) = map { Session->of() } 1 .. 3;
+	my $s = Session->begin('first', 0, map { $_->{there} } $fifteen, $full, $again);
+	my @fds = map { fileno $_->{there} } $full, $again;
+	my $p = executed($s, "$S/perl15", $fifteen);
+	$s->must("shut($_)") for @fds;
+	my $one = executed($p, "$S/perl16", $full);
+	# from fifteen it has room
+	my @said = (goes_on($p->does(runs(1, '1')) =~ /^ok/), $one->does("sys(59, '$S/brief-program', 0, 0)"));
+	my $two = executed($p, "$S/perl16", $again);
+	$two->must("\$held = opened('$S/few', O_RDONLY); content(\$held) for 1 .. 2");
+	push @said, $two->does('content($held)');
+	$_->end() for $two, $one, $p, $s;
 	return @said;
 };

@@ -15,9 +15,10 @@ use tidegate_protocol::{Code, Sealed};
 use crate::error::{DaemonError, Outcome};
 
 /// Bytes of one user's that are in here at once: the largest one, or many small ones.
-const OF_ONE: usize = MAX_CAPS_BUNDLE + MAX_READ;
+const OF_ONE: usize = 2 * MAX_CAPS_BUNDLE + MAX_READ;
 
-/// Bytes that a bundle becomes at most.
+/// Bytes that a bundle becomes at most, but for texts that are counted once they are read, or by their longest line afterwards: these are
+/// in the bundle as they are, so all of them are as long as it at most.
 const MAX_READ: usize = MAX_CAPS_BYTES + MAX_CAPS_REST;
 
 /// Bytes of all users who are not root.
@@ -25,16 +26,16 @@ const OF_USERS: usize = 2 * OF_ONE;
 
 /// Bytes that a bundle of this length takes while it is here.
 fn taken(len: usize) -> usize {
-    len + MAX_READ.min(len.saturating_mul(MAX_CAPS_GROWTH))
+    len + (len + MAX_READ).min(len.saturating_mul(MAX_CAPS_GROWTH))
 }
 
 /// How long a bundle waits for others to go.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many bytes each user has in here.
+/// The bundles that are in here, and those that wait for room.
 #[derive(Debug, Default)]
 pub struct Bundles {
-    held: Mutex<BTreeMap<u32, usize>>,
+    queue: Mutex<Queue>,
     freed: Condvar,
 }
 
@@ -55,14 +56,73 @@ struct Room<'a> {
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        let mut held = self.of.held();
-        if let Some(bytes) = held.get_mut(&self.uid) {
+        let mut queue = self.of.queue();
+        if let Some(bytes) = queue.held.get_mut(&self.uid) {
             *bytes -= self.bytes;
             if *bytes == 0 {
-                held.remove(&self.uid);
+                queue.held.remove(&self.uid);
             }
         }
         self.of.freed.notify_all();
+    }
+}
+
+/// How many bytes users have, and which come next.
+#[derive(Debug, Default)]
+struct Queue {
+    held: BTreeMap<u32, usize>,
+    /// In their order.
+    waiting: Vec<Waiting>,
+    /// How many have come so far.
+    came: u64,
+}
+
+/// A bundle that waits for room.
+#[derive(Debug)]
+struct Waiting {
+    number: u64,
+    uid: u32,
+    bytes: usize,
+}
+
+impl Queue {
+    /// One more waits; its number.
+    fn wait(&mut self, uid: u32, bytes: usize) -> u64 {
+        let number = self.came;
+        self.came += 1;
+        self.waiting.push(Waiting { number, uid, bytes });
+        number
+    }
+
+    /// Whether there is room for it, and it is the first of those that wait for others than their own user's to go. Root's and users'
+    /// do not wait for each other.
+    fn is_turn_of(&self, number: u64) -> bool {
+        let Some(it) = self.waiting.iter().find(|it| it.number == number) else {
+            return false;
+        };
+        let is_root = |uid: u32| uid == 0;
+        let alike = |other: &&Waiting| is_root(other.uid) == is_root(it.uid);
+        let mut due = self.waiting.iter().filter(alike).filter(|other| {
+            let own = self.held.get(&other.uid).copied().unwrap_or(0);
+            own + other.bytes <= OF_ONE
+        });
+        let users = self.held.iter().filter(|(uid, _)| !is_root(**uid));
+        let all: usize = users.map(|(_, bytes)| bytes).sum();
+        let fits = is_root(it.uid) || all + it.bytes <= OF_USERS;
+        fits && due.next().is_some_and(|first| first.number == number)
+    }
+
+    /// It waits no more. If it was its turn it is in, and others of its user's come after all that wait by now.
+    fn end_wait(&mut self, number: u64) -> bool {
+        let is_in = self.is_turn_of(number);
+        let at = self.waiting.iter().position(|it| it.number == number);
+        if let Some(it) = at.map(|at| self.waiting.remove(at))
+            && is_in
+        {
+            *self.held.entry(it.uid).or_default() += it.bytes;
+            self.waiting.sort_by_key(|other| other.uid == it.uid);
+        }
+        is_in
     }
 }
 
@@ -78,21 +138,20 @@ impl Bundles {
     }
 
     fn room(&self, uid: u32, bytes: usize, patience: Duration) -> Outcome<Room<'_>> {
-        let fits = |held: &BTreeMap<u32, usize>| {
-            let own = held.get(&uid).copied().unwrap_or(0);
-            let users = held.iter().filter(|(uid, _)| **uid != 0);
-            let all: usize = users.map(|(_, bytes)| bytes).sum();
-            own + bytes <= OF_ONE && (uid == 0 || all + bytes <= OF_USERS)
-        };
+        let mut queue = self.queue();
+        let number = queue.wait(uid, bytes);
         let waited = self
             .freed
-            .wait_timeout_while(self.held(), patience, |held| !fits(held));
-        let (mut held, _) = waited.unwrap_or_else(|e| e.into_inner());
-        if !fits(&held) {
+            .wait_timeout_while(queue, patience, |queue| !queue.is_turn_of(number));
+        let (mut queue, _) = waited.unwrap_or_else(|e| e.into_inner());
+        let is_in = queue.end_wait(number);
+        drop(queue);
+        // it may be the next one's turn
+        self.freed.notify_all();
+        if !is_in {
             let message = "too many large bundles come at once: ask again";
             return Err(DaemonError::new(Code::Internal, message));
         }
-        *held.entry(uid).or_default() += bytes;
         Ok(Room {
             of: self,
             uid,
@@ -100,8 +159,8 @@ impl Bundles {
         })
     }
 
-    fn held(&self) -> MutexGuard<'_, BTreeMap<u32, usize>> {
-        self.held.lock().unwrap_or_else(|e| e.into_inner())
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 
@@ -156,12 +215,12 @@ mod tests {
             .unwrap();
         assert_eq!(taken.bytes, bytes);
         assert_eq!(
-            bundles.held()[&1000],
+            bundles.queue().held[&1000],
             bytes.len() * (1 + MAX_CAPS_GROWTH),
             "also what it becomes"
         );
         drop(taken);
-        assert!(bundles.held().is_empty());
+        assert!(bundles.queue().held.is_empty());
     }
 
     #[test]
@@ -177,7 +236,7 @@ mod tests {
             code(Some(seal("b", &bundle()[..60]).unwrap())),
             Code::Policy
         );
-        assert!(bundles.held().is_empty());
+        assert!(bundles.queue().held.is_empty());
     }
 
     #[test]
@@ -207,6 +266,33 @@ mod tests {
         drop(first);
         assert!(room(1002, OF_ONE).is_ok());
         drop((second, root));
-        assert!(bundles.held().is_empty());
+        assert!(bundles.queue().held.is_empty());
+    }
+
+    #[test]
+    fn users_come_in_by_turns() {
+        let mut queue = Queue {
+            held: BTreeMap::from([(1000, OF_ONE), (1001, OF_ONE)]),
+            ..Queue::default()
+        };
+        let [first, second] = [OF_ONE, 1].map(|bytes| queue.wait(1000, bytes));
+        let [other, small] = [(1002, OF_ONE), (1003, 1)].map(|(uid, bytes)| queue.wait(uid, bytes));
+        let root = queue.wait(0, OF_ONE);
+        let turns = |queue: &Queue| [first, second, other, small].map(|it| queue.is_turn_of(it));
+        assert_eq!(turns(&queue), [false; 4]);
+        assert!(queue.end_wait(root));
+        queue.held.remove(&1000);
+        assert_eq!(turns(&queue), [true, false, false, false]);
+        assert!(queue.end_wait(first));
+        // a user's next one does not come before others'; the one that is held up by its own user holds up nobody
+        queue.held.remove(&1001);
+        assert_eq!(turns(&queue), [false, false, true, false]);
+        assert!(queue.end_wait(other));
+        queue.held.remove(&1000);
+        assert_eq!(turns(&queue), [false, false, false, true]);
+        // one that gives up is not waited for
+        assert!(!queue.end_wait(second));
+        assert!(queue.end_wait(small));
+        assert!(queue.waiting.is_empty());
     }
 }

@@ -20,19 +20,56 @@ use crate::paths;
 /// The names, by the places of their images.
 #[derive(Debug, Default)]
 pub struct CapsFiles {
-    known: Ordered<CAPS_FILES, BTreeMap<u32, Arc<Placed>>>,
+    known: Ordered<CAPS_FILES, BTreeMap<u32, Known>>,
+}
+
+/// The names of one image.
+#[derive(Debug)]
+struct Known {
+    placed: Arc<Placed>,
+    /// There is a file of them.
+    is_kept: bool,
 }
 
 impl CapsFiles {
-    /// Keeps the names of an image, unless they are kept.
-    pub fn keep(&self, image: &HeldImage, names: NameTable) -> Outcome {
-        if self.known.lock().contains_key(&image.at) {
-            return Ok(());
+    /// Knows the names of the image at a place, unless they are known.
+    pub fn know(&self, at: u32, names: NameTable) {
+        if !self.known.lock().contains_key(&at) {
+            self.insert(at, names, false);
         }
-        directory(paths::CAPS, 0o700)?;
-        write_whole(&path(image), &names.to_bytes(), 0o600)?;
-        self.know(image.at, names);
+    }
+
+    /// Keeps the known names of an image for the next daemon, unless they are kept. A disk may delay this: no lock of sessions is to
+    /// be held, so that no revocation waits for it.
+    pub fn keep(&self, image: &HeldImage) -> Outcome {
+        let path = path(image);
+        let is_known = self.kept(image.at, |names| {
+            directory(paths::CAPS, 0o700)?;
+            write_whole(&path, &names.to_bytes(), 0o600)
+        })?;
+        if !is_known {
+            // all images went meanwhile, and the files of their names: this one came too late for that
+            let _ = fs::remove_file(&path);
+        }
         Ok(())
+    }
+
+    /// Has the names at a place be written, unless they are; whether they are known still. Two callers may write them at once, and
+    /// write the same then.
+    fn kept(&self, at: u32, write: impl FnOnce(&NameTable) -> Outcome) -> Outcome<bool> {
+        let placed = match self.known.lock().get(&at) {
+            None => return Ok(false),
+            Some(known) if known.is_kept => return Ok(true),
+            Some(known) => Arc::clone(&known.placed),
+        };
+        write(&placed.names)?;
+        match self.known.lock().get_mut(&at) {
+            Some(known) if Arc::ptr_eq(&known.placed, &placed) => {
+                known.is_kept = true;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Reads the names that the daemon before kept of these images.
@@ -40,7 +77,7 @@ impl CapsFiles {
         for image in images {
             let bytes = fs::read(path(image)).ok();
             match bytes.and_then(|bytes| NameTable::from_bytes(&bytes)) {
-                Some(names) => self.know(image.at, names),
+                Some(names) => self.insert(image.at, names, true),
                 None => complain(&format!(
                     "{} cannot be read: what it names is not taken back by name",
                     path(image)
@@ -49,10 +86,10 @@ impl CapsFiles {
         }
     }
 
-    fn know(&self, at: u32, names: NameTable) {
+    fn insert(&self, at: u32, names: NameTable, is_kept: bool) {
         let places = Places::named(&names, at);
         let placed = Arc::new(Placed { names, places });
-        self.known.lock().insert(at, placed);
+        self.known.lock().insert(at, Known { placed, is_kept });
     }
 
     /// Forgets all: their images are gone.
@@ -63,13 +100,14 @@ impl CapsFiles {
 
     /// All of them.
     pub fn all(&self) -> Vec<Arc<Placed>> {
-        self.known.lock().values().cloned().collect()
+        let known = self.known.lock();
+        known.values().map(|it| Arc::clone(&it.placed)).collect()
     }
 
     /// The files that a place is of, and what is there.
     pub fn at(&self, place: u32) -> Option<(Arc<Placed>, Place)> {
         let known = self.known.lock();
-        let (_, placed) = known.range(..=place).next_back()?;
+        let (_, Known { placed, .. }) = known.range(..=place).next_back()?;
         let what = placed.places.at(place)?;
         Some((Arc::clone(placed), what))
     }
@@ -108,8 +146,10 @@ fn path(image: &HeldImage) -> String {
 #[cfg(test)]
 mod tests {
     use tidegate_policy::caps::compile_str;
+    use tidegate_protocol::Code;
 
     use super::*;
+    use crate::error::DaemonError;
 
     const IMAGES: u32 = 1024;
     const APART: u32 = 1 << 16;
@@ -134,5 +174,40 @@ mod tests {
         }
         assert_eq!(files.all().len(), IMAGES as usize);
         assert_eq!(files.subject_name(3), "subject at 0x3");
+    }
+
+    fn names() -> NameTable {
+        let caps = compile_str("t.caps", "subject a {\n file /a read\n}\n");
+        NameTable::of(&caps.unwrap().capabilities)
+    }
+
+    #[test]
+    fn names_are_written_once_and_nobody_waits_meanwhile() {
+        let files = CapsFiles::default();
+        files.know(APART, names());
+        let fails = |_: &NameTable| Err(DaemonError::new(Code::Internal, "the disk is full"));
+        assert!(files.kept(APART, fails).is_err());
+        // no lock is held
+        let writes = |_: &NameTable| {
+            assert_eq!(files.all().len(), 1);
+            Ok(())
+        };
+        assert!(matches!(files.kept(APART, writes), Ok(true)));
+        files.know(APART, names());
+        assert!(matches!(files.kept(APART, fails), Ok(true)), "unwritten");
+        assert!(matches!(files.kept(2 * APART, fails), Ok(false)), "unknown");
+    }
+
+    #[test]
+    fn names_whose_image_goes_while_they_are_written_are_not_taken_for_those_of_the_next_one() {
+        let files = CapsFiles::default();
+        files.know(APART, names());
+        let goes = |_: &NameTable| {
+            files.known.lock().clear();
+            files.know(APART, names());
+            Ok(())
+        };
+        assert!(matches!(files.kept(APART, goes), Ok(false)));
+        assert!(!files.known.lock()[&APART].is_kept);
     }
 }

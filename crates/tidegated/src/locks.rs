@@ -10,7 +10,7 @@
 //! | [`MOUNTS`] | what is mounted | reading the table of mounts |
 //! | [`CHANGE`] | putting a policy in force | laying it out, the store of its number, writing its bundle |
 //! | [`PLACING`] | the place that an image of capability files is laid out for | laying it out, and what `Monitor::capabilities` is held over |
-//! | `Monitor::capabilities` | sessions of capability files | loading the model, writing an image and its names, entering what is taken back |
+//! | `Monitor::capabilities` | sessions of capability files | loading the model, writing an image into the kernel, entering what is taken back |
 //! | [`MANAGERS`] | records of object managers | reading the policy in force |
 //! | [`CAPS_FILES`] | names of capability files | nothing |
 //! | [`TAKEN_BACK`] | names of objects that were taken back | nothing |

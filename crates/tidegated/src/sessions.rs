@@ -68,7 +68,7 @@ pub fn limit(
     let monitor = &enforcement.monitor;
     // not locked: it is the one that asked from here on, and not another of the same number
     let process = peer.found(monitor)?;
-    let (layer, begun) = {
+    let (layer, begun, image) = {
         let (mut sessions, image) = placed(known, enforcement, hash, peer.uid, &caps)?;
         let begun = match process.domain {
             None => Some(sessions.begin(peer.uid)?),
@@ -82,10 +82,11 @@ pub fn limit(
             has_streams: caps.services.iter().any(may_be_stream),
         };
         sessions.prepare(layer)?;
-        (layer, begun)
+        (layer, begun, image)
     };
     drop((caps, bundle));
-    // the client may delay this, and nobody else waits for it, nor for the bundle's room
+    // a disk may delay this, and the client what follows; nobody else waits for it, nor for the bundle's room
+    enforcement.policies.caps.keep(&image)?;
     if let Some(begun) = begun
         && begun.give(layer, &process, peer.uid, when)?
     {
@@ -95,7 +96,7 @@ pub fn limit(
     Ok(format!("limited by {name}, too"))
 }
 
-/// Has the image of capability files be in the kernel, and its names here. An image is laid out while those alone wait that bring
+/// Has the image of capability files be in the kernel, and its names known. An image is laid out while those alone wait that bring
 /// files, too, and once its user may bring it. Sessions stand still from then on, so that it does not go again.
 fn placed<'e>(
     known: &Sessions,
@@ -117,7 +118,7 @@ fn placed<'e>(
             sessions.place(hash, uid, &image, room)?
         }
     };
-    enforcement.policies.caps.keep(&image, names)?;
+    enforcement.policies.caps.know(image.at, names);
     Ok((sessions, image))
 }
 

@@ -51,6 +51,9 @@ fn by_reason(refusal: &Refusal, policy: &Policy) -> &'static str {
         Reason::Busy => {
             "try again: another thread was inside a call that could not be waited for; read this in a process of its own if it lasts"
         }
+        Reason::NoLabel if matches!(refusal.op, Op::Signal) => {
+            "it would choose who is signalled (F_SETOWN), and a process group, or a number of a PID namespace, is not known to be a process that it may signal: have it choose itself"
+        }
         Reason::NoLabel => {
             "it has no label: its filesystem is mounted in another namespace only, or its tree is too deep (tidegate-troubleshooting(7))"
         }

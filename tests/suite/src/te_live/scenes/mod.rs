@@ -300,6 +300,11 @@ fn owner_within(c: &mut Checks) {
         let said = Holder::new().does(&format!("own-within {whom}"));
         c.same(whom, said, became.into());
     }
+    c.same(
+        "the log says why",
+        logged("no label could be found"),
+        Ok(()),
+    );
 }
 
 /// A process that is governed does not administer what governs it, root or not.
