@@ -34,6 +34,8 @@ pub enum AskError {
     NotRunning,
     /// There is a socket, but no connection to it.
     Connect(io::Error),
+    /// No answer came within that time; what was asked may still come to pass.
+    Late(Duration),
     /// The connection gave no answer that can be read.
     Talk(io::Error),
 }
@@ -45,6 +47,11 @@ impl fmt::Display for AskError {
                 f.write_str("the daemon is not running: `tidegate start` starts it")
             }
             AskError::Connect(e) => write!(f, "cannot connect to the daemon: {e}"),
+            AskError::Late(within) => write!(
+                f,
+                "the daemon has not answered within {} s",
+                within.as_secs()
+            ),
             AskError::Talk(e) => write!(f, "cannot talk to the daemon: {e}"),
         }
     }
@@ -53,7 +60,7 @@ impl fmt::Display for AskError {
 impl std::error::Error for AskError {}
 
 /// Asks the daemon; a descriptor may go with the question. `patience` is how long the connection, and then each part of the answer,
-/// may take; the connection two minutes at most.
+/// may take ([`Ask::patience`]); the connection two minutes at most.
 ///
 /// # Errors
 /// See [`AskError`]. What the daemon itself refuses is [`Answer::Error`].
@@ -73,7 +80,10 @@ pub fn ask<W: DeserializeOwned>(
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NotRunning,
             _ => AskError::Connect(e),
         })?;
-    exchange(stream, question, with, patience).map_err(AskError::Talk)
+    exchange(stream, question, with, patience).map_err(|e| match e.kind() {
+        io::ErrorKind::WouldBlock => AskError::Late(patience),
+        _ => AskError::Talk(e),
+    })
 }
 
 /// Where the daemon listens.

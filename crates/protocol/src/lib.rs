@@ -22,6 +22,8 @@ pub use sealed::{Sealed, seal};
 pub use security::{Access, Question, Reply, Told, Verdict};
 pub use session::{Lost, Session, Withdraw};
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// The daemon's socket; 0666, its rule is `lowwrite`.
@@ -130,6 +132,20 @@ impl Ask {
                 | Ask::Withdraw { .. }
                 | Ask::Promote { .. }
         )
+    }
+
+    /// How long its answer may take: an hour where the kernel may have to load or end a model's programs, or a large policy's
+    /// tables are built. On a processor that is emulated, or has much else to do, that takes minutes; a daemon that dies meanwhile
+    /// ends the wait.
+    pub fn patience(&self) -> Duration {
+        match self {
+            Ask::Stop
+            | Ask::Reload { .. }
+            | Ask::SetBooleans { .. }
+            | Ask::Capabilities { .. }
+            | Ask::Withdraw { .. } => Duration::from_secs(3600),
+            _ => Duration::from_secs(120),
+        }
     }
 }
 

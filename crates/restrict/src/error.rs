@@ -72,7 +72,9 @@ pub(crate) fn answered(answer: Result<Answer<()>, AskError>) -> Result<String, R
         Ok(_) => Err(RestrictError::Failed("it gave another answer".into())),
         Err(AskError::NotRunning) => Err(RestrictError::NotRunning),
         Err(AskError::Connect(e)) => Err(RestrictError::Connect(e)),
-        Err(AskError::Talk(e)) => Err(RestrictError::Failed(e.to_string())),
+        Err(e @ (AskError::Late(_) | AskError::Talk(_))) => {
+            Err(RestrictError::Failed(e.to_string()))
+        }
     }
 }
 

@@ -28,7 +28,6 @@ mod rules;
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::Duration;
 
 use tidegate_policy::caps::{self, CompiledCaps};
 use tidegate_protocol::Ask;
@@ -40,9 +39,6 @@ pub use tidegate_policy::caps::CapsErrors;
 
 pub use self::error::RestrictError;
 pub use self::rules::Rules;
-
-/// How long the daemon may take.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The daemon's answers, by the exit codes of its command (`docs/reference/exit-codes.md`).
 const NO: u8 = 1;
@@ -135,7 +131,7 @@ impl Layer {
         error::answered(tidegate_protocol::ask(
             &question,
             Some(bundle.as_fd()),
-            PATIENCE,
+            question.patience(),
         ))
     }
 }
