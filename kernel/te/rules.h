@@ -63,7 +63,7 @@ static __always_inline ARENA(struct te_range) * te_range_of(u32 p, u32 range)
 }
 
 /* Is one level at least the other: in its sensitivity, and with all its categories? */
-static __always_inline bool te_dominates(u32 p, u32 high, u32 low)
+te_function bool te_dominates(u32 p, u32 high, u32 low)
 {
 	ARENA(struct te_level) *h = &ARENA_PTR(struct te_level, TE(p)->level_at)[high];
 	ARENA(struct te_level) *l = &ARENA_PTR(struct te_level, TE(p)->level_at)[low];
@@ -170,32 +170,10 @@ static __always_inline u64 te_initial(u32 p, u32 which)
 	return ARENA_PTR(u64, TE(p)->initial)[which & 31];
 }
 
-static __always_inline bool te_compare_levels(u32 p, u32 one, u32 two, u32 operator)
+/* What an operator says of two levels, or of two roles, of which each may be over the other: both are where they are equal. */
+static __always_inline bool te_operator_holds(u32 operator, bool over, bool under)
 {
 	switch (operator) {
-	case TE_EQUAL:
-		return one == two;
-	case TE_DIFFERS:
-		return one != two;
-	case TE_DOMINATES:
-		return te_dominates(p, one, two);
-	case TE_DOMINATED_BY:
-		return te_dominates(p, two, one);
-	default:
-		return !te_dominates(p, one, two) && !te_dominates(p, two, one);
-	}
-}
-
-static __always_inline bool te_compare_roles(u32 p, u32 one, u32 two, u32 operator)
-{
-	bool over = te_in(ARENA_PTR(u32, TE(p)->role_dominates)[one], two),
-	     under = te_in(ARENA_PTR(u32, TE(p)->role_dominates)[two], one);
-
-	switch (operator) {
-	case TE_EQUAL:
-		return one == two;
-	case TE_DIFFERS:
-		return one != two;
 	case TE_DOMINATES:
 		return over;
 	case TE_DOMINATED_BY:
@@ -216,27 +194,55 @@ te_function bool te_compare(u32 p, struct te_sides *s __arg_nonnull, u32 attribu
 {
 	ARENA(struct te_range) *one = te_range_of(p, sid_range(s->source)),
 			       *two = te_range_of(p, sid_range(s->target));
+	u32 x, y;
 
 	switch (attribute) {
 	case TE_USERS:
-		return (sid_user(s->source) == sid_user(s->target)) == (operator== TE_EQUAL);
+		x = sid_user(s->source);
+		y = sid_user(s->target);
+		break;
 	case TE_TYPES:
-		return (sid_type(s->source) == sid_type(s->target)) == (operator== TE_EQUAL);
+		x = sid_type(s->source);
+		y = sid_type(s->target);
+		break;
 	case TE_ROLES:
-		return te_compare_roles(p, sid_role(s->source), sid_role(s->target), operator);
+		x = sid_role(s->source);
+		y = sid_role(s->target);
+		break;
 	case TE_LOW1_LOW2:
-		return te_compare_levels(p, one->low, two->low, operator);
+		x = one->low;
+		y = two->low;
+		break;
 	case TE_LOW1_HIGH2:
-		return te_compare_levels(p, one->low, two->high, operator);
+		x = one->low;
+		y = two->high;
+		break;
 	case TE_HIGH1_LOW2:
-		return te_compare_levels(p, one->high, two->low, operator);
+		x = one->high;
+		y = two->low;
+		break;
 	case TE_HIGH1_HIGH2:
-		return te_compare_levels(p, one->high, two->high, operator);
+		x = one->high;
+		y = two->high;
+		break;
 	case TE_LOW1_HIGH1:
-		return te_compare_levels(p, one->low, one->high, operator);
+		x = one->low;
+		y = one->high;
+		break;
 	default:
-		return te_compare_levels(p, two->low, two->high, operator);
+		x = two->low;
+		y = two->high;
 	}
+	if (operator== TE_EQUAL || operator== TE_DIFFERS)
+		return (x == y) == (operator== TE_EQUAL);
+	/* users and types have no order */
+	if (attribute == TE_USERS || attribute == TE_TYPES)
+		return x != y;
+	if (attribute == TE_ROLES)
+		return te_operator_holds(operator,
+					 te_in(ARENA_PTR(u32, TE(p)->role_dominates)[x], y),
+					 te_in(ARENA_PTR(u32, TE(p)->role_dominates)[y], x));
+	return te_operator_holds(operator, te_dominates(p, x, y), te_dominates(p, y, x));
 }
 
 static __always_inline bool te_among(struct te_sides *s, u32 word, u32 bitmap)
