@@ -6,13 +6,15 @@
  * tasks would be in it on one processor, and an LSM hook never: so a task that sends, or receives,
  * takes its turn in a hook, and leaves it where the function ends; what each chunk leaves to be
  * sent tells whether one before was missed; and a task that comes to a turn that was not left
- * compares with what is in the queue.
+ * compares with what is in the queue. These programs are not preempted, where the kernel allows that: so
+ * it is only in the few instructions around them that another task may come.
  */
 #ifndef TIDEGATE_CAPS_SERVICE_STREAM_H
 #define TIDEGATE_CAPS_SERVICE_STREAM_H
 
 #include "lib/arch.h"
 #include "caps/service/packet.h"
+#include "lib/preempt.h"
 
 #define CAPS_FRAGS 17
 
@@ -48,6 +50,19 @@ static __always_inline bool caps_turn_is_mine(u64 *turn)
 static __always_inline void caps_turn_left(u64 *turn)
 {
 	__sync_lock_test_and_set(turn, 0);
+}
+
+/* Is the task that has a turn gone, or does it wait in its call? */
+static __noinline bool caps_turn_waits(u64 turn)
+{
+	struct task_struct *task = bpf_task_from_pid((u32)turn);
+	bool waits;
+
+	if (!task)
+		return true;
+	waits = (u32)task->start_boottime != turn >> 32 || task->__state & TASK_INTERRUPTIBLE;
+	bpf_task_release(task);
+	return waits;
 }
 
 /* A byte of a buffer's, and how many lie behind it; 0: it cannot be read. */
@@ -261,40 +276,68 @@ __noinline u64 caps_queued(u64 sk)
 }
 
 /*
+ * Does no reader take anything from the queue now? One that waits in a call of which it would return with less than it is asked for has
+ * received nothing yet.
+ */
+static __noinline bool caps_reader_rests(struct caps_conn *c, u64 reader)
+{
+	return !reader || (!c->gathers && caps_turn_waits(reader));
+}
+
+/*
  * Somebody is about to send requests: 0: it is his turn. Of a turn that was not left it is not known whether all was seen that was
  * sent in it: then no more is in the queue than was.
  */
 __noinline int caps_stream_begins(struct caps_conn *c __arg_nonnull, u64 peer)
 {
 	int turn = caps_turn_taken(&c->requests.turn);
-	u64 taken = READ_ONCE(c->taken), queued;
+	u64 taken = READ_ONCE(c->taken), reader = READ_ONCE(c->reader), queued;
 
 	if (turn <= 0)
 		return turn;
-	if (READ_ONCE(c->reader))
+	if (READ_ONCE(c->unsure) || !caps_reader_rests(c, reader))
 		return -EAGAIN;
 	queued = caps_queued(peer);
-	if (READ_ONCE(c->reader) || READ_ONCE(c->taken) != taken)
+	if (READ_ONCE(c->reader) != reader || READ_ONCE(c->taken) != taken ||
+	    !caps_reader_rests(c, reader))
 		return -EAGAIN;
 	if (queued + taken != c->requests.seen)
 		c->requests.lost = 1;
 	return 0;
 }
 
-/* Somebody is about to receive them: 0: it is his turn, and what was received before is known. */
+/* What has been received is what was seen and is in the queue no more, if nobody sends meanwhile. */
+static __noinline bool caps_stream_counted(struct caps_conn *c, u64 sk)
+{
+	u64 seen = READ_ONCE(c->requests.seen), queued;
+
+	if (READ_ONCE(c->requests.turn))
+		return false;
+	queued = caps_queued(sk);
+	if (queued == ~0ull || READ_ONCE(c->requests.turn) || READ_ONCE(c->requests.seen) != seen)
+		return false;
+	c->taken = seen - queued;
+	c->unsure = 0;
+	return true;
+}
+
+/*
+ * Somebody is about to receive them: 0: it is his turn. In a turn that was not left all may have been received that was asked for, so
+ * that counts as received until nobody sends. A sender that waits for room, which only this one makes, would wait for ever otherwise.
+ */
 __noinline int caps_stream_reads(struct caps_conn *c __arg_nonnull, u64 sk)
 {
 	int turn = caps_turn_taken(&c->reader);
-	u64 seen = READ_ONCE(c->requests.seen), queued;
 
-	if (turn <= 0)
+	if (turn < 0)
 		return turn;
-	if (READ_ONCE(c->requests.turn))
-		return -EAGAIN;
-	queued = caps_queued(sk);
-	if (queued == ~0ull || READ_ONCE(c->requests.turn) || READ_ONCE(c->requests.seen) != seen)
-		return -EAGAIN;
-	c->taken = seen - queued;
+	if (turn) {
+		c->taken += c->wants;
+		c->unsure = 1;
+	}
+	c->wants = 0;
+	if (c->unsure)
+		caps_stream_counted(c, sk);
 	return 0;
 }
 
@@ -349,11 +392,9 @@ static __noinline int caps_stream_answers(struct caps_conn *c, u32 size)
 }
 
 /* Of everything that is sent by UDP, or by a Unix socket, once it is copied. */
-SEC("fexit/skb_copy_datagram_from_iter")
-int BPF_PROG(caps_stream_copied, struct sk_buff *skb, int offset, struct iov_iter *from, int len,
-	     int ret)
+static __always_inline int caps_stream_was_copied(u64 skb, u64 from, int len, int ret)
 {
-	u64 at = address(CAST(struct sk_buff, address(skb))->sk);
+	u64 at = address(CAST(struct sk_buff, skb)->sk);
 	struct caps_conn *c = caps_conn_of(at);
 	bool asks = c;
 	struct caps_coming *coming;
@@ -373,25 +414,33 @@ int BPF_PROG(caps_stream_copied, struct sk_buff *skb, int offset, struct iov_ite
 		return 0;
 	}
 	r->seen += (u32)len;
-	if (r->seen + CAST(struct iov_iter, address(from))->count != r->size)
+	if (r->seen + CAST(struct iov_iter, from)->count != r->size)
 		w->lost = 1;
 	if (asks) {
 		coming = bpf_map_lookup_elem(&caps_comings, &at);
 		if (coming)
-			caps_stream_requests(r, c, coming, address(skb), len);
+			caps_stream_requests(r, c, coming, skb, len);
 		else
 			w->lost = 1;
 	} else {
-		caps_stream_replies(c, address(skb), len);
+		caps_stream_replies(c, skb, len);
 	}
 	return 0;
 }
 
-/* Of everything that is sent by any Unix stream. */
-SEC("fexit/unix_stream_sendmsg")
-int BPF_PROG(caps_stream_unix_sendmsg, struct socket *sock, struct msghdr *msg, u64 len, int ret)
+SEC("fexit/skb_copy_datagram_from_iter")
+int BPF_PROG(caps_stream_copied, struct sk_buff *skb, int offset, struct iov_iter *from, int len,
+	     int ret)
 {
-	u64 at = address(CAST(struct socket, address(sock))->sk);
+	work_begin();
+	caps_stream_was_copied(address(skb), address(from), len, ret);
+	work_end();
+	return 0;
+}
+
+/* Of everything that is sent by any Unix stream. */
+static __always_inline int caps_stream_was_sent(u64 at, int ret)
+{
 	struct caps_conn *c = caps_conn_of(at);
 	bool asks = c;
 	struct caps_way *w;
@@ -411,6 +460,15 @@ int BPF_PROG(caps_stream_unix_sendmsg, struct socket *sock, struct msghdr *msg, 
 	return 0;
 }
 
+SEC("fexit/unix_stream_sendmsg")
+int BPF_PROG(caps_stream_unix_sendmsg, struct socket *sock, struct msghdr *msg, u64 len, int ret)
+{
+	work_begin();
+	caps_stream_was_sent(address(CAST(struct socket, address(sock))->sk), ret);
+	work_end();
+	return 0;
+}
+
 /* May so much be received as is asked for? */
 static __noinline int caps_stream_may_read(struct caps_conn *c, u64 sk, u32 size, u32 flags)
 {
@@ -425,6 +483,8 @@ static __noinline int caps_stream_may_read(struct caps_conn *c, u64 sk, u32 size
 		return err;
 	left = READ_ONCE(c->verified) - c->taken;
 	if (size <= left) {
+		c->wants = size;
+		c->gathers = flags & MSG_WAITALL || CAST(struct sock, sk)->sk_rcvlowat > 1;
 		if (flags & MSG_PEEK)
 			caps_turn_left(&c->reader);
 		return 0;
@@ -437,11 +497,8 @@ static __noinline int caps_stream_may_read(struct caps_conn *c, u64 sk, u32 size
 }
 
 /* Of everything that was received by any Unix stream. */
-SEC("fexit/unix_stream_recvmsg")
-int BPF_PROG(caps_stream_unix_recvmsg, struct socket *sock, struct msghdr *msg, u64 size, int flags,
-	     int ret)
+static __always_inline int caps_stream_was_received(u64 at, int ret)
 {
-	u64 at = address(CAST(struct socket, address(sock))->sk);
 	struct caps_conn *c = at ? caps_conn_of(caps_peer_of(at)) : NULL;
 
 	if (!c || !caps_turn_is_mine(&c->reader))
@@ -449,6 +506,16 @@ int BPF_PROG(caps_stream_unix_recvmsg, struct socket *sock, struct msghdr *msg, 
 	if (ret > 0)
 		c->taken += (u32)ret;
 	caps_turn_left(&c->reader);
+	return 0;
+}
+
+SEC("fexit/unix_stream_recvmsg")
+int BPF_PROG(caps_stream_unix_recvmsg, struct socket *sock, struct msghdr *msg, u64 size, int flags,
+	     int ret)
+{
+	work_begin();
+	caps_stream_was_received(address(CAST(struct socket, address(sock))->sk), ret);
+	work_end();
 	return 0;
 }
 
