@@ -5,11 +5,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, "/payload")
 import wire  # noqa: E402
 
 ends = {}
+# what goes on while something else is done, and what came of it
+calls = {}
 ids = iter(range(1, 1 << 30))
 KINDS = {"packets": socket.SOCK_SEQPACKET, "stream": socket.SOCK_STREAM}
 
@@ -27,6 +30,24 @@ def answered(end):
     if status:
         return f"status {status}"
     return str(which) if flags & wire.BOUND else head[24:].decode()
+
+
+def begin(key, call, *args):
+    def run():
+        calls[key] = [None, wire.tried(call, *args)]
+
+    thread = threading.Thread(target=run, daemon=True)
+    calls[key] = [thread]
+    thread.start()
+
+
+def ended(key):
+    if calls[key][0]:
+        calls[key][0].join(60)
+    if calls[key][0]:
+        return "waits"
+    result = calls.pop(key)[1]
+    return str(len(result)) if isinstance(result, bytes) else str(result)
 
 
 def do(op, *args):
@@ -54,6 +75,30 @@ def do(op, *args):
         ends[args[0]].s.send(wire.opening(next(ids), args[1], int(args[2])))
     elif op == "receive":
         return answered(ends[args[0]])
+    elif op == "listen":
+        s = socket.socket(socket.AF_UNIX, KINDS[args[2]])
+        s.bind(args[1])
+        s.listen()
+        ends[args[0]] = wire.End(s)
+    elif op == "accept":
+        ends[args[1]] = wire.End(ends[args[0]].s.accept()[0])
+    elif op == "large":
+        # a request of so many bytes, which is sent while something else is done
+        begin(args[0], ends[args[0]].s.sendall, wire.request(wire.PING, next(ids), payload=bytes(int(args[1]))))
+    elif op == "wait":
+        # receives as much as that while something else is done
+        begin(args[0], ends[args[0]].s.recv, int(args[1]))
+    elif op == "ended":
+        return ended(args[0])
+    elif op == "read":
+        got = ends[args[0]].recv(int(args[1]))
+        return got if isinstance(got, str) else str(len(got))
+    elif op == "whole":
+        got = ends[args[0]].whole(int(args[1]))
+        return got if isinstance(got, str) else str(len(got))
+    elif op == "send":
+        # a request, unless it would wait
+        return str(ends[args[0]].send(wire.request(wire.PING, next(ids))))
     elif op == "by":
         # has somebody who was connected to send something by a connection
         message = {
