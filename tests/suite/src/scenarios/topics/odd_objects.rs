@@ -41,6 +41,11 @@ pub const SCENARIOS: &[Scenario] = &[
         terminal,
     ),
     bypass(
+        "mode-of-terminals",
+        "the same of the directory of all terminals, /dev/pts",
+        terminals,
+    ),
+    bypass(
         "mode-of-socket",
         "the same of a socket that everybody may connect to, and of the daemon's",
         sockets,
@@ -203,6 +208,10 @@ fn terminal() -> Outcome {
     let played = kept(&[&name]);
     session.kill()?;
     played
+}
+
+fn terminals() -> Outcome {
+    kept(&["/dev/pts"])
 }
 
 fn sockets() -> Outcome {
