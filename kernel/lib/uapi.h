@@ -37,6 +37,7 @@
 #define PERSONALITY_UNSAFE 0x0740000u
 #define PROT_EXEC_FLAG 4
 #define F_WRLCK 1
+#define F_UNLCK 2
 #define RENAME_EXCHANGE_FLAG 2
 #define SB_NOUSER (1ul << 31)
 #define MNT_INTERNAL 0x4000
