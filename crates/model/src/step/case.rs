@@ -164,6 +164,12 @@ impl World {
             return Ok(node);
         }
         let (dir, name) = self.place(&thing.path)?;
+        // what a map calls neutral is meant to be a device
+        let rule = self.policy.lookup(thing.path.as_bytes());
+        let kind = match kind {
+            Kind::File if rule.attrs.contains(Attrs::NEUTRAL) => Kind::Device,
+            kind => kind,
+        };
         Ok(self.enter(dir, name, kind, thing.given))
     }
 
@@ -263,6 +269,8 @@ mod tests {
         let create = |path: &str| ruling(0, Asked::Create(path.into()));
         assert_eq!(create("/home/ann/x"), NO);
         assert_eq!(create("/home/ann/src/x"), Ruling::Allowed);
+        // only a device would be neutral
+        assert_eq!(create("/dev/gpu"), NO);
         let take = |path: &str| ruling(1, Asked::Take(0, path.into()));
         assert_eq!(take("/home/ann/x"), NO);
         assert_eq!(take("/home/ann/src/x"), Ruling::Allowed);
