@@ -172,6 +172,7 @@ struct inode {
 	u32 i_generation;
 	struct pipe_inode_info *i_pipe;
 	struct file_lock_context *i_flctx;
+	void *i_private;
 	struct hlist_head i_dentry;
 	struct rw_semaphore i_rwsem;
 	atomic_t i_readcount;
@@ -417,6 +418,12 @@ struct linux_binprm;
 struct msg_msg;
 struct sembuf;
 
+struct perf_event {
+	struct {
+		struct task_struct *target; /* none: a counter of whatever runs on a processor */
+	} hw;
+	struct list_head child_list; /* its copies, of the task's children; in a copy its place */
+};
 struct userfaultfd_ctx {
 	struct mm_struct *mm;
 };
