@@ -465,6 +465,14 @@ struct tty_struct {
 		struct pid *session;
 	} ctrl;
 	struct tty_struct *link; /* the other end of a pty */
+	void *driver_data;       /* of a console: struct vc_data */
+};
+struct vc_data {
+	struct {
+		struct tty_struct *tty; /* none: nobody has it open */
+	} port;
+	unsigned char vc_mode;
+	struct vc_data **vc_display_fg; /* where the console that is shown is noted */
 };
 struct tty_file_private {
 	struct tty_struct *tty;

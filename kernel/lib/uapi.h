@@ -159,6 +159,7 @@
 #define TIOCSETD 0x5423
 #define TIOCSIG 0x40045436
 #define KDSETMODE 0x4b3a
+#define KD_GRAPHICS 1
 #define KDSKBMODE 0x4b45
 #define KDSKBMETA 0x4b63
 #define KDSKBLED 0x4b65
