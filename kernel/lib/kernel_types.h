@@ -422,7 +422,8 @@ struct perf_event {
 	struct {
 		struct task_struct *target; /* none: a counter of whatever runs on a processor */
 	} hw;
-	struct list_head child_list; /* its copies, of the task's children; in a copy its place */
+	struct list_head owner_entry; /* its place among those that a task has opened */
+	struct list_head child_list;  /* its copies, of the task's children; in a copy its place */
 };
 struct userfaultfd_ctx {
 	struct mm_struct *mm;
@@ -537,6 +538,7 @@ struct task_struct {
 	const struct cred *real_cred;
 	const struct cred *cred;
 	struct seccomp seccomp;
+	struct list_head perf_event_list; /* of the counters that it has opened */
 	char comm[16];
 };
 

@@ -116,9 +116,22 @@ fn counter_of_another() -> Outcome {
     equal.stands()?;
     let pid = equal.pid.as_raw();
     let kept = start(|| falls_without(counts(pid, -1, false)?))?.join();
+    // by prctl(2) it switches what it has opened, though another process has the descriptor alone
+    let opened = start(|| {
+        let counter = counts(pid, -1, false)?;
+        let holder = start(step)?;
+        holder.stands()?;
+        drop(counter);
+        let tried = refused(Errno::EACCES, falls());
+        holder.kill()?;
+        tried?;
+        allowed(falls())
+    })?
+    .join();
     let taken = handed(|| counts(pid, -1, false));
     equal.kill()?;
     kept?;
+    opened?;
     taken
 }
 
