@@ -166,6 +166,12 @@ static __always_inline bool device_is_master(u32 rdev)
 	return rdev == (5 << 20 | 2);
 }
 
+/* /dev/console, whatever terminal that is. */
+static __always_inline bool device_is_console(u32 rdev)
+{
+	return rdev == (5 << 20 | 1);
+}
+
 /* Has the inode one of the states: being made now; unnamed, but may get a name? */
 static __always_inline bool inode_state(struct inode *inode, bool linkable)
 {

@@ -172,6 +172,7 @@ struct inode {
 	u32 i_generation;
 	struct pipe_inode_info *i_pipe;
 	struct file_lock_context *i_flctx;
+	void *i_private;
 	struct hlist_head i_dentry;
 	struct rw_semaphore i_rwsem;
 	atomic_t i_readcount;
@@ -417,6 +418,13 @@ struct linux_binprm;
 struct msg_msg;
 struct sembuf;
 
+struct perf_event {
+	struct {
+		struct task_struct *target; /* none: a counter of whatever runs on a processor */
+	} hw;
+	struct list_head owner_entry; /* its place among those that a task has opened */
+	struct list_head child_list;  /* its copies, of the task's children; in a copy its place */
+};
 struct userfaultfd_ctx {
 	struct mm_struct *mm;
 };
@@ -458,6 +466,14 @@ struct tty_struct {
 		struct pid *session;
 	} ctrl;
 	struct tty_struct *link; /* the other end of a pty */
+	void *driver_data;       /* of a console: struct vc_data */
+};
+struct vc_data {
+	struct {
+		struct tty_struct *tty; /* none: nobody has it open */
+	} port;
+	unsigned char vc_mode;
+	struct vc_data **vc_display_fg; /* where the console that is shown is noted */
 };
 struct tty_file_private {
 	struct tty_struct *tty;
@@ -522,6 +538,7 @@ struct task_struct {
 	const struct cred *real_cred;
 	const struct cred *cred;
 	struct seccomp seccomp;
+	struct list_head perf_event_list; /* of the counters that it has opened */
 	char comm[16];
 };
 

@@ -38,6 +38,7 @@
 #define PERSONALITY_UNSAFE 0x0740000u
 #define PROT_EXEC_FLAG 4
 #define F_WRLCK 1
+#define F_UNLCK 2
 #define RENAME_EXCHANGE_FLAG 2
 #define SB_NOUSER (1ul << 31)
 #define MNT_INTERNAL 0x4000
@@ -159,6 +160,7 @@
 #define TIOCSETD 0x5423
 #define TIOCSIG 0x40045436
 #define KDSETMODE 0x4b3a
+#define KD_GRAPHICS 1
 #define KDSKBMODE 0x4b45
 #define KDSKBMETA 0x4b63
 #define KDSKBLED 0x4b65

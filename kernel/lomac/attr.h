@@ -19,7 +19,7 @@ enum { HOLDS, OWNED, OWNER };
 /*
  * To write to a device that is neutral, or to a socket or a FIFO that is `lowwrite`, is
  * everybody's. Whose it is, and which users may open it, is not: by its mode one would take it from
- * everybody else. A pty is its session's.
+ * everybody else. A pty is its session's, and the directory that all have theirs in is the top's.
  */
 static __noinline int modify_owned(struct dentry *dentry, struct inode *inode, u64 label, u8 op)
 {
@@ -86,8 +86,8 @@ static __always_inline int modify_dentry(struct dentry *dentry, u8 op, u32 what)
 	count_query(TG_C_FILE);
 	label = label_of(inode, address(dentry), TG_C_FILE);
 	type = inode->i_mode & S_IFMT;
-	if (what != HOLDS &&
-	    (type == S_IFCHR || type == S_IFBLK || type == S_IFSOCK || type == S_IFIFO))
+	if (what != HOLDS && (type == S_IFCHR || type == S_IFBLK || type == S_IFSOCK ||
+			      type == S_IFIFO || fs_magic(inode) == DEVPTS_MAGIC))
 		return modify_owned(dentry, inode, label, op);
 	return modify(lomac_subject_modifying(s), inode, address(dentry), label, op, TG_C_FILE);
 }

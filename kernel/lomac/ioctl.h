@@ -137,9 +137,12 @@ static __always_inline int lomac_ioctl(struct file *file, unsigned int cmd)
 	case PIO_UNIMAPCLR:
 	case VT_SETMODE:
 	case VT_RELDISP:
-	case VT_ACTIVATE:
-	case VT_SETACTIVATE:
 		return terminal_is_higher(file, s->level, true) ? deny(s, &n, -EPERM) : 0;
+	case VT_ACTIVATE: /* one console is left, and another one shown */
+	case VT_SETACTIVATE:
+		return terminal_is_higher(file, s->level, true) || shown_is_higher(file, s->level) ?
+			       deny(s, &n, -EPERM) :
+			       0;
 	case KDSKBDIACR: /* everybody who sits at it uses the keyboard */
 	case KDSKBDIACRUC:
 	case KDSIGACCEPT:

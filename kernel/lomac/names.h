@@ -69,8 +69,11 @@ static __always_inline int lomac_check_dir_change(struct lomac_subject who, stru
 		return 0;
 	}
 	err = *memo ? name_rule(*memo, label, dentry, place) : -1;
-	if (!err)
+	if (!err) {
+		/* only the top makes devices: of whatever else gets the name the rule's level counts */
+		place->rule.attrs &= ~TG_NEUTRAL;
 		return 0;
+	}
 	/* what has no label is the top's */
 	if (err != PATH_LATER && who.level >= policy.top) {
 		place->rule.level = policy.top;
@@ -95,6 +98,7 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 	u32 seqno = policy.seqno, *level;
 	struct tg_found place = {};
 	struct tg_given_key key;
+	u16 attrs;
 	int err;
 
 	if (label)
@@ -110,12 +114,12 @@ static __always_inline u64 label_named(struct tg_inode *parent, struct dentry *d
 	err = name_rule(parent, above, dentry, &place);
 	if (err)
 		return label_none(err);
+	attrs = attrs_by_rule(place.rule.attrs, inode->i_mode);
 	key = given_key(inode);
 	level = bpf_map_lookup_elem(&given, &key);
 	if (level)
-		return label_make(given_level(*level), place.rule.attrs & ~TG_LOWWRITE,
-				  TG_FROM_GIVEN, seqno);
-	return label_make(place.rule.level, place.rule.attrs, TG_FROM_RULE, seqno);
+		return label_make(given_level(*level), attrs & ~TG_LOWWRITE, TG_FROM_GIVEN, seqno);
+	return label_make(place.rule.level, attrs, TG_FROM_RULE, seqno);
 }
 
 /*

@@ -189,17 +189,27 @@ __noinline int is_foreign(u64 inode)
 	return r == PATH_LATER ? r : r || !(mount.rule.attrs & TG_EXPLICIT);
 }
 
-__noinline u64 label_by_rule(struct tg_found *found, u64 magic, bool foreign, u32 seqno)
+/*
+ * What a rule's attributes say of an object. `neutral` is about handles, which are character devices: a file that were neutral would be
+ * written by everybody and trusted by all readers, and so would a directory's names. Those are at the rule's level.
+ */
+static __always_inline u16 attrs_by_rule(u16 attrs, u16 mode)
 {
+	return (mode & S_IFMT) == S_IFCHR ? attrs : attrs & ~TG_NEUTRAL;
+}
+
+__noinline u64 label_by_rule(struct tg_found *found, u64 inode, bool foreign, u32 seqno)
+{
+	struct inode *i = CAST(struct inode, inode);
 	u16 attrs;
 
 	if (!found)
 		return LABEL_UNKNOWN;
-	attrs = found->rule.attrs;
+	attrs = attrs_by_rule(found->rule.attrs, i->i_mode);
 
 	if (foreign)
 		return label_make(0, attrs & TG_LOWNOOPEN, TG_FROM_KIND, seqno);
-	if (fs_is_kernel(magic))
+	if (fs_is_kernel(i->i_sb->s_magic))
 		attrs |= TG_KERNEL;
 	return label_make(found->rule.level, attrs, TG_FROM_RULE, seqno);
 }
@@ -308,7 +318,7 @@ __noinline u64 label_find(struct inode *inode __arg_trusted, u64 dentry, u32 cla
 		place_unmounted(magic, &found);
 		passing = is_in_the_making(address(CAST(struct inode, at)->i_sb));
 	} else if (r == 0) {
-		label = label_by_rule(&found, magic, foreign, seqno);
+		label = label_by_rule(&found, at, foreign, seqno);
 	} else if (!level) {
 		return LABEL_UNKNOWN;
 	} else {
@@ -471,7 +481,7 @@ __noinline u64 label_looked(u64 inode, u64 dentry, u32 *source, bool behind)
 	if (r > 0)
 		label = label_unmounted(magic, policy.seqno);
 	else if (r == 0)
-		label = label_by_rule(&found, magic, foreign, policy.seqno);
+		label = label_by_rule(&found, inode, foreign, policy.seqno);
 	else
 		label = label_make(0, TG_LOWNOOPEN, TG_FROM_GIVEN, policy.seqno);
 	if (!r && source)

@@ -43,13 +43,31 @@ static __noinline bool daemon_takes(struct file *file)
 	return magic != SECRETMEM_MAGIC && inode_is_memory(inode);
 }
 
-/* Rings and listeners act for the task that made them, and a pty's master types for its session. */
+/*
+ * Rings and listeners act for the task that made them, a pty's master types for its session, and the end of a pidfd may be that of
+ * its process.
+ */
 static __noinline bool acts_for_others(struct file *file, enum tx_kind kind)
 {
 	u8 level = subject_level(subject_current());
 
 	return (kind == TX_RING && level < policy.top) ||
-	       (kind == TX_MASTER && file->f_mode & FMODE_WRITE && master_is_higher(file, level));
+	       (kind == TX_MASTER && file->f_mode & FMODE_WRITE && master_is_higher(file, level)) ||
+	       (kind == TX_FILE && pidfd_kills_above(address(file), level));
+}
+
+/* Is what has been received a counter of somebody above, as its sender has not kept it and did not fall? */
+static __noinline int receive_counter(struct file *file)
+{
+	bool above;
+
+	bpf_rcu_read_lock();
+	above = counter_is_above(address(file), subject_level(subject_current()));
+	bpf_rcu_read_unlock();
+	return above ? refuse(file->f_inode, file_dentry(file),
+			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
+			      TG_OP_RECEIVE_FD, TG_C_FILE) :
+		       0;
 }
 
 /*
@@ -101,6 +119,8 @@ int BPF_PROG(lomac_file_receive, struct file *file)
 	if (kind == TX_FAULTS || kind == TX_SHARED || kind == TX_PROCESS) {
 		int err = join(file, TG_OP_RECEIVE_FD);
 
+		if (!err && kind == TX_SHARED)
+			err = receive_counter(file);
 		if (err || (kind != TX_PROCESS && type != S_IFCHR))
 			return err;
 	}

@@ -157,15 +157,23 @@ int BPF_PROG(lomac_file_fcntl, struct file *file, unsigned int cmd, unsigned lon
 /*
  * A task that has a file locked for itself keeps others from it: that is a modification. What is
  * open for writing was asked about then, unless the guard is there. A lock by flock(2) is the
- * description's, and so is its end.
+ * description's, and so is its end. systemd waits for the lock of /dev/console, in process 1 as well, before it resets a
+ * terminal: that device, though everybody may open it, is locked by the top alone, and shared locks keep it waiting, too.
  */
 SEC("lsm/file_lock")
 int BPF_PROG(lomac_file_lock, struct file *file, unsigned int cmd)
 {
 	bool exclusive = cmd == F_WRLCK && (!(file->f_mode & FMODE_WRITE) || tx.guard_armed);
+	struct inode *inode = file->f_inode;
+	bool console = cmd != F_UNLCK && (inode->i_mode & S_IFMT) == S_IFCHR &&
+		       device_is_console(inode->i_rdev);
 
-	if ((!exclusive && !file_is_shared(address(file))) || level_modifies() >= policy.top)
+	if ((!exclusive && !console && !file_is_shared(address(file))) ||
+	    level_modifies() >= policy.top)
 		return 0;
+	if (console)
+		return refuse(inode, file_dentry(file), label_opened(file), TG_OP_SETATTR,
+			      TG_C_FILE);
 	return exclusive ? modify_opened(file, TG_OP_SETATTR) : modify_shared(file, TG_OP_SETATTR);
 }
 

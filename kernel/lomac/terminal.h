@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Terminals. What is written to one is neutral, and what it is for belongs to the session that has it: nobody below one of
- * its processes types for it, by an ioctl or by a pty's master, nor takes its console away.
+ * its processes types for it, by an ioctl or by a pty's master, nor takes its console or the screen away.
  */
 #ifndef TIDEGATE_LOMAC_TERMINAL_H
 #define TIDEGATE_LOMAC_TERMINAL_H
@@ -26,6 +26,27 @@ static __always_inline bool terminal_is_higher(struct file *file, u8 level, bool
 		CAST(struct tty_file_private, address(file->private_data));
 
 	return session_is_higher(address(opened->tty), level, without);
+}
+
+/*
+ * Of the console that is shown now, on the screen that the open one shares with it: its session has the keyboard as well, and whoever has
+ * another one shown asks the person who sits there for the password. One that shows graphics without a session is of somebody unknown.
+ */
+static __noinline bool shown_is_higher(struct file *file, u8 level)
+{
+	struct tty_file_private *opened;
+	struct vc_data *console, *shown;
+	u64 at = 0, terminal;
+
+	if (!bpf_core_type_exists(struct vc_data))
+		return false;
+	opened = CAST(struct tty_file_private, address(file->private_data));
+	console = CAST(struct vc_data,
+		       address(CAST(struct tty_struct, address(opened->tty))->driver_data));
+	bpf_probe_read_kernel(&at, sizeof(at), console->vc_display_fg);
+	shown = CAST(struct vc_data, at);
+	terminal = address(shown->port.tty);
+	return terminal && session_is_higher(terminal, level, shown->vc_mode == KD_GRAPHICS);
 }
 
 /* Does the file, a pty's master, type into a session that has somebody above the level? `without`: if no session is there. */

@@ -35,10 +35,15 @@ impl World {
     /// A node's label.
     pub(crate) fn label(&self, node: NodeId) -> (Level, Attrs) {
         let rule = self.policy.lookup(self.path(node).as_bytes());
+        // `neutral` is about devices: what else is at such a place is at the rule's level
+        let attrs = match self.nodes[node].kind {
+            Kind::Device => rule.attrs,
+            _ => rule.attrs - Attrs::NEUTRAL,
+        };
         match self.nodes[node].given {
             // what has another level than its rule says is not what the rule opens to all
-            Some(level) => (level, rule.attrs - Attrs::LOWWRITE),
-            None => (rule.level, rule.attrs),
+            Some(level) => (level, attrs - Attrs::LOWWRITE),
+            None => (rule.level, attrs),
         }
     }
 
@@ -141,7 +146,7 @@ impl World {
         self.modify_names(subject, dir)?;
         let rule = self.policy.lookup(self.path_in(dir, name).as_bytes());
         let level = self.level(subject);
-        if level >= rule.level || rule.attrs.contains(Attrs::NEUTRAL) {
+        if level >= rule.level {
             Ok(None)
         } else if rule.attrs.contains(Attrs::CREATOR) {
             Ok(Some(level))

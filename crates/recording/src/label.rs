@@ -9,6 +9,9 @@ use crate::side::Side;
 /// The rule a label comes from: an index into the policy's rules.
 pub(crate) type Source = Option<u32>;
 
+/// A character device, of all objects the only kind that a rule makes neutral.
+const CHARACTER: u32 = 0o020_000;
+
 /// What a filesystem says of whatever is on it.
 const OF_FILESYSTEM: Flags = Flags::NEUTRAL
     .union(Flags::KERNEL)
@@ -51,6 +54,9 @@ impl Side<'_> {
             return (Object::of(self.level_of(line.peer), KERNEL), None);
         }
         let (mut object, source) = self.by_rule(line, path, flags);
+        if line.kind != CHARACTER || inode != line.inode {
+            object.attrs &= !Attrs::NEUTRAL.bits();
+        }
         if let Some(&level) = self.given.get(&inode) {
             object = Object::of(level, object.attrs & !Attrs::LOWWRITE.bits());
         }
@@ -63,7 +69,9 @@ impl Side<'_> {
         if flags.contains(Flags::NEUTRAL) {
             return (Object::of(self.top, Attrs::NEUTRAL.bits()), None);
         }
-        self.by_rule(line, path, flags)
+        let (mut place, source) = self.by_rule(line, path, flags);
+        place.attrs &= !Attrs::NEUTRAL.bits();
+        (place, source)
     }
 
     fn by_rule(&self, line: &Line<'_>, path: &str, flags: Flags) -> (Object, Source) {

@@ -7,6 +7,7 @@
 #include "lib/mappings.h"
 #include "core/file_kind.h"
 #include "lomac/demote/channels.h"
+#include "lomac/demote/reach.h"
 #include "lomac/demote/references.h"
 
 #define TX_LEASES 1024
@@ -160,7 +161,10 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	if ((kind == TX_FILE || kind == TX_MASTER || (kind == TX_SHARED && is_device(f))) &&
 	    falls && mode & FMODE_WRITE)
 		tx.writable++;
-	if (tx.stage == TX_VERIFY && falls && (tx_leased(addr) || tx_sets_clock(addr)))
+	if (tx.stage == TX_VERIFY && falls &&
+	    (tx_leased(addr) || tx_sets_clock(addr) ||
+	     (kind == TX_SHARED && counter_is_above(addr, level)) ||
+	     (kind == TX_FILE && pidfd_kills_above(addr, level))))
 		tx.mapping++;
 	return level;
 }

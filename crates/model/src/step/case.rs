@@ -164,6 +164,12 @@ impl World {
             return Ok(node);
         }
         let (dir, name) = self.place(&thing.path)?;
+        // what a map calls neutral is meant to be a device
+        let rule = self.policy.lookup(thing.path.as_bytes());
+        let kind = match kind {
+            Kind::File if rule.attrs.contains(Attrs::NEUTRAL) => Kind::Device,
+            kind => kind,
+        };
         Ok(self.enter(dir, name, kind, thing.given))
     }
 

@@ -232,7 +232,7 @@ impl Refusal {
     /// Whether the subject may not change the names in a directory.
     pub fn is_shut_out(&self, policy: &Policy, dir: &str) -> bool {
         let rule = policy.lookup(dir.as_bytes());
-        let open = Attrs::CREATOR | Attrs::LOWWRITE | Attrs::NEUTRAL;
+        let open = Attrs::CREATOR | Attrs::LOWWRITE;
         !rule.attrs.intersects(open) && rule.level > self.level
     }
 }

@@ -24,6 +24,10 @@ pub const LOW: &str = "/scn/low";
 pub const AREA: &str = "/scn/area";
 /// The same beside Tidegate's own files, on their filesystem.
 pub const RUN_AREA: &str = "/run/scn";
+/// A name in [`AREA`] that a rule calls neutral.
+pub const HANDLE: &str = "/scn/area/handle";
+/// A directory that a rule calls neutral, for the devices in it.
+pub const HANDLES: &str = "/scn/handles";
 /// A tmpfs, `system`, where every level may create.
 pub const TMPFS: &str = "/scn/tmp";
 /// In it, `system` and nothing else.

@@ -29,7 +29,7 @@ const PROGRAMS: [&str; 6] = [
 ];
 
 /// Where every user may write, as far as ordinary permission goes.
-const OPEN: [&str; 7] = [SYSTEM, USER, LOW, AREA, VAULT, RUN_AREA, TMPFS];
+const OPEN: [&str; 8] = [SYSTEM, USER, LOW, AREA, HANDLES, VAULT, RUN_AREA, TMPFS];
 
 /// The same below the tmpfs, once it is mounted.
 const OPEN_IN_TMPFS: [&str; 3] = [TMPFS_SYSTEM, TMPFS_LOW, REPORTS];

@@ -42,6 +42,11 @@ pub const SCENARIOS: &[Scenario] = &[
         exclusive,
     ),
     bypass(
+        "lock-console",
+        "a lower process locks /dev/console, whose lock process 1 waits for",
+        console,
+    ),
+    bypass(
         "lock-of-daemon",
         "a lower process waits for the daemon's lock, so that no other daemon gets it",
         daemons_lock,
@@ -206,6 +211,27 @@ fn exclusive() -> Outcome {
         let own = locks(&sys::both(&high)?, libc::LOCK_EX);
         holder.join_after_step()?;
         allowed(own)?;
+    }
+    Ok(())
+}
+
+fn console() -> Outcome {
+    let opens = || sys::open("/dev/console", OFlag::O_RDONLY | OFlag::O_NOCTTY);
+    for level in Level::LOWER {
+        for how in [libc::LOCK_SH, libc::LOCK_EX] {
+            let holder = spawn(level, || {
+                let file = opens()?;
+                let tried = locks(&file, how);
+                step()?;
+                refused_any(NO, tried)?;
+                // what it has not it may leave
+                allowed(locks(&file, libc::LOCK_UN))
+            })?;
+            holder.stands()?;
+            let own = locks(&opens()?, libc::LOCK_EX);
+            holder.join_after_step()?;
+            allowed(own)?;
+        }
     }
     Ok(())
 }

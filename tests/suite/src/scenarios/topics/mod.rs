@@ -58,6 +58,7 @@ mod owners;
 mod pipes;
 mod privilege;
 mod queues;
+mod reached;
 mod revocation;
 mod ring_alone;
 mod servers;
@@ -153,6 +154,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     taken::SCENARIOS,
     descriptions::SCENARIOS,
     clones::SCENARIOS,
+    reached::SCENARIOS,
     one_level::SCENARIOS,
     namespaces::SCENARIOS,
     names::SCENARIOS,

@@ -1,21 +1,22 @@
 //! What a place's rule says of what is no plain file: whose modes belong to the system though anybody may write to it,
-//! and FIFOs that no lower subject may open.
+//! FIFOs that no lower subject may open, and what is in a directory for neutral devices.
 
 use std::fs;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::pty::{PtyMaster, grantpt, posix_openpt, ptsname_r, unlockpt};
 use nix::sched::CloneFlags;
 use nix::sys::socket::SockType::Stream;
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use nix::unistd::mkfifo;
 
 use super::system::bind;
 use crate::scenarios::check::{Outcome, allowed, refused, refused_any, same};
 use crate::scenarios::level;
-use crate::scenarios::place::{self, MOUNT, OPEN_SOCKET, VAULT, home, path};
+use crate::scenarios::place::{self, HANDLE, HANDLES, MOUNT, OPEN_SOCKET, VAULT, home, path};
 use crate::scenarios::scenario::{Scenario, allow, bypass};
 use crate::scenarios::subject::{Level, at, own_namespaces, start, step};
 use crate::scenarios::sys;
@@ -30,6 +31,16 @@ pub const SCENARIOS: &[Scenario] = &[
         "each level shuts its own terminal and sockets to others, and devices for all have their times set",
         own,
     ),
+    allow(
+        "neutral-device-below",
+        "each level uses a device in a directory that the map calls neutral",
+        device_below,
+    ),
+    bypass(
+        "neutral-directory",
+        "root below the top makes, removes and changes what is no device in such a directory, for all to believe",
+        neutral_directory,
+    ),
     bypass(
         "mode-of-device",
         "root below the top takes a neutral device from everybody, or gives it away, by its mode and owner",
@@ -39,6 +50,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "mode-of-terminal",
         "the same of a higher session's terminal",
         terminal,
+    ),
+    bypass(
+        "mode-of-terminals",
+        "the same of the directory of all terminals, /dev/pts",
+        terminals,
     ),
     bypass(
         "mode-of-socket",
@@ -152,6 +168,51 @@ fn devices() -> Outcome {
     Ok(())
 }
 
+fn device_below() -> Outcome {
+    let device = path(HANDLES, "fuse");
+    let mode = Mode::from_bits_truncate(0o666);
+    mknod(device.as_str(), SFlag::S_IFCHR, mode, makedev(10, 229))?;
+    let played = Level::ALL.into_iter().try_for_each(|level| {
+        at(level, || {
+            allowed(sys::both(&device))?;
+            level::is(level)
+        })
+    });
+    fs::remove_file(&device)?;
+    played
+}
+
+fn neutral_directory() -> Outcome {
+    let (file, dir) = (
+        place::file(HANDLES, "high")?,
+        place::directory(HANDLES, "dir")?,
+    );
+    let open = || fs::Permissions::from_mode(0o777);
+    for level in Level::LOWER {
+        at(level, || {
+            let made = path(HANDLES, level.name());
+            refused_any(NO, sys::both(&file))?;
+            refused_any(NO, fs::write(&made, "low"))?;
+            refused_any(NO, fs::create_dir(&made))?;
+            refused_any(NO, symlink("/", &made))?;
+            refused_any(NO, mkfifo(made.as_str(), Mode::S_IRWXU))?;
+            refused_any(NO, fs::rename(&file, &made))?;
+            refused_any(NO, fs::remove_file(&file))?;
+            refused_any(NO, fs::remove_dir(&dir))?;
+            for object in [file.as_str(), &dir, HANDLES] {
+                refused_any(NO, fs::set_permissions(object, open()))?;
+            }
+            // where everybody makes names
+            refused_any(NO, fs::write(HANDLE, "low"))?;
+            refused_any(NO, fs::create_dir(HANDLE))?;
+            allowed(sys::reads(&file))?;
+            level::is(level)
+        })?;
+    }
+    allowed(fs::remove_file(&file))?;
+    allowed(fs::remove_dir(&dir))
+}
+
 /// A new terminal: its master and its name.
 fn pty() -> Outcome<(PtyMaster, String)> {
     let master = posix_openpt(OFlag::O_RDWR | OFlag::O_NOCTTY)?;
@@ -203,6 +264,10 @@ fn terminal() -> Outcome {
     let played = kept(&[&name]);
     session.kill()?;
     played
+}
+
+fn terminals() -> Outcome {
+    kept(&["/dev/pts"])
 }
 
 fn sockets() -> Outcome {

@@ -2,7 +2,7 @@
 //! share of the processor. A lower one of them, or one that fell, takes none of that from a higher one.
 
 use std::fs;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::sleep;
 
 use nix::errno::Errno;
@@ -11,7 +11,7 @@ use nix::sys::socket::SockType::Datagram;
 use nix::unistd::setsid;
 
 use super::tty::{take, terminal};
-use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same};
+use crate::scenarios::check::{Outcome, allowed, ensure, refused, refused_any, same, soon};
 use crate::scenarios::daemon::{self, GUARD_QUIET};
 use crate::scenarios::level;
 use crate::scenarios::place::{TMPFS_LOW, path};
@@ -68,6 +68,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "tty-console-all",
         "a lower session changes the colours and the size of all consoles by its own",
         console_all,
+    ),
+    bypass(
+        "tty-console-shown",
+        "a lower session has its own console shown, in place of a higher one's, whose person then types for it",
+        console_shown,
     ),
     bypass(
         "session-autogroup",
@@ -333,6 +338,62 @@ fn console_all() -> Outcome {
         allowed(sys::ioctl(&console, PIO_CMAP, colours)).map(drop)
     })?
     .join()
+}
+
+const VT_ACTIVATE: u64 = 0x5606;
+const VT_SETACTIVATE: u64 = 0x560f;
+
+/// Which console is shown.
+fn shown(screen: &OwnedFd) -> Outcome<u16> {
+    const VT_GETSTATE: u64 = 0x5603;
+    // struct vt_stat begins with it
+    let mut state = [0u16; 3];
+    sys::ioctl(screen, VT_GETSTATE, state.as_mut_ptr() as usize)?;
+    Ok(state[0])
+}
+
+/// Has a console shown, as the top may.
+fn show(screen: &OwnedFd, number: u16) -> Outcome {
+    sys::ioctl(screen, VT_ACTIVATE, number.into())?;
+    let is = soon(|| Ok(shown(screen)? == number))?;
+    ensure(is, "the console is not shown")
+}
+
+fn console_shown() -> Outcome {
+    let screen = sys::open("/dev/tty1", OFlag::O_RDWR | OFlag::O_NOCTTY)?;
+    let before = shown(&screen)?;
+    let played = takes_screen(&screen);
+    show(&screen, before)?;
+    played
+}
+
+fn takes_screen(screen: &OwnedFd) -> Outcome {
+    const OTHER: &str = "/dev/tty10";
+    for (low, high) in [(Untrusted, System), (Untrusted, User), (User, System)] {
+        let session = spawn(high, || {
+            let _console = take(CONSOLE)?;
+            step()
+        })?;
+        session.stands()?;
+        show(screen, 9)?;
+        let tried = at(low, || {
+            let own = take(OTHER)?;
+            refused(Errno::EPERM, sys::ioctl(&own, VT_ACTIVATE, 10))?;
+            // struct vt_setactivate: the console, and how it is to be left
+            let how = [10u32, 0, 0];
+            let how = how.as_ptr() as usize;
+            refused(Errno::EPERM, sys::ioctl(&own, VT_SETACTIVATE, how))
+        });
+        let is = shown(screen)?;
+        session.kill()?;
+        tried?;
+        same("the console that is shown", is, 9)?;
+    }
+    // a session that has its own shown leaves it for another
+    at(Untrusted, || {
+        let own = take(CONSOLE)?;
+        allowed(sys::ioctl(&own, VT_ACTIVATE, 10)).map(drop)
+    })
 }
 
 const AUTOGROUP: &str = "/proc/self/autogroup";
