@@ -109,7 +109,7 @@ static __always_inline bool changes_description(struct file *file, unsigned int 
 	case F_SETFL:
 		return (arg ^ file->f_flags) & SETFL_MASK;
 	case F_NOTIFY:
-		/* who asks first is the owner; to ask for nothing ends what one has asked for oneself */
+		/* the first task that asks is the owner; to ask for nothing ends what a task has asked for itself */
 		return (u32)arg & ~DN_MULTISHOT;
 	case F_SETOWN:
 	case F_SETOWN_EX:
