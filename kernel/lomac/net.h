@@ -475,10 +475,46 @@ int BPF_PROG(lomac_socket_sendmsg, struct socket *sock)
 	return sk ? lomac_sendmsg(ctx, sk) : 0;
 }
 
+#define ALG_NAME 24      /* where a struct sockaddr_alg has the cipher's name, up to its end */
+#define ALG_NAME_MAX 104 /* of an address of any family */
+#define ALG_PCRYPT 0x28747079726370ull /* `pcrypt(`, as its letters lie in memory */
+#define ALG_CRYPTD 0x28647470797263ull /* `cryptd(` */
+
+/* Has the name, so long, one of these templates in it? */
+static __noinline bool raises_cipher(u64 name, u32 len)
+{
+	u32 i;
+
+	bpf_for(i, 0, ALG_NAME_MAX) {
+		u64 letters = read_kernel_u64(name + i) & ((1ull << 56) - 1);
+
+		if (i >= len || !(letters & 0xff))
+			return false;
+		if (letters == ALG_PCRYPT || letters == ALG_CRYPTD)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A socket of ciphers that is bound to a name makes the kernel put the cipher together. By these templates it comes before the one that
+ * the kernel's own users ask for (IPsec, dm-crypt, TLS), of the same name, and stays.
+ */
+static __always_inline bool replaces_cipher(struct socket *sock, void *name, int len)
+{
+	struct sock *sk = UNTRUSTED(sock)->sk;
+
+	return sk && sk->__sk_common.skc_family == AF_ALG && len > ALG_NAME &&
+	       level_modifies() < policy.top &&
+	       raises_cipher(address(name) + ALG_NAME, len - ALG_NAME);
+}
+
 /* All that have the socket share its own name, whether it hears connections, and how many wait. */
 SEC("lsm/socket_bind")
-int BPF_PROG(lomac_socket_bind, struct socket *sock)
+int BPF_PROG(lomac_socket_bind, struct socket *sock, struct sockaddr *name, int len)
 {
+	if (replaces_cipher(sock, name, len))
+		return top_only(TG_OP_SYSTEM);
 	return changes_ends(sock);
 }
 
