@@ -89,12 +89,8 @@ static __always_inline u64 exec_label(struct file *file)
 		if (s && s->exec_behind)
 			return label_make(s->exec_behind - 1, 0, TG_FROM_KIND, policy.seqno);
 	}
-	if (inode_is_memory(inode)) {
-		u8 level = memory_level(inode, file_dentry(file), TG_C_EXEC);
-
-		return level == LEVEL_UNSURE ? LABEL_UNKNOWN | LABEL_LATER :
-					       label_make(level, 0, TG_FROM_KIND, policy.seqno);
-	}
+	if (inode_is_memory(inode))
+		return memory_label(inode, file_dentry(file), TG_C_EXEC);
 	return label_of(inode, file_dentry(file), TG_C_EXEC);
 }
 

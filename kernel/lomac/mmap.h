@@ -41,14 +41,8 @@ static __noinline int load_code(struct file *file)
 
 	if (!s || !(s->attrs & LOMAC_TRUST))
 		return 0;
-	if (inode_is_memory(inode)) {
-		u8 level = memory_level(inode, file_dentry(file), TG_C_MMAP);
-
-		label = level == LEVEL_UNSURE ? LABEL_UNKNOWN | LABEL_LATER :
-						label_make(level, 0, TG_FROM_KIND, policy.seqno);
-	} else {
-		label = label_of(inode, file_dentry(file), TG_C_MMAP);
-	}
+	label = inode_is_memory(inode) ? memory_label(inode, file_dentry(file), TG_C_MMAP) :
+					 label_of(inode, file_dentry(file), TG_C_MMAP);
 	o = lomac_object_of_label(label);
 	/* of the top's nothing is refused because a label cannot be known now */
 	if (lomac_is_code(o, policy.top) || (!o.known && s->level >= policy.top))

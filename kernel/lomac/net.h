@@ -269,6 +269,17 @@ static __always_inline int changes_ends(struct socket *sock)
 	return modify_ends(file);
 }
 
+/* Nobody connects as another machine of a higher network (own.h). */
+static __noinline int modify_bound(struct sock *sk)
+{
+	struct net_peer from = {};
+
+	if (!sk || subject_level(subject_current()) >= policy.net_highest ||
+	    !speaks_above(address(sk), &from, 0, 0, true))
+		return 0;
+	return modify_net(&from, -EPERM);
+}
+
 /*
  * A socket for datagrams is connected anew as often as one likes, and every connection is ended by
  * an address of no family (AF_UNSPEC). Another task that has it hears others then. A Unix socket of
@@ -294,6 +305,8 @@ int BPF_PROG(lomac_socket_connect, struct socket *sock, struct sockaddr *name, i
 		p.elsewhere = net_is_elsewhere(sk);
 	count_query(TG_C_SOCKET);
 	err = modify_net(&p, -EPERM);
+	if (!err)
+		err = modify_bound(sk);
 	if (!err)
 		err = observe_net(&p, TG_OP_CONNECT);
 	/* it may have fallen further while it waited */
@@ -355,14 +368,14 @@ static __noinline int modify_peers(struct sock *sk, struct net_peer *named)
 
 /*
  * A datagram to this machine from an address of its own that is in a higher network. From the same address others are sent
- * to as from any; and what goes to a group, or to all, says nothing of its sender.
+ * to as from any; and what goes to a group, or to all, says nothing of its sender. From another machine's address it goes nowhere.
  */
 static __noinline int modify_source(struct sock *sk, struct net_peer *named, u64 control, u64 len)
 {
 	struct net_peer from = {}, to = {};
 	bool own;
 
-	if (!named || !speaks_above(address(sk), &from, control, len))
+	if (!named || !speaks_above(address(sk), &from, control, len, false))
 		return 0;
 	net_peer_of(sk, &to);
 	own = named->known ? net_is_own(address(sk), named) :
@@ -371,8 +384,11 @@ static __noinline int modify_source(struct sock *sk, struct net_peer *named, u64
 		__builtin_memset(to.addr, 0, sizeof(to.addr));
 		own = net_peer_begun(sk, &to) && net_is_own(address(sk), &to);
 	}
-	if (!own)
-		return 0;
+	if (!own) {
+		__builtin_memset(&from, 0, sizeof(from));
+		if (!speaks_above(address(sk), &from, control, len, true))
+			return 0;
+	}
 	return from.family ? modify_net(&from, -EIO) : top_only(TG_OP_SEND);
 }
 
@@ -427,7 +443,9 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 	if (err || !message_connects(sk, msg))
 		return err;
 	count_query(TG_C_SOCKET);
-	err = observe_net(&named, TG_OP_CONNECT);
+	err = modify_bound(sk);
+	if (!err)
+		err = observe_net(&named, TG_OP_CONNECT);
 	if (!err)
 		err = modify_peers(sk, &named);
 	return err ? err : connects_alone(address(sk), net_believed(&named));
@@ -475,10 +493,46 @@ int BPF_PROG(lomac_socket_sendmsg, struct socket *sock)
 	return sk ? lomac_sendmsg(ctx, sk) : 0;
 }
 
+#define ALG_NAME 24      /* where a struct sockaddr_alg has the cipher's name, up to its end */
+#define ALG_NAME_MAX 104 /* of an address of any family */
+#define ALG_PCRYPT 0x28747079726370ull /* `pcrypt(`, as its letters lie in memory */
+#define ALG_CRYPTD 0x28647470797263ull /* `cryptd(` */
+
+/* Has the name, so long, one of these templates in it? */
+static __noinline bool raises_cipher(u64 name, u32 len)
+{
+	u32 i;
+
+	bpf_for(i, 0, ALG_NAME_MAX) {
+		u64 letters = read_kernel_u64(name + i) & ((1ull << 56) - 1);
+
+		if (i >= len || !(letters & 0xff))
+			return false;
+		if (letters == ALG_PCRYPT || letters == ALG_CRYPTD)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A socket of ciphers that is bound to a name makes the kernel put the cipher together. By these templates it comes before the one that
+ * the kernel's own users ask for (IPsec, dm-crypt, TLS), of the same name, and stays.
+ */
+static __always_inline bool replaces_cipher(struct socket *sock, void *name, int len)
+{
+	struct sock *sk = UNTRUSTED(sock)->sk;
+
+	return sk && sk->__sk_common.skc_family == AF_ALG && len > ALG_NAME &&
+	       level_modifies() < policy.top &&
+	       raises_cipher(address(name) + ALG_NAME, len - ALG_NAME);
+}
+
 /* All that have the socket share its own name, whether it hears connections, and how many wait. */
 SEC("lsm/socket_bind")
-int BPF_PROG(lomac_socket_bind, struct socket *sock)
+int BPF_PROG(lomac_socket_bind, struct socket *sock, struct sockaddr *name, int len)
 {
+	if (replaces_cipher(sock, name, len))
+		return top_only(TG_OP_SYSTEM);
 	return changes_ends(sock);
 }
 

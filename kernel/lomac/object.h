@@ -523,6 +523,15 @@ static __always_inline u8 memory_level(struct inode *inode, u64 dentry, u32 clas
 	return floor < level ? floor : level;
 }
 
+/* That level as a label. */
+static __always_inline u64 memory_label(struct inode *inode, u64 dentry, u32 class)
+{
+	u8 level = memory_level(inode, dentry, class);
+
+	return level == LEVEL_UNSURE ? LABEL_UNKNOWN | LABEL_LATER :
+				       label_make(level, 0, TG_FROM_KIND, policy.seqno);
+}
+
 /*
  * May a task at this level write memory by a descriptor? Not one that fell while it was a file:
  * what it was then is in `floors`.

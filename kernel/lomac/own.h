@@ -139,20 +139,37 @@ static __always_inline void net_own(struct sock *sk, struct net_peer *p, struct 
 	net_named(sk, p);
 }
 
+/*
+ * Is it an address of another machine's? A socket gets one by IPV6_FREEBIND, which everybody may set, by IP_TRANSPARENT, and where the
+ * system says so (ip_nonlocal_bind); nothing of that is to be seen any more afterwards. A group sends nothing: the device's address does.
+ */
+static __always_inline bool net_is_others(u64 sk, struct net_peer *p)
+{
+	u64 half[2];
+	bool group;
+
+	if (!p->known)
+		return false;
+	__builtin_memcpy(half, p->addr, sizeof(half));
+	group = !half[0] && (u32)half[1] == V4_MAPPED ? p->addr[12] >= 224 : p->addr[0] == 0xff;
+	return !group && !net_is_own(sk, p);
+}
+
 #define NET_CONTROLS (1 << 16) /* in as much as sysctl net.core.optmem_max could be */
 
 /*
  * Does a datagram say that it comes from a network above the level: by the socket's address, or by a control message
- * (IP_PKTINFO)? The address is filled in.
+ * (IP_PKTINFO)? The address is filled in. `others`: from another machine there.
  */
-__noinline bool speaks_above(u64 sk, struct net_peer *from __arg_nonnull, u64 control, u64 len)
+__noinline bool speaks_above(u64 sk, struct net_peer *from __arg_nonnull, u64 control, u64 len,
+			     bool others)
 {
 	u8 level = subject_level(subject_current());
 	u64 at = 0;
 	u32 i;
 
 	net_named(CAST(struct sock, sk), from);
-	if (net_level(from) > level)
+	if (net_level(from) > level && (!others || net_is_others(sk, from)))
 		return true;
 	bpf_for(i, 0, NET_CONTROLS) {
 		u64 size = read_kernel_u64(control + at), what = read_kernel_u64(control + at + 8);
@@ -173,7 +190,7 @@ __noinline bool speaks_above(u64 sk, struct net_peer *from __arg_nonnull, u64 co
 			__builtin_memcpy(from->addr, half, sizeof(half));
 			from->known = half[1] != 0;
 		}
-		if (net_level(from) > level)
+		if (net_level(from) > level && (!others || net_is_others(sk, from)))
 			return true;
 		at += (size + 7) & ~7ull;
 	}

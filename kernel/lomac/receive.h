@@ -82,6 +82,32 @@ static __always_inline bool comes_at_rest(enum tx_kind kind)
 	       !(me->flags & PF_IO_WORKER) && tx_at_rest(me);
 }
 
+/*
+ * close(2) of a file of FUSE waits for its server, which may never answer, not even to SIGKILL (fuse_flush). A task that falls by the
+ * file is no higher than the server then. One that does not fall (`nodemote`) takes none, unless a rule names where it is mounted.
+ */
+static __noinline int refuse_served(struct file *file)
+{
+	struct tg_note n = { .op = TG_OP_RECEIVE_FD, .class = TG_C_FILE };
+	u64 inode = address(file->f_inode), dentry = file_dentry(file), label = LABEL_UNKNOWN;
+	struct tg_subject *s = subject_current();
+
+	if (!s || !(s->attrs & TG_NODEMOTE) || file->f_mode & FMODE_PATH)
+		return 0;
+	/* an overlay's file is flushed as the file behind it */
+	if (!is_of_overlay(inode) || look_behind(&inode, &dentry)) {
+		if (fs_magic(CAST(struct inode, inode)) != FUSE_MAGIC)
+			return 0;
+		label = label_peek(inode, dentry, NULL);
+	}
+	if ((!(label & LABEL_UNKNOWN) && label_origin(label) != TG_FROM_KIND) ||
+	    label_level(label) >= subject_observes(s))
+		return 0;
+	note_object(&n, file->f_inode, file_dentry(file), label);
+	n.reason = TG_R_CHANNEL;
+	return deny(s, &n, refusal(&n, label));
+}
+
 /* A descriptor received through a socket or by pidfd_getfd binds what it names. */
 SEC("lsm.s/file_receive")
 int BPF_PROG(lomac_file_receive, struct file *file)
@@ -126,6 +152,12 @@ int BPF_PROG(lomac_file_receive, struct file *file)
 	}
 	if (type == S_IFCHR) {
 		int err = observe_tap(file);
+
+		if (err)
+			return err;
+	}
+	if (type == S_IFREG) {
+		int err = refuse_served(file);
 
 		if (err)
 			return err;

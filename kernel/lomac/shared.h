@@ -116,16 +116,19 @@ static __always_inline u64 label_opened(struct file *file)
 					       label_of(inode, file_dentry(file), TG_C_FILE);
 }
 
-/* By a descriptor, whatever it was opened for. Memory that no path names is whose it is. */
+/* By a descriptor, whatever it was opened for. Memory that no path names may be opened to be read, and waited for, from above. */
 static __noinline int modify_opened(struct file *file, u8 op)
 {
 	struct tg_subject *s = subject_current();
+	struct inode *inode = file->f_inode;
+	u64 label;
 
-	if (!s || inode_is_memory(file->f_inode))
+	if (!s)
 		return 0;
 	count_query(TG_C_FILE);
-	return modify(lomac_subject_modifying(s), file->f_inode, file_dentry(file),
-		      label_opened(file), op, TG_C_FILE);
+	label = inode_is_memory(inode) ? memory_label(inode, file_dentry(file), TG_C_FILE) :
+					 label_opened(file);
+	return modify(lomac_subject_modifying(s), inode, file_dentry(file), label, op, TG_C_FILE);
 }
 
 /*

@@ -108,6 +108,9 @@ static __always_inline bool changes_description(struct file *file, unsigned int 
 	switch (cmd) {
 	case F_SETFL:
 		return (arg ^ file->f_flags) & SETFL_MASK;
+	case F_NOTIFY:
+		/* the first task that asks is the owner; to ask for nothing ends what a task has asked for itself */
+		return (u32)arg & ~DN_MULTISHOT;
 	case F_SETOWN:
 	case F_SETOWN_EX:
 	case F_SETSIG:

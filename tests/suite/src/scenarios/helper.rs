@@ -10,11 +10,12 @@ use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, SockType, UnixAddr, sendto};
 use nix::unistd::{geteuid, getuid, setresuid};
 
-use crate::scenarios::check::{Attempt, Outcome};
+use crate::scenarios::check::{Attempt, Outcome, PATIENCE};
 use crate::scenarios::forge::forge;
 use crate::scenarios::subject::{Level, become_alice};
 use crate::scenarios::topics::{ADOPTED, keeps};
 use crate::scenarios::{level, place, run, sys, unixsock};
+use crate::wait;
 
 /// The exit status of `level`: this and the level's number.
 pub const LEVEL: i32 = 200;
@@ -55,6 +56,8 @@ pub fn main(words: &[&str]) -> ExitCode {
         ["fall-and-poke", address] => status(fall_and_poke(address)),
         ["relay", kind, name, sign] => status(relay(kind, name, sign)),
         ["listen", path, sign] => status(listens(path, sign)),
+        // ENODATA: none
+        ["take", path, sign] => errno(takes(path, sign)),
         ["send-socket", name, family, kind] => errno(send_socket(name, family, kind)),
         ["send-descriptor", name, path] => errno(send_descriptor(name, path)),
         ["make-code"] => errno(make_code()),
@@ -137,6 +140,22 @@ fn listens(path: &str, sign: &str) -> Outcome {
     fs::write(sign, "")?;
     nix::unistd::pause();
     Ok(())
+}
+
+/// The same; takes the descriptor that its first message brings.
+fn takes(path: &str, sign: &str) -> Result<(), Errno> {
+    let server = unixsock::named(SockType::Datagram, &unixsock::file_name(path)?)?;
+    fs::write(sign, "").map_err(|_| Errno::EIO)?;
+    let mut taken = false;
+    wait::until(PATIENCE, || match unixsock::receive(&server) {
+        Ok(got) => {
+            taken = !got.fds.is_empty();
+            Ok(true)
+        }
+        Err(Errno::EAGAIN) => Ok(false),
+        Err(e) => Err(e),
+    })?;
+    if taken { Ok(()) } else { Err(Errno::ENODATA) }
 }
 
 /// Makes a socket and sends it to an abstract name.

@@ -37,6 +37,11 @@ pub const SCENARIOS: &[Scenario] = &[
         asynchronous,
     ),
     bypass(
+        "description-notify",
+        "a child is told of what changes in a directory that it shares with its parent, which is not told then (F_NOTIFY)",
+        notified,
+    ),
+    bypass(
         "description-pipe-size",
         "a child has the pipe that its parent writes hold less",
         pipe_size,
@@ -120,6 +125,23 @@ fn asynchronous() -> Outcome {
         }
         let has = flags(&socket, OFlag::O_ASYNC)?;
         same("whether it sends signals", has, OFlag::empty())
+    })?
+    .join()
+}
+
+fn notified() -> Outcome {
+    /// DN_CREATE
+    const CREATIONS: i64 = 4;
+    let dir = place::directory(SYSTEM, "dir")?;
+    start(|| {
+        let dir = sys::reads(&dir)?;
+        let asks = || sys::fcntl(&dir, libc::F_NOTIFY, CREATIONS).map(drop);
+        if !stays_above(asks)? {
+            return Ok(());
+        }
+        allowed(asks())?;
+        let own = i64::from(std::process::id());
+        same("who is told", sys::fcntl(&dir, libc::F_GETOWN, 0)?, own)
     })?
     .join()
 }

@@ -47,6 +47,11 @@ pub const SCENARIOS: &[Scenario] = &[
         console,
     ),
     bypass(
+        "lock-exclusive-memory",
+        "the same of a higher process's memory that no path names, which it opens to read through /proc",
+        memory_locked,
+    ),
+    bypass(
         "lock-of-daemon",
         "a lower process waits for the daemon's lock, so that no other daemon gets it",
         daemons_lock,
@@ -232,6 +237,45 @@ fn console() -> Outcome {
             holder.join_after_step()?;
             allowed(own)?;
         }
+    }
+    Ok(())
+}
+
+/// Memory that no path names, in two ways.
+fn memory() -> [Result<OwnedFd, Errno>; 2] {
+    let flags = OFlag::O_TMPFILE | OFlag::O_EXCL | OFlag::O_RDWR;
+    [sys::memfd(0), sys::open(place::TMPFS, flags)]
+}
+
+fn memory_locked() -> Outcome {
+    for level in Level::LOWER {
+        at(level, || {
+            for own in memory() {
+                let reads = sys::again(&own?, OFlag::O_RDONLY)?;
+                allowed(locks(&reads, libc::LOCK_EX))?;
+            }
+            Ok(())
+        })?;
+    }
+    for (level, own) in Level::LOWER.into_iter().zip(memory()) {
+        let own = own?;
+        let place = format!("/proc/{}/fd/{}", std::process::id(), own.as_raw_fd());
+        let holder = start(|| {
+            // it is to have none of what it was born with
+            syscall!(libc::SYS_close_range, 3, u32::MAX, 0)?;
+            lower(level)?;
+            let opened = sys::reads(&place);
+            let tried = match &opened {
+                Ok(file) => locks(file, libc::LOCK_EX),
+                Err(e) => Err(*e),
+            };
+            step()?;
+            refused_any(NO, tried)
+        })?;
+        holder.stands()?;
+        let locked = locks(&own, libc::LOCK_EX);
+        holder.join_after_step()?;
+        allowed(locked)?;
     }
     Ok(())
 }

@@ -51,6 +51,7 @@ mod odd_objects;
 mod odd_sockets;
 mod offered;
 mod one_level;
+mod other_addresses;
 mod other_doors;
 mod overlays;
 mod own_addresses;
@@ -141,6 +142,7 @@ pub const TOPICS: &[&[Scenario]] = &[
     offered::SCENARIOS,
     odd_sockets::SCENARIOS,
     own_addresses::SCENARIOS,
+    other_addresses::SCENARIOS,
     unlabelled::SCENARIOS,
     privilege::SCENARIOS,
     machine::SCENARIOS,

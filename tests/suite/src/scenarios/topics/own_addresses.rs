@@ -94,7 +94,7 @@ pub const SCENARIOS: &[Scenario] = &[
 
 /// In a network that the policy gives the level `user`.
 const USERS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-const USERS_V6: Ipv6Addr = Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, 1);
+pub(super) const USERS_V6: Ipv6Addr = Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, 1);
 
 /// In networks that no line names.
 const OTHERS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
@@ -136,7 +136,7 @@ fn stream(at: IpAddr) -> Result<OwnedFd, Errno> {
     socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
 }
 
-fn name(at: IpAddr, port: u16) -> SockaddrStorage {
+pub(super) fn name(at: IpAddr, port: u16) -> SockaddrStorage {
     SocketAddr::new(at, port).into()
 }
 
@@ -269,7 +269,7 @@ fn sends_datagrams(from: IpAddr, other: IpAddr) -> Outcome {
     })
 }
 
-fn add_both_v6() -> Outcome {
+pub(super) fn add_both_v6() -> Outcome {
     add("", USERS_V6.into())?;
     add("", OTHERS_V6.into())?;
     // an address is not to be bound while it is looked for on the network
@@ -305,7 +305,7 @@ fn control(level: i32, kind: i32, data: &[u8]) -> Vec<u64> {
 }
 
 /// Sends a byte that says that it comes from an address, behind so many messages that say nothing.
-fn send_saying(
+pub(super) fn send_saying(
     socket: &UdpSocket,
     others: usize,
     from: IpAddr,

@@ -8,18 +8,22 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sched::CloneFlags;
 use nix::sys::socket::SockType::{self, Datagram, SeqPacket, Stream};
 use nix::sys::socket::{MsgFlags, UnixAddr, sendto};
+use nix::sys::wait::WaitStatus;
 use nix::unistd::{Uid, setresuid};
 
 use super::life::reload;
-use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, soon};
+use crate::scenarios::check::{Failed, Outcome, allowed, ensure, refused_any, same, soon};
+use crate::scenarios::devfuse::Fuse;
 use crate::scenarios::level;
-use crate::scenarios::place::{self, BIN, TMPFS_LOW, path};
+use crate::scenarios::place::{self, BIN, MOUNT, OPEN_SOCKET, TMPFS_LOW, path};
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::setup;
 use crate::scenarios::subject::{
-    Child, Level, at, become_alice, lower, spawn, start, step, tell, told,
+    Child, Level, at, become_alice, lower, own_namespaces, spawn, start, step, tell, told,
 };
 use crate::scenarios::sys;
 use crate::scenarios::unixsock::{
@@ -54,6 +58,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "relay-abstract-connected",
         "a low process connects a socket for datagrams to the bus, and writes",
         relayed_connected,
+    ),
+    bypass(
+        "fuse-handed-to-server",
+        "a trusted server is sent a file of FUSE, whose close waits for a low process that never answers",
+        fuse_handed,
     ),
     bypass(
         "notify-main-pid",
@@ -208,6 +217,39 @@ fn relayed_connected() -> Outcome {
             says_or_tells(socket.and_then(|it| sys::put_all(&it, b"l").map(drop)))
         })
     })
+}
+
+/// Of what a low process sends it a server takes a file, and what only names a file of FUSE, and not such a file.
+fn fuse_handed() -> Outcome {
+    let plain = place::file(TMPFS_LOW, "plain")?;
+    let sender = spawn(Untrusted, || {
+        own_namespaces(CloneFlags::CLONE_NEWNS)?;
+        let fuse = Fuse::mount(MOUNT)?;
+        let sent = [
+            sys::reads(&plain)?,
+            sys::open(fuse.file(), OFlag::O_PATH)?,
+            sys::reads(fuse.file())?,
+        ];
+        let to = file_name(OPEN_SOCKET)?;
+        for (n, file) in sent.iter().enumerate() {
+            told(&n.to_string())?;
+            allowed(send(&fresh(Datagram)?, Some(&to), &[file.as_raw_fd()]))?;
+        }
+        told("over")
+    })?;
+    let answers = [0, 0, Errno::ENODATA as i32];
+    let played = answers.into_iter().enumerate().try_for_each(|(n, answer)| {
+        let _ = fs::remove_file(OPEN_SOCKET);
+        let server = trusted(System, &["take", OPEN_SOCKET])?;
+        let pid = server.pid;
+        tell(&n.to_string())?;
+        let expected = WaitStatus::Exited(pid, answer);
+        same("what the server took", server.status()?, expected)
+    });
+    let _ = fs::remove_file(OPEN_SOCKET);
+    tell("over")?;
+    let over = sender.join();
+    played.and(over)
 }
 
 /// Where systemd hears its services.
