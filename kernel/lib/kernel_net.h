@@ -95,7 +95,6 @@ struct sock {
 	u8 sk_kern_sock : 1;
 	u8 sk_userlocks : 4;
 	u32 sk_max_ack_backlog;
-	int sk_rcvlowat;
 };
 
 struct sock_reuseport {

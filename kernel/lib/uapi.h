@@ -11,7 +11,6 @@
 #define RCV_SHUTDOWN 1
 #define MSG_OOB 0x1
 #define MSG_PEEK 0x2
-#define MSG_WAITALL 0x100
 #define MSG_SPLICE_PAGES 0x8000000
 #define ITER_UBUF 0
 #define ITER_IOVEC 1

@@ -46,8 +46,7 @@ def ended(key):
         calls[key][0].join(60)
     if calls[key][0]:
         return "waits"
-    result = calls.pop(key)[1]
-    return str(len(result)) if isinstance(result, bytes) else str(result)
+    return str(calls.pop(key)[1])
 
 
 def do(op, *args):
@@ -85,9 +84,6 @@ def do(op, *args):
     elif op == "large":
         # a request of so many bytes, which is sent while something else is done
         begin(args[0], ends[args[0]].s.sendall, wire.request(wire.PING, next(ids), payload=bytes(int(args[1]))))
-    elif op == "wait":
-        # receives as much as that while something else is done
-        begin(args[0], ends[args[0]].s.recv, int(args[1]))
     elif op == "ended":
         return ended(args[0])
     elif op == "read":

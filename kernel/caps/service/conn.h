@@ -42,8 +42,7 @@ struct caps_conn {
 	u64 taken;                         /* those that it has read, */
 	u64 reader;                        /* and whose turn that is, */
 	u64 wants;                         /* in which so many may be received; */
-	u32 gathers;                       /* it may wait with a part of them */
-	u32 unsure;                        /* fewer may have been read */
+	u64 unsure;                        /* fewer may have been read */
 	u64 slots[CAPS_SLOTS / 64];        /* that are used, */
 	u32 slots_used;                    /* and up to which any was */
 	/* by a policy that is permissive, what cannot be told is let through, and all that follows */

@@ -52,19 +52,6 @@ static __always_inline void caps_turn_left(u64 *turn)
 	__sync_lock_test_and_set(turn, 0);
 }
 
-/* Is the task that has a turn gone, or does it wait in its call? */
-static __noinline bool caps_turn_waits(u64 turn)
-{
-	struct task_struct *task = bpf_task_from_pid((u32)turn);
-	bool waits;
-
-	if (!task)
-		return true;
-	waits = (u32)task->start_boottime != turn >> 32 || task->__state & TASK_INTERRUPTIBLE;
-	bpf_task_release(task);
-	return waits;
-}
-
 /* A byte of a buffer's, and how many lie behind it; 0: it cannot be read. */
 static __noinline u64 caps_skb_at(u64 skb, u32 at, u32 *n)
 {
@@ -276,30 +263,20 @@ __noinline u64 caps_queued(u64 sk)
 }
 
 /*
- * Does no reader take anything from the queue now? One that waits in a call of which it would return with less than it is asked for has
- * received nothing yet.
- */
-static __noinline bool caps_reader_rests(struct caps_conn *c, u64 reader)
-{
-	return !reader || (!c->gathers && caps_turn_waits(reader));
-}
-
-/*
  * Somebody is about to send requests: 0: it is his turn. Of a turn that was not left it is not known whether all was seen that was
  * sent in it: then no more is in the queue than was.
  */
 __noinline int caps_stream_begins(struct caps_conn *c __arg_nonnull, u64 peer)
 {
 	int turn = caps_turn_taken(&c->requests.turn);
-	u64 taken = READ_ONCE(c->taken), reader = READ_ONCE(c->reader), queued;
+	u64 taken = READ_ONCE(c->taken), queued;
 
 	if (turn <= 0)
 		return turn;
-	if (READ_ONCE(c->unsure) || !caps_reader_rests(c, reader))
+	if (READ_ONCE(c->unsure) || READ_ONCE(c->reader))
 		return -EAGAIN;
 	queued = caps_queued(peer);
-	if (READ_ONCE(c->reader) != reader || READ_ONCE(c->taken) != taken ||
-	    !caps_reader_rests(c, reader))
+	if (READ_ONCE(c->reader) || READ_ONCE(c->taken) != taken)
 		return -EAGAIN;
 	if (queued + taken != c->requests.seen)
 		c->requests.lost = 1;
@@ -484,7 +461,6 @@ static __noinline int caps_stream_may_read(struct caps_conn *c, u64 sk, u32 size
 	left = READ_ONCE(c->verified) - c->taken;
 	if (size <= left) {
 		c->wants = size;
-		c->gathers = flags & MSG_WAITALL || CAST(struct sock, sk)->sk_rcvlowat > 1;
 		if (flags & MSG_PEEK)
 			caps_turn_left(&c->reader);
 		return 0;

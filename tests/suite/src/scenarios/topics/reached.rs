@@ -103,9 +103,13 @@ fn counter_inherited() -> Outcome {
             step()
         })?;
         child.stands()?;
-        let played = falls_without(counter);
+        let tried = refused(Errno::EACCES, falls());
         child.kill()?;
-        played
+        tried?;
+        // it counts nobody else any more
+        allowed(falls())?;
+        allowed(sys::get(&counter))?;
+        level::is(Untrusted)
     })?
     .join()?;
     start(|| falls_without(counts(-1, 0, false)?))?.join()
