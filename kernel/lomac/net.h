@@ -309,9 +309,11 @@ int BPF_PROG(lomac_socket_connect, struct socket *sock, struct sockaddr *name, i
 		err = modify_bound(sk);
 	if (!err)
 		err = observe_net(&p, TG_OP_CONNECT);
-	/* it may have fallen further while it waited */
+	/* it may have fallen, and further while it waited */
 	if (!err)
 		err = modify_net(&p, -EPERM);
+	if (!err)
+		err = modify_bound(sk);
 	if (!err && sock->type != SOCK_STREAM)
 		err = changes_ends(sock);
 	return err ? err : connects_alone(address(sk), net_believed(&p));
@@ -448,6 +450,8 @@ static __always_inline int lomac_net_send(struct sock *sk, struct msghdr *msg)
 		err = observe_net(&named, TG_OP_CONNECT);
 	if (!err)
 		err = modify_peers(sk, &named);
+	if (!err)
+		err = modify_bound(sk);
 	return err ? err : connects_alone(address(sk), net_believed(&named));
 }
 

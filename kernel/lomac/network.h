@@ -63,6 +63,15 @@ static __always_inline u8 net_believed(struct net_peer *p)
 	return p->elsewhere ? policy.net_default : net_level(p);
 }
 
+/* Is it an address that a host has? `::` is none, nor is 0.0.0.0 in its form. */
+static __always_inline bool net_is_address(u8 *addr)
+{
+	u64 half[2];
+
+	__builtin_memcpy(half, addr, sizeof(half));
+	return half[0] || (half[1] && half[1] != V4_MAPPED);
+}
+
 static __always_inline void net_peer_v4(struct net_peer *p, u32 be)
 {
 	p->addr[10] = p->addr[11] = 0xff;
@@ -77,11 +86,8 @@ static __always_inline void net_peer_of(struct sock *sk, struct net_peer *p)
 	if (p->family == AF_INET) {
 		net_peer_v4(p, sk->__sk_common.skc_daddr);
 	} else {
-		u64 any;
-
 		bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_daddr);
-		__builtin_memcpy(&any, p->addr + 8, 8);
-		p->known = any != 0;
+		p->known = net_is_address(p->addr);
 	}
 }
 

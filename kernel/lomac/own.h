@@ -30,8 +30,6 @@ static __always_inline void net_bound(struct sock *sk, struct net_peer *p)
 /* The address that the socket has, whatever that is; not known: it has none yet. */
 static __always_inline void net_named(struct sock *sk, struct net_peer *p)
 {
-	u64 any;
-
 	p->family = sk->__sk_common.skc_family;
 	p->elsewhere = net_is_elsewhere(sk);
 	if (p->family == AF_INET) {
@@ -39,8 +37,7 @@ static __always_inline void net_named(struct sock *sk, struct net_peer *p)
 		return;
 	}
 	bpf_probe_read_kernel(p->addr, 16, &sk->__sk_common.skc_v6_rcv_saddr);
-	__builtin_memcpy(&any, p->addr + 8, 8);
-	p->known = any != 0;
+	p->known = net_is_address(p->addr);
 }
 
 #define NET_DEVICES 4096
@@ -188,7 +185,7 @@ __noinline bool speaks_above(u64 sk, struct net_peer *from __arg_nonnull, u64 co
 			half[0] = read_kernel_u64(control + at + 16);
 			half[1] = read_kernel_u64(control + at + 24);
 			__builtin_memcpy(from->addr, half, sizeof(half));
-			from->known = half[1] != 0;
+			from->known = net_is_address(from->addr);
 		}
 		if (net_level(from) > level && (!others || net_is_others(sk, from)))
 			return true;

@@ -59,12 +59,14 @@ static __noinline bool acts_for_others(struct file *file, enum tx_kind kind)
 /* Is what has been received a counter of somebody above, as its sender has not kept it and did not fall? */
 static __noinline int receive_counter(struct file *file)
 {
-	bool above;
+	u32 reach;
 
 	bpf_rcu_read_lock();
-	above = counter_is_above(address(file), subject_level(subject_current()));
+	reach = counter_reach(address(file), subject_level(subject_current()));
 	bpf_rcu_read_unlock();
-	return above ? refuse(file->f_inode, file_dentry(file),
+	if (reach == REACH_UNSURE)
+		return -EAGAIN;
+	return reach ? refuse(file->f_inode, file_dentry(file),
 			      label_make(policy.top, 0, TG_FROM_KIND, policy.seqno),
 			      TG_OP_RECEIVE_FD, TG_C_FILE) :
 		       0;

@@ -52,7 +52,7 @@ static __noinline int caps_conn_emptied(struct caps_conn *c)
 
 	c->requests = c->replies = (struct caps_way){};
 	c->asked = c->slots_used = c->open = 0;
-	c->verified = c->taken = c->reader = 0;
+	c->verified = c->taken = c->reader = c->wants = c->unsure = 0;
 	for (i = 0; i < CAPS_SLOTS / 64; i++)
 		c->slots[i] = 0;
 	for (i = 0; i < CAPS_SERVED; i++)

@@ -9,15 +9,6 @@
 #include "lomac/demote/state.h"
 #include "lomac/object.h"
 
-/*
- * Bounds on what is done under the lock. Channels of the tasks that fall or join: they, and no
- * others, are refused. And places in all tables together, of which a processor sees a hundred
- * million a second.
- */
-#define TX_CHANNELS (1 << 14)
-#define TX_LOOKS (1ull << 26)
-#define TX_WAITING (1 << 20) /* connections that wait for one listener (net.core.somaxconn) */
-
 /* Which channels have entries, roughly: what is looked at first of a descriptor. */
 #define TX_FILTER 4096
 u64 tx_filter[TX_FILTER / 64];

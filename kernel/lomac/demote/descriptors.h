@@ -161,11 +161,13 @@ __noinline u8 tx_file(u64 addr, u8 level, bool falls)
 	if ((kind == TX_FILE || kind == TX_MASTER || (kind == TX_SHARED && is_device(f))) &&
 	    falls && mode & FMODE_WRITE)
 		tx.writable++;
-	if (tx.stage == TX_VERIFY && falls &&
-	    (tx_leased(addr) || tx_sets_clock(addr) ||
-	     (kind == TX_SHARED && counter_is_above(addr, level)) ||
-	     (kind == TX_FILE && pidfd_kills_above(addr, level))))
-		tx.mapping++;
+	if (tx.stage == TX_VERIFY && falls) {
+		if (tx_leased(addr) || tx_sets_clock(addr) ||
+		    (kind == TX_FILE && pidfd_kills_above(addr, level)))
+			tx.mapping++;
+		if (kind == TX_SHARED)
+			tx_reaches(counter_reach(addr, level));
+	}
 	return level;
 }
 

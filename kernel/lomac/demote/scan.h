@@ -211,8 +211,8 @@ __noinline int tx_scan_faller(struct task_struct *t __arg_trusted)
 	}
 	if (tx.stage == TX_COUNT || tx.stage == TX_SAME)
 		return 0;
-	if (tx.stage == TX_VERIFY && opened_is_above(address(t), s->level))
-		tx.mapping++;
+	if (tx.stage == TX_VERIFY)
+		tx_reaches(opened_reach(address(t), s->level));
 	hand = t->pid == bpf_get_current_task_btf()->pid ? 0 : hand_of(t, s);
 	if (hand)
 		tx_hand(hand, s->level, true);

@@ -13,6 +13,15 @@
 #define TX_STAY 0xff               /* no level, but the one that it has */
 #define TX_QUEUE_NS 30000000000ull /* for the demotions before this one */
 
+/*
+ * Bounds on what is done under the lock. Channels of the tasks that fall or join: they, and no
+ * others, are refused. And places in all tables together, of which a processor sees a hundred
+ * million a second.
+ */
+#define TX_CHANNELS (1 << 14)
+#define TX_LOOKS (1ull << 26)
+#define TX_WAITING (1 << 20) /* connections that wait for one listener (net.core.somaxconn) */
+
 /* What a pass over descriptors and mappings is for. */
 enum tx_stage {
 	TX_SPREAD, /* which tasks fall with which */
