@@ -11,11 +11,12 @@ use nix::sys::socket::{
 
 use super::own_addresses::{USERS_V6, add_both_v6, name, send_saying};
 use crate::scenarios::check::{Attempt, Outcome, ensure, refused_any};
+use crate::scenarios::level;
 use crate::scenarios::scenario::{Scenario, bypass};
 use crate::scenarios::subject::{Level, at, lower, start};
 use crate::sys::syscall;
 
-use Level::Untrusted;
+use Level::{Untrusted, User};
 
 const NO: &[Errno] = &[Errno::EPERM, Errno::EIO, Errno::EACCES];
 
@@ -45,6 +46,9 @@ pub const SCENARIOS: &[Scenario] = &[
 /// In networks that the policy gives the level `user`, and no machine's here.
 const USERS_OTHER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 77);
 const USERS_OTHER_V6: Ipv6Addr = Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, 0x77);
+
+/// The same, of a whole network's routers: its last half is zero.
+const USERS_ROUTERS_V6: Ipv6Addr = Ipv6Addr::new(0xfd09, 0, 0, 1, 0, 0, 0, 0);
 
 /// In a network that no line names.
 const LOW_OTHER_V6: Ipv6Addr = Ipv6Addr::new(0xfd0b, 0, 0, 0, 0, 0, 0, 0x77);
@@ -104,8 +108,12 @@ fn transparent() -> Outcome {
 
 fn datagrams() -> Outcome {
     at(Untrusted, || {
-        for stays_free in [true, false] {
-            let own = at_any(SockType::Datagram, USERS_OTHER_V6)?;
+        for (from, stays_free) in [
+            (USERS_OTHER_V6, true),
+            (USERS_OTHER_V6, false),
+            (USERS_ROUTERS_V6, true),
+        ] {
+            let own = at_any(SockType::Datagram, from)?;
             // the socket keeps its address
             set_free(&own, stays_free)?;
             let own = UdpSocket::from(own);
@@ -125,6 +133,7 @@ fn said() -> Outcome {
             let own = UdpSocket::from(at_any(SockType::Datagram, address)?);
             let says = |from: Ipv6Addr| send_saying(&own, 0, from.into(), FAR_V6);
             refused_any(NO, says(USERS_OTHER_V6))?;
+            refused_any(NO, says(USERS_ROUTERS_V6))?;
             not_refused(says(USERS_V6))?;
             not_refused(says(LOW_OTHER_V6))?;
         }
@@ -133,6 +142,15 @@ fn said() -> Outcome {
 }
 
 fn connected() -> Outcome {
+    // the connection itself makes the client fall
+    at(User, || {
+        for kind in [SockType::Stream, SockType::Datagram] {
+            let client = at_any(kind, USERS_OTHER_V6)?;
+            let to = SockaddrStorage::from(FAR_V6);
+            refused_any(NO, connect(client.as_raw_fd(), &to))?;
+        }
+        level::is(Untrusted)
+    })?;
     at(Untrusted, || {
         let to = SockaddrStorage::from(FAR_V6);
         let client = at_any(SockType::Stream, USERS_OTHER_V6)?;
