@@ -6,7 +6,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tidegate_bundle::Policy;
@@ -18,8 +18,8 @@ use crate::replay::control::{Control, Outcome};
 use crate::replay::wire::{Answer, Request};
 use crate::replay::{inspect, sandbox};
 
-/// Times that an operation is tried which the kernel was too busy for.
-const TRIES: u32 = 10;
+/// How long an operation is tried which the kernel is too busy for: other work of the machine may keep a task from coming to rest.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Times that a sequence is played in which an exec is killed that should not be.
 const TRIES_OF_EXEC: u32 = 3;
 
@@ -276,7 +276,7 @@ impl Player {
             level: before.level_of(op.who),
             floor: before.floor(op),
         };
-        let mut tries = 1;
+        let until = Instant::now() + PATIENCE;
         loop {
             let outcome = self.control.ask(op.who, &request)?;
             let busy = match outcome {
@@ -289,10 +289,9 @@ impl Player {
                 }
                 _ => false,
             };
-            if !busy || tries == TRIES {
+            if !busy || Instant::now() > until {
                 return Ok(outcome);
             }
-            tries += 1;
             tally.busy += 1;
             sleep(Duration::from_millis(20));
         }
