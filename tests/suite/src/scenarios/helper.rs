@@ -142,7 +142,7 @@ fn listens(path: &str, sign: &str) -> Outcome {
     Ok(())
 }
 
-/// The same; takes the descriptor that its first message brings.
+/// Has such a socket, gives the sign, and takes the descriptor that the first message brings.
 fn takes(path: &str, sign: &str) -> Result<(), Errno> {
     let server = unixsock::named(SockType::Datagram, &unixsock::file_name(path)?)?;
     fs::write(sign, "").map_err(|_| Errno::EIO)?;

@@ -38,7 +38,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     bypass(
         "description-notify",
-        "a child is told of what changes in a directory that it shares with its parent, which is not told then (F_NOTIFY)",
+        "a child asks for signals about changes in a directory that it shares with its parent, and becomes the owner of the description (F_NOTIFY)",
         notified,
     ),
     bypass(
@@ -141,7 +141,11 @@ fn notified() -> Outcome {
         }
         allowed(asks())?;
         let own = i64::from(std::process::id());
-        same("who is told", sys::fcntl(&dir, libc::F_GETOWN, 0)?, own)
+        same(
+            "the owner of the description",
+            sys::fcntl(&dir, libc::F_GETOWN, 0)?,
+            own,
+        )
     })?
     .join()
 }

@@ -48,7 +48,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     bypass(
         "lock-exclusive-memory",
-        "the same of a higher process's memory that no path names, which it opens to read through /proc",
+        "a lower process opens a higher process's memory without a path for reading, through /proc, and locks it exclusively",
         memory_locked,
     ),
     bypass(

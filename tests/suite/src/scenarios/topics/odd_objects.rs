@@ -53,7 +53,7 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
     bypass(
         "mode-of-terminals",
-        "the same of the directory of all terminals, /dev/pts",
+        "root below the top changes the mode or the owner of the directory of all terminals, /dev/pts",
         terminals,
     ),
     bypass(

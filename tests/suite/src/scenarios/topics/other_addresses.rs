@@ -47,7 +47,7 @@ pub const SCENARIOS: &[Scenario] = &[
 const USERS_OTHER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 77);
 const USERS_OTHER_V6: Ipv6Addr = Ipv6Addr::new(0xfd09, 0, 0, 0, 0, 0, 0, 0x77);
 
-/// The same, of a whole network's routers: its last half is zero.
+/// An address in that network whose last 64 bits are zero: all routers of a subnet have it (RFC 4291, 2.6.1).
 const USERS_ROUTERS_V6: Ipv6Addr = Ipv6Addr::new(0xfd09, 0, 0, 1, 0, 0, 0, 0);
 
 /// In a network that no line names.

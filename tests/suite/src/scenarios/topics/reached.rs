@@ -21,22 +21,22 @@ use Level::{System, Untrusted};
 pub const SCENARIOS: &[Scenario] = &[
     allow(
         "counter-own",
-        "who falls keeps a counter of its own work, and one of a task that has ended",
+        "a process that falls keeps a counter of its own work, and one of a task that has ended",
         counter_own,
     ),
     bypass(
         "counter-inherited",
-        "who falls stops its higher child by a counter that the child has inherited, or looks at all of a processor",
+        "a process that falls stops its higher child by a counter that the child has inherited, or looks at all of a processor",
         counter_inherited,
     ),
     bypass(
         "counter-of-another",
-        "who falls, or is handed it, stops another process by a counter that was opened on its equal",
+        "a process that falls, or a lower one that receives the descriptor, stops a higher process by a counter",
         counter_of_another,
     ),
     bypass(
         "pidfd-autokill",
-        "who falls, or is handed it, kills a higher child by the end of its pidfd (CLONE_PIDFD_AUTOKILL)",
+        "a process that falls, or a lower one that receives the pidfd, kills a higher process by closing it (CLONE_PIDFD_AUTOKILL)",
         autokill,
     ),
 ];
