@@ -284,19 +284,19 @@ __noinline int caps_stream_begins(struct caps_conn *c __arg_nonnull, u64 peer)
 }
 
 /* What has been received is what was seen and is in the queue no more, if all was seen, and nobody sends meanwhile. */
-static __noinline bool caps_stream_counted(struct caps_conn *c, u64 sk)
+static __noinline int caps_stream_counted(struct caps_conn *c, u64 sk)
 {
 	u64 seen = READ_ONCE(c->requests.seen), queued;
 
 	if (READ_ONCE(c->requests.turn))
-		return false;
+		return 0;
 	queued = caps_queued(sk);
 	if (queued == ~0ull || READ_ONCE(c->requests.turn) || READ_ONCE(c->requests.lost) ||
 	    READ_ONCE(c->requests.seen) != seen)
-		return false;
+		return 0;
 	c->taken = seen - queued;
 	c->unsure = 0;
-	return true;
+	return 0;
 }
 
 /*
